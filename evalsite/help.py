@@ -1,0 +1,43 @@
+"""The help pages and whom each is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evalsite.accounts.roles import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One help page; `slug` names its address and its template."""
+
+    slug: str
+    title: str
+    summary: str
+    roles: tuple[Role, ...]
+
+
+_ALL = tuple(Role)
+_WORK = (Role.RESEARCHER, Role.ADMIN)
+
+TOPICS = (
+    Topic("start", "First steps", "From a file to a leaderboard, one step after the other.", _WORK),
+    Topic("review", "Reviewing", "How to answer, skip, flag and take back, and what you see when.", _ALL),
+    Topic("keys", "Keys", "Everything that one key does.", _ALL),
+    Topic("terms", "Terms", "The site's words, one meaning each.", _ALL),
+    Topic("formats", "Files to import", "Suites, responses, rubrics and criteria, with an example of each.", _WORK),
+    Topic("runs", "Runs and judges", "Graders, judges, budgets, pausing and retrying.", _WORK),
+    Topic("debates", "Debates", "Who speaks when, what they read, and when it ends.", _WORK),
+    Topic("figures", "What the figures mean", "Scores, intervals, kappa and alpha, and when to be careful.", _WORK),
+    Topic("operations", "Running the site", "Processes, commands, accounts and backups.", (Role.ADMIN,)),
+)
+
+
+def topics_for(role: Role | None) -> tuple[Topic, ...]:
+    """Return the topics that concern a role; an annotator's for somebody without one."""
+    return tuple(topic for topic in TOPICS if (role or Role.ANNOTATOR) in topic.roles)
+
+
+def find_topic(slug: str) -> Topic | None:
+    """Return the topic with this address."""
+    return next((topic for topic in TOPICS if topic.slug == slug), None)

@@ -1,0 +1,313 @@
+"""What each kind of person sees first: their own work, the site's work, or the site itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from statistics import median
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db.models import Count, F, Q, Sum
+from django.db.models.functions import TruncDate
+from django.utils.timezone import localtime
+
+from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role, role_of
+from evalsite.health import Health, read_health
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.selectors.waiting import member_filter, with_my_counts
+from judging.models import (
+    Benchmark,
+    Call,
+    EndpointKind,
+    ImportStatus,
+    ModelEndpoint,
+    Run,
+    RunStatus,
+    RunTask,
+    TaskStatus,
+    Upload,
+)
+from judging.selectors.runs import rate_per_minute
+from judging.selectors.targets import key_is_set
+
+LISTED = 6
+DAY = timedelta(hours=24)
+SPEND_DAYS = 14
+SPEND_SECONDS = 60  # how long the sums of spending are kept
+RECENT_ANSWERS = 200  # that an estimate of people's time rests on
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One queue as its annotator sees it."""
+
+    queue: Queue
+    done: int
+    waiting: int
+
+    @property
+    def total(self) -> int:
+        return self.done + self.waiting
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorHome:
+    """What waits for one person, and how they are doing today."""
+
+    rows: tuple[QueueRow, ...]
+    answers_today: int
+    median_seconds: float | None
+
+    @property
+    def waiting(self) -> int:
+        return sum(row.waiting for row in self.rows)
+
+    @property
+    def next_queue(self) -> Queue | None:
+        """The queue to continue in: the one begun, else the longest."""
+        open_rows = [row for row in self.rows if row.waiting]
+        return max(open_rows, key=lambda row: (row.done > 0, row.waiting)).queue if open_rows else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.median_seconds is None else self.waiting * self.median_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """A run that is on its way or paused."""
+
+    run: Run
+    rate_per_minute: float | None
+
+    @property
+    def eta_seconds(self) -> float | None:
+        return 60 * self.run.waiting / self.rate_per_minute if self.rate_per_minute else None
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleWork:
+    """What is left of one open queue for all people together."""
+
+    queue: Queue
+    answers_left: int
+    seconds_left: float | None  # None: nobody has answered here yet
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRun:
+    """A run with failed tasks, and why they failed, the commonest reason first."""
+
+    run: Run
+    kinds: tuple[tuple[str, int], ...]
+
+    @property
+    def can_retry(self) -> bool:
+        return self.run.status != RunStatus.CANCELLED
+
+
+@dataclass(frozen=True, slots=True)
+class ResearcherHome:
+    """What the site is doing and what it waits for."""
+
+    is_empty: bool
+    live: tuple[LiveRun, ...]
+    people_work: tuple[PeopleWork, ...]
+    splits: int
+    finished: Sequence[Run]
+    failed: tuple[FailedRun, ...]
+    failed_imports: Sequence[Upload]
+
+    @property
+    def is_moving(self) -> bool:
+        return any(row.run.status != RunStatus.PAUSED for row in self.live)
+
+    @property
+    def answers_left(self) -> int:
+        return sum(row.answers_left for row in self.people_work)
+
+    @property
+    def seconds_left(self) -> float | None:
+        known = [row.seconds_left for row in self.people_work if row.seconds_left is not None]
+        return sum(known) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class DaySpend:
+    """What calls to priced endpoints cost on one day."""
+
+    day: date
+    calls: int
+    cost: Decimal
+    width: int = 0  # of 1000: the share of the dearest day
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointState:
+    """One endpoint as the admin's home lists it."""
+
+    endpoint: ModelEndpoint
+    key_is_set: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class AdminHome:
+    """The site's parts, its money, its people and their last acts."""
+
+    health: Health
+    endpoints: tuple[EndpointState, ...]
+    spend: tuple[DaySpend, ...]
+    people: tuple[tuple[str, int], ...]  # active ones by role
+    audit: Sequence[AuditEntry]
+
+    @property
+    def spent(self) -> Decimal:
+        return sum((row.cost for row in self.spend), Decimal(0))
+
+
+@dataclass(frozen=True, slots=True)
+class HomePage:
+    """What a home page shows; `audience` names its template. Parts that this person has no use for are None."""
+
+    audience: str  # annotator | researcher | admin
+    mine: AnnotatorHome
+    work: ResearcherHome | None = None
+    site: AdminHome | None = None
+
+
+def home_of(*, user: User, at: datetime) -> HomePage:
+    """Return what this person should see first."""
+    role = role_of(user) or Role.ANNOTATOR
+    return HomePage(
+        audience=role.value,
+        mine=annotator_home(user=user, at=at),
+        work=researcher_home(at=at) if role != Role.ANNOTATOR else None,
+        site=admin_home(at=at) if role == Role.ADMIN else None,
+    )
+
+
+def annotator_home(*, user: User, at: datetime) -> AnnotatorHome:
+    """Return one person's queues and pace: two queries."""
+    queues = with_my_counts(Queue.objects.filter(member_filter(user), status=QueueStatus.OPEN), user=user)
+    found = [_queue_row(queue) for queue in queues.order_by("name", "pk")]
+    midnight = localtime(at).replace(hour=0, minute=0, second=0, microsecond=0)
+    today = Annotation.objects.filter(annotator=user, created_at__gte=midnight)
+    answered = list(today.values_list("seconds", flat=True))
+    times = [seconds for seconds in answered if seconds is not None]
+    return AnnotatorHome(
+        rows=tuple(row for row in found if row.total),
+        answers_today=len(answered),
+        median_seconds=median(times) if times else None,
+    )
+
+
+def _queue_row(queue: Any) -> QueueRow:
+    return QueueRow(queue, done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
+
+
+def live_runs(*, at: datetime) -> tuple[LiveRun, ...]:
+    """Return the runs that are on their way or paused, the oldest first."""
+    wanted = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.PAUSED)
+    runs = Run.objects.filter(status__in=wanted).select_related("suite").order_by("created_at", "pk")[:LISTED]
+    return tuple(LiveRun(run, rate_per_minute(run.pace, at=at) if run.status != "paused" else None) for run in runs)
+
+
+def researcher_home(*, at: datetime) -> ResearcherHome:
+    """Return what runs, what waits for people, what finished and what failed."""
+    finished = Run.objects.filter(status=RunStatus.FINISHED, finished_at__gte=at - DAY).select_related("suite")
+    imports = Upload.objects.filter(status=ImportStatus.FAILED, created_at__gte=at - 7 * DAY)
+    return ResearcherHome(
+        is_empty=not Benchmark.objects.exists(),
+        live=live_runs(at=at),
+        people_work=_people_work(),
+        splits=ReviewItem.objects.filter(queue__status=QueueStatus.OPEN, status=ItemStatus.SPLIT).count(),
+        finished=list(finished.order_by("-finished_at", "-pk")[:LISTED]),
+        failed=_failed_runs(at),
+        failed_imports=list(imports.order_by("-created_at", "-pk")[:LISTED]),
+    )
+
+
+def _people_work() -> tuple[PeopleWork, ...]:
+    """Return the longest open queues with what is left in them: three queries."""
+    queues = list(
+        Queue.objects.filter(status=QueueStatus.OPEN, open_count__gt=0).order_by("-open_count", "pk")[:LISTED]
+    )
+    ids = [queue.pk for queue in queues]
+    submitted = Assignment.objects.filter(queue__in=ids, item_open=True, status=AssignmentStatus.SUBMITTED)
+    given = {row["queue"]: row["n"] for row in submitted.order_by().values("queue").annotate(n=Count("pk"))}
+    recent = Annotation.objects.filter(queue__in=ids, seconds__isnull=False).order_by("-created_at", "-pk")
+    times: dict[int, list[float]] = {}
+    for queue_id, seconds in recent.values_list("queue_id", "seconds")[:RECENT_ANSWERS]:
+        if seconds is not None:
+            times.setdefault(queue_id, []).append(seconds)
+    rows = []
+    for queue in queues:
+        left = max(0, queue.open_count * queue.quorum - given.get(queue.pk, 0))
+        pace = median(times[queue.pk]) if queue.pk in times else None
+        rows.append(PeopleWork(queue, left, None if pace is None else left * pace))
+    return tuple(rows)
+
+
+def _failed_runs(at: datetime) -> tuple[FailedRun, ...]:
+    """Return runs of the last week with failed tasks: two queries."""
+    recent = Q(finished_at__gte=at - 7 * DAY) | Q(finished_at__isnull=True)
+    runs = list(Run.objects.filter(recent, failed__gt=0).order_by("-created_at", "-pk")[:LISTED])
+    tasks = RunTask.objects.filter(run__in=[run.pk for run in runs], status=TaskStatus.FAILED)
+    counts = tasks.order_by().values("run", "failure_kind").annotate(n=Count("pk"))
+    kinds: dict[int, list[tuple[str, int]]] = {}
+    for row in counts:
+        kinds.setdefault(row["run"], []).append((row["failure_kind"], row["n"]))
+    return tuple(
+        FailedRun(run, tuple(sorted(kinds.get(run.pk, []), key=lambda kind: (-kind[1], kind[0])))) for run in runs
+    )
+
+
+def admin_home(*, at: datetime) -> AdminHome:
+    """Return the state of the site and its people."""
+    active = User.objects.filter(is_active=True)
+    roles = active.order_by().values(role=F("groups__name")).annotate(n=Count("pk"))
+    endpoints = ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name", "pk")
+    return AdminHome(
+        health=read_health(at=at),
+        endpoints=tuple(EndpointState(endpoint, key_is_set(endpoint)) for endpoint in endpoints),
+        spend=spend_by_day(at=at),
+        people=tuple(sorted((row["role"] or "no role", row["n"]) for row in roles)),
+        audit=list(AuditEntry.objects.select_related("actor").order_by("-at", "-pk")[:LISTED]),
+    )
+
+
+def spend_by_day(*, at: datetime) -> tuple[DaySpend, ...]:
+    """Return the spending of the last days that had any, newest first; sums are kept for a minute."""
+    first = localtime(at).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=SPEND_DAYS - 1)
+    key = f"home-spend-{first:%Y%m%d}"
+    known: tuple[DaySpend, ...] | None = cache.get(key)
+    if known is None:
+        known = _spend_since(first)
+        cache.set(key, known, SPEND_SECONDS)
+    return known
+
+
+def _spend_since(first: datetime) -> tuple[DaySpend, ...]:
+    priced = ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL).values_list("pk", flat=True)
+    calls = Call.objects.filter(endpoint__in=list(priced), finished_at__gte=first)
+    rows = list(
+        calls.annotate(day=TruncDate("finished_at"))
+        .values("day")
+        .annotate(n=Count("pk"), cost_sum=Sum("cost"))
+        .order_by("-day")
+    )
+    dearest = max((row["cost_sum"] or Decimal(0) for row in rows), default=Decimal(0))
+    return tuple(
+        DaySpend(
+            day=row["day"],
+            calls=row["n"],
+            cost=row["cost_sum"] or Decimal(0),
+            width=int(1000 * (row["cost_sum"] or 0) / dearest) if dearest else 0,
+        )
+        for row in rows
+    )

@@ -1,0 +1,220 @@
+"""Settings of the site. Everything that varies is an `EVALSITE_*` variable; see the README's table."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from evalsite import env
+from evalsite.serving import locations
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+DEBUG = env.flag("EVALSITE_DEBUG", False, "Django's debug pages. Never on a site that others can reach.")
+DEMO = env.flag("EVALSITE_DEMO", False, "Demo mode: a secret is made up at start, the site listens on 127.0.0.1 only.")
+DATA_DIR = env.folder(
+    "EVALSITE_DATA_DIR",
+    BASE_DIR / "var",
+    "Folder for the SQLite database, the embedded broker and uploads.",
+    shown_default="var/ in the checkout",
+)
+
+# --- secrets and hosts
+SECRET_KEY = env.secret("EVALSITE_SECRET_KEY", "Long random text that signs sessions. Required outside demo mode.")
+if not SECRET_KEY:
+    if not (DEMO or DEBUG):
+        raise ImproperlyConfigured(
+            "EVALSITE_SECRET_KEY is not set. Give the site its own secret, for example the output of "
+            "`python3 -c 'import secrets; print(secrets.token_urlsafe(50))'`, or use `make demo` to try the site."
+        )
+    SECRET_KEY = locations.kept_secret(DATA_DIR, "secret-key", make=lambda: secrets.token_urlsafe(50))
+ALLOWED_HOSTS = env.words(
+    "EVALSITE_ALLOWED_HOSTS", ("127.0.0.1", "localhost"), "Host names the site answers to, separated by commas."
+)
+CSRF_TRUSTED_ORIGINS = env.words(
+    "EVALSITE_TRUSTED_ORIGINS", (), "Origins such as https://evals.example.org when a proxy ends TLS."
+)
+HTTPS = env.flag(
+    "EVALSITE_HTTPS", False, "The site is reached by HTTPS (directly or by a proxy): secure cookies, HSTS."
+)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+# --- applications
+INSTALLED_APPS = [
+    "evalsite.accounts.apps.AccountsConfig",
+    "evalsite.serving.apps.ServingConfig",
+    "judging.apps.JudgingConfig",
+    "debate.apps.DebateConfig",
+    "evalsite.review.apps.ReviewConfig",
+    "evalsite.reports.apps.ReportsConfig",
+    "evalsite.demo.apps.DemoConfig",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # no tables in it: every change goes through pages that are audited
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.forms",
+    "django_htmx",
+    "django_rq",
+    "csp",
+    "axes",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+FORM_RENDERER = "evalsite.accounts.form_look.SiteFormRenderer"
+ROOT_URLCONF = "evalsite.urls"
+WSGI_APPLICATION = "evalsite.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "evalsite.accounts.context.shell",
+            ],
+        },
+    },
+]
+
+# --- database
+DATABASES = {
+    "default": env.database(
+        "EVALSITE_DATABASE_URL",
+        DATA_DIR / "evalsite.sqlite3",
+        "postgres://user:password@host:5432/name, or sqlite:////absolute/path.sqlite3.",
+    )
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- broker and queues
+EXTERNAL_REDIS_URL = env.redis_url(
+    "EVALSITE_REDIS_URL", "redis://host:6379/0 of a Redis or Valkey server. Unset: the site runs a private broker."
+)
+REDIS_URL = EXTERNAL_REDIS_URL or locations.broker_url(DATA_DIR)
+_QUEUE = {"URL": REDIS_URL, "SERIALIZER": "rq.serializers.JSONSerializer", "DEFAULT_TIMEOUT": 24 * 3600}
+RQ_QUEUES = {
+    "default": _QUEUE,  # short jobs: routing, reports, imports
+    "calls": _QUEUE,  # long jobs that work through a run
+}
+RQ = {"WORKER_CLASS": "evalsite.serving.workers.SiteWorker", "COMMIT_MODE": "on_db_commit"}
+CALL_THREADS = env.integer(
+    "EVALSITE_CALL_THREADS", 50, "Calls to models that one worker keeps in flight at most.", low=1, high=200
+)
+ALLOW_PRIVATE_ENDPOINTS = env.flag(
+    "EVALSITE_ALLOW_PRIVATE_ENDPOINTS",
+    True,
+    "Whether model endpoints on this machine or a private network may be added.",
+)
+
+# --- people
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "login"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+AXES_FAILURE_LIMIT = 8
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_VERBOSE = False
+AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+
+# --- review
+REVIEW_CONFIDENCE_THRESHOLD = env.fraction(
+    "EVALSITE_REVIEW_CONFIDENCE", 0.7, "Verdicts whose measured confidence is below this go to people."
+)
+REVIEW_AUDIT_SHARE = env.fraction(
+    "EVALSITE_REVIEW_AUDIT_SHARE", 0.05, "Share of every run's verdicts and debates that people check at random."
+)
+REVIEW_LEASE_SECONDS = env.integer(
+    "EVALSITE_REVIEW_LEASE_SECONDS",
+    120,
+    "How long an item stays claimed after the annotator's page stops answering.",
+    low=10,
+    high=3600,
+)
+
+# --- limits on uploads
+UPLOAD_MEGABYTES = env.integer("EVALSITE_UPLOAD_MEGABYTES", 64, "Largest upload in MiB.", low=1, high=2048)
+DATA_UPLOAD_MAX_MEMORY_SIZE = UPLOAD_MEGABYTES * 2**20
+DATA_UPLOAD_MAX_NUMBER_FILES = 20_000
+
+# --- pages
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = env.text("EVALSITE_TIME_ZONE", "UTC", "Time zone of the pages, such as Europe/Vienna.")
+USE_I18N = False
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = None  # served from where they lie; there is no collecting step to forget
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_MAX_AGE = 60 if DEMO or DEBUG else 3600
+MEDIA_ROOT = DATA_DIR / "uploads"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+    },
+    "EXCLUDE_URL_PREFIXES": ["/rq/"],  # django-rq's own pages for admins carry inline scripts
+}
+
+# --- mail and logs
+EMAIL_HOST = env.text("EVALSITE_EMAIL_HOST", "", "Mail server for notifications. Unset: no mail is sent.")
+EMAIL_PORT = env.integer("EVALSITE_EMAIL_PORT", 25, "Port of the mail server.", low=1, high=65535)
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'dummy'}.EmailBackend"
+DEFAULT_FROM_EMAIL = env.text("EVALSITE_EMAIL_FROM", "evalsite@localhost", "Sender of the site's mail.")
+LOG_LEVEL = env.text("EVALSITE_LOG_LEVEL", "INFO", "DEBUG, INFO, WARNING or ERROR.").upper()
+if LOG_LEVEL not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
+    raise ImproperlyConfigured(f"EVALSITE_LOG_LEVEL={LOG_LEVEL!r} is not valid: use DEBUG, INFO, WARNING or ERROR.")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {
+        "django.request": {"level": "ERROR"},
+        "rq": {"level": "WARNING"},
+        "axes": {"level": "WARNING"},
+    },
+}
+SILENCED_SYSTEM_CHECKS = [] if HTTPS else ["security.W004", "security.W008", "security.W012", "security.W016"]

@@ -1,0 +1,81 @@
+"""The site's own pages: home, health and help."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required, permission_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsite.accounts.roles import role_of
+from evalsite.demo.content import load_content
+from evalsite.demo.work import start_work
+from evalsite.health import read_health
+from evalsite.help import find_topic, topics_for
+from evalsite.home import home_of, live_runs
+from judging.http import PageRequest
+from judging.models import RunStatus
+from judging.services.baselines import ensure_baselines
+
+
+@login_not_required
+@require_GET
+@never_cache
+def healthz(request: HttpRequest) -> HttpResponse:
+    """Answer with the site's health as JSON; 503 when jobs would not be worked on."""
+    health = read_health(at=timezone.now())
+    return JsonResponse(health.as_json(), status=200 if health.status == "ok" else 503)
+
+
+@require_GET
+@permission_required("accounts.view_auditentry", raise_exception=True)
+def site_health(request: PageRequest) -> HttpResponse:
+    """Show the site's health to admins."""
+    return render(request, "evalsite/health.html", {"health": read_health(at=timezone.now())})
+
+
+@require_GET
+def home(request: PageRequest) -> HttpResponse:
+    """Show what waits for this person."""
+    page = home_of(user=request.user, at=timezone.now())
+    context = {"page": page, "live": page.work.live, "is_moving": page.work.is_moving} if page.work else {"page": page}
+    return render(request, f"evalsite/home_{page.audience}.html", context)
+
+
+@require_GET
+@permission_required("judging.view_run", raise_exception=True)
+def home_running(request: PageRequest) -> HttpResponse:
+    """Show what runs now, for the home page to refresh itself."""
+    live = live_runs(at=timezone.now())
+    moving = any(row.run.status != RunStatus.PAUSED for row in live)
+    return render(request, "evalsite/_home_running.html", {"live": live, "is_moving": moving})
+
+
+@require_POST
+@permission_required("judging.add_upload", raise_exception=True)
+def demo_load(request: PageRequest) -> HttpResponse:
+    """Load the demo's benchmark, start its first run and debates, and show the benchmark."""
+    at = timezone.now()
+    ensure_baselines()
+    content = load_content(actor=request.user, at=at)
+    start_work(content=content, actor=request.user, at=at)
+    messages.success(request, "The demo is loaded; its first run and debates are on their way.")
+    return redirect(content.suite.benchmark)
+
+
+@require_GET
+def help_page(request: PageRequest) -> HttpResponse:
+    """Show what there is to read for this person."""
+    return render(request, "evalsite/help.html", {"topics": topics_for(role_of(request.user))})
+
+
+@require_GET
+def help_topic(request: PageRequest, slug: str) -> HttpResponse:
+    """Show one help page; every person may read every one."""
+    topic = find_topic(slug)
+    if topic is None:
+        raise Http404("There is no such help page.")
+    return render(request, f"evalsite/help_{topic.slug}.html", {"topic": topic})
