@@ -1,0 +1,139 @@
+"""What grading one response yields: dataclasses shared by every rule grader.
+
+Everything under `detail` is JSON-like (dict, list, str, int, float, bool, None), so it can be stored and shown as it
+is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+JsonObject = Mapping[str, Any]
+LONGEST_MESSAGE = 500  # characters; messages quote what is at fault, which may be large
+
+
+class GradeStatus(StrEnum):
+    """`incomplete`: something could not be decided or run, so no score. `error`: the specification is at fault."""
+
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One remark about a grade; `code` is a key of `judging.grading.divergences.RULES`."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An error that in the original program throws away the whole case."""
+
+    kind: str  # class name of the original's exception, e.g. "KeyError"
+    message: str
+
+
+class SpecFault(Exception):
+    """The grading specification cannot be applied; `kind` names the exception the original program raises."""
+
+    def __init__(self, kind: str, message: str, code: str = "13.07") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 1] + "…"
+        self.code = code
+
+
+class NotDecided(Exception):
+    """A limit was reached, or something needed is not there: the criterion has no score, which is not a zero."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionGrade:
+    """Points for one criterion. `got` is None exactly when the status is incomplete."""
+
+    name: str  # keywords | blank_filling | unit_test | similarity | customized
+    got: float | None
+    total: float
+    status: GradeStatus = GradeStatus.COMPLETE
+    detail: JsonObject = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseGrade:
+    """One attempt graded. `score` is None unless it is known; it is never 0 for want of an answer."""
+
+    got: float | None  # after max_score and min_score
+    total: float
+    score: float | None  # got / total * full_score
+    full_score: float
+    status: GradeStatus
+    criteria: tuple[CriterionGrade, ...] = ()
+    notes: tuple[Note, ...] = ()
+    fault: Fault | None = None
+
+    def criterion(self, name: str) -> CriterionGrade | None:
+        """Return the named criterion's grade, None where the case does not use it."""
+        return next((grade for grade in self.criteria if grade.name == name), None)
+
+    def all_notes(self) -> tuple[Note, ...]:
+        """Return the notes of the attempt and of its criteria, in order."""
+        return self.notes + tuple(note for grade in self.criteria for note in grade.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class GradingOptions:
+    """How to grade. `compat`: do as the original program did wherever our default deliberately differs."""
+
+    compat: bool = False
+    regex_timeout_seconds: float = 0.25  # for one search
+    regex_timeouts_allowed: int = 4  # in one response; later searches are then not tried
+    alignment_cells: int = 20_000_000  # template characters x response characters; 8 bytes each
+    nodes: int = 10_000  # keyword nodes evaluated in one response
+
+
+def number(value: object, what: str) -> float:
+    """Return `value` as a finite float.
+
+    Raises:
+        SpecFault: it is not a number (text that looks like one included), or not finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise SpecFault("TypeError", f"{what} must be a number, not {value!r}.")
+    return finite(value, what)
+
+
+def finite(value: Any, what: str) -> float:
+    """Return `value`, a number or text that reads as one, as a finite float.
+
+    Raises:
+        SpecFault: it is neither, or not finite.
+    """
+    try:
+        result = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SpecFault(type(error).__name__, f"{what} must be a number, not {value!r}.") from error
+    if not math.isfinite(result):
+        raise SpecFault("ValueError", f"{what} must be finite, not {value!r}.")
+    return result
+
+
+def readable_weight(value: object) -> float:
+    """Return a weight as it counts for a criterion that could not be graded: 1 where it is no finite number."""
+    try:
+        return number(value, "`weight`")
+    except SpecFault:
+        return 1.0

@@ -1,0 +1,165 @@
+"""The suite's table: overall, by language, by question type and by metric, with mean and deviation over groups of
+attempts.
+
+Two properties of the original are kept and belong beside the table: metric rows are not capped by max_score, so they
+need not sum to the overall row; language and type rows add shares of cases and do not multiply by a case's full
+score.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judging.grading.marks import ResponseGrade
+
+# An attempt must reach this sum to count as a group's best, as in the newer original.
+_LOWEST_BEST = -1e-6
+METRIC_ROWS_NOTE = "Metric rows are not capped by a case's maximum score, so they need not add up to the overall row."
+SHARE_ROWS_NOTE = "Overall, language and type rows add each case's share of its points, whatever its full score."
+
+
+@dataclass(frozen=True, slots=True)
+class CaseAttempts:
+    """One case's points: for each attempt, (got, total) by metric name, before max_score and min_score."""
+
+    key: str
+    lang: str
+    question_type: str
+    attempts: Sequence[Mapping[str, tuple[float, float]]]
+    full_score: float = 1.0
+    max_score: float | None = None
+    min_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """`mean` and `std` (sample, n - 1) over groups; `full_score` is what could be had in `cases` cases."""
+
+    dimension: str  # overall | language | type | metric
+    name: str
+    mean: float
+    std: float
+    full_score: float
+    cases: int
+
+    @property
+    def share(self) -> float | None:
+        """Mean as a share of the full score, None where that is 0."""
+        return self.mean / self.full_score if self.full_score else None
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteReport:
+    """Rows in the table's order: overall, then each dimension by falling full score."""
+
+    rows: tuple[ReportRow, ...]
+    groups: int  # the largest number of groups any case has
+    left_out: tuple[str, ...]  # keys of cases without points to be had
+
+    def row(self, dimension: str, name: str = "") -> ReportRow | None:
+        """Return one row, None where there is none; the overall row has no name."""
+        return next((row for row in self.rows if (row.dimension, row.name) == (dimension, name)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _CaseBests:
+    shares: list[float]  # per group
+    metric_points: list[dict[str, float]]  # per group, scaled to the full score
+    metric_full: dict[str, float]
+
+
+class _Ledger:
+    """Sums by dimension, name and group."""
+
+    def __init__(self) -> None:
+        self.points: dict[tuple[str, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        self.full: dict[tuple[str, str], float] = defaultdict(float)
+        self.cases: dict[tuple[str, str], int] = defaultdict(int)
+
+    def open(self, row: tuple[str, str], full_score: float) -> None:
+        self.full[row] += full_score
+        self.cases[row] += 1
+
+    def rows(self, dimension: str, groups: int) -> list[ReportRow]:
+        rows = []
+        for key in (key for key in self.full if key[0] == dimension):
+            values = [self.points[key].get(group, 0.0) for group in range(groups)]
+            std = float(np.std(values, ddof=1)) if groups > 1 else 0.0
+            rows.append(ReportRow(*key, float(np.mean(values)), std, self.full[key], self.cases[key]))
+        return sorted(rows, key=lambda row: -row.full_score)
+
+
+def metric_points(grade: ResponseGrade) -> dict[str, tuple[float, float]]:
+    """Return (got, total) by metric; a custom metric goes by its real_metric_type, replacing a metric of that name."""
+    points: dict[str, tuple[float, float]] = {}
+    for criterion in grade.criteria:
+        name = criterion.name
+        if name == "customized":
+            name = str(criterion.detail.get("real_metric_type", "custom"))
+        points[name] = (criterion.got or 0.0, criterion.total)
+    return points
+
+
+def suite_report(cases: Iterable[CaseAttempts], *, group_size: int = 10) -> SuiteReport:
+    """Return the table over cases whose every attempt has a score. A missing group counts 0, as in the original.
+
+    Per case and group of `group_size` attempts the one with the highest sum of points counts, the last on a tie.
+    """
+    ledger = _Ledger()
+    left_out: list[str] = []
+    groups = 0
+    for case in cases:
+        bests = _bests(case, group_size)
+        if bests is None:
+            left_out.append(case.key)
+            continue
+        groups = max(groups, len(bests.shares))
+        _book(ledger, case, bests)
+    rows = [row for kind in ("overall", "language", "type", "metric") for row in ledger.rows(kind, max(groups, 1))]
+    return SuiteReport(tuple(rows), groups, tuple(left_out))
+
+
+def _book(ledger: _Ledger, case: CaseAttempts, bests: _CaseBests) -> None:
+    for row in (("overall", ""), ("language", case.lang), ("type", case.question_type)):
+        ledger.open(row, case.full_score)
+        for group, share in enumerate(bests.shares):
+            ledger.points[row][group] += share
+    for metric, full in bests.metric_full.items():
+        ledger.open(("metric", metric), full)
+        for group, points in enumerate(bests.metric_points):
+            ledger.points["metric", metric][group] += points.get(metric, 0.0)
+
+
+def _bests(case: CaseAttempts, group_size: int) -> _CaseBests | None:
+    """Return the best attempts of a case, None where there is nothing to be had; a case without attempts counts 0."""
+    groups = [case.attempts[start : start + group_size] for start in range(0, len(case.attempts), group_size)]
+    if not groups:
+        return _CaseBests([0.0], [{}], {})
+    last = groups[-1][-1]
+    total = sum(full for _, full in last.values()) if case.max_score is None else case.max_score
+    if total == 0:
+        return None
+    chosen = [_best_attempt(group) for group in groups]
+    sums = [_LOWEST_BEST if attempt is None else sum(got for got, _ in attempt.values()) for attempt in chosen]
+    if case.min_score is not None:
+        sums = [max(value, case.min_score) for value in sums]
+    scale = case.full_score / total
+    return _CaseBests(
+        shares=[min(value, total) / total for value in sums],
+        metric_points=[{name: got * scale for name, (got, _) in (attempt or {}).items()} for attempt in chosen],
+        metric_full={name: full * scale for name, (_, full) in last.items()},
+    )
+
+
+def _best_attempt(group: Sequence[Mapping[str, tuple[float, float]]]) -> Mapping[str, tuple[float, float]] | None:
+    best: Mapping[str, tuple[float, float]] | None = None
+    highest = _LOWEST_BEST
+    for attempt in group:
+        points = sum(got for got, _ in attempt.values())
+        if points >= highest:
+            best, highest = attempt, points
+    return best

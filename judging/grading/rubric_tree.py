@@ -1,0 +1,219 @@
+"""The score of a rubric's tree from verdicts on its nodes, in exact fractions.
+
+One model for every rubric: leaves hold verdicts, inner nodes aggregate, rules set, cap or force. A missing scored
+verdict makes every node above it incomplete; it is never a zero.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from judging.specs.types import JsonObject, NodeSpec, ScaleSpec
+
+Value = bool | int | float | str
+COMPARISONS: Mapping[str, Callable[[Fraction, Fraction], bool]] = {
+    "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">=": operator.ge, ">": operator.gt,
+}  # fmt: skip
+
+
+class BadRubric(ValueError):
+    """The tree cannot be scored: an unknown aggregator, or a rule on a node that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeScore:
+    """`score` is None unless every scored leaf has a verdict on its scale; `missing` names those that have none."""
+
+    score: Fraction | None
+    missing: tuple[str, ...] = ()
+    deciding: str = ""  # key of the child that decided a cascade at the root
+    flags: tuple[str, ...] = ()
+    nodes: Mapping[str, Fraction | None] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.missing
+
+
+@dataclass(slots=True)
+class _Work:
+    values: dict[str, Fraction | None]
+    flags: list[str]
+    deciding: dict[str, str] = field(default_factory=dict)
+
+
+def score_tree(root: NodeSpec, verdicts: Mapping[str, Value], facts: Mapping[str, Value] | None = None) -> TreeScore:
+    """Return the exact score of the tree.
+
+    `verdicts` maps node keys to a truth value, a number or a label; `facts` are what rules may ask for, such as
+    `has_context`. A verdict that is not on its node's scale is flagged `off_scale:key` and counts as missing.
+
+    Raises:
+        BadRubric: an aggregator or rule that the tree cannot carry out.
+    """
+    work = _Work({}, [])
+    leaves = [node for node in walk(root) if is_scored_leaf(node)]
+    for node in leaves:
+        work.values[node.key] = _leaf_value(node, verdicts.get(node.key), work.flags)
+    forced = _apply_rules([rule for node in walk(root) for rule in node.rules], work, facts or {})
+    missing = tuple(node.key for node in leaves if work.values[node.key] is None)
+    score = _score(root, work)
+    if forced is not None and score is not None:
+        score = forced
+        work.flags.append("forced_root")
+    return TreeScore(score, missing, work.deciding.get(root.key, ""), tuple(work.flags), dict(work.values))
+
+
+def walk(root: NodeSpec) -> Iterator[NodeSpec]:
+    """Yield the nodes of a tree, parents first, in order."""
+    yield root
+    for child in root.children:
+        yield from walk(child)
+
+
+def is_scored_leaf(node: NodeSpec) -> bool:
+    """Return whether a verdict on the node takes part in the score."""
+    return not node.children and node.role == "scored" and node.kind in ("check", "dimension")
+
+
+def exact(number: float) -> Fraction:
+    """Return a number as its author wrote it: 0.3 is 3/10, not its binary neighbour."""
+    return Fraction(str(number))
+
+
+def on_scale(value: Value, scale: ScaleSpec | None) -> bool:
+    """Return whether a verdict is one that the scale allows."""
+    if scale is None:
+        return isinstance(value, (bool, int, float))
+    if scale.kind == "boolean":
+        return isinstance(value, bool)
+    if scale.kind == "nominal":
+        return isinstance(value, str) and value in scale.labels
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    number = exact(value)
+    if (scale.minimum is not None and number < exact(scale.minimum)) or (
+        scale.maximum is not None and number > exact(scale.maximum)
+    ):
+        return False
+    start = exact(scale.minimum or 0)
+    return not scale.step or ((number - start) / exact(scale.step)).denominator == 1
+
+
+def _leaf_value(node: NodeSpec, verdict: Value | None, flags: list[str]) -> Fraction | None:
+    if verdict is None:
+        return None
+    if not on_scale(verdict, node.scale):
+        flags.append(f"off_scale:{node.key}")
+        return None
+    name = str(verdict).lower() if isinstance(verdict, bool) else str(verdict)
+    if name in node.value_map:
+        return exact(node.value_map[name])
+    if isinstance(verdict, str):
+        raise BadRubric(f"The label {verdict!r} of {node.key!r} has no value in the rubric's value map.")
+    return exact(int(verdict) if isinstance(verdict, bool) else verdict)
+
+
+def _apply_rules(rules: Sequence[JsonObject], work: _Work, facts: Mapping[str, Value]) -> Fraction | None:
+    """Apply the rules in order to the leaf values; return what the root is forced to, if it is."""
+    forced: Fraction | None = None
+    for rule in rules:
+        if not _holds(rule["if"], work, facts):
+            continue
+        to = exact(rule["to"])
+        if rule["do"] == "force_root":
+            forced = to
+            continue
+        for target in rule.get("targets", ()):
+            if target not in work.values:
+                raise BadRubric(f"A rule names the node {target!r}, which the rubric does not score.")
+            before = work.values[target]
+            if rule["do"] == "set" or (before is not None and before > to):
+                work.values[target] = to
+                if before != to:
+                    work.flags.append(f"{rule['do']}:{target}")
+    return forced
+
+
+def _holds(condition: Mapping[str, Any], work: _Work, facts: Mapping[str, Value]) -> bool:
+    if "fact" in condition:
+        return condition["fact"] in facts and facts[condition["fact"]] == condition.get("is", True)
+    compare = COMPARISONS.get(str(condition.get("op")))
+    if compare is None or condition.get("node") not in work.values:
+        raise BadRubric(f"A rule's condition cannot be read: {dict(condition)!r}.")
+    value = work.values[condition["node"]]
+    return value is not None and compare(value, exact(condition["value"]))
+
+
+def _score(node: NodeSpec, work: _Work) -> Fraction | None:
+    if not node.children:
+        return work.values.get(node.key)
+    children = [
+        child for child in node.children if child.role == "scored" and (child.children or is_scored_leaf(child))
+    ]
+    found = [(child, _score(child, work)) for child in children]
+    known = [(child, value) for child, value in found if value is not None]
+    result = _aggregate(node, known, work) if known and len(known) == len(found) else None
+    work.values[node.key] = result
+    return result
+
+
+def _aggregate(node: NodeSpec, known: Sequence[tuple[NodeSpec, Fraction]], work: _Work) -> Fraction | None:
+    kind = str(node.aggregator.get("type", "mean"))
+    if kind == "cascade":
+        child, value = next(((c, v) for c, v in known if v > 0), (None, Fraction(0)))
+        work.deciding[node.key] = child.key if child else ""
+        return _clipped(value, node.aggregator.get("clip"))
+    if kind == "weighted_mean":
+        return _ratio(known, lambda child: exact(child.weight), node, work)
+    if kind == "points_over_positive":
+        return _points(node, known, work)
+    values = [value for _, value in known]
+    if kind not in _SIMPLE:
+        raise BadRubric(f"The aggregator {kind!r} of {node.key!r} is not known.")
+    return _clipped(_SIMPLE[kind](values, node.aggregator), node.aggregator.get("clip"))
+
+
+_SIMPLE: Mapping[str, Callable[[list[Fraction], JsonObject], Fraction]] = {
+    "any": lambda values, facts: exact(facts.get("value", 1)) * any(value > 0 for value in values),
+    "all": lambda values, facts: exact(facts.get("value", 1)) * all(value > 0 for value in values),
+    "count_times": lambda values, facts: exact(facts.get("value", 1)) * sum(value > 0 for value in values),
+    "sum_over": lambda values, facts: sum(values, Fraction(0)) / exact(facts.get("by", 1)),
+    "mean": lambda values, facts: sum(values, Fraction(0)) / len(values),
+}
+
+
+def _ratio(
+    known: Sequence[tuple[NodeSpec, Fraction]], weigh: Callable[[NodeSpec], Fraction], node: NodeSpec, work: _Work
+) -> Fraction | None:
+    total = sum((weigh(child) for child, _ in known), Fraction(0))
+    if total == 0:
+        work.flags.append(f"no_weight:{node.key}")
+        return None
+    return sum((weigh(child) * value for child, value in known), Fraction(0)) / total
+
+
+def _points(node: NodeSpec, known: Sequence[tuple[NodeSpec, Fraction]], work: _Work) -> Fraction | None:
+    """Points met over the sum of positive points; not clipped for one item (HealthBench, DRACO)."""
+    points = [(exact(child.points if child.points is not None else child.weight), value) for child, value in known]
+    positive = sum((worth for worth, _ in points if worth > 0), Fraction(0))
+    if positive == 0:
+        work.flags.append(f"no_positive_points:{node.key}")
+        return None
+    return sum((worth * value for worth, value in points), Fraction(0)) / positive
+
+
+def _clipped(value: Fraction, clip: Any) -> Fraction:
+    return min(max(value, exact(clip[0])), exact(clip[1])) if clip else value
+
+
+def benchmark_mean(scores: Iterable[Fraction | None], aggregate: JsonObject | None = None) -> Fraction | None:
+    """Return the mean over the items that have a score, clipped where the rubric says so; None where none has."""
+    known = [score for score in scores if score is not None]
+    if not known:
+        return None
+    return _clipped(sum(known, Fraction(0)) / len(known), (aggregate or {}).get("clip"))

@@ -1,0 +1,97 @@
+"""Asking a model for an answer: the prompt versions DIRECT, COT and EXPERT of Lunar-Bench, and your own.
+
+A prompt that asks for the line "Final Answer:" is a reasoned one: what follows the marker is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judging.grading.answer_cleaning import REASONED_PROMPT
+from judging.judges.prompt_texts import BadPrompt, Prompt, fill, load_prompt
+from judging.llm.chat import ChatRequest, Message
+
+SHIPPED: Mapping[str, str] = {"DIRECT": "worker_direct", "COT": "worker_cot", "EXPERT": "worker_expert"}
+OWN = "worker"  # what an own prompt version stands in for
+PLACEHOLDERS = frozenset({"instruction", "question"})
+MARKER = "final answer:"
+TEMPERATURE, TOP_P = 0.01, 0.1
+MAX_TOKENS, REASONED_MAX_TOKENS = 3000, 8000
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a system asks its model."""
+
+    prompt_version: str  # DIRECT | COT | EXPERT | the label of an own one
+    text: str
+    temperature: float | None = TEMPERATURE
+    top_p: float | None = TOP_P
+    max_tokens: int | None = None  # None: 3,000, or 8,000 for a reasoned prompt
+
+    @property
+    def is_reasoned(self) -> bool:
+        return self.prompt_version == REASONED_PROMPT or MARKER in self.text.lower()
+
+    @property
+    def cleaning(self) -> str:
+        """The prompt version by whose rules the answer is cleaned."""
+        return REASONED_PROMPT if self.is_reasoned else "DIRECT"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a run freezes of it."""
+        return {
+            "prompt_version": self.prompt_version,
+            "text": self.text,
+            "prompt_hash": Prompt(self.prompt_version, self.text).sha256,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_tokens": self.max_tokens,
+        }
+
+
+def asking_from_json(data: Mapping[str, Any]) -> Asking:
+    """Return a frozen asking as it was."""
+    fields = ("prompt_version", "text", "temperature", "top_p", "max_tokens")
+    return Asking(**{name: data[name] for name in fields})
+
+
+def shipped_asking(prompt_version: str) -> Asking:
+    """Return one of the shipped prompt versions.
+
+    Raises:
+        BadPrompt: there is none of this name.
+    """
+    if prompt_version not in SHIPPED:
+        raise BadPrompt(f"There is no prompt version {prompt_version!r}; there are {', '.join(SHIPPED)} and your own.")
+    return Asking(prompt_version, load_prompt(SHIPPED[prompt_version]).text)
+
+
+def check_worker_prompt(text: str) -> None:
+    """Pass where a text can ask for answers.
+
+    Raises:
+        BadPrompt: it does not show the question, or names a placeholder that there is not.
+    """
+    found = Prompt(OWN, text).placeholders
+    if "question" not in found:
+        raise BadPrompt("The prompt must show {{question}}; {{instruction}} is there to be used too.")
+    unknown = found - PLACEHOLDERS
+    if unknown:
+        raise BadPrompt(f"There is no {{{{{min(unknown)}}}}}; there are {{{{instruction}}}} and {{{{question}}}}.")
+
+
+def answer_request(asking: Asking, *, instruction: str, question: str, endpoint: str) -> ChatRequest:
+    """Return the call that asks for one answer."""
+    text = fill(Prompt(asking.prompt_version, asking.text), {"instruction": instruction, "question": question})
+    usual = REASONED_MAX_TOKENS if asking.is_reasoned else MAX_TOKENS
+    return ChatRequest(
+        (Message("user", text.strip()),),
+        endpoint=endpoint,
+        temperature=asking.temperature,
+        top_p=asking.top_p,
+        max_tokens=asking.max_tokens or usual,
+        material={"task": "answer", "question": question, "instruction": instruction},
+    )

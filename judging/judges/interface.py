@@ -1,0 +1,33 @@
+"""What every judge can do."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any, Protocol
+
+from judging.judges.prompt_texts import Prompt
+from judging.judges.scores import JudgeScore
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeVerdict
+from judging.llm.chat import ChatReply, ChatRequest, Message
+
+
+class Judge(Protocol):
+    """A judge is frozen: the same options and subject always ask the same."""
+
+    @property
+    def prompt(self) -> Prompt: ...
+
+    def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]: ...
+
+    def request(self, subject: JudgeSubject) -> ChatRequest: ...
+
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict: ...
+
+    def converse(
+        self, subject: JudgeSubject
+    ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]: ...
+
+    def calls(self, subject: JudgeSubject) -> int: ...
+
+    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore: ...

@@ -1,0 +1,175 @@
+"""The comparison judge: which of two answers is better, asked in one order or in both.
+
+Asked in both orders, the verdict is the mean over them: a judge that follows the place contradicts itself, which shows
+as a probability of one half and a confidence of zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from judging.grading.rubric_tree import walk
+from judging.judges import reading
+from judging.judges.asking import ask_all
+from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.scores import JudgeScore
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.llm.chat import ChatReply, ChatRequest, Message
+
+PREFERENCES = {"A": 1, "B": -1, "C": 0, "TIE": 0}
+_LABEL = re.compile(r"\[\[\s*([A-Za-z]{1,10})\s*\]\]")
+_LABELLED_LINE = re.compile(
+    r"[\s*_#>-]*(?:(?:my |the )?(?:final )?(?:verdict|winner|answer|decision|choice)\s*(?:is)?\s*[:=]?[\s*_]*)?"
+    r"(?:answer |response )?[\[(\"'*_]*(A|B|C|tie)[\])\"'*_.]*\s*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseJudge:
+    """Options of the judge."""
+
+    both_orders: bool = True
+    temperature: float | None = 0.0
+    max_tokens: int = 768
+    prompt_text: str = ""
+
+    @property
+    def prompt(self) -> Prompt:
+        return chosen_prompt("pairwise", self.prompt_text)
+
+    def build_messages(self, subject: JudgeSubject, *, swapped: bool = False) -> tuple[Message, ...]:
+        """Return what is sent for one subject; `swapped` shows the second answer as A."""
+        first, second = _shown(subject, swapped=swapped)
+        reference = f"\nReference answer, which neither saw:\n{as_data(subject.reference, 'REFERENCE')}\n"
+        values = {
+            "criterion_note": f' by the criterion "{subject.criterion_key}"' if subject.criterion_key else "",
+            "question": as_data(subject.question, "QUESTION"),
+            "reference_note": reference if subject.reference else "",
+            "criterion": _criterion_text(subject),
+            "response_a": as_data(first, "ANSWER A"),
+            "response_b": as_data(second, "ANSWER B"),
+        }
+        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+
+    def request(self, subject: JudgeSubject, *, swapped: bool = False) -> ChatRequest:
+        """Return the call in one of the two orders."""
+        material = {
+            "task": "pairwise",
+            "question": subject.question,
+            "reference": subject.reference,
+            "criterion": _criterion_text(subject),
+            "responses": list(_shown(subject, swapped=swapped)),
+        }
+        messages = self.build_messages(subject, swapped=swapped)
+        return ChatRequest(messages, temperature=self.temperature, max_tokens=self.max_tokens, material=material)
+
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
+        """Return {"preference": 1 | 0 | -1} for the order in which the answers were shown."""
+        return read_preference(text)
+
+    def converse(
+        self, subject: JudgeSubject
+    ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
+        """Ask in one or both orders at once, re-ask what cannot be read, and return the verdict over the orders."""
+        orders = (False, True) if self.both_orders else (False,)
+        verdicts = yield from ask_all([(self.request(subject, swapped=swapped), read_preference) for swapped in orders])
+        return verdicts[0] if len(verdicts) == 1 else combine_orders(verdicts[0], verdicts[1])
+
+    def calls(self, subject: JudgeSubject) -> int:
+        """Return the number of calls without re-asks."""
+        return 2 if self.both_orders else 1
+
+    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+        """Return the share of preference for the first answer: 1 better, 1/2 tie, 0 worse."""
+        return JudgeScore(Fraction(1 + int(value["preference"]), 2), Fraction(1))
+
+
+def _shown(subject: JudgeSubject, *, swapped: bool) -> tuple[str, str]:
+    if swapped:
+        return subject.other_response, subject.response
+    return subject.response, subject.other_response
+
+
+def _criterion_text(subject: JudgeSubject) -> str:
+    if subject.rubric is None:
+        return (
+            "Overall quality: correct, complete, to the point." if not subject.criterion_key else subject.criterion_key
+        )
+    nodes = [node for node in walk(subject.rubric) if node.text and subject.criterion_key in ("", node.key)]
+    lines = [f"{node.key}: {node.text}" for node in nodes]
+    lines += [f"  {anchor.low:g}: {anchor.text}" for node in nodes for anchor in node.anchors]
+    return "\n".join(lines) or subject.criterion_key
+
+
+def read_preference(text: str) -> JudgeVerdict:
+    """Return {"preference": 1 | 0 | -1} from [[A]], [[B]] or [[C]] on the last line.
+
+    A marker above the last line is read only where all markers agree; a last line that merely names the choice is
+    repaired. Anything else states no preference.
+    """
+    body = reading.visible_text(text)
+    if not body:
+        return reading.unread("The reply is empty.", "empty")
+    lines = [line.strip() for line in body.splitlines() if line.strip(" `\t")]
+    last = lines[-1] if lines else ""
+    labels = _LABEL.findall(body)
+    at_end = _LABEL.findall(last)
+    if at_end:
+        return _preference(at_end, labels, exact=_LABEL.fullmatch(last) is not None, rationale="\n".join(lines[:-1]))
+    if labels:
+        if len({label.upper() for label in labels}) > 1:
+            return reading.unread("Several verdicts disagree and none is on the last line.", "conflict")
+        return _preference(labels[-1:], labels, exact=False, rationale=body)
+    match = _LABELLED_LINE.fullmatch(last[:200])
+    if match:
+        return reading.read(
+            {"preference": PREFERENCES[match[1].upper()]},
+            rationale="\n".join(lines[:-1]),
+            flags=("unmarked",),
+            repaired=True,
+        )
+    return reading.unread("The last line is not [[A]], [[B]] or [[C]].", "no_verdict")
+
+
+def _preference(given: list[str], every: list[str], *, exact: bool, rationale: str) -> JudgeVerdict:
+    names = {label.upper() for label in given}
+    if len(names) > 1:
+        return reading.unread("The last line names more than one verdict.", "conflict")
+    name = names.pop()
+    if name not in PREFERENCES:
+        return reading.unread(f"[[{name}]] is not one of [[A]], [[B]] and [[C]].", "off_menu")
+    flags: tuple[str, ...] = () if exact else ("not_alone",)
+    flags += ("earlier_marker",) if len(every) > len(given) else ()
+    return reading.read({"preference": PREFERENCES[name]}, rationale=rationale, flags=flags, repaired=not exact)
+
+
+def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict) -> JudgeVerdict:
+    """Return one verdict over both orders, with `p_first`, the mean probability that the first answer is better.
+
+    Confidence is 1 where the orders agree, 0 where they contradict each other. Without a value in both there is none.
+    """
+    raw = (*straight.raw, *swapped.raw)
+    failed = next((verdict for verdict in (straight, swapped) if verdict.value is None), None)
+    if failed is not None or straight.value is None or swapped.value is None:
+        worst = failed or straight
+        return JudgeVerdict(worst.status, flags=worst.flags, reason=worst.reason, raw=raw)
+    one, other = int(straight.value["preference"]), -int(swapped.value["preference"])
+    mean = Fraction(one + other, 2)
+    flags = tuple(dict.fromkeys((*straight.flags, *swapped.flags)))
+    if one == -other and one:
+        flags += ("position_flip",)
+    repaired = VerdictStatus.REPAIRED in (straight.status, swapped.status)
+    return JudgeVerdict(
+        VerdictStatus.REPAIRED if repaired else VerdictStatus.OK,
+        value={"preference": (mean > 0) - (mean < 0), "p_first": float((1 + mean) / 2), "orders": [one, other]},
+        rationale=f"Shown first: {straight.rationale}\n\nShown second: {swapped.rationale}",
+        flags=flags,
+        confidence=1 - abs(one - other) / 2,
+        raw=raw,
+    )

@@ -1,0 +1,79 @@
+"""Prompt files, versioned by hash, and the one way in which texts are put into them.
+
+A text is inserted as a value in a single pass: braces in it survive, and nothing in it is read as a placeholder. Judged
+text stands between two marker lines that carry a digest of the text itself, so that the text cannot hold its own end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+_MARKER = re.compile(r"\[(?=\s*(?:BEGIN|END)\b)", re.IGNORECASE)
+
+
+class BadPrompt(ValueError):
+    """A prompt text lacks a placeholder that its judge needs, or names one that it does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt's text with the hash that versions it."""
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def placeholders(self) -> frozenset[str]:
+        return frozenset(_PLACEHOLDER.findall(self.text))
+
+
+@cache
+def load_prompt(name: str) -> Prompt:
+    """Return the prompt shipped under `name`."""
+    path = files("judging.judges").joinpath("prompts", f"{name}.md")
+    return Prompt(name, path.read_text(encoding="utf-8").strip())
+
+
+def chosen_prompt(name: str, own_text: str) -> Prompt:
+    """Return the shipped prompt, or the edited text that stands in for it.
+
+    Raises:
+        BadPrompt: the edited text lacks a placeholder of the shipped one, or has one more.
+    """
+    shipped = load_prompt(name)
+    if not own_text:
+        return shipped
+    own = Prompt(name, own_text.strip())
+    if own.placeholders != shipped.placeholders:
+        wrong = ", ".join(f"{{{{{word}}}}}" for word in sorted(own.placeholders ^ shipped.placeholders))
+        raise BadPrompt(f"The prompt must use exactly the placeholders of {name}.md; these differ: {wrong}.")
+    return own
+
+
+def fill(prompt: Prompt, values: Mapping[str, str]) -> str:
+    """Return the prompt with each placeholder replaced by its value, which is not looked into again.
+
+    Raises:
+        BadPrompt: a placeholder has no value.
+    """
+    missing = prompt.placeholders - set(values)
+    if missing:
+        raise BadPrompt(f"The prompt {prompt.name!r} needs {', '.join(sorted(missing))}.")
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], prompt.text)
+
+
+def as_data(text: str, label: str) -> str:
+    """Return `text` between marker lines that it cannot imitate; markers inside it lose their bracket."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    body = _MARKER.sub("(", text) or "(empty)"
+    return f"[BEGIN {label} {digest}]\n{body}\n[END {label} {digest}]"

@@ -1,0 +1,195 @@
+"""The relevance judge: three marks of 0..10 in four lines. Source: Advanced Relevance Evaluator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from judging.grading.relevance import Dimensions, RelevanceOptions, RelevanceScore, final_disagrees, relevance_score
+from judging.judges import reading
+from judging.judges.asking import ask
+from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.scores import JudgeScore
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeVerdict
+from judging.llm.chat import ChatRequest, Conversation, Message
+
+DIMENSIONS = ("accuracy", "comprehensiveness", "context_precision")
+LABELS = ("Accuracy", "Comprehensiveness", "Context Precision", "Final")
+CONTEXT_NOTES = {
+    "reference": "Context, which is the authority on what is right:",
+    "supplementary": "Context, which may help but is not the only source of truth:",
+    "": "Context:",
+}
+
+MAX_LINE = 1000  # characters; a longer line is no mark
+_LINE = re.compile(
+    r"[-*\u2022>#_ \t]*(?:\d{1,2}[.)])?[*_ \t]*"
+    r"(?P<label>accuracy|comprehensiveness|context[ _-]?precision|final)"
+    r"(?:[ \t]+(?:score|result|rating))?[ \t*_]*[:\uff1a](?P<value>.*)",
+    re.IGNORECASE,
+)
+_PLAIN = re.compile(r"[ \t]*(?:Accuracy|Comprehensiveness|Context Precision|Final):[ \t]*(?:[-\d./%]+|N/A)[ \t]*")
+_MARK = re.compile(
+    r"[\s*_`\[(]*(?P<number>-?\d+(?:\.\d+)?)[\s\])]*(?:/\s*10|points?|pts?|out of 10)?[\s*_`.]*"
+    r"(?:\([^()]*\))?[\s*_`.]*",
+    re.IGNORECASE,
+)
+_FINAL = re.compile(r"[\s*_`\[(]*(-?\d+(?:\.\d+)?)\s*(?:(/)\s*(\d+(?:\.\d+)?)|(%))?")
+_NOT_APPLICABLE = re.compile(r"[\s*_`\[(]*n\s*/?\s*a[\s*_`\]).]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceJudge:
+    """Options of the judge; `scoring` decides how marks become a score."""
+
+    scoring: RelevanceOptions = field(default_factory=RelevanceOptions)
+    temperature: float | None = 0.0
+    max_tokens: int = 256
+    prompt_text: str = ""
+
+    @property
+    def prompt(self) -> Prompt:
+        return chosen_prompt("relevance", self.prompt_text)
+
+    def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
+        """Return what is sent for one subject."""
+        note = (
+            CONTEXT_NOTES.get(subject.context_role, CONTEXT_NOTES[""])
+            if subject.has_context
+            else "There is no context."
+        )
+        values = {
+            "question": as_data(subject.question, "QUESTION"),
+            "context_note": note,
+            "context": as_data(subject.context, "CONTEXT") if subject.has_context else "",
+            "response": as_data(subject.response, "ANSWER"),
+        }
+        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+
+    def request(self, subject: JudgeSubject) -> ChatRequest:
+        """Return the one call that judges a subject."""
+        material = {
+            "task": "relevance",
+            "question": subject.question,
+            "reference": subject.reference,
+            "context": subject.context,
+            "context_role": subject.context_role,
+            "response": subject.response,
+        }
+        messages = self.build_messages(subject)
+        return ChatRequest(messages, temperature=self.temperature, max_tokens=self.max_tokens, material=material)
+
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
+        """Return the three marks as given, {"nodes": {dimension: mark}, "stated_final": number or None}."""
+        return read_relevance(text, has_context=subject.has_context, options=self.scoring)
+
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
+        """Ask, re-ask once where the reply cannot be read, and return the verdict."""
+        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
+
+    def calls(self, subject: JudgeSubject) -> int:
+        """Return the number of calls without re-asks."""
+        return 1
+
+    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+        """Return the exact score of 1 with the marks after the rules."""
+        result = score_of(value, has_context=subject.has_context, options=self.scoring)
+        marks = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
+        return JudgeScore(
+            result.final, Fraction(1), result.flags, {**marks, "shown": result.shown(self.scoring.decimals)}
+        )
+
+
+def score_of(value: Mapping[str, Any], *, has_context: bool, options: RelevanceOptions | None = None) -> RelevanceScore:
+    """Return the score of a stored verdict."""
+    nodes = value["nodes"]
+    marks = Dimensions(nodes["accuracy"], nodes["comprehensiveness"], nodes["context_precision"])
+    return relevance_score(marks, has_context=has_context, options=options)
+
+
+def read_relevance(text: str, *, has_context: bool, options: RelevanceOptions | None = None) -> JudgeVerdict:
+    """Return the marks from line-anchored labels in any order; the judge's own final is kept, never used."""
+    if not text.strip():
+        return reading.unread("The reply is empty.", "empty")
+    if len(text) > reading.MAX_REPLY:
+        return reading.unread("The reply is far too long.", "too_long")
+    body = reading.visible_text(text)
+    lines = [line[:MAX_LINE] for line in body.splitlines() if line.strip()]
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        match = _LINE.fullmatch(line)
+        if match:
+            found.setdefault(re.sub(r"[ _-]", "", match["label"].lower()), []).append(match["value"])
+    flags = ["decorated"] if any(_LINE.fullmatch(line) and not _PLAIN.fullmatch(line) for line in lines) else []
+    flags += ["extra_lines"] if any(not _LINE.fullmatch(line) for line in lines) or body != text.strip() else []
+    marks: dict[str, int | None] = {}
+    for name in DIMENSIONS:
+        mark, problem = _mark(
+            found.get(name.replace("_", ""), []), absent_allowed=name == DIMENSIONS[2] and not has_context
+        )
+        if problem:
+            return reading.unread(_explained(problem, name), f"{problem}:{name}")
+        marks[name] = mark
+    flags += _order_flags(found)
+    value: dict[str, Any] = {"nodes": marks, "stated_final": _stated_final(found.get("final", []))}
+    flags += [f"repeated:{name}" for name in (*DIMENSIONS, "final") if len(found.get(name.replace("_", ""), [])) > 1]
+    repaired = bool(flags)
+    flags += _final_flags(value, has_context=has_context, options=options, given="final" in found)
+    return reading.read(value, flags=tuple(flags), repaired=repaired)
+
+
+def _order_flags(found: Mapping[str, list[str]]) -> list[str]:
+    order = [name for name in found if name != "final"]
+    return [] if order == [name.replace("_", "") for name in DIMENSIONS] else ["other_order"]
+
+
+def _final_flags(
+    value: Mapping[str, Any], *, has_context: bool, options: RelevanceOptions | None, given: bool
+) -> list[str]:
+    stated = value["stated_final"]
+    if stated is None:
+        return ["final_unreadable"] if given else ["final_missing"]
+    score = score_of(value, has_context=has_context, options=options)
+    return ["final_mismatch"] if final_disagrees(stated, score) else []
+
+
+def _mark(values: list[str], *, absent_allowed: bool) -> tuple[int | None, str]:
+    """Return the one mark that all lines of a label give, or the problem with them."""
+    if not values:
+        return None, "missing"
+    if absent_allowed and all(_NOT_APPLICABLE.fullmatch(value) for value in values):
+        return None, ""
+    marks: set[int] = set()
+    for value in values:
+        match = _MARK.fullmatch(value)
+        if match is None or "." in match["number"]:
+            return None, "unreadable"
+        if not 0 <= int(match["number"]) <= 10:
+            return None, "out_of_range"
+        marks.add(int(match["number"]))
+    return (marks.pop(), "") if len(marks) == 1 else (None, "conflict")
+
+
+def _explained(problem: str, name: str) -> str:
+    label = LABELS[DIMENSIONS.index(name)]
+    sentences = {
+        "missing": f"The line {label!r} is missing.",
+        "unreadable": f"The value of {label!r} is not one whole number.",
+        "out_of_range": f"The value of {label!r} is not from 0 to 10.",
+        "conflict": f"The lines of {label!r} give different values.",
+    }
+    return sentences[problem]
+
+
+def _stated_final(values: list[str]) -> float | None:
+    match = _FINAL.match(values[-1]) if values else None
+    if match is None:
+        return None
+    number = float(match[1])
+    if match[4]:
+        return number / 100
+    return number / float(match[3]) if match[2] and float(match[3]) else number

@@ -1,0 +1,52 @@
+"""Several conversations held side by side, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judging.llm.chat import ChatReply, ChatRequest, Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What came of conversations held side by side."""
+
+    results: Mapping[str, Any]
+    asked: tuple[str, ...]  # whose request each one was, in the order asked
+
+
+def together(
+    conversations: Mapping[str, Conversation[Any]],
+) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], Held]:
+    """Yield what all of them ask at the same moment as one batch; return their results by name."""
+    results: dict[str, Any] = {}
+    asked: list[str] = []
+    waiting: dict[str, tuple[ChatRequest, ...]] = {}
+    for name, conversation in conversations.items():
+        _step(conversation, None, name, waiting, results)
+    while waiting:
+        batch = waiting
+        asked += [name for name, requests in batch.items() for _ in requests]
+        replies = yield tuple(request for requests in batch.values() for request in requests)
+        waiting, start = {}, 0
+        for name, requests in batch.items():
+            part = replies[start : start + len(requests)]
+            start += len(requests)
+            _step(conversations[name], part, name, waiting, results)
+    return Held(results, tuple(asked))
+
+
+def _step(
+    conversation: Conversation[Any],
+    replies: tuple[ChatReply, ...] | None,
+    name: str,
+    waiting: dict[str, tuple[ChatRequest, ...]],
+    results: dict[str, Any],
+) -> None:
+    """Take one conversation on to its next requests, or to its end."""
+    try:
+        waiting[name] = next(conversation) if replies is None else conversation.send(replies)
+    except StopIteration as end:
+        results[name] = end.value

@@ -1,0 +1,100 @@
+"""Verdict statuses, flags and failure kinds in words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from judging.judges.verdicts import VerdictStatus
+
+STATUS_WORDS: Mapping[str, str] = {
+    VerdictStatus.OK: "The reply follows the asked format to the letter.",
+    VerdictStatus.REPAIRED: "The reply strays from the asked format and was read leniently; what was mended is listed.",
+    VerdictStatus.REFUSED: "The model, or its provider's filter, refused to answer. There is no score.",
+    VerdictStatus.UNPARSED: "No verdict could be read, also after asking again. There is no score, and it is no zero.",
+    VerdictStatus.FAILED: "No reply could be had. There is no score.",
+}
+
+FLAG_WORDS: Mapping[str, str] = {
+    "reasked": "asked a second time, with the problem quoted",
+    "truncated": "the reply was cut off before its end",
+    "empty": "the reply is empty",
+    "too_long": "the reply is far too long",
+    "too_deep": "brackets nest too deeply",
+    "no_json": "no JSON object in the reply",
+    "not_an_object": "the JSON is not an object",
+    "missing_keys": "keys are missing",
+    "conflict": "two values contradict each other",
+    "not-asked": "the case lacks what this judge needs, so it was not asked",
+    "repaired": "broken JSON was mended",
+    "repaired_json": "broken JSON was mended",
+    "string_bool": "true or false was given as text",
+    "string_number": "a number was given as text",
+    "non_boolean": "neither true nor false",
+    "non_integer": "not a whole number",
+    "no_reasoning": "no reasoning was given",
+    "thinking": "a block of thinking stood before the answer",
+    "fenced": "the answer stood in a code block",
+    "bold_tags": "tags were set in bold",
+    "tag_case": "tags were in capitals",
+    "no_analysis_open": "the analysis tag was never opened",
+    "analysis_unclosed": "the analysis tag was never closed",
+    "score_unclosed": "the score tag was never closed",
+    "wrong_closing_tag": "the score was closed by another tag",
+    "text_after": "text follows the score",
+    "several_score_tags": "several score tags that agree",
+    "score_tags": "too many score tags",
+    "no_score_tag": "no score tag",
+    "no_number": "no single whole number in the score tag",
+    "out_of_range": "the value is out of range",
+    "decorated": "decoration around the value",
+    "expression": "the score was the result of a written sum",
+    "sentence": "the score stood in a sentence",
+    "extra_lines": "more lines than asked for",
+    "other_order": "lines in another order",
+    "final_missing": "the judge's own final score is missing; ours counts anyway",
+    "final_unreadable": "the judge's own final score cannot be read; ours counts anyway",
+    "final_mismatch": "the judge's own final score differs from the computed one, which counts",
+    "off_grid": "a score between the rubric's steps",
+    "normalised": "moved to the nearest step",
+    "infeasible": "no set of criteria gives this score",
+    "no_context": "there is no context, so its dimension is left out",
+    "no_context_forced_0": "there is no context, so its precision counts 0",
+    "unmarked": "the choice is not marked",
+    "not_alone": "the choice does not stand alone",
+    "earlier_marker": "an earlier choice was revised",
+    "samples_split": "asked again, it did not always say the same",
+    "samples_tied": "two values were said equally often; the first counts",
+    "original_reading": "read as the original program reads it, which differs from ours",
+    "answer_truncated": "the answer was cut off at the token limit",
+    "empty_answer": "the answer is empty",
+    "position_flip": "the choice changes with the order of the answers",
+}
+_WITH_NAME: Mapping[str, str] = {
+    "off_menu": "a value that {} does not allow",
+    "mended": "the value of {} was mended",
+    "repeated": "{} was given more than once",
+    "capped": "{} was capped by a rule",
+    "missing": "{} is missing",
+    "unreadable": "{} cannot be read",
+    "out_of_range": "{} is out of range",
+    "conflict": "two values for {} contradict each other",
+}
+_FAILURE_WORDS: Mapping[str, str] = {
+    "incomplete": "not decided",
+    "error": "faulty case",
+    "crashed": "fault of the site",
+    "endpoint-not-in-use": "endpoint not in use",
+}
+
+
+def flag_in_words(flag: str) -> str:
+    """Return what a flag of a verdict or score means; an unknown one in its own words."""
+    name, _, about = flag.partition(":")
+    if about and name in _WITH_NAME:
+        return _WITH_NAME[name].format(about.replace("_", " "))
+    return FLAG_WORDS.get(flag) or flag.replace("_", " ").replace("-", " ")
+
+
+def failure_in_words(kind: str) -> str:
+    """Return why a task has no result, as a chip shows it."""
+    return _FAILURE_WORDS.get(kind) or kind.replace("_", " ").replace("-", " ")

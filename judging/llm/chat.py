@@ -1,0 +1,64 @@
+"""What is asked of a model and what comes back, as plain data shared by judges, debates and the call engine."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message."""
+
+    role: str  # system | user | assistant
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One chat completion to ask for. Everything but `material` takes part in the call's identity."""
+
+    messages: tuple[Message, ...]
+    endpoint: str = ""  # name of the endpoint; empty: the conversation's own
+    temperature: float | None = 0.0
+    top_p: float | None = None
+    max_tokens: int | None = 1024
+    seed: int | None = None
+    response_format: Mapping[str, Any] | None = None
+    top_logprobs: int = 0
+    sample_index: int = 0  # distinguishes deliberate repetitions of the same request
+    material: Mapping[str, Any] = field(default_factory=dict)  # the same content, structured, for lexical baselines
+
+
+class ReplyStatus(StrEnum):
+    """Only `finished` replies are kept in the ledger as finished; the others may be asked again."""
+
+    FINISHED = "finished"
+    TRUNCATED = "truncated"  # finish_reason "length", also after the retry with doubled tokens
+    REFUSED = "refused"  # the provider's content filter or an explicit refusal field
+    FAILED = "failed"  # no usable answer: network, HTTP error, retries exhausted
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """What came back for one request."""
+
+    status: ReplyStatus
+    text: str = ""
+    finish_reason: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    error_kind: str = ""  # "http-500", "timeout", "connection", "rate-limited", "budget", ...; empty when finished
+    error_text: str = ""
+    label_logprobs: Mapping[str, float] = field(default_factory=dict)  # first token's alternatives -> log-probability
+    seconds: float = 0.0
+    attempts: int = 1
+
+
+# A conversation yields a batch of requests that may run in parallel, is sent their replies in the same order, and
+# returns its result. It is pure and deterministic: replayed against stored replies it asks the same again.
+Conversation = Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], R]

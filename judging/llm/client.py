@@ -1,0 +1,168 @@
+"""One attempt at a chat completion over HTTP, classified."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import requests
+from requests.structures import CaseInsensitiveDict
+from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+from judging.llm.attempts import Attempt, Outcome
+from judging.llm.bodies import FILTER_CODES, QUOTA_CODES, ErrorPage, build_body, read_completion, read_error
+from judging.llm.bodies import refused_capabilities as refused_by
+from judging.llm.chat import ChatRequest
+from judging.llm.connections import open_session
+from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointRefused
+from judging.llm.retries import wait_asked_by
+
+MAX_REPLY_BYTES = 8_000_000  # a reply is text of some kilobytes; more is a fault or an attack
+CHUNK = 65_536
+FALLBACK_READ_SECONDS = 1.0  # the shortest read timeout near a deadline
+
+
+class ReplyTooSlow(Exception):
+    """The body trickled in for longer than the read timeout."""
+
+
+class ReplyTooLarge(Exception):
+    """The body is larger than any chat completion."""
+
+
+class ChatClient:
+    """Sends requests for up to `threads` threads at once over one shared session."""
+
+    def __init__(self, *, threads: int = 50, policy: AddressPolicy | None = None, ca_bundle: str = "") -> None:
+        self._session = open_session(policy=policy or AddressPolicy(), connections=threads, ca_bundle=ca_bundle)
+
+    def close(self) -> None:
+        self._session.close()
+
+    def send(
+        self,
+        endpoint: EndpointConfig,
+        request: ChatRequest,
+        *,
+        capabilities: Capabilities | None = None,
+        max_tokens: int | None = None,
+        seconds_left: float | None = None,
+    ) -> Attempt:
+        """Return what one HTTP attempt came to; network trouble is an outcome, not an exception.
+
+        `capabilities` and `max_tokens` replace the endpoint's and the request's; `seconds_left` shortens the timeouts.
+        """
+        body = build_body(
+            endpoint,
+            request,
+            endpoint.capabilities if capabilities is None else capabilities,
+            max_tokens=request.max_tokens if max_tokens is None else max_tokens,
+        )
+        read_seconds = endpoint.read_seconds
+        if seconds_left is not None:
+            read_seconds = min(read_seconds, max(FALLBACK_READ_SECONDS, seconds_left))
+        started = time.monotonic()
+        try:
+            status, headers, content = self._post(endpoint, body.content, read_seconds)
+        except EndpointRefused as refusal:
+            attempt = Attempt(Outcome.FORBIDDEN, error_kind="refused-address", error_text=str(refusal))
+        except (requests.RequestException, HTTPError, OSError, UnicodeError, ReplyTooSlow, ReplyTooLarge) as trouble:
+            attempt = network_trouble(trouble)
+        else:
+            attempt = classify(status, headers, content, used=body.used)
+        return replace(attempt, seconds=time.monotonic() - started)
+
+    def _post(
+        self, endpoint: EndpointConfig, content: bytes, read_seconds: float
+    ) -> tuple[int, CaseInsensitiveDict[str], bytes]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if endpoint.api_key:
+            headers["Authorization"] = f"Bearer {endpoint.api_key}"
+        prepared = requests.PreparedRequest()
+        prepared.prepare(
+            method="POST",
+            url=f"{endpoint.base_url.rstrip('/')}/chat/completions",
+            headers=headers,
+            data=content,
+        )
+        response = self._session.send(
+            prepared,
+            timeout=(min(endpoint.connect_timeout, read_seconds), read_seconds),
+            allow_redirects=False,
+            stream=True,
+            verify=self._session.verify,
+        )
+        try:
+            return response.status_code, response.headers, read_body(response, read_seconds)
+        finally:
+            response.close()
+
+
+def read_body(response: requests.Response, seconds: float) -> bytes:
+    """Return the whole body.
+
+    Raises:
+        ReplyTooLarge: it has more than `MAX_REPLY_BYTES`.
+        ReplyTooSlow: it was still coming after that many seconds, however steadily.
+    """
+    deadline = time.monotonic() + seconds
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := response.raw.read1(CHUNK, decode_content=True):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_REPLY_BYTES:
+            raise ReplyTooLarge
+        if time.monotonic() > deadline:
+            raise ReplyTooSlow
+    return b"".join(chunks)
+
+
+def network_trouble(trouble: Exception) -> Attempt:
+    """Return the attempt for an exchange that broke off; the exception's own text may quote anything and is dropped."""
+    kind, sentence = "connection", "The connection to the endpoint failed or broke off."
+    if isinstance(trouble, requests.Timeout | ReadTimeoutError | ReplyTooSlow | TimeoutError):
+        kind, sentence = "timeout", "The endpoint did not answer in time."
+    elif isinstance(trouble, ReplyTooLarge):
+        kind, sentence = "too-large", "The endpoint's answer is larger than any chat completion."
+    elif isinstance(trouble, requests.exceptions.SSLError):
+        kind, sentence = "tls", "No secure connection to the endpoint could be made; its certificate may be at fault."
+    elif isinstance(trouble, requests.exceptions.InvalidURL | requests.exceptions.InvalidHeader | UnicodeError):
+        return Attempt(
+            Outcome.CLIENT_ERROR, error_kind="bad-endpoint", error_text="The endpoint's address or key is not valid."
+        )
+    return Attempt(Outcome.PASSING, error_kind=kind, error_text=sentence)
+
+
+def classify(status: int, headers: Mapping[str, str], content: bytes, *, used: frozenset[str]) -> Attempt:
+    """Return the attempt that this answer stands for; `used` names the capabilities that the request relied on."""
+    if status == 200:
+        return read_completion(content, used=used)
+    page = read_error(content)
+    failed = _failure(status, page, used)
+    if failed.outcome in (Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.PASSING):
+        return replace(failed, retry_after_seconds=wait_asked_by(headers, at=datetime.now(UTC)))
+    return failed
+
+
+def _failure(status: int, page: ErrorPage, used: frozenset[str]) -> Attempt:
+    kind = f"http-{status}"
+    sentence = f"The endpoint answered HTTP {status}" + (f" ({page.code})." if page.code else ".")
+    if status == 402 or page.code in QUOTA_CODES:
+        return Attempt(Outcome.QUOTA, status, "quota", "The endpoint's account has no credit left.")
+    if status == 429:
+        return Attempt(Outcome.RATE_LIMITED, status, "rate-limited", "The endpoint allows no more calls for now.")
+    if status >= 500:
+        return Attempt(Outcome.SERVER_ERROR, status, kind, sentence)
+    if status in (408, 409):
+        return Attempt(Outcome.PASSING, status, kind, sentence)
+    if status in (400, 422) and page.code in FILTER_CODES:
+        return Attempt(Outcome.REFUSED, status, "content-filter", "The provider's content filter stopped the request.")
+    refused = refused_by(page, used=used) if status in (400, 422) else frozenset()
+    if refused:
+        return Attempt(Outcome.PARAMETER_REFUSED, status, kind, sentence, refused=refused)
+    if 300 <= status < 400:
+        return Attempt(Outcome.CLIENT_ERROR, status, "redirect", "The endpoint redirects; redirects are not followed.")
+    return Attempt(Outcome.CLIENT_ERROR, status, kind, sentence)

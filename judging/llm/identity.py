@@ -1,0 +1,58 @@
+"""The identity of a call: equal keys mean the same question to the same model, so its answer is paid for once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from hashlib import sha256
+from typing import Any
+
+from judging.llm.chat import ChatRequest
+from judging.llm.endpoints import EndpointConfig
+
+SCHEMA_VERSION = 1  # raise it when the meaning of a field below changes: old answers then stop matching
+
+# `endpoint` is a local name: URL and model stand for it. `material` repeats the messages for lexical baselines.
+NOT_IDENTITY = frozenset({"endpoint", "material"})
+
+
+def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
+    """Return the SHA-256 (64 hex digits) of the call's canonical JSON.
+
+    It covers URL, model, messages, every sampling field, the endpoint's extra fields, response_format, sample index and
+    schema version. A field added to `ChatRequest` later takes part by itself.
+    """
+    asked = {field.name: getattr(request, field.name) for field in fields(request) if field.name not in NOT_IDENTITY}
+    asked["messages"] = [[message.role, message.content] for message in request.messages]
+    return sha256(
+        canonical_json(
+            {
+                "url": endpoint.base_url.rstrip("/"),
+                "model": endpoint.model,
+                "extra": endpoint.extra,
+                "request": asked,
+                "schema_version": SCHEMA_VERSION,
+            }
+        )
+    ).hexdigest()
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return one byte string per value: sorted keys, no spaces, ASCII only, whole floats written as integers.
+
+    Raises:
+        ValueError: the value holds NaN or an infinity.
+        TypeError: the value holds something that JSON does not know.
+    """
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def _plain(value: Any) -> Any:
+    """Mappings as dicts, sequences as lists, 0.0 as 0: a temperature reads alike from YAML, a form and a database."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "items"):
+        return {str(name): _plain(item) for name, item in value.items()}
+    return value

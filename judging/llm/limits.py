@@ -1,0 +1,179 @@
+"""How many calls one endpoint gets at once: additive increase, multiplicative decrease, as plain arithmetic.
+
+Shared by the limiter inside one process (below) and, in Lua, by the one that all workers share through Redis.
+
+The limit starts at the user's maximum, not at a cautious 4: a run of 1,000 calls of 0.5 s at 50 in flight would lose
+1.4 s of its 10 to a doubling start, and the maximum is what the user said the endpoint takes. The first 429 ends that
+trust: the limit halves per burst (at most once in 15 s, or again once a whole round since then was mostly refused) and
+grows by one per clean round, that is after as many clean answers as the limit allows at once. An endpoint that takes
+far fewer calls than the maximum is therefore probed again and again, each time at the price of the pause it asks for:
+setting the maximum near what it takes is worth the user's while.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+DEBOUNCE_SECONDS = 15.0
+RATE_SECONDS = 10.0  # the time over which calls/s and the error rate are averaged
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What came back since the last exchange; `stale` calls began before the limit last fell and change nothing."""
+
+    clean: int = 0
+    limited: int = 0  # 429
+    failed: int = 0  # 5xx and network trouble: they stop growth, no more
+    stale: int = 0
+    pause_seconds: float = 0.0  # the longest wait that the endpoint asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Slots given, and what the caller needs to know to ask again."""
+
+    slots: int
+    limit: int
+    epoch: int  # number of decreases so far; a call's results are stale once it has moved on
+    wait_seconds: float = 0.0  # nobody may call before
+    in_flight: int = 0  # over all workers, these slots included
+    workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LimiterStatus:
+    """What a page shows of one endpoint."""
+
+    limit: int
+    in_flight: int
+    workers: int
+    wait_seconds: float
+    limited_at: float | None  # Unix time of the last 429
+    calls_per_second: float
+    error_rate: float  # 0..1, of the calls in the last seconds
+    shared: bool  # through Redis; False: this process limits itself alone
+
+
+class Limiter(Protocol):
+    """Slots for one endpoint. The holder says how many it holds; forgetting to give one back is thus impossible."""
+
+    def exchange(self, *, held: int, want: int, results: Results) -> Grant:
+        """Report results, keep `held` slots and take up to `want` more, without waiting."""
+
+    def status(self) -> LimiterStatus:
+        """What the endpoint is doing now."""
+
+    def leave(self) -> None:
+        """Give everything back: this worker stops."""
+
+
+@dataclass(slots=True)
+class LimitState:
+    """The limit of one endpoint and what it follows from. Times are seconds of one clock."""
+
+    maximum: int
+    limit: int = field(init=False)
+    epoch: int = 0
+    clean: int = 0  # clean answers since the limit last changed
+    answered: int = 0  # answers since it last fell
+    limited: int = 0  # 429s among them
+    decreased_at: float = -math.inf
+    limited_at: float | None = None
+    blocked_until: float = -math.inf
+
+    def __post_init__(self) -> None:
+        self.limit = self.maximum
+
+    def record(self, results: Results, *, at: float) -> None:
+        """Let the limit follow these results."""
+        if results.pause_seconds > 0:
+            self.blocked_until = max(self.blocked_until, at + results.pause_seconds)
+        self.answered += results.clean + results.limited
+        self.limited += results.limited
+        if results.limited:
+            self.limited_at = at
+            self.clean = 0
+            if self._burst(at):
+                self._halve(at)
+        elif results.failed:
+            self.clean = 0
+        else:
+            self._grow(results.clean)
+
+    def _burst(self, at: float) -> bool:
+        mostly_refused = self.answered >= self.limit and 2 * self.limited > self.answered
+        return mostly_refused or at - self.decreased_at >= DEBOUNCE_SECONDS
+
+    def _halve(self, at: float) -> None:
+        self.limit = max(1, self.limit // 2)
+        self.epoch += 1
+        self.decreased_at = at
+        self.answered = self.limited = 0
+
+    def _grow(self, clean: int) -> None:
+        self.clean += clean
+        while self.clean >= self.limit and self.limit < self.maximum:
+            self.clean -= self.limit
+            self.limit += 1
+
+
+class Rates:
+    """Exponentially forgotten counts: calls per second and the share of errors over the last ten seconds or so."""
+
+    def __init__(self) -> None:
+        self.calls = self.errors = 0.0
+        self.at = 0.0
+
+    def add(self, *, calls: int, errors: int, at: float) -> None:
+        fade = math.exp(-max(0.0, at - self.at) / RATE_SECONDS)
+        self.calls = self.calls * fade + calls / RATE_SECONDS
+        self.errors = self.errors * fade + errors / RATE_SECONDS
+        self.at = at
+
+
+class LocalLimiter:
+    """Slots for one endpoint inside one process: used without Redis, and while Redis does not answer."""
+
+    def __init__(self, maximum: int, *, clock: Callable[[], float] = time.time) -> None:
+        self._state = LimitState(max(1, maximum))
+        self._rates = Rates()
+        self._clock = clock
+        self._held = 0
+        self._lock = threading.Lock()
+
+    def exchange(self, *, held: int, want: int, results: Results) -> Grant:
+        with self._lock:
+            now = self._clock()
+            state = self._state
+            state.record(results, at=now)
+            errors = results.limited + results.failed
+            self._rates.add(calls=errors + results.clean + results.stale, errors=errors, at=now)
+            wait = max(0.0, state.blocked_until - now)
+            slots = 0 if wait else max(0, min(want, state.limit - held))
+            self._held = held + slots
+            return Grant(slots, state.limit, state.epoch, wait, self._held)
+
+    def status(self) -> LimiterStatus:
+        with self._lock:
+            now, rates = self._clock(), self._rates
+            fade = math.exp(-max(0.0, now - rates.at) / RATE_SECONDS)
+            return LimiterStatus(
+                limit=self._state.limit,
+                in_flight=self._held,
+                workers=1,
+                wait_seconds=max(0.0, self._state.blocked_until - now),
+                limited_at=self._state.limited_at,
+                calls_per_second=rates.calls * fade,
+                error_rate=rates.errors / rates.calls if rates.calls else 0.0,
+                shared=False,
+            )
+
+    def leave(self) -> None:
+        with self._lock:
+            self._held = 0

@@ -1,0 +1,344 @@
+"""Many calls at once over one pool of threads: submit, and collect what is finished.
+
+One dispatcher thread decides who may send, when to retry and what is over; the sending threads only send. A call that
+sleeps before its next attempt waits in a heap and holds neither a thread nor a slot.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+from queue import Empty, SimpleQueue
+from random import Random
+
+from judging.llm.attempts import Attempt, Outcome
+from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
+from judging.llm.client import ChatClient
+from judging.llm.endpoints import Capabilities, EndpointConfig, EndpointKind
+from judging.llm.lanes import Job, Lane, reply_of
+from judging.llm.limits import Limiter
+from judging.llm.retries import Action, Circumstances, RetryDecision, RetryPolicy, decide
+
+logger = logging.getLogger(__name__)
+
+LEXICAL_SLICE_SECONDS = 0.05  # baselines are computed in `completed` this long before it returns
+BATCH = 512  # events handled before the dispatcher looks at the clock again
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A reply for the token it was submitted with.
+
+    With `requeue_seconds` the reply is no answer: the work belongs back in its queue for at least that long.
+    """
+
+    token: Hashable
+    reply: ChatReply
+    requeue_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolOptions:
+    """How a pool works. `lexical` computes the text of a lexical endpoint's reply."""
+
+    threads: int = 50
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    lexical: Callable[[ChatRequest], str] | None = None
+    on_capabilities: Callable[[EndpointConfig, Capabilities], None] | None = None  # called inside `completed`
+    seed: int | None = None  # of the jitter
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    endpoint: EndpointConfig
+    capabilities: Capabilities
+
+
+class CallPool:
+    """Executes requests concurrently. `submit`, `completed` and `close` are for one coordinator thread."""
+
+    def __init__(
+        self, client: ChatClient, limiters: Callable[[EndpointConfig], Limiter], options: PoolOptions | None = None
+    ) -> None:
+        self._options = options or PoolOptions()
+        self._client = client
+        self._limiters = limiters
+        self._random = Random(self._options.seed)  # noqa: S311 jitter, not secrecy
+        self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._outbox: SimpleQueue[Completed | _Learned] = SimpleQueue()
+        self._work: SimpleQueue[tuple[Job, Lane] | None] = SimpleQueue()
+        self._lexical: deque[tuple[Hashable, ChatRequest]] = deque()
+        self._lanes: dict[tuple[str, str, str], Lane] = {}
+        self._delayed: list[tuple[float, int, Job, Lane]] = []
+        self._order = count()
+        self._idle = self._options.threads
+        self._outstanding = 0
+        self._stopping = False
+        self._dispatcher = threading.Thread(target=self._dispatch_forever, name="calls-dispatch", daemon=True)
+        self._dispatcher.start()
+        self._threads: list[threading.Thread] = []
+
+    # For the coordinator
+
+    @property
+    def outstanding(self) -> int:
+        """How many submitted tokens have not come back yet."""
+        return self._outstanding
+
+    def submit(
+        self, token: Hashable, endpoint: EndpointConfig, request: ChatRequest, *, seconds_allowed: float | None = None
+    ) -> None:
+        """Ask; the token comes back exactly once, from `completed` or `close`.
+
+        `seconds_allowed` is what is left of the verdict's 15 minutes; it runs from the first attempt.
+
+        Raises:
+            RuntimeError: the pool is closed.
+        """
+        if self._stopping:
+            raise RuntimeError("The pool is closed.")
+        self._outstanding += 1
+        if endpoint.kind is EndpointKind.LEXICAL:
+            self._lexical.append((token, request))
+            return
+        allowed = self._options.retry.deadline_seconds if seconds_allowed is None else seconds_allowed
+        job = Job(token, endpoint, request, allowed, request.max_tokens)
+        self._inbox.put(partial(self._queue, job))
+
+    def completed(self, timeout: float) -> list[Completed]:
+        """Return what is finished, waiting up to `timeout` seconds for the first; empty when nothing is."""
+        done = self._compute_lexical()
+        items = self._drain(0.0 if done else timeout)
+        for item in items:
+            if isinstance(item, Completed):
+                done.append(item)
+            elif self._options.on_capabilities is not None:
+                self._options.on_capabilities(item.endpoint, item.capabilities)
+        self._outstanding -= len(done)
+        return done
+
+    def close(self, *, grace_seconds: float = 0.0) -> list[Hashable]:
+        """Stop sending, wait so long for calls in flight, and return the tokens that were never sent or waited to be.
+
+        Replies not collected yet, and those of calls still in flight, can be had from `completed` afterwards.
+        """
+        if self._stopping:
+            return []
+        unsent: list[Hashable] = [token for token, _ in self._lexical]
+        self._lexical.clear()
+        withdrawn: SimpleQueue[list[Hashable]] = SimpleQueue()
+        self._inbox.put(lambda: withdrawn.put(self._withdraw()))
+        unsent += withdrawn.get()
+        self._outstanding -= len(unsent)
+        self._dispatcher.join(max(0.0, grace_seconds))
+        for _ in self._threads:
+            self._work.put(None)
+        return unsent
+
+    def __enter__(self) -> CallPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close(grace_seconds=1.0)
+
+    def _drain(self, timeout: float) -> list[Completed | _Learned]:
+        items: list[Completed | _Learned] = []
+        try:
+            items.append(self._outbox.get(timeout=timeout) if timeout > 0 else self._outbox.get_nowait())
+            while len(items) < BATCH:
+                items.append(self._outbox.get_nowait())
+        except Empty:
+            pass
+        return items
+
+    def _compute_lexical(self) -> list[Completed]:
+        done: list[Completed] = []
+        until = time.monotonic() + LEXICAL_SLICE_SECONDS
+        while self._lexical and time.monotonic() < until:
+            token, request = self._lexical.popleft()
+            done.append(Completed(token, lexical_reply(self._options.lexical, request)))
+        return done
+
+    # In the sending threads
+
+    def _send_forever(self) -> None:
+        while (work := self._work.get()) is not None:
+            job, lane = work
+            now = time.monotonic()
+            if now < lane.blocked_until:  # another thread has just been told to wait
+                self._inbox.put(partial(self._held_back, job, lane))
+                continue
+            attempt = self._attempt(job, lane, now)
+            if attempt.retry_after_seconds:
+                lane.blocked_until = max(lane.blocked_until, time.monotonic() + attempt.retry_after_seconds)
+            self._inbox.put(partial(self._ended, job, lane, attempt))
+
+    def _attempt(self, job: Job, lane: Lane, now: float) -> Attempt:
+        if job.started_at is None:
+            job.started_at = now
+        seconds_left = job.seconds_allowed - job.elapsed(now)
+        if seconds_left <= 0:
+            return Attempt(Outcome.PASSING, error_kind="deadline", error_text="The call's time was up before its turn.")
+        try:
+            return self._client.send(
+                job.endpoint,
+                job.request,
+                capabilities=lane.capabilities,
+                max_tokens=job.max_tokens,
+                seconds_left=seconds_left,
+            )
+        except Exception:  # a defect must cost one call, not a thread and a token that never comes back
+            logger.exception("calls.send_crashed endpoint=%s", job.endpoint.name)
+            return Attempt(Outcome.CLIENT_ERROR, error_kind="internal", error_text="The call failed inside the site.")
+
+    # In the dispatcher
+
+    def _dispatch_forever(self) -> None:
+        while not (self._stopping and not any(lane.held for lane in self._lanes.values())):
+            try:
+                self._handle_events()
+                now = time.monotonic()
+                self._wake_delayed(now)
+                for lane in list(self._lanes.values()):
+                    if lane.should_exchange(now, idle=self._idle):
+                        self._exchange(lane, now)
+            except Exception:  # without its dispatcher the pool would hang in silence
+                logger.exception("calls.dispatch_crashed")
+                time.sleep(0.1)
+        for lane in self._lanes.values():
+            lane.limiter.leave()
+
+    def _handle_events(self) -> None:
+        now = time.monotonic()
+        waits = [lane.next_wake(now, idle=self._idle) for lane in self._lanes.values()]
+        if self._delayed:
+            waits.append(max(0.0, self._delayed[0][0] - now))
+        try:
+            self._inbox.get(timeout=min([*waits, 60.0]))()
+            for _ in range(BATCH):
+                self._inbox.get_nowait()()
+        except Empty:
+            pass
+
+    def _lane(self, endpoint: EndpointConfig) -> Lane:
+        lane = self._lanes.get(endpoint.identity)
+        if lane is None:
+            lane = self._lanes[endpoint.identity] = Lane(self._limiters(endpoint), endpoint.capabilities)
+        return lane
+
+    def _queue(self, job: Job) -> None:
+        self._lane(job.endpoint).ready.append(job)
+
+    def _wake_delayed(self, now: float) -> None:
+        while self._delayed and self._delayed[0][0] <= now:
+            _, _, job, lane = heapq.heappop(self._delayed)
+            lane.ready.appendleft(job)
+
+    def _exchange(self, lane: Lane, now: float) -> None:
+        waiting = sum(bool(other.ready) for other in self._lanes.values())
+        share = -(-self._idle // max(1, waiting))  # threads are shared between endpoints that have work
+        want = 0 if self._stopping or now < lane.blocked_until else min(len(lane.ready), share)
+        grant = lane.exchange(now, want=want)
+        for _ in range(grant.slots):
+            self._start(lane.ready.popleft(), lane)
+        if grant.wait_seconds > self._options.retry.cap_seconds:
+            while lane.ready:
+                self._give_back(lane.ready.popleft(), grant.wait_seconds)
+
+    def _start(self, job: Job, lane: Lane) -> None:
+        job.epoch = lane.grant.epoch
+        self._idle -= 1
+        if len(self._threads) < min(self._options.threads, self._options.threads - self._idle):
+            thread = threading.Thread(target=self._send_forever, name="calls-send", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._work.put((job, lane))
+
+    def _held_back(self, job: Job, lane: Lane) -> None:
+        self._idle += 1
+        lane.held -= 1
+        if self._stopping:
+            self._give_back(job, 0.0)
+        else:
+            lane.ready.appendleft(job)
+
+    def _ended(self, job: Job, lane: Lane, attempt: Attempt) -> None:
+        self._idle += 1
+        lane.note(job, attempt)
+        self._learn(job, lane, attempt)
+        if not job.attempts:
+            job.answers_before = lane.answers
+        job.attempts.append(attempt)
+        decision = decide(job.attempts, self._circumstances(job, lane), self._policy(job))
+        if decision.action is Action.RETRY and not self._stopping:
+            self._retry(job, lane, decision)
+        elif decision.action is Action.RETRY or decision.action is Action.REQUEUE:
+            self._give_back(job, decision.sleep_seconds)
+        else:
+            self._outbox.put(Completed(job.token, reply_of(job.attempts, decision)))
+
+    def _circumstances(self, job: Job, lane: Lane) -> Circumstances:
+        return Circumstances(
+            elapsed_seconds=job.elapsed(time.monotonic()),
+            jitter=self._random.random(),
+            can_double_tokens=job.max_tokens is not None,
+            others_succeed=lane.answers > job.answers_before,
+        )
+
+    def _policy(self, job: Job) -> RetryPolicy:
+        return replace(self._options.retry, deadline_seconds=job.seconds_allowed)
+
+    def _retry(self, job: Job, lane: Lane, decision: RetryDecision) -> None:
+        if decision.double_tokens and job.max_tokens is not None:
+            job.max_tokens *= 2
+        if decision.sleep_seconds <= 0:
+            lane.ready.appendleft(job)
+            return
+        due = time.monotonic() + decision.sleep_seconds
+        heapq.heappush(self._delayed, (due, next(self._order), job, lane))
+
+    def _give_back(self, job: Job, seconds: float) -> None:
+        if job.attempts:
+            reply = reply_of(job.attempts, RetryDecision(Action.REQUEUE, seconds))
+        else:
+            reply = ChatReply(ReplyStatus.FAILED, error_kind="rate-limited", attempts=0)
+        self._outbox.put(Completed(job.token, reply, requeue_seconds=seconds))
+
+    def _learn(self, job: Job, lane: Lane, attempt: Attempt) -> None:
+        learned = lane.capabilities.learn(accepted=attempt.accepted, refused=attempt.refused)
+        if learned != lane.capabilities:
+            lane.capabilities = learned
+            self._outbox.put(_Learned(job.endpoint, learned))
+
+    def _withdraw(self) -> list[Hashable]:
+        """Stop sending and empty everything that waits."""
+        self._stopping = True
+        jobs = [job for _, _, job, _ in self._delayed]
+        self._delayed.clear()
+        for lane in self._lanes.values():
+            jobs += lane.ready
+            lane.ready.clear()
+        return [job.token for job in jobs]
+
+
+def lexical_reply(compute: Callable[[ChatRequest], str] | None, request: ChatRequest) -> ChatReply:
+    """Return the baseline's text as a finished reply that costs nothing; a failed one where there is none."""
+    started = time.monotonic()
+    if compute is None:
+        return ChatReply(ReplyStatus.FAILED, error_kind="no-lexical", error_text="No lexical baseline is set up here.")
+    try:
+        text = compute(request)
+    except Exception:  # one answer that a baseline cannot read must not end the run
+        logger.exception("calls.lexical_crashed endpoint=%s", request.endpoint)
+        return ChatReply(ReplyStatus.FAILED, error_kind="internal", error_text="The lexical baseline failed.")
+    seconds = time.monotonic() - started
+    return ChatReply(
+        ReplyStatus.FINISHED, text, "stop", prompt_tokens=0, completion_tokens=0, seconds=seconds, attempts=1
+    )

@@ -1,0 +1,87 @@
+"""What a call costs, in US dollars to the millionth; an unknown price stays None and is never taken for free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, ROUND_UP, Decimal
+from functools import lru_cache
+
+from judging.llm.chat import ChatRequest, Message
+
+MICRO = Decimal("0.000001")
+MILLION = Decimal(1_000_000)
+TOKENS_PER_MESSAGE = 8  # role and delimiters, generously
+DEFAULT_MAX_TOKENS = 16_384  # reserved for a request that names no limit
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens, and where the figures come from: "override" or "genai-prices"."""
+
+    input_per_million: Decimal
+    output_per_million: Decimal
+    source: str = "override"
+
+
+def price_for(*, base_url: str, model: str, override: Price | None = None) -> Price | None:
+    """Return the endpoint's own price if it has one, else the one genai-prices lists for this URL and model, else None.
+
+    The model's name alone is not enough: a local server may serve a model under a famous name.
+    """
+    return override if override is not None else _listed_price(base_url, model)
+
+
+@lru_cache(maxsize=512)
+def _listed_price(base_url: str, model: str) -> Price | None:
+    from genai_prices import Usage, calc_price  # 0.2 s to import: only processes that price calls pay for it
+
+    if not base_url or not model:
+        return None
+    try:
+        found = calc_price(Usage(input_tokens=1_000, output_tokens=1_000), model, provider_api_url=base_url)
+    except LookupError:
+        return None
+    if found.model_price.input_mtok is None or found.model_price.output_mtok is None:
+        return None
+    return Price(found.input_price * 1_000, found.output_price * 1_000, source="genai-prices")
+
+
+def cost_of(price: Price | None, *, prompt_tokens: int | None, completion_tokens: int | None) -> Decimal | None:
+    """Return dollars for these tokens, rounded half-even to the millionth; None where price or tokens are unknown."""
+    if price is None or prompt_tokens is None or completion_tokens is None:
+        return None
+    return _dollars(price, prompt_tokens, completion_tokens).quantize(MICRO, rounding=ROUND_HALF_EVEN)
+
+
+def worst_case_cost(price: Price | None, request: ChatRequest, *, truncation_retry: bool = True) -> Decimal | None:
+    """Return the dollars to reserve before this request is sent, rounded up to the millionth; None: price unknown.
+
+    Counts the whole token limit as used and, with `truncation_retry`, one more attempt with twice that limit, so that a
+    call cannot cost more than was set aside for it. Attempts that fail are not billed by providers and are not counted.
+    """
+    if price is None:
+        return None
+    prompt = estimate_tokens(request.messages)
+    attempts, completion = 1, request.max_tokens or DEFAULT_MAX_TOKENS
+    if truncation_retry and request.max_tokens:
+        attempts, completion = 2, 3 * request.max_tokens
+    return _dollars(price, attempts * prompt, completion).quantize(MICRO, rounding=ROUND_UP)
+
+
+def estimate_tokens(messages: Sequence[Message]) -> int:
+    """Return a rough count of prompt tokens, meant to be too high: no tokenizer is asked.
+
+    Half a token per ASCII character (English text has about a quarter, dense code a third), two per other character
+    (Chinese has one or less with today's vocabularies, up to two with old ones) and eight per message.
+    """
+    return sum(TOKENS_PER_MESSAGE + _text_tokens(message.content) for message in messages)
+
+
+def _text_tokens(text: str) -> int:
+    ascii_count = len(text) if text.isascii() else sum(1 for character in text if character < "\x80")
+    return (ascii_count + 1) // 2 + 2 * (len(text) - ascii_count)
+
+
+def _dollars(price: Price, prompt_tokens: int, completion_tokens: int) -> Decimal:
+    return (prompt_tokens * price.input_per_million + completion_tokens * price.output_per_million) / MILLION

@@ -1,0 +1,177 @@
+"""What to do after an attempt: a pure function of the attempts so far, the time spent and one random number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+
+from judging.llm.attempts import Attempt, Outcome
+
+
+class Action(StrEnum):
+    """`requeue`: the work goes back to its queue for so long that holding a worker for it would be a waste."""
+
+    ACCEPT = "accept"  # this attempt's answer is the reply, good or bad
+    RETRY = "retry"
+    REQUEUE = "requeue"
+    GIVE_UP = "give_up"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """The limits of spec: five attempts, full jitter from 2 s to 60 s, 15 minutes in all."""
+
+    max_attempts: int = 5
+    base_seconds: float = 2.0
+    cap_seconds: float = 60.0  # longest sleep that is worth waiting for
+    deadline_seconds: float = 900.0  # sleeps included
+    same_error_limit: int = 3  # the same 5xx so often on one request while others succeed: the request is at fault
+
+
+@dataclass(frozen=True, slots=True)
+class RetryDecision:
+    """What to do next; `reason` names why an attempt chain ended."""
+
+    action: Action
+    sleep_seconds: float = 0.0
+    reason: str = ""
+    double_tokens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the decision needs besides the attempts."""
+
+    elapsed_seconds: float  # since the first attempt began, sleeps included
+    jitter: float  # a random number in [0, 1)
+    can_double_tokens: bool = True  # False: the request names no token limit
+    others_succeed: bool = False  # other requests got answers from this endpoint since this one first failed
+
+
+FINAL = frozenset({Outcome.FINISHED, Outcome.REFUSED})
+HOPELESS = frozenset({Outcome.QUOTA, Outcome.CLIENT_ERROR, Outcome.FORBIDDEN})
+
+
+def decide(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy | None = None) -> RetryDecision:
+    """Return what to do after the last of these attempts.
+
+    A refused parameter is left out at once, and such an attempt does not count. A truncated reply is asked for again
+    once with doubled tokens. Five attempts that all met a full endpoint (429) go back to the queue: nothing is
+    wrong with the request. Everything else that may pass is retried with full jitter
+    (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/), never before the server asks.
+
+    Raises:
+        ValueError: no attempt was made.
+    """
+    policy = policy or RetryPolicy()
+    if not attempts:
+        raise ValueError("There is nothing to decide before the first attempt.")
+    last = attempts[-1]
+    if last.outcome in FINAL:
+        return RetryDecision(Action.ACCEPT)
+    if last.outcome in HOPELESS:
+        return RetryDecision(Action.GIVE_UP, reason=last.error_kind)
+    if last.outcome is Outcome.PARAMETER_REFUSED:
+        return RetryDecision(Action.RETRY)
+    if last.outcome is Outcome.TRUNCATED:
+        return _after_truncation(attempts, now, policy)
+    return _after_failure([attempt for attempt in attempts if attempt.counts], now, policy)
+
+
+def _after_truncation(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy) -> RetryDecision:
+    first_time = sum(attempt.outcome is Outcome.TRUNCATED for attempt in attempts) == 1
+    if first_time and now.can_double_tokens and now.elapsed_seconds < policy.deadline_seconds:
+        return RetryDecision(Action.RETRY, double_tokens=True)
+    return RetryDecision(Action.ACCEPT, reason="truncated")
+
+
+def _after_failure(counted: Sequence[Attempt], now: Circumstances, policy: RetryPolicy) -> RetryDecision:
+    last = counted[-1]
+    sleep = sleep_seconds(len(counted), jitter=now.jitter, asked=last.retry_after_seconds, policy=policy)
+    if sleep > policy.cap_seconds:
+        return RetryDecision(Action.REQUEUE, sleep, reason=last.error_kind)
+    if len(counted) >= policy.max_attempts and last.outcome is Outcome.RATE_LIMITED:
+        return RetryDecision(Action.REQUEUE, max(sleep, policy.cap_seconds), reason=last.error_kind)
+    if len(counted) >= policy.max_attempts or (now.others_succeed and _same_error(counted, policy)):
+        return RetryDecision(Action.GIVE_UP, reason=last.error_kind)
+    if now.elapsed_seconds + sleep >= policy.deadline_seconds:
+        return RetryDecision(Action.GIVE_UP, reason="deadline")
+    return RetryDecision(Action.RETRY, sleep)
+
+
+def _same_error(counted: Sequence[Attempt], policy: RetryPolicy) -> bool:
+    last = counted[-1]
+    same = sum(attempt.status_code == last.status_code for attempt in counted)
+    return last.outcome is Outcome.SERVER_ERROR and same >= policy.same_error_limit
+
+
+def sleep_seconds(failures: int, *, jitter: float, asked: float | None, policy: RetryPolicy) -> float:
+    """Return max(what the server asked for, jitter x min(cap, base x 2^(failures - 1))) in seconds."""
+    backoff = jitter * min(policy.cap_seconds, policy.base_seconds * 2.0 ** (failures - 1))
+    return max(asked or 0.0, backoff)
+
+
+DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?", re.ASCII)
+NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,9})?", re.ASCII)
+UNITS = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
+LONGEST_WAIT = 86_400.0  # a day: what asks for more is mistaken, or means it no better
+EPOCH_YEAR_2000 = 946_684_800.0  # a bigger number is a point in time, not a length of it
+
+
+def wait_asked_by(headers: Mapping[str, str], *, at: datetime) -> float | None:
+    """Return the seconds the server asks to wait after a refusal, 0 to a day; None when it does not say.
+
+    Reads `Retry-After` (RFC 9110 10.2.3: seconds or an HTTP date), else `retry-after-ms`, else the longest of the
+    `x-ratelimit-reset*` headers whose `x-ratelimit-remaining*` twin is 0 or absent.
+    """
+    seconds = _wait(headers, at)
+    return None if seconds is None else min(seconds, LONGEST_WAIT)
+
+
+def _wait(headers: Mapping[str, str], at: datetime) -> float | None:
+    after = headers.get("retry-after")
+    if after is not None:
+        return _after_seconds(after.strip(), at)
+    milliseconds = headers.get("retry-after-ms", "").strip()
+    if NUMBER.fullmatch(milliseconds):
+        return float(milliseconds) / 1000
+    return max(_resets(headers, at), default=None)
+
+
+def _after_seconds(text: str, at: datetime) -> float | None:
+    if NUMBER.fullmatch(text):
+        return float(text)
+    try:
+        due = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (due.replace(tzinfo=due.tzinfo or UTC) - at).total_seconds())
+
+
+def _resets(headers: Mapping[str, str], at: datetime) -> list[float]:
+    waits = []
+    for name, value in headers.items():
+        lowered = name.lower()
+        if lowered.startswith("x-ratelimit-reset"):
+            remaining = headers.get(lowered.replace("reset", "remaining"), "0").strip()
+            seconds = duration_seconds(value.strip(), at=at)
+            if seconds is not None and remaining in ("0", ""):
+                waits.append(seconds)
+    return waits
+
+
+def duration_seconds(text: str, *, at: datetime) -> float | None:
+    """Return the seconds that "20", "1.5s", "6m0s", "200ms" or a Unix time (s or ms) stand for; else None."""
+    if NUMBER.fullmatch(text):
+        number = float(text)
+        if number > EPOCH_YEAR_2000 * 1000:
+            number /= 1000
+        return max(0.0, number - at.timestamp()) if number > EPOCH_YEAR_2000 else number
+    match = DURATION.fullmatch(text)
+    if not text or match is None:
+        return None
+    return sum(float(part) * unit for part, unit in zip(match.groups(), UNITS, strict=True) if part)

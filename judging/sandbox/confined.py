@@ -1,0 +1,258 @@
+"""Runs one command inside the walls, watches it, and leaves none of its processes alive."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import select
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from judging.sandbox.bubblewrap import Walls, confinement
+from judging.sandbox.limits import MIB, Limits
+from judging.sandbox.seccomp import filter_program
+from judging.sandbox.watchdog import files_held, tree_usage
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY_SECONDS = 0.05
+DRAIN_SECONDS = 2.0
+DEATH_SECONDS = 10.0
+CHUNK = 65536
+
+
+class Stop(StrEnum):
+    """Why the sandbox ended a program."""
+
+    CPU = "cpu"
+    WALL = "wall"
+    MEMORY = "memory"
+    OUTPUT = "output"
+    FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """How one command ended."""
+
+    exit_code: int | None  # 128 + n for signal n; None if the sandbox stopped it
+    stdout: bytes
+    stderr: bytes
+    seconds: float  # wall clock
+    cpu_seconds: float  # as last seen, every 50 ms
+    peak_memory_bytes: int  # as last seen
+    stopped_by: Stop | None
+
+
+class SandboxFailed(RuntimeError):
+    """A process of the sandbox outlived its end, or the sandbox could not be watched."""
+
+
+@dataclass(slots=True)
+class _Stream:
+    """Head and tail of what a program wrote; the middle is dropped and said to be."""
+
+    keep: int
+    head: bytearray = field(default_factory=bytearray)
+    tail: bytearray = field(default_factory=bytearray)
+    written: int = 0
+
+    def add(self, data: bytes) -> None:
+        self.written += len(data)
+        room = self.keep * 3 // 4 - len(self.head)
+        self.head += data[: max(room, 0)]
+        self.tail += data[max(room, 0) :]
+        if len(self.tail) > self.keep + CHUNK:
+            del self.tail[: -self.keep // 4]
+
+    def text(self) -> bytes:
+        tail = self.tail[-self.keep // 4 :]
+        dropped = self.written - len(self.head) - len(tail)
+        note = b"\n[... %d bytes left out ...]\n" % dropped if dropped else b""
+        return bytes(self.head + note + tail)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """One running sandbox and what has been seen of it."""
+
+    process: subprocess.Popen[bytes]
+    limits: Limits
+    started: float
+    init: int | None = None  # the first process inside, as numbered outside
+    init_handle: int | None = None
+    stopped_by: Stop | None = None
+    cpu_seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    looked_at: float = 0.0
+
+    def meet(self, info: bytes) -> None:
+        """Take hold of the sandbox's first process: when it is dead, the kernel has ended every process inside."""
+        found = re.search(rb'"child-pid"\s*:\s*(\d+)', info)
+        if found is None:
+            return
+        self.init = int(found[1])
+        try:
+            self.init_handle = os.pidfd_open(self.init)
+        except ProcessLookupError:
+            self.init_handle = None
+
+    def look(self) -> None:
+        """Stop the program if it uses more than it may."""
+        now = time.monotonic()
+        if self.stopped_by or now - self.looked_at < LOOK_EVERY_SECONDS:
+            return
+        self.looked_at = now
+        usage = tree_usage(self.process.pid)
+        self.cpu_seconds = max(self.cpu_seconds, usage.cpu_seconds)
+        self.peak_memory_bytes = max(self.peak_memory_bytes, usage.memory_bytes)
+        if now - self.started > self.limits.wall_seconds:
+            self.stop(Stop.WALL)
+        elif self.cpu_seconds > self.limits.cpu_seconds:
+            self.stop(Stop.CPU)
+        elif usage.memory_bytes > self.limits.memory_mib * MIB:
+            self.stop(Stop.MEMORY)
+        elif self.init is not None and files_held(self.init) > self.limits.files:
+            self.stop(Stop.FILES)
+
+    def stop(self, why: Stop) -> None:
+        self.stopped_by = self.stopped_by or why
+        self.end()
+
+    def end(self) -> None:
+        """Kill the sandbox from both ends: the launcher outside and the first process inside."""
+        if self.process.poll() is None:
+            self.process.kill()
+        if self.init_handle is not None:
+            try:
+                signal.pidfd_send_signal(self.init_handle, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+
+    def wait_for_death(self) -> None:
+        """Return once no process of the sandbox is alive.
+
+        Raises:
+            SandboxFailed: ten seconds were not enough.
+        """
+        self.end()
+        self.process.wait(timeout=DEATH_SECONDS)
+        if self.init_handle is None:
+            return
+        poller = select.poll()
+        poller.register(self.init_handle, select.POLLIN)
+        died = poller.poll(DEATH_SECONDS * 1000)
+        os.close(self.init_handle)
+        self.init_handle = None
+        if not died:
+            raise SandboxFailed(f"Process {self.init} of a sandbox is still alive after it was killed.")
+
+
+def run_confined(command: Sequence[str], *, source: Path, walls: Walls, limits: Limits) -> Confined:
+    """Run `command` in a new sandbox and return how it ended, when none of its processes is left.
+
+    Raises:
+        ToolMissing, SeccompUnavailable: the sandbox cannot be built here.
+        SandboxFailed: a process survived its sandbox.
+    """
+    program = filter_program()
+    seccomp_read, seccomp_write = os.pipe()
+    info_read, info_write = os.pipe()
+    try:
+        os.write(seccomp_write, program)  # fits the pipe's buffer many times
+        os.close(seccomp_write)
+        arguments = confinement(
+            command, source=source, walls=walls, limits=limits, seccomp_fd=seccomp_read, info_fd=info_write
+        )
+        started = time.monotonic()
+        process = subprocess.Popen(  # noqa: S603 - the walls are the point
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={},  # bubblewrap's own environment can be read inside through /proc/1/environ
+            cwd="/",
+            pass_fds=(seccomp_read, info_write),
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(info_read)
+        raise
+    finally:
+        os.close(seccomp_read)
+        os.close(info_write)
+    return _attend(_Watch(process, limits, started), info_read)
+
+
+def _attend(watch: _Watch, info_read: int) -> Confined:
+    process = watch.process
+    assert process.stdout is not None
+    assert process.stderr is not None
+    keep = watch.limits.output_kib * 1024
+    streams = {process.stdout.fileno(): _Stream(keep), process.stderr.fileno(): _Stream(keep)}
+    out, err = process.stdout.fileno(), process.stderr.fileno()
+    try:
+        _follow(watch, streams, info_read)
+    finally:
+        try:
+            watch.wait_for_death()
+        finally:
+            os.close(info_read)
+            process.stdout.close()
+            process.stderr.close()
+    return Confined(
+        exit_code=None if watch.stopped_by else _exit_code(process.returncode),
+        stdout=streams[out].text(),
+        stderr=streams[err].text(),
+        seconds=time.monotonic() - watch.started,
+        cpu_seconds=watch.cpu_seconds,
+        peak_memory_bytes=watch.peak_memory_bytes,
+        stopped_by=watch.stopped_by,
+    )
+
+
+def _follow(watch: _Watch, streams: dict[int, _Stream], info_read: int) -> None:
+    """Read and watch until the program has ended and its output is read."""
+    handle = os.pidfd_open(watch.process.pid)
+    drain_until: float | None = None
+    with selectors.DefaultSelector() as selector:
+        for descriptor in (*streams, info_read, handle):
+            selector.register(descriptor, selectors.EVENT_READ)
+        try:
+            while any(descriptor in selector.get_map() for descriptor in streams):
+                for key, _ in selector.select(LOOK_EVERY_SECONDS):
+                    if key.fd == handle:
+                        selector.unregister(handle)
+                        watch.end()  # what the program left behind
+                        drain_until = time.monotonic() + DRAIN_SECONDS
+                    else:
+                        _read(key.fd, watch, streams, selector)
+                if drain_until is None:
+                    watch.look()
+                elif time.monotonic() > drain_until:
+                    return
+        finally:
+            os.close(handle)
+
+
+def _read(descriptor: int, watch: _Watch, streams: dict[int, _Stream], selector: selectors.BaseSelector) -> None:
+    data = os.read(descriptor, CHUNK)
+    if not data:
+        selector.unregister(descriptor)
+    elif descriptor not in streams:
+        watch.meet(data)
+    else:
+        streams[descriptor].add(data)
+        if streams[descriptor].written > watch.limits.flood_mib * MIB:
+            watch.stop(Stop.OUTPUT)
+
+
+def _exit_code(returncode: int) -> int:
+    return returncode if returncode >= 0 else 128 - returncode

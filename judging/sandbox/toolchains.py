@@ -1,0 +1,173 @@
+"""Whether the sandbox works on this machine, and which languages it can run."""
+
+from __future__ import annotations
+
+import glob
+import logging
+import os
+import re
+import secrets
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from judging.sandbox.bubblewrap import PROGRAM_PATH, ToolMissing, Walls
+from judging.sandbox.confined import Confined, run_confined
+from judging.sandbox.languages import LANGUAGES, Language
+from judging.sandbox.limits import Limits
+from judging.sandbox.seccomp import SeccompUnavailable
+from judging.sandbox.sources import inside_file, source_folder
+from judging.sandbox.watchdog import can_watch
+
+logger = logging.getLogger(__name__)
+
+SELF_TEST = """\
+grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '[:space:]'
+[ -e /etc/passwd ] && echo passwd
+[ -e /proc/1/root/etc/passwd ] && echo passwd
+(: > /usr/evalsite) 2>/dev/null && echo writes
+(: > /src/evalsite) 2>/dev/null && echo writes
+exit 0
+"""
+SELF_TEST_EXPECTED = b"CapEff:0000000000000000NoNewPrivs:1Seccomp:2"
+PROBE_LIMITS = Limits(cpu_seconds=20.0, memory_mib=1024)
+NAMESPACES_REFUSED = (
+    "This machine does not let ordinary users create user namespaces: see the sysctls "
+    "kernel.unprivileged_userns_clone, user.max_user_namespaces and "
+    "kernel.apparmor_restrict_unprivileged_userns, or the container's seccomp profile."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxStatus:
+    """Whether programs can be confined here; if not, no program runs."""
+
+    works: bool
+    reason: str  # why not, for the reader of the admin page; empty if it works
+    identity: str  # which user programs run as
+
+    def __bool__(self) -> bool:
+        return self.works
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageStatus:
+    """What this machine offers for one language."""
+
+    name: str
+    version: str | None  # None: cannot run
+    reason: str  # why it cannot run and how to mend that; empty if it can
+    missing_libraries: tuple[str, ...] = ()  # failed programs that mention one count as not run
+
+    @property
+    def summary(self) -> str:
+        """One line for the admin page."""
+        if self.version is None:
+            return self.reason
+        return self.version + (f" (without {', '.join(self.missing_libraries)})" if self.missing_libraries else "")
+
+
+@lru_cache(maxsize=8)
+def sandbox_status(uid: int | None = None) -> SandboxStatus:
+    """Return whether the sandbox holds here, by running a self-test in it once per process."""
+    walls = Walls() if uid is None else Walls(uid=uid)
+    stepped_down = os.geteuid() == 0
+    identity = f"uid {walls.owner}, stepped down from root" if stepped_down else f"uid {walls.owner}"
+    reason = _why_not(walls)
+    if reason:
+        logger.warning("sandbox.unavailable reason=%s", reason)
+    return SandboxStatus(not reason, reason, identity)
+
+
+@lru_cache(maxsize=1)
+def available_languages() -> dict[str, LanguageStatus]:
+    """Return every declared language with its version, or why it cannot run; asks inside, once per process."""
+    status = sandbox_status()
+    if not status:
+        return {language.name: LanguageStatus(language.name, None, status.reason) for language in LANGUAGES}
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        return {found.name: found for found in pool.map(probe, LANGUAGES)}
+
+
+def forget_toolchains() -> None:
+    """Look again at the next question: something was installed."""
+    sandbox_status.cache_clear()
+    available_languages.cache_clear()
+
+
+def probe(language: Language) -> LanguageStatus:
+    """Return what is installed for `language`, seen from inside."""
+    missing = [tool for tool in language.tools if shutil.which(tool, path=PROGRAM_PATH) is None]
+    if missing:
+        reason = f"not installed: {', '.join(missing)} not found in {PROGRAM_PATH}; get it with {language.install}"
+        return LanguageStatus(language.name, None, reason)
+    nonce = secrets.token_hex(8)
+    checks = "".join(
+        f"\n({library.present}) >/dev/null 2>&1 || echo {nonce} {library.name}" for library in language.libraries
+    )
+    result = run_script(
+        f"{language.version} 2>&1{checks}", {}, walls=language_walls(language, Walls()), limits=PROBE_LIMITS
+    )
+    text, *absent = result.stdout.decode("utf-8", "replace").split(nonce)
+    version = re.search(r"\d+(?:\.\d+)+", text)
+    if version is None:
+        said = (text or result.stderr.decode("utf-8", "replace")).strip()[:300]
+        return LanguageStatus(language.name, None, f"does not start: {said}; get it with {language.install}")
+    return LanguageStatus(language.name, version[0], "", tuple(line.strip() for line in absent))
+
+
+def language_walls(language: Language, walls: Walls) -> Walls:
+    """Return `walls` with what a language needs to see."""
+    readable = tuple(path for pattern in language.readable for path in sorted(glob.glob(pattern)))
+    return replace(walls, readable=readable, environment=language.environment)
+
+
+def run_script(
+    script: str,
+    files: dict[str, str],
+    *,
+    walls: Walls,
+    limits: Limits,
+    inside: tuple[str, ...] = (),
+    parent: Path | None = None,
+) -> Confined:
+    """Run a shell script in the sandbox with `files` at /src, as a child of a shell that is the sandbox's process 1.
+
+    Raises:
+        SandboxNotStarted: the sandbox could not be built, so the script's first word was never read.
+        SandboxFailed: a process survived.
+    """
+    started = secrets.token_hex(8)
+    laid = {**files, **{name: inside_file(name) for name in inside}}
+    command = ["/bin/sh", "-c", f"echo {started} >&2\n(\n{script}\n)\nexit $?"]
+    try:
+        with source_folder(laid, owner=walls.owner, parent=parent) as source:
+            result = run_confined(command, source=source, walls=walls, limits=limits)
+    except (ToolMissing, SeccompUnavailable, OSError) as error:
+        raise SandboxNotStarted(str(error)) from error
+    head, marker, stderr = result.stderr.partition(f"{started}\n".encode())
+    if not marker or head:
+        raise SandboxNotStarted(result.stderr.decode("utf-8", "replace").strip()[:500] or "bubblewrap said nothing")
+    return replace(result, stderr=stderr)
+
+
+class SandboxNotStarted(RuntimeError):
+    """The sandbox could not be built; nothing was run."""
+
+
+def _why_not(walls: Walls) -> str:
+    if not can_watch():
+        return "The kernel does not list the children of processes (CONFIG_PROC_CHILDREN, or no /proc)."
+    try:
+        result = run_script(SELF_TEST, {}, walls=walls, limits=Limits(cpu_seconds=5.0))
+    except SandboxNotStarted as error:
+        hint = f" {NAMESPACES_REFUSED}" if re.search("namespace|uid map|Operation not permitted", str(error)) else ""
+        return f"The sandbox does not start: {error}{hint}"
+    except subprocess.SubprocessError as error:
+        return f"The sandbox does not end: {error}"
+    if result.stdout.strip() != SELF_TEST_EXPECTED:
+        return f"The sandbox does not hold: its self-test said {result.stdout.decode('utf-8', 'replace')[:200]!r}."
+    return ""

@@ -1,0 +1,330 @@
+"""Rubrics from tables and trees: which of the five shapes a file has, and the two criterion tables.
+
+Shapes: levels (one column per level), criteria (one row per criterion, one column per anchor), checklist (item id,
+criterion, signed points, tags), assertions (test rows with `__expected*`), nested (JSON or YAML).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from judging.specs.assertion_rows import read_assertion_rows
+from judging.specs.bundles import Bundle
+from judging.specs.grids import (
+    MAX_COLUMNS,
+    Cell,
+    Findings,
+    Grid,
+    is_blank,
+    plain_text,
+    read_grids,
+    text_cell,
+)
+from judging.specs.level_rubrics_xlsx import BOOLEAN, HEADER_ROWS, find_level_layout, parse_level_grids
+from judging.specs.problems import Parsed
+from judging.specs.rubric_nested import parse_nested_rubric
+from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
+
+CASE_NAMES = ("item id", "case id", "query id", "question id", "task id", "prompt id", "test id", "id", "item", "case")
+CRITERION_NAMES = (
+    "criterion",
+    "criterion name",
+    "criteria",
+    "requirement",
+    "dimension",
+    "aspect",
+    "rubric",
+    "check",
+    "metric",
+)
+TEXT_NAMES = ("description", "definition", "text", "details", "explanation")
+POINTS_NAMES = ("points", "point", "marks")
+WEIGHT_NAMES = ("weight", "weights", "weight %")
+TAG_NAMES = ("tags", "tag", "keywords", "axis", "category")
+ORDERED_LABELS = (
+    ("fail", "borderline", "pass"),
+    ("fail", "partial", "pass"),
+    ("unacceptable", "poor", "fair", "good", "very good", "excellent"),
+    ("no", "partly", "yes"),
+)
+_ANCHOR = re.compile(r"(?:score|level|rating|anchor)?\s*(-?\d{1,3})(?:\.0)?(?:\s+\D.*|[:=(\u2013].*)?", re.DOTALL)
+DEFAULT_SCALE = ScaleSpec("ordinal", 1, 5, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header row: the names as compared, by column from 1."""
+
+    row: int
+    names: tuple[str, ...]
+    shown: tuple[str, ...]
+
+    def column(self, wanted: Sequence[str]) -> int | None:
+        """Return the column of the first wanted name that is there."""
+        return next((self.names.index(name) + 1 for name in wanted if name in self.names), None)
+
+    @property
+    def anchors(self) -> dict[int, int]:
+        """Anchor value -> column, for headers such as 1, "Score 3" or "5 - excellent"."""
+        found: dict[int, int] = {}
+        for column, name in enumerate(self.names, 1):
+            match = _ANCHOR.fullmatch(name)
+            if match and int(match[1]) not in found:
+                found[int(match[1])] = column
+        return found
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """Named anchor -> column, worst first, for tables such as Fail | Borderline | Pass."""
+        best: list[str] = []
+        for words in ORDERED_LABELS:
+            present = [word for word in words if word in self.names]
+            best = present if len(present) > len(best) else best
+        return {self.shown[self.names.index(word)]: self.names.index(word) + 1 for word in best if len(best) > 1}
+
+
+@dataclass(slots=True)
+class _Table:
+    """A grid under a header, with what is known of each of its rows."""
+
+    grid: Grid
+    header: Header
+    findings: Findings
+    keys: dict[str, str] = field(default_factory=dict)
+
+    def text(self, number: int, row: Sequence[Cell], column: int | None) -> str:
+        """Return the text of a cell of the row; empty where there is no such column."""
+        if column is None or column > len(row):
+            return ""
+        return text_cell(self.grid, number, column, row[column - 1], self.findings)
+
+    def number(self, number: int, row: Sequence[Cell], column: int | None, *, default: float | None) -> float | None:
+        """Return a number; 25% is 0.25. A missing or unreadable one is an error unless there is a default."""
+        text = self.text(number, row, column).strip()
+        if column is None or (not text and default is not None):
+            return default
+        match = re.fullmatch(r"([+-]?\d+(?:[.,]\d+)?)\s*(%?)", text)
+        if match is None:
+            place = self.grid.place(number, column)
+            name = self.header.shown[column - 1]
+            self.findings.error(place, "not-a-number", f"The column {name!r} needs a number.", offending=text)
+            return default
+        value = float(match[1].replace(",", "."))
+        return value / 100 if match[2] else value
+
+
+def parse_rubric(bundle: Bundle, path: str) -> Parsed[RubricSpec]:
+    """Return the rubric in an .xlsx, .csv, .json, .jsonl, .yaml or .yml file, whichever of the five shapes it has."""
+    ending = path.lower().rpartition(".")[2]
+    if ending in ("json", "jsonl", "yaml", "yml"):
+        return parse_nested_rubric(bundle, path)
+    findings = Findings(path)
+    if ending not in ("xlsx", "csv"):
+        findings.error(
+            "", "unknown-format", f"A rubric cannot be read from {path!r}.", hint="Use .xlsx, .csv, .json or .yaml."
+        )
+        return Parsed(None, findings.listed())
+    grids = read_grids(bundle.read(path), path, findings)
+    if findings.failed:
+        return Parsed(None, findings.listed())
+    name = path.rpartition("/")[2].rpartition(".")[0]
+    for grid in grids:
+        header = _find_header(grid)
+        if header is not None:
+            return _read_table(_Table(grid, header, findings), name)
+        if find_level_layout(grid) is not None:
+            break
+    return parse_level_grids(grids, name=name, findings=findings)
+
+
+def _find_header(grid: Grid) -> Header | None:
+    for number, row in grid.rows:
+        if number > HEADER_ROWS:
+            return None
+        shown = tuple(plain_text(cell).strip() for cell in row[:MAX_COLUMNS])
+        header = Header(number, tuple(re.sub(r"[\s_-]+", " ", name.casefold()).strip() for name in shown), shown)
+        if _shape(header):
+            return header
+    return None
+
+
+def _shape(header: Header) -> str:
+    if any(name.startswith("__expected") for name in header.shown):
+        return "assertions"
+    criterion = header.column(CRITERION_NAMES)
+    if criterion is None and "name" in header.names and (header.anchors or header.column(WEIGHT_NAMES)):
+        return "criteria"
+    if criterion is None:
+        return ""
+    if header.column(POINTS_NAMES):
+        return "checklist"
+    if header.column(CASE_NAMES) and header.column(WEIGHT_NAMES) and not (header.anchors or header.labels):
+        return "checklist"
+    described = header.column(TEXT_NAMES) or header.column(WEIGHT_NAMES) or header.column(TAG_NAMES)
+    if header.anchors or header.labels or described or len([name for name in header.names if name]) == 1:
+        return "criteria"
+    return "checklist" if header.column(CASE_NAMES) else ""
+
+
+def _read_table(table: _Table, name: str) -> Parsed[RubricSpec]:
+    grid, findings, shape = table.grid, table.findings, _shape(table.header)
+    if grid.columns > MAX_COLUMNS:
+        place = grid.place(table.header.row, MAX_COLUMNS + 1)
+        findings.error(
+            place, "too-many-columns", f"The sheet has {grid.columns:,} columns; at most {MAX_COLUMNS} are read."
+        )
+        return Parsed(None, findings.listed())
+    for (top, left), (bottom, right) in grid.merged:
+        if bottom > table.header.row:
+            text = f"The cells {grid.place(top, left)} to {grid.place(bottom, right)} are merged."
+            findings.error(grid.place(top, left), "merged-cells", text, hint="Unmerge them and fill each cell.")
+    if shape == "assertions":
+        rubric = read_assertion_rows(grid, table.header.row, table.header.shown, findings, name=name)
+    else:
+        rubric = _read_criteria(table, name) if shape == "criteria" else _read_checklist(table, name)
+    if not rubric.items and not findings.failed:
+        findings.error(grid.place(table.header.row, 1), "no-rows", "The table has a header but no rows.")
+    return Parsed(None if findings.failed else rubric, findings.listed())
+
+
+def _rows(table: _Table) -> list[tuple[int, Sequence[Cell]]]:
+    return [(n, row) for n, row in table.grid.rows if n > table.header.row and not all(map(is_blank, row))]
+
+
+def _read_criteria(table: _Table, name: str) -> RubricSpec:
+    header = table.header
+    criterion = header.column(CRITERION_NAMES) or header.column(("name",))
+    case = header.column(tuple(name for name in CASE_NAMES if name != "id"))
+    groups: dict[str, list[NodeSpec]] = {}
+    sources: dict[str, str] = {}
+    for number, row in _rows(table):
+        case_key = table.text(number, row, case).strip()
+        if case is not None and not case_key:
+            table.findings.error(
+                table.grid.place(number, case), "missing-id", "The row has a criterion but no item id."
+            )
+        sources.setdefault(case_key, table.grid.place(number, criterion or 1))
+        node = _criterion(table, number, row, criterion or 1, case_key)
+        if node is not None:
+            groups.setdefault(case_key, []).append(node)
+    if not (header.anchors or header.labels) and groups:
+        table.findings.warning(
+            table.grid.place(header.row, 1),
+            "default-scale",
+            "No anchor columns; every criterion is rated from 1 to 5.",
+            hint="Add columns headed 1 to 5, or Fail and Pass.",
+        )
+    weighted = header.column(WEIGHT_NAMES) is not None
+    items = tuple(
+        RubricItemSpec(
+            key,
+            NodeSpec(
+                "root", "group", aggregator={"type": "weighted_mean" if weighted else "mean"}, children=tuple(nodes)
+            ),
+            source=sources[key],
+        )
+        for key, nodes in groups.items()
+    )
+    options = {"sheet": table.grid.sheet, "anchors": sorted(header.anchors), "labels": list(header.labels)}
+    scope = "benchmark" if case is None else "item"
+    return RubricSpec(name, "criteria", scope, items, contract="generic", options=options)
+
+
+def _criterion(table: _Table, number: int, row: Sequence[Cell], column: int, case_key: str) -> NodeSpec | None:
+    header, place = table.header, table.grid.place(number, column)
+    key = table.text(number, row, column).strip()
+    if not key or key == "root":
+        table.findings.error(place, "missing-criterion", "The row has no criterion name.", offending=key)
+        return None
+    if (slot := f"{case_key}\0{key}") in table.keys:
+        table.findings.error(
+            place, "duplicate-criterion", f"The criterion {key!r} already stands at {table.keys[slot]}."
+        )
+        return None
+    table.keys[slot] = place
+    weight = table.number(number, row, header.column(WEIGHT_NAMES), default=1.0)
+    if weight is not None and weight < 0:
+        weight_place = table.grid.place(number, header.column(WEIGHT_NAMES) or 1)
+        table.findings.error(
+            weight_place, "negative-weight", "A weight cannot be negative.", hint='Head the column "points".'
+        )
+    scale, anchors, value_map = _scale(table, number, row)
+    return NodeSpec(
+        key,
+        "dimension",
+        text=table.text(number, row, header.column(TEXT_NAMES)) or key,
+        weight=weight or 0.0,
+        tags=_tags(table.text(number, row, header.column(TAG_NAMES))),
+        scale=scale,
+        anchors=anchors,
+        value_map=value_map,
+    )
+
+
+def _scale(
+    table: _Table, number: int, row: Sequence[Cell]
+) -> tuple[ScaleSpec, tuple[AnchorSpec, ...], dict[str, float]]:
+    """Return scale, anchors and value map of one criterion from its anchor columns."""
+    values, labels = table.header.anchors, table.header.labels
+    if len(values) > 1:
+        texts = {value: table.text(number, row, column) for value, column in sorted(values.items())}
+        anchors = tuple(AnchorSpec(value, value, text) for value, text in texts.items() if text.strip())
+        return ScaleSpec("ordinal", min(values), max(values), 1), anchors, {}
+    if labels:
+        steps = {label: index / (len(labels) - 1) for index, label in enumerate(labels)}
+        texts_by_label = {label: table.text(number, row, column) for label, column in labels.items()}
+        anchors = tuple(
+            AnchorSpec(steps[label], steps[label], text) for label, text in texts_by_label.items() if text.strip()
+        )
+        return ScaleSpec("nominal", labels=tuple(labels)), anchors, steps
+    return DEFAULT_SCALE, (), {}
+
+
+def _read_checklist(table: _Table, name: str) -> RubricSpec:
+    header = table.header
+    case, criterion = header.column(CASE_NAMES), header.column(CRITERION_NAMES) or 1
+    points_column = header.column(POINTS_NAMES) or header.column(WEIGHT_NAMES)
+    groups: dict[str, list[NodeSpec]] = {}
+    sources: dict[str, str] = {}
+    for number, row in _rows(table):
+        case_key = table.text(number, row, case).strip()
+        if case is not None and not case_key:
+            table.findings.error(
+                table.grid.place(number, case), "missing-id", "The row has a criterion but no item id."
+            )
+        text = table.text(number, row, criterion)
+        if not text.strip():
+            table.findings.error(
+                table.grid.place(number, criterion), "missing-criterion", "The row has no criterion text."
+            )
+            continue
+        default = None if points_column else 1.0
+        points = table.number(number, row, points_column, default=default)
+        checks = groups.setdefault(case_key, [])
+        sources.setdefault(case_key, table.grid.place(number, case or criterion))
+        tags = _tags(table.text(number, row, header.column(TAG_NAMES)))
+        checks.append(NodeSpec(f"c{len(checks) + 1}", "check", text=text, points=points, tags=tags, scale=BOOLEAN))
+    items = tuple(_checklist_item(table, key, checks, sources[key]) for key, checks in groups.items())
+    return RubricSpec(
+        name,
+        "checklist",
+        "benchmark" if case is None else "item",
+        items,
+        contract="generic",
+        options={"sheet": table.grid.sheet},
+        benchmark_aggregate={"type": "mean", "clip": [0, 1]},
+    )
+
+
+def _checklist_item(table: _Table, key: str, checks: list[NodeSpec], source: str) -> RubricItemSpec:
+    if not any((check.points or 0) > 0 for check in checks):
+        who = f"The item {key!r}" if key else "The checklist"
+        table.findings.warning(source, "no-positive-points", f"{who} has no positive points; it has no score.")
+    root = NodeSpec("root", "group", aggregator={"type": "points_over_positive"}, children=tuple(checks))
+    return RubricItemSpec(key, root, source=source)
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    return tuple(tag.strip() for tag in re.split(r"[,;|\n]", text) if tag.strip())

@@ -1,0 +1,122 @@
+"""The dataclasses that importers produce and services store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+NOTHING: Mapping[str, Any] = {}  # one for a million nodes; nobody writes into a specification
+JsonObject = Mapping[str, Any]  # JSON-like: only dict, list, str, int, float, bool and None inside
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSpec:
+    """One case: what is asked and how an answer to it is graded, with every referenced file inlined."""
+
+    key: str  # unique in the suite, e.g. "0-0-40"
+    prompt: str
+    # Normalised tree for `judging.grading`; empty when the case is judged otherwise.
+    grading: JsonObject = field(default_factory=dict)
+    reference: str = ""
+    context: str = ""
+    context_role: str = ""  # "reference" | "supplementary" | ""
+    scenario: str = ""
+    question_type: str = ""  # "code completion", ...
+    lang: str = ""
+    full_score: float | None = None  # None: the suite's
+    null_score: float | None = None
+    weight: float = 1.0
+    source_path: str = ""  # path in the bundle, as written in the suite
+    metadata: JsonObject = field(default_factory=dict)
+    handlers: Mapping[str, str] = field(default_factory=dict)  # source of post handlers / custom functions by name
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteSpec:
+    """An ordered set of cases and how their scores add up."""
+
+    name: str
+    version: str
+    cases: tuple[CaseSpec, ...]
+    attempt_reduce_mode: str = "avg"  # avg | max | min | avg_max_<k>
+    full_score: float = 1.0
+    null_score: float = 0.0
+    metadata: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseSpec:
+    """The nth answer of a system to a case."""
+
+    case_key: str
+    system: str
+    attempt: int  # from 0
+    text: str
+    source: str = ""  # "file.jsonl, line 3"
+    metadata: JsonObject = field(default_factory=dict)  # e.g. completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorSpec:
+    """What a value, or a range of values, of a node's scale means."""
+
+    low: float
+    high: float
+    text: str
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSpec:
+    """The values that a verdict on a node may take."""
+
+    kind: str  # boolean | ordinal | numeric | nominal
+    minimum: float | None = None
+    maximum: float | None = None
+    step: float | None = None
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """A node of a rubric's tree. Children are nested; `key` is unique within the tree."""
+
+    key: str
+    kind: str  # group | level | dimension | check
+    text: str = ""  # byte for byte as written
+    role: str = "scored"  # scored | guidance
+    source: str = "rater"  # rater | computed
+    weight: float = 1.0
+    points: float | None = None  # signed
+    tags: tuple[str, ...] = ()
+    scale: ScaleSpec | None = None
+    value_map: JsonObject = field(default_factory=lambda: NOTHING)
+    aggregator: JsonObject = field(default_factory=lambda: NOTHING)  # {"type": "cascade", "clip": [0, 100]}, ...
+    anchors: tuple[AnchorSpec, ...] = ()
+    rules: tuple[JsonObject, ...] = ()
+    children: tuple[NodeSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RubricItemSpec:
+    """The tree that applies to one case (`case_key`), or to the whole benchmark (empty key)."""
+
+    case_key: str
+    root: NodeSpec
+    source: str = ""  # "Sheet1!A14"
+    metadata: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RubricSpec:
+    """A rubric as imported: one tree for a benchmark, or one per case."""
+
+    name: str
+    shape: str  # levels | criteria | checklist | assertions | nested | scaleeval
+    scope: str  # benchmark | item
+    items: tuple[RubricItemSpec, ...]
+    contract: str = ""  # how a reply is read: level_cascade, relevance, accuracy, integrity, pairwise, generic
+    options: JsonObject = field(default_factory=dict)
+    licence: str = ""
+    benchmark_aggregate: JsonObject = field(default_factory=dict)
