@@ -1,0 +1,23 @@
+"""Django's entry to this room."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class JudgingConfig(AppConfig):
+    """The judging room."""
+
+    name = "judging"
+    label = "judging"
+    verbose_name = "Judging"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from judging.models import RunKind
+        from judging.services.esi_running import EsiExecutor
+        from judging.services.evaluating import GradingExecutor
+        from judging.services.executors import register
+
+        register(RunKind.GRADING, GradingExecutor())
+        register(RunKind.ESI, EsiExecutor())

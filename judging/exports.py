@@ -1,0 +1,237 @@
+"""Files in the formats of other programs: an index run in the three files of Lunar-Bench for each system."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judging.grading.esi import SUB_SCORES
+from judging.grading.esi_summary import EsiStatus
+from judging.judges.esi_items import JUDGES
+from judging.models import Call, EsiItem, Run, Score, SuiteCase, System, Verdict
+from judging.services.esi_options import options_of
+from judging.services.esi_running import parts_of, question_of
+
+CHUNK = 500
+NO_ITEM = "N/A"
+NO_ANSWER = "N/A_WORKER_ERROR"
+NO_MEAN = "N/A (0 items scored)"
+SCORE_NAMES = {name: f"s_{name}" for name in SUB_SCORES}
+USAGE = ("prompt_tokens", "completion_tokens", "cost", "seconds")
+COUNTED = {
+    "worker_api_errors": EsiStatus.WORKER_ERROR,
+    "accuracy_judge_api_errors": EsiStatus.ACCURACY_ERROR,
+    "integrity_judge_api_errors": EsiStatus.INTEGRITY_ERROR,
+    "input_json_decode_errors_in_pipeline": EsiStatus.BAD_INPUT,
+    "skipped_data_incomplete_in_pipeline": EsiStatus.INCOMPLETE_INPUT,
+    "other_unhandled_pipeline_errors": EsiStatus.UNEXPECTED,
+}
+
+
+@dataclass(slots=True)
+class _Totals:
+    """What the summary counts, as the rows go by."""
+
+    total: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    sums: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        self.total += 1
+        self.statuses[row["status"]] += 1
+        if row["status"] != EsiStatus.COMPLETED:
+            return
+        for name in (*SCORE_NAMES.values(), "esi_score"):
+            if row[name] is not None:
+                self.sums[name] += row[name]
+                self.known[name] += 1
+
+    def mean(self, name: str) -> float | str:
+        return round(self.sums[name] / self.known[name], 2) if self.known[name] else NO_MEAN
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    run: Run
+    system: System
+    lines: Mapping[int, int]  # case -> the line that it stood on, else its place
+    as_zero: bool
+
+
+def write_esi_files(*, run: Run, folder: Path) -> list[Path]:
+    """Write detailed JSONL, summary JSON and skipped log for each system of an index run; return the paths."""
+    written: list[Path] = []
+    for system in run.systems.order_by("name"):
+        written += _write_system(run, system, folder)
+    return written
+
+
+def file_stem(run: Run, system: System) -> str:
+    """Return the part that a system's three files share, spelled as the original spells it."""
+    model = system.model or system.name
+    parts = (run.suite.name, model, system.prompt_version or "IMPORTED")
+    return "_".join(part.replace("/", "__").replace(":", "_").replace("\\", "_").replace("\0", "") for part in parts)
+
+
+def _write_system(run: Run, system: System, folder: Path) -> list[Path]:
+    stem, totals = file_stem(run, system), _Totals()
+    paths = [folder / f"{stem}_results.jsonl", folder / f"{stem}_summary.json", folder / f"{stem}_skipped.log"]
+    with paths[0].open("w", encoding="utf-8") as results, paths[2].open("w", encoding="utf-8") as skipped:
+        for row in _rows(run, system):
+            totals.add(row)
+            results.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+            if row["status"] != EsiStatus.COMPLETED:
+                skipped.write(f"{row['id']}\t{row['status']}\t{row['error_message']}\n")
+    summary = json.dumps(_summary(run, system, totals), indent=2, ensure_ascii=False)
+    paths[1].write_text(summary + "\n", encoding="utf-8")
+    return paths
+
+
+def _summary(run: Run, system: System, totals: _Totals) -> dict[str, Any]:
+    return {
+        "combination_details": {
+            "dataset_short_name": run.suite.name,
+            "worker_model_id": system.model or system.name,
+            "prompt_version": system.prompt_version,
+        },
+        "processing_summary": {
+            "total_input_items": totals.total,
+            "items_pipeline_completed_for_scoring": totals.statuses[EsiStatus.COMPLETED],
+            **{name: totals.statuses[status] for name, status in COUNTED.items()},
+        },
+        "metrics_summary": {
+            **{f"average_{name}": totals.mean(key) for name, key in SCORE_NAMES.items()},
+            "average_esi": totals.mean("esi_score"),
+        },
+        "options": {"esi": run.options["esi"], "reading": run.options["reading"]},
+    }
+
+
+def _rows(run: Run, system: System) -> Iterator[dict[str, Any]]:
+    """Yield one row for each line of the data set, in its order; lines without an item among them."""
+    places = SuiteCase.objects.filter(suite=run.suite_id).values_list("case_id", "position", "case__metadata")
+    lines = {case_id: int(facts.get("line") or position + 1) for case_id, position, facts in places}
+    stage = _Stage(run, system, lines, options_of(run).unknown_as_zero)
+    problems = sorted(run.options["input_problems"], key=lambda problem: problem["line"])
+    for row in _item_rows(stage):
+        while problems and problems[0]["line"] < row["id"]:
+            yield _problem_row(stage, problems.pop(0))
+        yield row
+    for problem in problems:
+        yield _problem_row(stage, problem)
+
+
+def _item_rows(stage: _Stage) -> Iterator[dict[str, Any]]:
+    items = EsiItem.objects.filter(run=stage.run, system=stage.system).order_by("position")
+    parts = parts_of(stage.run)
+    chunk: list[EsiItem] = []
+    for item in items.select_related("case__prompt", "response").iterator(chunk_size=CHUNK):
+        chunk.append(item)
+        if len(chunk) == CHUNK:
+            yield from _chunk_rows(stage, parts, chunk)
+            chunk = []
+    yield from _chunk_rows(stage, parts, chunk)
+
+
+def _chunk_rows(stage: _Stage, parts: Any, chunk: Sequence[EsiItem]) -> Iterator[dict[str, Any]]:
+    responses = [item.response_id for item in chunk if item.response_id]
+    names = {evaluator.pk: name for name, evaluator in parts.judges.items()}
+    verdicts = {
+        (names[row.evaluator_id], row.response_id): row
+        for row in Verdict.objects.filter(evaluator__in=names, response_id__in=responses)
+    }
+    scores = {row.response_id: row for row in Score.objects.filter(evaluator=parts.index, response_id__in=responses)}
+    wanted = [pk for item in chunk for pk in item.call_ids]
+    wanted += [pk for row in verdicts.values() for pk in row.call_ids]
+    calls = Call.objects.defer("request").in_bulk(wanted)
+    for item in chunk:
+        said = {name: verdicts.get((name, item.response_id or 0)) for name in JUDGES}
+        yield _item_row(stage, item, said, scores.get(item.response_id or 0), calls)
+
+
+def _item_row(
+    stage: _Stage,
+    item: EsiItem,
+    said: Mapping[str, Verdict | None],
+    score: Score | None,
+    calls: Mapping[int, Call],
+) -> dict[str, Any]:
+    instruction, question = question_of(item.case)
+    response = item.response
+    correct = _said(said["accuracy"], "is_correct")
+    rated = _said(said["integrity"], "integrity")
+    return {
+        **_head(stage, stage.lines[item.case_id], item.status or "NOT_PROCESSED"),
+        "original_id": item.case.key,
+        "scenario_code": item.case.scenario,
+        "instruction": instruction,
+        "question": question,
+        "correct_answer": item.case.reference,
+        "worker_answer_raw": response.text if response else None,
+        "worker_answer_cleaned": item.cleaned if response else NO_ANSWER,
+        "worker_completion_tokens": response.completion_tokens if response else None,
+        "worker_output_correctly_formatted": item.formatted_ok if response else False,
+        "worker_time_taken_seconds": item.answer_seconds,
+        "judge_verdict_is_correct": False if correct is None and stage.as_zero else correct,
+        "judge_reasoning": said["accuracy"].rationale if said["accuracy"] else "",
+        "judge_raw_output": _raw(said["accuracy"], calls),
+        "integrity_judge_score": int(rated) if rated is not None and float(rated).is_integer() else rated,
+        "integrity_judge_reasoning": said["integrity"].rationale if said["integrity"] else "",
+        "integrity_judge_raw_output": _raw(said["integrity"], calls),
+        **_numbers(stage, score),
+        "error_message": item.reason,
+        "usage": {
+            "worker": _usage(item.call_ids, calls),
+            **{name: _usage(row.call_ids, calls) if row else [] for name, row in said.items()},
+        },
+    }
+
+
+def _head(stage: _Stage, line: int, status: str) -> dict[str, Any]:
+    return {
+        "id": line,
+        "status": status,
+        "dataset_short_name": stage.run.suite.name,
+        "worker_model_id": stage.system.model or stage.system.name,
+        "prompt_version": stage.system.prompt_version,
+    }
+
+
+def _problem_row(stage: _Stage, problem: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a line that holds no item."""
+    return {
+        **_head(stage, problem["line"], problem["status"]),
+        "worker_answer_cleaned": NO_ITEM,
+        "worker_completion_tokens": None,
+        "worker_output_correctly_formatted": False,
+        "judge_verdict_is_correct": False if stage.as_zero else None,
+        "integrity_judge_score": None,
+        **_numbers(stage, None),
+        "error_message": problem["reason"],
+    }
+
+
+def _numbers(stage: _Stage, score: Score | None) -> dict[str, Any]:
+    """Return sub-scores and index; without a score 0 by the original's options, else null."""
+    absent = 0.0 if stage.as_zero else None
+    found = score.detail if score is not None else {"sub_scores": {}, "index": absent}
+    numbers = {key: found["sub_scores"].get(name, absent) for name, key in SCORE_NAMES.items()}
+    return {**numbers, "esi_score": found["index"]}
+
+
+def _said(verdict: Verdict | None, key: str) -> Any:
+    return verdict.value[key] if verdict is not None and verdict.value is not None else None
+
+
+def _raw(verdict: Verdict | None, calls: Mapping[int, Call]) -> str | None:
+    last = calls.get(verdict.call_ids[-1]) if verdict is not None and verdict.call_ids else None
+    return last.text if last is not None else None
+
+
+def _usage(call_ids: Sequence[int], calls: Mapping[int, Call]) -> list[dict[str, Any]]:
+    return [{name: getattr(calls[pk], name) for name in USAGE} for pk in call_ids if pk in calls]

@@ -1,0 +1,54 @@
+"""The form that changes how a case is graded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from judging.models import Case
+from judging.services.case_edits import case_spec
+from judging.services.hashing import text_hash
+from judging.specs.case_texts import case_from_yaml, case_to_yaml
+from judging.specs.problems import Problem
+from judging.specs.types import CaseSpec
+
+LONGEST = 500_000  # characters
+
+
+class CaseEditForm(forms.Form):
+    """The grading of one case as YAML. `seen` is the hash of the text whose effect was shown last."""
+
+    text = forms.CharField(
+        label="Grading",
+        max_length=LONGEST,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 28, "class": "mono", "spellcheck": "false", "wrap": "off"}),
+        help_text="YAML. Files that the rules name stay as they were imported.",
+    )
+    seen = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, case: Case, **kwargs: Any) -> None:
+        self.stored = case_spec(case)
+        kwargs.setdefault("initial", {"text": case_to_yaml(self.stored)})
+        super().__init__(*args, **kwargs)
+        self.edited: CaseSpec | None = None
+        self.problems: tuple[Problem, ...] = ()
+
+    def clean_text(self) -> str:
+        text = str(self.cleaned_data["text"]).replace("\r\n", "\n")
+        parsed = case_from_yaml(text, self.stored)
+        self.edited, self.problems = parsed.value, parsed.problems
+        if parsed.value is None:
+            raise forms.ValidationError("The text has errors; they are listed below with their lines.")
+        return text
+
+    @property
+    def text_hash(self) -> str:
+        """The hash of the text as it was read; the form must be valid."""
+        return text_hash(self.cleaned_data["text"])
+
+    @property
+    def was_seen(self) -> bool:
+        """Whether the effect of this very text was shown before."""
+        return bool(self.cleaned_data["seen"] == self.text_hash)

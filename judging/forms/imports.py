@@ -1,0 +1,118 @@
+"""What a person says when importing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+
+from judging.models import Benchmark, Suite
+from judging.services.intake import ImportOptions
+from judging.specs.sniffing import UploadKind
+
+KINDS = (
+    ("", "Tell from the file"),
+    (UploadKind.SUITE.value, "Suite of cases (YAML or ZIP)"),
+    (UploadKind.QUESTIONS.value, "Questions with references (JSONL)"),
+    (UploadKind.LEVEL_RUBRIC.value, "Rubric (XLSX, CSV, YAML or JSON)"),
+    (UploadKind.CRITERIA.value, "Criteria with levels (YAML)"),
+    (UploadKind.RESPONSES_JSONL.value, "Responses (JSONL)"),
+    (UploadKind.RESPONSES_CSV.value, "Responses (CSV)"),
+    (UploadKind.RESPONSES_FOLDER.value, "Responses folder with params.yaml (ZIP)"),
+    (UploadKind.SCALEEVAL_RESPONSES.value, "ScaleEval responses (ZIP)"),
+)
+NEWEST_SUITES = 500
+
+
+class ManyFilesInput(forms.ClearableFileInput):
+    """A file input that takes several files."""
+
+    allow_multiple_selected = True
+
+
+class ManyFilesField(forms.FileField):
+    """Several uploaded files at once."""
+
+    widget = ManyFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        listed = data if isinstance(data, list | tuple) else [data]
+        single = super().clean
+        return [single(one, initial) for one in listed] if any(listed) else [single(None, initial)]
+
+
+class ImportOptionsForm(forms.Form):
+    """Where an upload goes. Everything may be left empty."""
+
+    kind = forms.ChoiceField(label="What it is", choices=KINDS, required=False)
+    benchmark = forms.CharField(
+        label="Benchmark",
+        max_length=200,
+        required=False,
+        help_text="Name of a stored or a new benchmark. Empty: the suite's own name, or the one that has the cases.",
+        widget=forms.TextInput(attrs={"list": "benchmark-names", "autocomplete": "off"}),
+    )
+    suite = forms.ModelChoiceField(
+        label="Suite that responses answer",
+        queryset=Suite.objects.none(),
+        required=False,
+        empty_label="The benchmark's newest",
+    )
+    system = forms.CharField(
+        label="System",
+        max_length=120,
+        required=False,
+        help_text="Who answered, where the file does not say so. Empty: the file's name.",
+    )
+    rubric = forms.CharField(
+        label="Name of the rubric",
+        max_length=200,
+        required=False,
+        help_text="A known name adds a version. Empty: the file's name.",
+    )
+    allow_missing_files = forms.BooleanField(
+        label="Accept files that are named but not uploaded",
+        required=False,
+        help_text="What needs them is then reported as not run.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["suite"]
+        if isinstance(field, forms.ModelChoiceField):
+            field.queryset = Suite.objects.select_related("benchmark").order_by("-pk")
+
+    def options(self) -> ImportOptions:
+        """Return what was said; the form must be valid."""
+        data = self.cleaned_data
+        return ImportOptions(
+            kind=data["kind"],
+            benchmark=data["benchmark"].strip(),
+            suite_id=data["suite"].pk if data["suite"] else None,
+            system=data["system"].strip(),
+            rubric=data["rubric"].strip(),
+            allow_missing_files=data["allow_missing_files"],
+        )
+
+
+class ImportForm(ImportOptionsForm):
+    """Files and where they go."""
+
+    uploaded = ManyFilesField(label="Files")
+    field_order = ["uploaded"]
+
+    def contents(self) -> list[tuple[str, bytes]]:
+        """Return the uploaded files by name; the form must be valid."""
+        uploaded: list[UploadedFile[bytes]] = self.cleaned_data["uploaded"]
+        return [(file.name or "upload", file.read()) for file in uploaded]
+
+
+def options_initial(options: ImportOptions) -> dict[str, Any]:
+    """Return what a form on an upload starts with."""
+    return {**options.as_json(), "suite": options.suite_id}
+
+
+def benchmark_names() -> list[str]:
+    """Return what the benchmark field suggests."""
+    return list(Benchmark.objects.order_by("name").values_list("name", flat=True)[:NEWEST_SUITES])

@@ -1,0 +1,11 @@
+"""What workers call in this room. Primitives in, one service call, safe to repeat.
+
+`launch_*` stands beside its job: it changes the row and queues the job once the transaction commits. Work itself
+belongs in `judging.services`.
+"""
+
+from judging.jobs.imports import launch_import, resume_imports, work_import
+from judging.jobs.runs import launch_run, resume_runs, work_run
+from judging.jobs.sandbox import clear_sandbox
+
+__all__ = ["clear_sandbox", "launch_import", "launch_run", "resume_imports", "resume_runs", "work_import", "work_run"]

@@ -1,0 +1,77 @@
+"""Trying an edit of a case on all stored responses, where that takes longer than a reader waits."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from django_rq import get_queue, job
+from redis.exceptions import RedisError
+from rq.exceptions import NoSuchJobError
+from rq.job import Job, JobStatus
+
+from judging.models import Case, Suite
+from judging.services.case_edits import case_spec, try_edit
+from judging.services.hashing import text_hash
+from judging.specs.case_texts import case_from_yaml
+
+logger = logging.getLogger(__name__)
+
+KEPT_SECONDS = 3600
+TIMEOUT_SECONDS = 3600
+_OVER = frozenset({JobStatus.FAILED, JobStatus.STOPPED, JobStatus.CANCELED})
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How far the trial of an edit is; `effect` once it is known."""
+
+    name: str
+    effect: dict[str, Any] | None = None
+    failed: bool = False
+
+
+@job("default")
+def work_edit_trial(case_id: int, suite_id: int, text: str) -> dict[str, Any]:
+    """Return the effect of an edit. Safe to repeat: nothing is stored."""
+    case = Case.objects.select_related("prompt").get(pk=case_id)
+    edited = case_from_yaml(text, case_spec(case)).value
+    if edited is None:
+        raise ValueError("The text of the edit has errors.")
+    effect = try_edit(case=case, suite=Suite.objects.get(pk=suite_id), edited=edited)
+    logger.info("judging.edit_tried case_id=%s responses=%s", case_id, effect["count"])
+    return effect
+
+
+def launch_edit_trial(*, case: Case, suite: Suite, text: str) -> Trial | None:
+    """Queue the trial of an edit, once for the same text; None where there is no broker."""
+    name = f"edit-{case.pk}-{suite.pk}-{text_hash(text)[:32]}"
+    try:
+        known = read_edit_trial(name)
+        if known is not None and not known.failed:
+            return known
+        get_queue("default").enqueue(
+            work_edit_trial,
+            *(case.pk, suite.pk, text),
+            job_id=name,
+            result_ttl=KEPT_SECONDS,
+            failure_ttl=KEPT_SECONDS,
+            job_timeout=TIMEOUT_SECONDS,
+        )
+    except RedisError as error:
+        logger.warning("judging.edit_trial_without_worker case_id=%s error=%s", case.pk, error)
+        return None
+    return Trial(name)
+
+
+def read_edit_trial(name: str) -> Trial | None:
+    """Return how far a trial is; None where none of this name is known any more."""
+    queue = get_queue("default")
+    try:
+        known = Job.fetch(name, connection=queue.connection, serializer=queue.serializer)
+    except NoSuchJobError:
+        return None
+    status = known.get_status()
+    effect = known.return_value() if status == JobStatus.FINISHED else None
+    return Trial(name, effect, failed=status in _OVER)

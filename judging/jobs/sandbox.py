@@ -1,0 +1,11 @@
+"""Upkeep of the sandbox, done by every worker at its start and now and then."""
+
+from __future__ import annotations
+
+from judging.sandbox.bubblewrap import Walls
+from judging.sandbox.sources import clear_stale_sources
+
+
+def clear_sandbox() -> int:
+    """Remove the programs that a killed worker left on this machine; return how many."""
+    return clear_stale_sources(owner=Walls().owner)

@@ -1,0 +1,69 @@
+"""`add_endpoint`: add or change an OpenAI-compatible endpoint, and try it with one cheap call."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.forms.models import model_to_dict
+
+from judging.forms.endpoints import EndpointForm
+from judging.management.base import BadInput, JsonCommand
+from judging.models import EndpointKind, ModelEndpoint
+from judging.services.endpoints import EndpointNotValid, save_endpoint, try_endpoint
+
+
+class Command(JsonCommand):
+    """Through the same form as the page."""
+
+    help = "Add an endpoint, or change the one of that name."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--name", required=True)
+        parser.add_argument("--url", required=True, help="up to and including /v1")
+        parser.add_argument("--model", required=True, help="the model id that the endpoint expects")
+        parser.add_argument("--key-variable", default="", help="NAME of the environment variable that holds the key")
+        parser.add_argument("--max-concurrency", type=int, default=50, help="calls at once over all workers")
+        parser.add_argument("--reasoning", action="store_true", help="allow 10 minutes for a reply")
+        parser.add_argument("--input-price", default="", help="USD per million tokens")
+        parser.add_argument("--output-price", default="", help="USD per million tokens")
+        parser.add_argument("--test", action="store_true", help="send one cheap call and say what it accepts")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        endpoint = ModelEndpoint.objects.filter(name=options["name"]).first()
+        if endpoint is not None and endpoint.kind != EndpointKind.OPENAI:
+            raise BadInput(f"{endpoint.name} is a built-in baseline; choose another name.")
+        existed = endpoint is not None
+        form = EndpointForm(_entered(options), instance=ModelEndpoint.objects.filter(name=options["name"]).first())
+        if not form.is_valid():
+            raise BadInput(" ".join(_problems(form)))
+        try:
+            saved = save_endpoint(endpoint=endpoint, fields=form.endpoint_fields(), actor=None)
+        except EndpointNotValid as refusal:
+            raise BadInput(str(refusal)) from refusal
+        shown = model_to_dict(saved, fields=["id", "name", "base_url", "model", "key_variable", "max_concurrency"])
+        trial = {"trial": asdict(try_endpoint(endpoint=saved))} if options["test"] else {}
+        return {**shown, "changed": existed, **trial}
+
+
+def _entered(options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": options["name"],
+        "base_url": options["url"],
+        "model": options["model"],
+        "key_variable": options["key_variable"],
+        "max_concurrency": options["max_concurrency"],
+        "reasoning": options["reasoning"],
+        "input_price": options["input_price"],
+        "output_price": options["output_price"],
+        "is_active": True,
+    }
+
+
+def _problems(form: EndpointForm) -> list[str]:
+    return [
+        f"{form.fields[name].label if name in form.fields else 'Endpoint'}: {error}"
+        for name, errors in form.errors.items()
+        for error in errors
+    ]

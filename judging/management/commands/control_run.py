@@ -1,0 +1,60 @@
+"""`control_run`: pause, resume, cancel a run, or retry what failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db import transaction
+from django.utils.timezone import now
+
+from judging.jobs import launch_run
+from judging.management import choices
+from judging.management.base import BadInput, JsonCommand
+from judging.management.run_reports import in_lines, run_report
+from judging.management.waiting import wait_for_run
+from judging.services import running
+from judging.states import RunRefused
+
+
+class Command(JsonCommand):
+    """Do to a run what its page can do."""
+
+    help = "Pause, resume, cancel or retry a run, or show how far it is."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", choices=("show", "pause", "resume", "cancel", "retry"))
+        parser.add_argument("--run", type=int, required=True, help="id of the run")
+        parser.add_argument("--budget", default="", help="with resume: US dollars that may be spent at most")
+        parser.add_argument("--wait", action="store_true", help="with resume and retry: until the run has ended")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        run = choices.run_of(options["run"])
+        budget = choices.dollars_of(options["budget"])
+        if budget is not None and options["action"] != "resume":
+            raise BadInput("A budget is given when a run is resumed.")
+        try:
+            with transaction.atomic():
+                if budget is not None:
+                    running.set_budget(run_id=run.pk, budget=budget, actor=None)
+                _act(options["action"], run.pk)
+        except RunRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        if options["wait"] and options["action"] in ("resume", "retry"):
+            wait_for_run(run.pk)
+        return run_report(run.pk, with_figures=options["wait"] or options["action"] == "show")
+
+    def summary(self, result: dict[str, Any]) -> str:
+        return in_lines(result)
+
+
+def _act(action: str, run_id: int) -> None:
+    if action == "pause":
+        running.pause_run(run_id=run_id, actor=None)
+    elif action == "cancel":
+        running.cancel_run(run_id=run_id, actor=None, at=now())
+    elif action == "resume":
+        run = running.resume_run(run_id=run_id, actor=None)
+        launch_run(run_id=run_id, waiting=run.waiting)
+    elif action == "retry":
+        launch_run(run_id=run_id, waiting=running.retry_failed(run_id=run_id, actor=None))

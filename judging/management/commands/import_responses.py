@@ -1,0 +1,37 @@
+"""Import responses of systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from judging.management.importing import ImportCommand
+from judging.services.intake import ImportOptions
+from judging.specs.sniffing import UploadKind
+
+
+class Command(ImportCommand):
+    """import_responses PATH"""
+
+    help = "Import responses: JSON Lines, CSV, a responses folder with params.yaml, or ScaleEval's response files."
+    kinds = (
+        UploadKind.RESPONSES_JSONL,
+        UploadKind.RESPONSES_CSV,
+        UploadKind.RESPONSES_FOLDER,
+        UploadKind.SCALEEVAL_RESPONSES,
+    )
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        super().add_own_arguments(parser)
+        parser.add_argument("--suite", type=int, help="id of the suite that is answered; the newest otherwise")
+        parser.add_argument("--system", default="", help="who answered, where the file does not say so")
+        parser.add_argument("--allow-missing-files", action="store_true", help="accept files that are named but absent")
+
+    def options_of(self, options: dict[str, Any]) -> ImportOptions:
+        return ImportOptions(
+            benchmark=options["benchmark"],
+            suite_id=options["suite"],
+            system=options["system"],
+            allow_missing_files=options["allow_missing_files"],
+        )

@@ -1,0 +1,25 @@
+"""Import a rubric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from judging.management.importing import ImportCommand
+from judging.services.intake import ImportOptions
+from judging.specs.sniffing import UploadKind
+
+
+class Command(ImportCommand):
+    """import_rubric PATH"""
+
+    help = "Import a rubric: a level workbook or table of criteria (XLSX, CSV), or a tree (YAML, JSON)."
+    kinds = (UploadKind.LEVEL_RUBRIC,)
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        super().add_own_arguments(parser)
+        parser.add_argument("--name", default="", help="name of the rubric; a known name adds a version")
+
+    def options_of(self, options: dict[str, Any]) -> ImportOptions:
+        return ImportOptions(kind=UploadKind.LEVEL_RUBRIC, benchmark=options["benchmark"], rubric=options["name"])

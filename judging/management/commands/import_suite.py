@@ -1,0 +1,29 @@
+"""Import a suite of cases, or questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from judging.management.importing import ImportCommand
+from judging.services.intake import ImportOptions
+from judging.specs.sniffing import UploadKind
+
+
+class Command(ImportCommand):
+    """import_suite PATH"""
+
+    help = "Import a suite: a YAML file, a folder or ZIP of case files, or questions in JSON Lines."
+    kinds = (UploadKind.SUITE, UploadKind.QUESTIONS)
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        super().add_own_arguments(parser)
+        parser.add_argument("--name", default="", help="name of the benchmark where it is new")
+        parser.add_argument("--allow-missing-files", action="store_true", help="accept files that are named but absent")
+
+    def options_of(self, options: dict[str, Any]) -> ImportOptions:
+        return ImportOptions(
+            benchmark=options["benchmark"] or options["name"],
+            allow_missing_files=options["allow_missing_files"],
+        )

@@ -1,0 +1,71 @@
+"""`judge_response`: one judge on one response, through the same engine, ledger and limits as any run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.timezone import now
+
+from judging.management import choices
+from judging.management.base import BadInput, JsonCommand
+from judging.management.waiting import wait_for_run
+from judging.models import Response, Score, Verdict
+from judging.services.planning import RunNotPossible
+from judging.services.single import judge_once
+
+
+class Command(JsonCommand):
+    """Make a run of one task, see it through here, and print verdict and score."""
+
+    help = "Let a judge judge one response and print what it said."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--response", type=int, required=True, help="id of the response")
+        parser.add_argument("--judge", required=True, help="name of the judge")
+        parser.add_argument("--rubric", default="", help="slug (newest version), slug@version or id")
+        parser.add_argument("--budget", default="", help="US dollars that may be spent at most")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        response = Response.objects.filter(pk=options["response"]).select_related("prompt", "system").first()
+        if response is None:
+            raise BadInput(f"There is no response {options['response']}.")
+        judges, rubrics = choices.judges_of(options["judge"]), choices.rubrics_of(options["rubric"])
+        if len(judges) != 1 or len(rubrics) > 1:
+            raise BadInput("Name one judge, and at most one rubric.")
+        try:
+            run = judge_once(
+                response=response,
+                judge=judges[0],
+                rubric=rubrics[0] if rubrics else None,
+                budget=choices.dollars_of(options["budget"]),
+                actor=None,
+                at=now(),
+            )
+        except RunNotPossible as refusal:
+            raise BadInput(str(refusal)) from refusal
+        ended = wait_for_run(run.pk)
+        return _result(ended.pk, response)
+
+
+def _result(run_id: int, response: Response) -> dict[str, Any]:
+    verdict = Verdict.objects.filter(run_id=run_id).select_related("run").first()
+    if verdict is None:
+        raise BadInput("The judge was not asked: the run paused. See control_run show.")
+    score = Score.objects.filter(verdict=verdict).first()
+    return {
+        "response": response.pk,
+        "system": response.system.name,
+        "case": response.prompt.key,
+        "run": run_id,
+        "verdict": verdict.pk,
+        "status": verdict.status,
+        "value": verdict.value,
+        "rationale": verdict.rationale,
+        "reason": verdict.reason,
+        "flags": verdict.flags,
+        "score": score.value if score else None,
+        "full": score.full if score else None,
+        "calls": len(verdict.call_ids),
+        "spent": str(verdict.run.spent),
+    }

@@ -1,0 +1,47 @@
+"""Say everything worth saying about a suite, without importing it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from judging.management.base import BadInput, JsonCommand
+from judging.management.importing import read_path
+from judging.services.imports import refusal_message
+from judging.services.intake import bundle_of
+from judging.specs.problems import Severity
+from judging.specs.suites_yaml import lint_suite
+
+
+class Command(JsonCommand):
+    """lint_suite PATH"""
+
+    help = "Check a suite and its cases; exit 2 where it has errors. Nothing is stored."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, help="a file, a ZIP archive or a folder")
+        parser.add_argument("--allow-missing-files", action="store_true", help="accept files that are named but absent")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Return the problems; raise where one is an error."""
+        bundle = bundle_of(read_path(options["path"]))
+        missing = options["allow_missing_files"]
+        problems = bundle.problems
+        if bundle.value is not None:
+            problems += lint_suite(bundle.value, missing_files="warn" if missing else "error")
+        errors = tuple(problem for problem in problems if problem.severity is Severity.ERROR)
+        if errors:
+            for problem in problems:
+                self.stderr.write(f"{problem.severity}: {problem}")
+            raise BadInput(refusal_message(errors))
+        return {"errors": 0, "warnings": len(problems), "problems": [asdict(problem) for problem in problems]}
+
+    def summary(self, result: dict[str, Any]) -> str:
+        """Return one line per warning and a last one that counts."""
+        lines = [
+            f"{entry['file']}, {entry['place']}: {entry['message']} {entry['hint']}" for entry in result["problems"]
+        ]
+        return "\n".join([*lines, f"No errors, {result['warnings']} warnings."])

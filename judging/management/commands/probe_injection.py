@@ -1,0 +1,67 @@
+"""`probe_injection --judge NAME`: what a judge does with answers that try to talk it into a score."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.timezone import now
+
+from judging.judges.hostile import Probe, probe_judge
+from judging.judges.registry import judge_kind
+from judging.management import choices
+from judging.management.base import BadInput, JsonCommand
+from judging.selectors.targets import target_of
+from judging.services.trying import TrialRefused, hold
+
+SHOWN = 80  # characters of an answer in the summary
+
+
+class Command(JsonCommand):
+    """Put hostile answers before a judge and compare with the same answer without them."""
+
+    help = "Report how far hostile answers move a judge. About 30 calls; they go to the ledger."
+    needs_broker = True
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add whom to ask."""
+        parser.add_argument("--judge", required=True, help="name of the judge")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Ask and report."""
+        judges = choices.judges_of(options["judge"])
+        if len(judges) != 1:
+            raise BadInput("Name one judge.")
+        built = judge_kind(judges[0].kind).build(judges[0].options)
+        try:
+            found: list[Probe] = hold(probe_judge(built), target_of(judges[0].endpoint), at=now()).result
+        except TrialRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        harmless, *probes = found
+        return {
+            "judge": judges[0].name,
+            "without": harmless.share,
+            "answers": len(probes),
+            "statuses": dict(Counter(probe.verdict.status.value for probe in probes)),
+            "moved_up": sum((probe.moved or 0) > 0 for probe in probes),
+            "moved_down": sum((probe.moved or 0) < 0 for probe in probes),
+            "unread": sum(probe.share is None for probe in probes),
+            "probes": [
+                {
+                    "answer": probe.text,
+                    "status": probe.verdict.status.value,
+                    "share": probe.share,
+                    "moved": probe.moved,
+                }
+                for probe in probes
+            ],
+        }
+
+    def summary(self, result: dict[str, Any]) -> str:
+        """Return the figures, and the answers that moved the judge up."""
+        lines = [f"{name}: {value}" for name, value in result.items() if name != "probes"]
+        for probe in result["probes"]:
+            if (probe["moved"] or 0) > 0:
+                lines.append(f"  up by {probe['moved']:.2f}: {probe['answer'][:SHOWN]!r}")
+        return "\n".join(lines)

@@ -1,0 +1,67 @@
+"""`rescore --run ID [--evaluator NAME] --set NAME=VALUE ...`: scores anew from stored verdicts, without a call."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.timezone import now
+
+from judging.grading.esi import BadEsiOption
+from judging.management.base import BadInput, JsonCommand
+from judging.models import EvaluatorKind, Run, RunEvaluator
+from judging.selectors.scoring import can_rescore
+from judging.services import rescoring
+from judging.services.rescoring import RescoringRefused
+
+
+class Command(JsonCommand):
+    """Compute a run's scores again with other options."""
+
+    help = "Compute scores again from stored verdicts with other options. Nothing is sent to a model."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add whose scores, and the options."""
+        parser.add_argument("--run", type=int, required=True, help="id of the run")
+        parser.add_argument("--evaluator", default="", help="name of the judge; not needed where there is one")
+        parser.add_argument(
+            "--set", action="append", default=[], dest="changes", help="NAME=VALUE in JSON, e.g. clip=false; repeat"
+        )
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Compute again and say how much changed."""
+        run = Run.objects.filter(pk=options["run"]).first()
+        if run is None:
+            raise BadInput(f"There is no run {options['run']}.")
+        evaluator = _evaluator(run, options["evaluator"])
+        changes = dict(map(_change, options["changes"]))
+        try:
+            if evaluator.kind == EvaluatorKind.INDEX:
+                wanted = rescoring.index_options(run, changes)
+                done = rescoring.rescore_index(run_id=run.pk, options=wanted, actor=None, at=now())
+            else:
+                done = rescoring.rescore_judge(evaluator_id=evaluator.pk, options=changes, actor=None, at=now())
+        except (RescoringRefused, BadEsiOption) as error:
+            raise BadInput(str(error)) from error
+        return {"run": run.pk, "evaluator": evaluator.name, "scores": done.scores, "changed": done.changed}
+
+
+def _evaluator(run: Run, name: str) -> RunEvaluator:
+    every = list(run.evaluators.order_by("position"))
+    fitting = [one for one in every if can_rescore(one)]
+    found = [one for one in fitting if not name or one.name == name]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(one.name for one in fitting) or "none in this run"
+    raise BadInput(f"Name one with --evaluator: {names}.")
+
+
+def _change(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise BadInput(f"Write --set NAME=VALUE, not {text!r}.")
+    try:
+        return name.strip(), json.loads(value)
+    except ValueError:
+        return name.strip(), value

@@ -1,0 +1,32 @@
+"""`resume_runs`: queue again every run with unfinished work that nobody does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.timezone import now
+
+from judging import jobs
+from judging.management.base import JsonCommand
+from judging.management.waiting import wait_for_run
+from judging.services.recovery import unfinished_runs
+
+
+class Command(JsonCommand):
+    """What workers do by themselves at start and every half minute."""
+
+    help = "Queue unfinished runs again, after a lost worker or broker."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--wait", action="store_true", help="until each has ended or paused")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        runs = [run.pk for run in unfinished_runs(at=now())]
+        jobs.resume_runs()
+        for run_id in runs if options["wait"] else []:
+            wait_for_run(run_id)
+        return {"runs": runs}
+
+    def summary(self, result: dict[str, Any]) -> str:
+        return f"Queued again: {', '.join(map(str, result['runs'])) or 'none'}."

@@ -1,0 +1,67 @@
+"""What commands print of a run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.db.models import Count
+
+from judging.models import Run, TaskStatus
+from judging.selectors.figures import Figures, run_figures
+
+
+def run_report(run_id: int, *, with_figures: bool) -> dict[str, Any]:
+    """Return how far a run is and what it cost, and on request what came out of it."""
+    run = Run.objects.select_related("suite__benchmark").get(pk=run_id)
+    failed = run.tasks.filter(status=TaskStatus.FAILED).order_by().values_list("failure_kind").annotate(n=Count("pk"))
+    report: dict[str, Any] = {
+        "run": run.pk,
+        "name": run.name,
+        "suite": str(run.suite),
+        "status": run.status,
+        "status_reason": run.status_reason,
+        "total": run.total,
+        "done": run.done,
+        "failed": run.failed,
+        "failures": dict(failed),
+        "calls_made": run.calls_made,
+        "calls_reused": run.calls_reused,
+        "spent": str(run.spent),
+        "budget": None if run.budget is None else str(run.budget),
+        "unpriced_calls": run.unpriced_calls,
+    }
+    if with_figures:
+        report["figures"] = [asdict(figures) for figures in run_figures(run)]
+    return report
+
+
+def in_lines(report: dict[str, Any]) -> str:
+    """Return a report as lines for people."""
+    lines = [
+        f"Run {report['run']}, {report['name']}: {report['status']}"
+        + (f" ({report['status_reason']})" if report["status_reason"] else ""),
+        f"  {report['done']} of {report['total']} tasks done, {report['failed']} failed"
+        + "".join(f", {count} {kind}" for kind, count in sorted(report["failures"].items())),
+        f"  {report['calls_made']} calls made, {report['calls_reused']} had before, {report['spent']} USD spent"
+        + (f", {report['unpriced_calls']} calls of unknown price" if report["unpriced_calls"] else ""),
+    ]
+    for figures in report.get("figures", []):
+        lines += _figure_lines(Figures(**figures))
+    return "\n".join(lines)
+
+
+def _figure_lines(figures: Figures) -> list[str]:
+    baseline = ", a lexical baseline and no language model" if figures.is_baseline else ""
+    head = (
+        f"{figures.system} by {figures.evaluator}{baseline}: {figures.scored} scored, {figures.unscored} without score"
+    )
+    rows = [row if isinstance(row, dict) else asdict(row) for row in figures.rows]
+    return [
+        head,
+        *(
+            f"  {row['dimension']:<9}{row['name']:<24}{row['mean']:>9.3f} ± {row['std']:.3f} of {row['full_score']:g}"
+            for row in rows
+        ),
+        *([f"  without a figure: {', '.join(figures.left_out[:20])}"] if figures.left_out else []),
+    ]

@@ -1,0 +1,56 @@
+"""Tables of the ground storey. Thin: fields, constraints and names; reading is in selectors, writing in services."""
+
+from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
+from judging.models.calls import Call
+from judging.models.endpoints import EndpointKind, Judge, ModelEndpoint
+from judging.models.esi import EsiItem
+from judging.models.imports import ImportStatus, Upload
+from judging.models.prompts import PromptVersion
+from judging.models.responses import Response, System
+from judging.models.rubrics import Rubric, RubricItem
+from judging.models.runs import (
+    SCORED_KINDS,
+    EvaluatorKind,
+    Lease,
+    Run,
+    RunEvaluator,
+    RunKind,
+    RunStatus,
+    RunTask,
+    Score,
+    ScoreStatus,
+    TaskStatus,
+    Verdict,
+)
+
+__all__ = [
+    "Benchmark",
+    "Call",
+    "Case",
+    "EndpointKind",
+    "EsiItem",
+    "EvaluatorKind",
+    "ImportStatus",
+    "Judge",
+    "Lease",
+    "ModelEndpoint",
+    "Prompt",
+    "PromptVersion",
+    "Response",
+    "Rubric",
+    "RubricItem",
+    "Run",
+    "RunEvaluator",
+    "RunKind",
+    "RunStatus",
+    "RunTask",
+    "SCORED_KINDS",
+    "Score",
+    "ScoreStatus",
+    "Suite",
+    "SuiteCase",
+    "System",
+    "TaskStatus",
+    "Upload",
+    "Verdict",
+]

@@ -1,0 +1,117 @@
+"""What is asked: benchmarks, their immutable suites, and cases."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+
+class Benchmark(models.Model):
+    """A named set of questions with a history of suites."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("judging:benchmark-detail", args=[self.slug])
+
+
+class Prompt(models.Model):
+    """What systems are shown for one case. Cases that differ only in grading share it, and so its responses."""
+
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="prompts")
+    key = models.CharField(max_length=200)
+    content_hash = models.CharField(max_length=64)  # of text, context and context_role
+    text = models.TextField()
+    context = models.TextField(blank=True)
+    context_role = models.CharField(max_length=20, blank=True)  # reference | supplementary | ""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["benchmark", "key", "content_hash"], name="prompt_once")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Case(models.Model):
+    """One immutable revision of a case: its prompt and how an answer is graded."""
+
+    prompt = models.ForeignKey(Prompt, on_delete=models.CASCADE, related_name="cases")
+    key = models.CharField(max_length=200)  # the prompt's, repeated for ordering and filters
+    content_hash = models.CharField(max_length=64)
+    reference = models.TextField(blank=True)
+    scenario = models.CharField(max_length=100, blank=True)
+    question_type = models.CharField(max_length=100, blank=True)
+    lang = models.CharField(max_length=40, blank=True)
+    full_score = models.FloatField(null=True)
+    null_score = models.FloatField(null=True)
+    grading = models.JSONField(default=dict)
+    handlers = models.JSONField(default=dict)
+    metadata = models.JSONField(default=dict)
+    source_path = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["prompt", "content_hash"], name="case_revision_once")]
+        indexes = [models.Index(fields=["key"], name="case_key")]
+
+    def __str__(self) -> str:
+        return self.key
+
+    def get_absolute_url(self) -> str:
+        return reverse("judging:case-detail", args=[self.pk])
+
+
+class Suite(models.Model):
+    """An immutable, ordered selection of cases and how their scores add up."""
+
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="suites")
+    number = models.PositiveIntegerField()
+    name = models.CharField(max_length=200)
+    label = models.CharField(max_length=100, blank=True)  # the version its author gave it
+    content_hash = models.CharField(max_length=64)
+    attempt_reduce_mode = models.CharField(max_length=30, default="avg")
+    full_score = models.FloatField(default=1.0)
+    null_score = models.FloatField(default=0.0)
+    metadata = models.JSONField(default=dict)
+    cases = models.ManyToManyField(Case, through="SuiteCase", related_name="suites")
+    case_count = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["benchmark", "number"], name="suite_number_once"),
+            models.UniqueConstraint(fields=["benchmark", "content_hash"], name="suite_content_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.number}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("judging:suite-detail", args=[self.pk])
+
+
+class SuiteCase(models.Model):
+    """A case's place and weight in a suite."""
+
+    suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="links")
+    case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="links")
+    position = models.PositiveIntegerField()
+    weight = models.FloatField(default=1.0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["suite", "case"], name="suite_case_once"),
+            models.UniqueConstraint(fields=["suite", "position"], name="suite_position_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.position}. {self.case_id}"

@@ -1,0 +1,65 @@
+"""Who can be asked: model endpoints, and judges configured on them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+from django.urls import reverse
+
+
+class EndpointKind(models.TextChoices):
+    """How replies are had."""
+
+    OPENAI = "openai", "OpenAI-compatible"
+    LEXICAL = "lexical", "Lexical baseline (not a language model)"
+
+
+class ModelEndpoint(models.Model):
+    """Where a model is reached. The key itself stays in the environment; only its variable's name is stored."""
+
+    name = models.CharField(max_length=80, unique=True)
+    kind = models.CharField(max_length=20, choices=EndpointKind, default=EndpointKind.OPENAI)
+    base_url = models.URLField(max_length=300, blank=True)
+    model = models.CharField(max_length=200)  # model id; for a lexical endpoint the lens
+    key_variable = models.CharField(max_length=100, blank=True)
+    reasoning = models.BooleanField(default=False)
+    max_concurrency = models.PositiveIntegerField(default=50)
+    input_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)  # USD per million tokens
+    output_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    capabilities = models.JSONField(default=dict, blank=True)  # what a 400 taught us: {"seed": false, ...}
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(kind=EndpointKind.LEXICAL) | ~models.Q(base_url=""), name="endpoint_has_url"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.kind == EndpointKind.LEXICAL
+
+    def get_absolute_url(self) -> str:
+        return reverse("judging:endpoint-detail", args=[self.pk])
+
+
+class Judge(models.Model):
+    """A judge kind on an endpoint with its options. What a run uses is frozen in its evaluator."""
+
+    name = models.CharField(max_length=120, unique=True)
+    kind = models.CharField(max_length=40)  # a name in judging.judges.registry
+    endpoint = models.ForeignKey(ModelEndpoint, on_delete=models.PROTECT, related_name="judges")
+    options = models.JSONField(default=dict, blank=True)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("judging:judge-detail", args=[self.pk])

@@ -1,0 +1,32 @@
+"""Items of index runs: one case to be answered by one system, then judged."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from judging.models.benchmarks import Case
+from judging.models.responses import Response, System
+from judging.models.runs import Run
+
+
+class EsiItem(models.Model):
+    """One case for one system on its way through answering, cleaning and judging."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="esi_items")
+    system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="esi_items")
+    case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="esi_items")
+    response = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="esi_items")
+    position = models.PositiveIntegerField()
+    status = models.CharField(max_length=40, blank=True)  # judging.grading.esi_summary.EsiStatus; empty: waits
+    reason = models.CharField(max_length=500, blank=True)
+    cleaned = models.TextField(blank=True)
+    formatted_ok = models.BooleanField(default=True)
+    answer_seconds = models.FloatField(null=True)
+    call_ids = models.JSONField(default=list)  # the answering calls
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "position"], name="esi_item_position_once")]
+        indexes = [models.Index(fields=["run", "system", "status"], name="esi_item_status")]
+
+    def __str__(self) -> str:
+        return f"{self.position}. {self.case_id} by {self.system_id}"

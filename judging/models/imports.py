@@ -1,0 +1,47 @@
+"""Files on their way in: uploaded, looked at, confirmed."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+from judging.models.benchmarks import Benchmark
+
+
+class ImportStatus(models.TextChoices):
+    """An upload is checked first and stored only when its owner confirms."""
+
+    CHECKED = "checked", "Ready to confirm"
+    REFUSED = "refused", "Has errors"
+    RUNNING = "running", "Importing"
+    DONE = "done", "Imported"
+    FAILED = "failed", "Failed"
+
+
+class Upload(models.Model):
+    """One upload with its dry-run findings."""
+
+    kind = models.CharField(max_length=40)  # judging.specs.sniff
+    file_name = models.CharField(max_length=300)
+    path = models.CharField(max_length=300)  # below MEDIA_ROOT
+    byte_count = models.PositiveBigIntegerField()
+    content_hash = models.CharField(max_length=64)
+    options = models.JSONField(default=dict)  # benchmark name, system name, ...
+    status = models.CharField(max_length=20, choices=ImportStatus)
+    preview = models.JSONField(default=dict)
+    problems = models.JSONField(default=list)
+    result = models.JSONField(default=dict)
+    progress = models.PositiveIntegerField(default=0)  # percent
+    benchmark = models.ForeignKey(Benchmark, null=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        indexes = [models.Index(fields=["created_at"], name="upload_created")]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    def get_absolute_url(self) -> str:
+        return reverse("judging:import-detail", args=[self.pk])

@@ -1,0 +1,55 @@
+"""What was answered: systems and their responses."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.urls import reverse
+
+from judging.models.benchmarks import Prompt
+
+
+class System(models.Model):
+    """What answered: a model with its prompt version, imported or generated here."""
+
+    name = models.CharField(max_length=120, unique=True)
+    model = models.CharField(max_length=120, blank=True)
+    prompt_version = models.CharField(max_length=60, blank=True)
+    description = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("judging:system-detail", args=[self.pk])
+
+
+class Response(models.Model):
+    """The nth answer of a system to a prompt. A changed text is a new row; the old one is superseded, never lost."""
+
+    prompt = models.ForeignKey(Prompt, on_delete=models.CASCADE, related_name="responses")
+    system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="responses")
+    attempt = models.PositiveIntegerField(default=0)
+    text = models.TextField(blank=True)
+    text_hash = models.CharField(max_length=64)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    metadata = models.JSONField(default=dict)
+    source = models.CharField(max_length=300, blank=True)
+    imported_at = models.DateTimeField()
+    superseded_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["prompt", "system", "attempt"],
+                condition=models.Q(superseded_at__isnull=True),
+                name="response_current_once",
+            )
+        ]
+        indexes = [models.Index(fields=["system", "prompt", "attempt"], name="response_by_system")]
+
+    def __str__(self) -> str:
+        return f"response {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("judging:response-detail", args=[self.pk])

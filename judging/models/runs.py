@@ -1,0 +1,226 @@
+"""What is computed: runs, their unit tasks, verdicts and scores."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+from judging.judges.words import failure_in_words
+from judging.models.benchmarks import Suite
+from judging.models.endpoints import Judge
+from judging.models.responses import Response, System
+from judging.models.rubrics import Rubric
+
+
+class RunKind(models.TextChoices):
+    """What the tasks of a run are."""
+
+    GRADING = "grading", "Grading"
+    ESI = "esi", "Environmental Scenario Index"
+    DEBATE = "debate", "Debate"
+
+
+SCORED_KINDS = (RunKind.GRADING, RunKind.ESI)  # runs whose results are scores of responses
+
+
+class RunStatus(models.TextChoices):
+    """Where a run is; allowed changes are in `judging.states`."""
+
+    QUEUED = "queued", "Queued"
+    RUNNING = "running", "Running"
+    PAUSED = "paused", "Paused"
+    FINISHED = "finished", "Finished"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+class EvaluatorKind(models.TextChoices):
+    """Whether rules or a judge decide, or a figure follows from several."""
+
+    GRADER = "grader", "Rule grader"
+    JUDGE = "judge", "Judge"
+    INDEX = "index", "Index"
+
+
+class TaskStatus(models.TextChoices):
+    """Where a task is. `failed` is final for this try; a retry makes it `waiting` again."""
+
+    WAITING = "waiting", "Waiting"
+    LEASED = "leased", "In work"
+    DONE = "done", "Done"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+class ScoreStatus(models.TextChoices):
+    """`incomplete` and `error` scores have no value and are never counted as zero."""
+
+    COMPLETE = "complete", "Complete"
+    INCOMPLETE = "incomplete", "Incomplete"
+    ERROR = "error", "Error"
+
+
+class Run(models.Model):
+    """A suite, systems and evaluators worked through as tasks. Options are frozen at creation."""
+
+    kind = models.CharField(max_length=20, choices=RunKind, default=RunKind.GRADING)
+    name = models.CharField(max_length=200)
+    suite = models.ForeignKey(Suite, on_delete=models.PROTECT, related_name="runs")
+    systems = models.ManyToManyField(System, related_name="runs")
+    options = models.JSONField(default=dict)
+    status = models.CharField(max_length=20, choices=RunStatus, default=RunStatus.QUEUED)
+    status_reason = models.CharField(max_length=300, blank=True)  # "budget reached", shown beside the status
+    budget = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # USD; None: no cap
+    spent = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    unpriced_calls = models.PositiveIntegerField(default=0)
+    calls_made = models.PositiveIntegerField(default=0)
+    calls_reused = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)  # tasks finished with a usable result
+    failed = models.PositiveIntegerField(default=0)  # tasks finished without one
+    pace = models.JSONField(default=list)  # [[seconds since 1970, tasks ended], ...], the last minute or so
+    planned_at = models.DateTimeField(null=True)  # when every task had been written
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["status", "created_at"], name="run_status"),
+            models.Index(fields=["suite", "kind", "status"], name="run_suite"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def waiting(self) -> int:
+        return self.total - self.done - self.failed
+
+    def get_absolute_url(self) -> str:
+        return reverse("judging:run-detail", args=[self.pk])
+
+
+class RunEvaluator(models.Model):
+    """One grader or judge of a run, with everything that its results depend on frozen in `options`."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="evaluators")
+    position = models.PositiveIntegerField()
+    kind = models.CharField(max_length=20, choices=EvaluatorKind)
+    name = models.CharField(max_length=160)  # "rules" or the judge's name
+    judge = models.ForeignKey(Judge, null=True, on_delete=models.PROTECT, related_name="evaluators")
+    rubric = models.ForeignKey(Rubric, null=True, on_delete=models.PROTECT, related_name="evaluators")
+    criterion = models.CharField(max_length=100, blank=True)
+    is_baseline = models.BooleanField(default=False)
+    options = models.JSONField(default=dict)
+    total = models.PositiveIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "position"], name="evaluator_position_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Lease(models.Model):
+    """A worker's claim on tasks and budget of a run. When it lapses, both return."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="leases")
+    token = models.UUIDField(unique=True)
+    worker = models.CharField(max_length=120)
+    reserved = models.DecimalField(max_digits=14, decimal_places=6, default=0)  # USD not yet spent
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.worker} {self.token}"
+
+
+class RunTask(models.Model):
+    """One unit of a run's work: a response for an evaluator, a case to answer (kind esi), or one debate."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks")
+    evaluator = models.ForeignKey(RunEvaluator, null=True, on_delete=models.CASCADE, related_name="tasks")
+    response = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="tasks")
+    subject_id = models.BigIntegerField(null=True)  # the debate or the EsiItem, for runs of these kinds
+    status = models.CharField(max_length=20, choices=TaskStatus, default=TaskStatus.WAITING)
+    lease = models.ForeignKey(Lease, null=True, on_delete=models.SET_NULL, related_name="tasks")
+    tries = models.PositiveIntegerField(default=0)
+    retries = models.PositiveIntegerField(default=0)  # asked for by a person; each asks the model anew
+    failure_kind = models.CharField(max_length=60, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["evaluator", "response"], name="task_response_once"),
+            models.UniqueConstraint(fields=["run", "subject_id"], name="task_subject_once"),
+        ]
+        indexes = [models.Index(fields=["run", "status"], name="task_status")]
+
+    def __str__(self) -> str:
+        return f"task {self.pk}"
+
+    @property
+    def failure_words(self) -> str:
+        return failure_in_words(self.failure_kind)
+
+
+class Verdict(models.Model):
+    """What a judge said of a response. The raw replies are in the calls."""
+
+    # None: one of several verdicts of the task (kind esi), to be found by evaluator and response
+    task = models.OneToOneField(RunTask, null=True, on_delete=models.CASCADE, related_name="verdict")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="verdicts")
+    evaluator = models.ForeignKey(RunEvaluator, on_delete=models.CASCADE, related_name="verdicts")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="verdicts")
+    status = models.CharField(max_length=20)  # judging.judges.verdicts.VerdictStatus
+    value = models.JSONField(null=True)
+    rationale = models.TextField(blank=True)
+    confidence = models.FloatField(null=True)
+    flags = models.JSONField(default=list)
+    reason = models.CharField(max_length=500, blank=True)
+    call_ids = models.JSONField(default=list)  # in the order made
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["evaluator", "status"], name="verdict_status"),
+            models.Index(fields=["run", "status"], name="verdict_run_status"),
+        ]
+
+    def __str__(self) -> str:
+        return f"verdict {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("judging:verdict-detail", args=[self.pk])
+
+
+class Score(models.Model):
+    """What was computed for a response by rules or from a verdict; recomputed without asking a judge again."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="scores")
+    evaluator = models.ForeignKey(RunEvaluator, on_delete=models.CASCADE, related_name="scores")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="scores")
+    verdict = models.OneToOneField(Verdict, null=True, on_delete=models.CASCADE, related_name="score")
+    status = models.CharField(max_length=20, choices=ScoreStatus)
+    value = models.FloatField(null=True)  # on the evaluator's own scale
+    full = models.FloatField(null=True)  # the most that could be had
+    share = models.FloatField(null=True)  # value / full, what leaderboards average
+    detail = models.JSONField(default=dict)
+    flags = models.JSONField(default=list)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["evaluator", "response"], name="score_once"),
+            models.CheckConstraint(
+                condition=models.Q(status=ScoreStatus.COMPLETE, share__isnull=False)
+                | (~models.Q(status=ScoreStatus.COMPLETE) & models.Q(share__isnull=True)),
+                name="score_only_when_complete",
+            ),
+        ]
+        indexes = [models.Index(fields=["run", "evaluator", "status"], name="score_run")]
+
+    def __str__(self) -> str:
+        return f"score {self.pk}"

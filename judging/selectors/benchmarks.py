@@ -1,0 +1,159 @@
+"""Reads benchmarks, suites and their cases for lists and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models.functions import Coalesce, Left
+
+from judging.models import Benchmark, Case, Response, Rubric, Run, Suite, SuiteCase, System
+
+EXCERPT = 160
+
+BENCHMARK_SORTS: Mapping[str, str] = {
+    "name": "name",
+    "cases": "case_count",
+    "suites": "suite_count",
+    "runs": "run_count",
+    "changed": "changed_at",
+}
+CASE_SORTS: Mapping[str, str] = {
+    "position": "position",
+    "key": "case__key",
+    "scenario": "case__scenario",
+    "type": "case__question_type",
+    "lang": "case__lang",
+    "weight": "weight",
+}
+
+
+def order_by(sort: str, allowed: Mapping[str, str], default: str) -> list[str]:
+    """Return what to order by for `?sort=name` or `?sort=-name`; the default for a name that is not allowed."""
+    name = sort.removeprefix("-")
+    if name not in allowed:
+        return [default, "pk"]
+    return [("-" if sort.startswith("-") else "") + allowed[name], "pk"]
+
+
+def _count_of(rows: QuerySet[Suite] | QuerySet[Run], by: str) -> Coalesce:
+    """Return a subquery that counts rows by a key without joining them."""
+    counted = rows.order_by().values(by).annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+
+def benchmark_rows(*, query: str = "", sort: str = "") -> QuerySet[Benchmark]:
+    """Return benchmarks with `case_count` and `changed_at` of the newest suite, `suite_count` and `run_count`."""
+    newest = Suite.objects.filter(benchmark=OuterRef("pk")).order_by("-number")
+    rows = Benchmark.objects.annotate(
+        case_count=Coalesce(Subquery(newest.values("case_count")[:1]), 0),
+        newest_number=Subquery(newest.values("number")[:1]),
+        changed_at=Coalesce(Subquery(newest.values("created_at")[:1]), F("created_at")),
+        suite_count=_count_of(Suite.objects.filter(benchmark=OuterRef("pk")), "benchmark"),
+        run_count=_count_of(Run.objects.filter(suite__benchmark=OuterRef("pk")), "suite__benchmark"),
+    )
+    if query:
+        rows = rows.filter(Q(name__icontains=query) | Q(slug__icontains=query) | Q(description__icontains=query))
+    return rows.order_by(*order_by(sort, BENCHMARK_SORTS, "-changed_at"))
+
+
+def newest_suite_of(benchmark: Benchmark) -> Suite | None:
+    """Return the suite with the highest number."""
+    return Suite.objects.filter(benchmark=benchmark).select_related("benchmark").order_by("-number").first()
+
+
+def suite_rows(benchmark: Benchmark) -> QuerySet[Suite]:
+    """Return a benchmark's suites, newest first, with `run_count`."""
+    runs = _count_of(Run.objects.filter(suite=OuterRef("pk")), "suite")
+    return benchmark.suites.annotate(run_count=runs).select_related("created_by").order_by("-number", "pk")
+
+
+def case_rows(*, suite: Suite, query: str = "", scenario: str = "", sort: str = "") -> QuerySet[SuiteCase]:
+    """Return a suite's cases in order, each with the `excerpt` that its prompt begins with."""
+    rows = SuiteCase.objects.filter(suite=suite).select_related("case")
+    if query:
+        rows = rows.filter(Q(case__key__icontains=query) | Q(case__prompt__text__icontains=query))
+    if scenario:
+        rows = rows.filter(case__scenario=scenario)
+    excerpt = Left("case__prompt__text", EXCERPT, output_field=TextField())
+    return (
+        rows.annotate(excerpt=excerpt)
+        .defer("case__reference", "case__grading", "case__handlers", "case__metadata")
+        .order_by(*order_by(sort, CASE_SORTS, "position"))
+    )
+
+
+def scenarios_of(suite: Suite) -> list[str]:
+    """Return the scenarios of a suite by name."""
+    found = Case.objects.filter(suites=suite).exclude(scenario="").order_by("scenario")
+    return list(found.values_list("scenario", flat=True).distinct())
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """A system with the number of its current responses to a benchmark."""
+
+    system: System
+    response_count: int
+
+
+def system_rows(benchmark: Benchmark) -> list[SystemRow]:
+    """Return the systems that answered a benchmark, by name."""
+    counts = dict(
+        Response.objects.filter(prompt__benchmark=benchmark, superseded_at__isnull=True)
+        .order_by()
+        .values_list("system_id")
+        .annotate(Count("pk"))
+    )
+    systems = System.objects.filter(pk__in=counts).order_by("name", "pk")
+    return [SystemRow(system, counts[system.pk]) for system in systems]
+
+
+def rubric_rows(*, benchmark: Benchmark | None = None, query: str = "") -> QuerySet[Rubric]:
+    """Return the newest version of every rubric, or of those that a benchmark's cases may be judged by."""
+    newest = Rubric.objects.filter(slug=OuterRef("slug")).order_by("-version").values("pk")[:1]
+    rows = Rubric.objects.filter(pk=Subquery(newest)).select_related("benchmark")
+    if benchmark is not None:
+        rows = rows.filter(Q(benchmark=benchmark) | Q(benchmark__isnull=True))
+    if query:
+        rows = rows.filter(Q(name__icontains=query) | Q(benchmark__name__icontains=query))
+    return rows.order_by("name", "pk")
+
+
+def benchmark_runs(benchmark: Benchmark) -> QuerySet[Run]:
+    """Return a benchmark's runs, newest first."""
+    return Run.objects.filter(suite__benchmark=benchmark).select_related("suite", "created_by").order_by("-pk")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Where a case stands in a suite; `position` counts from 1."""
+
+    suite: Suite
+    position: int
+    weight: float
+    previous_id: int | None
+    next_id: int | None
+
+
+def neighbours_of(*, case: Case, suite_id: int | None) -> Neighbours | None:
+    """Return the case's place in the given suite, else in the newest one that has it; None where none has it."""
+    links = SuiteCase.objects.filter(case=case).select_related("suite__benchmark")
+    link = (links.filter(suite_id=suite_id).first() if suite_id else None) or links.order_by("-suite__number").first()
+    if link is None:
+        return None
+    around = dict(
+        SuiteCase.objects.filter(
+            suite_id=link.suite_id, position__in=[link.position - 1, link.position + 1]
+        ).values_list("position", "case_id")
+    )
+    return Neighbours(
+        link.suite, link.position + 1, link.weight, around.get(link.position - 1), around.get(link.position + 1)
+    )
+
+
+def other_revisions(case: Case) -> QuerySet[Case]:
+    """Return the other revisions of a case, newest first."""
+    same = Case.objects.filter(prompt__benchmark_id=case.prompt.benchmark_id, key=case.key)
+    return same.exclude(pk=case.pk).defer("grading", "handlers", "metadata").order_by("-created_at", "-pk")

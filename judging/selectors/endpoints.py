@@ -1,0 +1,127 @@
+"""Reads of endpoints: calls, errors, spending, and the limiter's state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Avg, Count, Q, QuerySet, Sum
+from django.db.models.functions import TruncDate
+from redis.exceptions import RedisError
+
+from judging.llm.limiter import connect, endpoint_status
+from judging.llm.limits import LimiterStatus
+from judging.models import Call, Judge, ModelEndpoint, RunEvaluator
+from judging.selectors.targets import key_is_set, target_of
+
+RECENT = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointRow:
+    """One endpoint with its last day."""
+
+    endpoint: ModelEndpoint
+    judges: int
+    calls: int
+    errors: int
+    spent: Decimal | None
+    latency: float | None  # seconds, mean
+    key_is_set: bool | None
+    has_price: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DaySpend:
+    """What one day's calls cost."""
+
+    day: date
+    calls: int
+    spent: Decimal | None
+
+
+def list_endpoints(*, at: datetime) -> list[EndpointRow]:
+    """Return every endpoint with figures of the last 24 hours."""
+    endpoints = list(ModelEndpoint.objects.order_by("-is_active", "name"))
+    judges = dict(Judge.objects.order_by().values_list("endpoint_id").annotate(n=Count("pk")))
+    calls = Call.objects.filter(endpoint__in=endpoints, finished_at__gte=at - RECENT).order_by().values("endpoint_id")
+    recent: dict[int, dict[str, Any]] = {
+        row["endpoint_id"]: dict(row)
+        for row in calls.annotate(
+            calls=Count("pk"),
+            errors=Count("pk", filter=~Q(status="finished")),
+            spent=Sum("cost"),
+            latency=Avg("seconds"),
+        )
+    }
+    return [_row(endpoint, judges.get(endpoint.pk, 0), recent.get(endpoint.pk, {})) for endpoint in endpoints]
+
+
+def _row(endpoint: ModelEndpoint, judges: int, recent: Mapping[str, Any]) -> EndpointRow:
+    return EndpointRow(
+        endpoint=endpoint,
+        judges=judges,
+        calls=recent.get("calls", 0),
+        errors=recent.get("errors", 0),
+        spent=recent.get("spent"),
+        latency=recent.get("latency"),
+        key_is_set=key_is_set(endpoint),
+        has_price=endpoint.is_baseline or target_of(endpoint).price is not None,
+    )
+
+
+def limiter_state(endpoint: ModelEndpoint) -> LimiterStatus | None:
+    """Return the shared limiter's state; None for baselines and where the broker does not answer."""
+    if endpoint.is_baseline:
+        return None
+    try:
+        return endpoint_status(connect(settings.REDIS_URL), target_of(endpoint).config)
+    except (RedisError, OSError):
+        return None
+
+
+def spend_by_day(endpoint: ModelEndpoint, *, at: datetime, days: int = 14) -> list[DaySpend]:
+    """Return calls and cost of each of the last days that had any, newest first."""
+    rows = (
+        Call.objects.filter(endpoint=endpoint, finished_at__gte=at - timedelta(days=days))
+        .annotate(day=TruncDate("finished_at"))
+        .values("day")
+        .annotate(n=Count("pk"), cost_sum=Sum("cost"))
+        .order_by("-day")
+    )
+    return [DaySpend(row["day"], row["n"], row["cost_sum"]) for row in rows]
+
+
+def recent_errors(endpoint: ModelEndpoint, *, most: int = 20) -> QuerySet[Call]:
+    """Return the latest calls without a finished reply."""
+    calls = Call.objects.filter(endpoint=endpoint).exclude(status="finished").order_by("-finished_at", "-pk")
+    return calls.defer("request", "text")[:most]
+
+
+def list_judges() -> QuerySet[Judge]:
+    """Return every judge with its endpoint."""
+    return Judge.objects.select_related("endpoint").order_by("-is_active", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptVersion:
+    """One version of what a judge sent, and how many runs used it."""
+
+    prompt_hash: str
+    runs: int
+
+
+def prompt_versions(judge: Judge) -> list[PromptVersion]:
+    """Return the prompt versions that a judge's runs were started with, the most used first."""
+    rows = (
+        RunEvaluator.objects.filter(judge=judge)
+        .order_by()
+        .values("options__prompt_hash")
+        .annotate(n=Count("run", distinct=True))
+        .order_by("-n", "options__prompt_hash")
+    )
+    return [PromptVersion(str(row["options__prompt_hash"] or ""), row["n"]) for row in rows]

@@ -1,0 +1,109 @@
+"""Reads of index runs: sub-scores per system, where items ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Avg, Count, FloatField, Q
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Cast
+
+from judging.grading.esi import SUB_SCORES
+from judging.grading.esi_summary import EsiStatus
+from judging.models import EsiItem, Run, RunTask, Score, ScoreStatus, System, Verdict
+
+SUB_SCORE_WORDS = {
+    "accuracy": "Accuracy",
+    "true_integrity": "Integrity",
+    "efficiency": "Efficiency",
+    "safety": "Safety",
+    "alignment_simple": "Alignment",
+}
+STATUS_WORDS = {
+    EsiStatus.COMPLETED.value: "completed",
+    EsiStatus.WORKER_ERROR.value: "no answer",
+    EsiStatus.ACCURACY_ERROR.value: "no accuracy verdict",
+    EsiStatus.INTEGRITY_ERROR.value: "no integrity verdict",
+    "": "waiting",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EsiRow:
+    """One system: averages over the items that completed, and where the others ended."""
+
+    system: System
+    scored: int
+    index: float | None
+    parts: tuple[float | None, ...]  # in the order of SUB_SCORES
+    ended: tuple[tuple[str, int], ...]  # words and count, but for completed
+
+
+@dataclass(frozen=True, slots=True)
+class EsiFigures:
+    """An index run at a glance."""
+
+    names: tuple[str, ...]
+    rows: tuple[EsiRow, ...]
+    weights: tuple[tuple[str, float], ...]  # scaled to a sum of 1
+    options: dict[str, Any]
+    reading: str
+    problems: int  # lines of the data set without an item
+
+
+def read_summary(run: Run) -> EsiFigures:
+    """Return a run's averages by system, the best first; systems without a completed item last."""
+    part = {
+        name: Avg(Cast(KeyTextTransform(name, KeyTransform("sub_scores", "detail")), FloatField()))
+        for name in SUB_SCORES
+    }
+    scores = Score.objects.filter(run=run, evaluator__kind="index", status=ScoreStatus.COMPLETE).order_by()
+    means = {
+        row["response__system"]: row
+        for row in scores.values("response__system").annotate(n=Count("pk"), esi=Avg("value"), **part)
+    }
+    ended: dict[int, list[tuple[str, int]]] = {}
+    others = EsiItem.objects.filter(~Q(status=EsiStatus.COMPLETED), run=run).order_by("status")
+    for system_id, status, count in others.values_list("system", "status").annotate(n=Count("pk")):
+        ended.setdefault(system_id, []).append((STATUS_WORDS.get(status, status), count))
+    rows = [_row(system, means.get(system.pk, {}), ended.get(system.pk, [])) for system in run.systems.order_by("name")]
+    weights = run.options["esi"]["weights"]
+    total = sum(weights.values())
+    return EsiFigures(
+        names=tuple(SUB_SCORE_WORDS[name] for name in SUB_SCORES),
+        rows=tuple(sorted(rows, key=lambda row: (row.index is None, -(row.index or 0)))),
+        weights=tuple((SUB_SCORE_WORDS[name], weights[name] / total) for name in SUB_SCORES),
+        options=run.options["esi"],
+        reading=run.options["reading"],
+        problems=len(run.options["input_problems"]),
+    )
+
+
+def _row(system: System, found: Mapping[str, Any], ended: Sequence[tuple[str, int]]) -> EsiRow:
+    return EsiRow(
+        system=system,
+        scored=found.get("n", 0),
+        index=found.get("esi"),
+        parts=tuple(found.get(name) for name in SUB_SCORES),
+        ended=tuple(ended),
+    )
+
+
+def attach_items(tasks: Sequence[RunTask], *, judge_id: int | None = None) -> dict[int, EsiItem]:
+    """Give each task its item, since a case without an answer has no response to show, and its judges' verdicts (or
+    those of one evaluator alone); return the items by id."""
+    wanted = [task.subject_id for task in tasks if task.subject_id is not None]
+    items = EsiItem.objects.select_related("case", "system").defer("cleaned").in_bulk(wanted)
+    said: dict[int | None, list[Verdict]] = {}
+    responses = [task.response_id for task in tasks if task.response_id is not None]
+    verdicts = Verdict.objects.filter(run_id__in={task.run_id for task in tasks}, response_id__in=responses)
+    if judge_id is not None and any(task.evaluator_id != judge_id for task in tasks):
+        verdicts = verdicts.filter(evaluator_id=judge_id)
+    for verdict in verdicts.select_related("evaluator").defer("rationale").order_by("evaluator__position"):
+        said.setdefault(verdict.response_id, []).append(verdict)
+    for task in tasks:
+        task.item = items.get(task.subject_id or 0)  # type: ignore[attr-defined]  # for the template
+        task.said = said.get(task.response_id, [])  # type: ignore[attr-defined]  # for the template
+    return items

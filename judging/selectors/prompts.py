@@ -1,0 +1,103 @@
+"""Reads of prompts: files and edited versions, with who uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from judging.judges.answering import OWN, SHIPPED
+from judging.judges.prompt_texts import Prompt, load_prompt
+from judging.models import Judge, PromptVersion, Run, RunEvaluator, RunKind
+
+
+@dataclass(frozen=True, slots=True)
+class PromptText:
+    """One version of a prompt: the shipped file, or an edited one."""
+
+    label: str
+    text: str
+    sha256: str
+    version_id: int | None = None  # None: shipped
+    created_at: datetime | None = None
+    created_by: str = ""
+    judges: tuple[Judge, ...] = ()
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """One prompt with all its versions, the shipped ones first."""
+
+    name: str
+    kind: str  # of judge; empty: it asks for answers
+    texts: tuple[PromptText, ...]
+
+
+def read_prompts(kinds: dict[str, str]) -> list[PromptFile]:
+    """Return every editable prompt with its versions, without counting uses."""
+    edited: dict[str, list[PromptVersion]] = {}
+    for row in PromptVersion.objects.select_related("created_by").order_by("created_at", "pk"):
+        edited.setdefault(row.name, []).append(row)
+    files = [
+        PromptFile(name, kind, (_shipped(load_prompt(name)), *map(_edited, edited.get(name, []))))
+        for name, kind in kinds.items()
+    ]
+    shipped = [_shipped(load_prompt(file), label) for label, file in SHIPPED.items()]
+    return [*files, PromptFile(OWN, "", (*shipped, *map(_edited, edited.get(OWN, []))))]
+
+
+def with_uses(file: PromptFile) -> PromptFile:
+    """Return a prompt with the judges and the number of runs that use each version."""
+    return PromptFile(file.name, file.kind, tuple(_used(file, text) for text in file.texts))
+
+
+def _shipped(prompt: Prompt, label: str = "as shipped") -> PromptText:
+    return PromptText(label, prompt.text, prompt.sha256)
+
+
+def _edited(row: PromptVersion) -> PromptText:
+    by = row.created_by.username if row.created_by else ""
+    return PromptText(row.label, row.text, row.sha256, row.pk, row.created_at, by)
+
+
+def _used(file: PromptFile, text: PromptText) -> PromptText:
+    return PromptText(
+        text.label,
+        text.text,
+        text.sha256,
+        text.version_id,
+        text.created_at,
+        text.created_by,
+        judges=tuple(_judges(file, text)),
+        runs=_run_count(file, text),
+    )
+
+
+def _judges(file: PromptFile, text: PromptText) -> Sequence[Judge]:
+    if not file.kind:
+        return []
+    stored = text.text if text.version_id is not None else ""
+    judges = Judge.objects.filter(kind=file.kind).order_by("name")
+    return [judge for judge in judges if judge.options.get("prompt_text", "").strip() == stored and _sends(judge, file)]
+
+
+def _sends(judge: Judge, file: PromptFile) -> bool:
+    """Return whether a judge with two prompts, one for each mode, sends this one."""
+    if file.kind != "level_cascade":
+        return True
+    return file.name == f"level_cascade_{judge.options.get('mode', 'holistic')}"
+
+
+def _run_count(file: PromptFile, text: PromptText) -> int:
+    if not file.kind:
+        systems = Run.objects.filter(kind=RunKind.ESI, systems__prompt_version=text.label)
+        return systems.distinct().count()
+    stored = text.text if text.version_id is not None else ""
+    used = RunEvaluator.objects.filter(
+        options__judge_kind=file.kind, options__judge_options__prompt_text=stored
+    ).values_list("run_id", flat=True)
+    if file.kind == "level_cascade":
+        mode = file.name.removeprefix("level_cascade_")
+        used = used.filter(options__judge_options__mode=mode)
+    return used.distinct().count()

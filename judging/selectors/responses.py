@@ -1,0 +1,160 @@
+"""Reads responses with what was said of them: scores, verdicts, the texts beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, QuerySet
+
+from judging.models import Case, Prompt, Response, Rubric, RubricItem, Score, SuiteCase, System, Verdict
+
+SIDE_BY_SIDE = 4  # systems on one page of a case
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response with its newest score by each grader and judge."""
+
+    response: Response
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Responses to one prompt, a page of systems at a time."""
+
+    shown: tuple[Answer, ...]
+    systems: tuple[System, ...]  # all that answered
+    attempts: int  # of the system with most
+
+
+def answers_to(*, prompt: Prompt, attempt: int, system_ids: Sequence[int] = ()) -> Answers:
+    """Return the responses to a prompt at one attempt: of the given systems, else of the first few by name."""
+    rows = list(
+        Response.objects.filter(prompt=prompt, superseded_at__isnull=True)
+        .order_by("system__name", "attempt", "pk")
+        .values_list("pk", "system_id", "attempt")
+    )
+    systems = System.objects.in_bulk({system_id for _, system_id, _ in rows})
+    wanted = list(system_ids) or list(dict.fromkeys(system_id for _, system_id, _ in rows))[:SIDE_BY_SIDE]
+    chosen = [pk for pk, system_id, number in rows if system_id in wanted and number == attempt][:SIDE_BY_SIDE]
+    responses = Response.objects.filter(pk__in=chosen).select_related("system").order_by("system__name", "pk")
+    scores = newest_scores(chosen)
+    return Answers(
+        shown=tuple(Answer(response, scores.get(response.pk, ())) for response in responses),
+        systems=tuple(sorted(systems.values(), key=lambda system: (system.name, system.pk))),
+        attempts=max((number for _, _, number in rows), default=-1) + 1,
+    )
+
+
+def newest_scores(response_ids: Iterable[int]) -> dict[int, tuple[Score, ...]]:
+    """Return the scores of responses, the newest of every evaluator name, by name."""
+    rows = (
+        Score.objects.filter(response_id__in=list(response_ids))
+        .select_related("evaluator", "run")
+        .defer("detail", "run__options", "evaluator__options")
+        .order_by("-run_id", "-pk")
+    )
+    newest: dict[int, dict[tuple[str, str], Score]] = {}
+    for score in rows:
+        identity = (score.evaluator.name, score.evaluator.criterion)
+        newest.setdefault(score.response_id, {}).setdefault(identity, score)
+    return {response_id: tuple(by_name[name] for name in sorted(by_name)) for response_id, by_name in newest.items()}
+
+
+def scores_of(response: Response) -> QuerySet[Score]:
+    """Return every score of a response, newest run first."""
+    return (
+        Score.objects.filter(response=response)
+        .select_related("evaluator__judge", "run")
+        .order_by("-run_id", "evaluator__position", "pk")
+    )
+
+
+def verdicts_of(response: Response) -> QuerySet[Verdict]:
+    """Return every verdict on a response, newest run first."""
+    return (
+        Verdict.objects.filter(response=response)
+        .select_related("evaluator", "run")
+        .order_by("-run_id", "evaluator__position", "pk")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The case that a response is shown with, and the same system's responses to the cases before and after it."""
+
+    case: Case | None
+    previous_id: int | None
+    next_id: int | None
+
+
+def around(response: Response) -> Around:
+    """Return what stands around a response in the newest suite that asks its prompt."""
+    link = (
+        SuiteCase.objects.filter(case__prompt=response.prompt_id)
+        .select_related("case")
+        .order_by("-suite__number", "position")
+        .first()
+    )
+    if link is None:
+        return Around(None, None, None)
+    places = dict(
+        SuiteCase.objects.filter(
+            suite_id=link.suite_id, position__in=[link.position - 1, link.position + 1]
+        ).values_list("case__prompt_id", "position")
+    )
+    beside = Response.objects.filter(
+        system=response.system_id, prompt__in=places, attempt=response.attempt, superseded_at__isnull=True
+    ).values_list("prompt_id", "pk")
+    by_place = {places[prompt_id]: pk for prompt_id, pk in beside}
+    return Around(link.case, by_place.get(link.position - 1), by_place.get(link.position + 1))
+
+
+def attempts_of(response: Response) -> list[Response]:
+    """Return the same system's current responses to the same prompt by attempt."""
+    same = Response.objects.filter(prompt=response.prompt_id, system=response.system_id, superseded_at__isnull=True)
+    return list(same.only("pk", "attempt").order_by("attempt", "pk"))
+
+
+def rubric_items_for(case: Case) -> list[RubricItem]:
+    """Return the trees that apply to a case in the newest version of each rubric of its benchmark."""
+    benchmark_id = case.prompt.benchmark_id
+    newest: dict[str, int] = {}
+    rubrics = Rubric.objects.filter(benchmark=benchmark_id).order_by("slug", "version").values_list("slug", "pk")
+    for slug, pk in rubrics:
+        newest[slug] = pk
+    items = RubricItem.objects.filter(rubric__in=newest.values(), case_key__in=["", case.key])
+    return list(items.select_related("rubric").order_by("rubric__name", "pk"))
+
+
+@dataclass(frozen=True, slots=True)
+class SystemBenchmark:
+    """How much a system answered of one benchmark."""
+
+    slug: str
+    name: str
+    response_count: int
+
+
+def system_totals(system: System) -> list[SystemBenchmark]:
+    """Return how many current responses a system has by benchmark name."""
+    rows = (
+        Response.objects.filter(system=system, superseded_at__isnull=True)
+        .order_by()
+        .values_list("prompt__benchmark__slug", "prompt__benchmark__name")
+        .annotate(Count("pk"))
+    )
+    return sorted((SystemBenchmark(*row) for row in rows), key=lambda row: (row.name, row.slug))
+
+
+def system_responses(system: System) -> QuerySet[Response]:
+    """Return a system's current responses, newest first, without their texts."""
+    return (
+        Response.objects.filter(system=system, superseded_at__isnull=True)
+        .select_related("prompt__benchmark")
+        .only("pk", "attempt", "imported_at", "completion_tokens", "prompt__key", "prompt__benchmark__name",
+              "prompt__benchmark__slug", "system_id")
+        .order_by("-pk")
+    )  # fmt: skip

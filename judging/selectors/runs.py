@@ -1,0 +1,179 @@
+"""Reads of runs: lists, live progress, what failed and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db.models import Count, Q, QuerySet
+
+from judging.judges.words import failure_in_words
+from judging.models import (
+    EvaluatorKind,
+    Run,
+    RunEvaluator,
+    RunKind,
+    RunStatus,
+    RunTask,
+    Score,
+    TaskStatus,
+    Verdict,
+)
+from judging.selectors.scoring import can_rescore
+from judging.states import ACTIVE
+
+PACE_WINDOW_SECONDS = 60
+BULKY = (  # texts that the list of tasks does not show
+    "evaluator__options",
+    "response__text",
+    "response__metadata",
+    "response__prompt__text",
+    "response__prompt__context",
+    "verdict__rationale",
+    "verdict__value",
+    "verdict__call_ids",
+)
+RUN_ORDERS = {"name": "name", "status": "status", "created": "created_at", "total": "total", "spent": "spent"}
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCount:
+    """How many tasks ended without a usable result for one reason."""
+
+    kind: str
+    count: int
+
+    @property
+    def words(self) -> str:
+        return failure_in_words(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How far a run is."""
+
+    run: Run
+    evaluators: Sequence[RunEvaluator]
+    failures: Sequence[FailureCount]
+    rate_per_minute: float | None  # None: nothing ended lately
+    eta_seconds: float | None
+    held: Decimal  # USD reserved for calls in flight
+    workers: int  # that have work of this run in hand
+
+    @property
+    def is_live(self) -> bool:
+        return self.run.status in ACTIVE
+
+    @property
+    def rescorable(self) -> frozenset[int]:
+        """The evaluators whose scores can be computed again with other options, once nobody works on the run."""
+        return frozenset() if self.is_live else frozenset(one.pk for one in self.evaluators if can_rescore(one))
+
+    @property
+    def waiting(self) -> int:
+        """Tasks still to be done; those of a cancelled run never are."""
+        return 0 if self.run.status == RunStatus.CANCELLED else self.run.waiting
+
+    @property
+    def remaining_budget(self) -> Decimal | None:
+        return None if self.run.budget is None else self.run.budget - self.run.spent
+
+
+def list_runs(*, status: str = "", search: str = "", order: str = "-created") -> QuerySet[Run]:
+    """Return runs with their suite, newest first unless ordered otherwise."""
+    runs = Run.objects.select_related("suite__benchmark", "created_by")
+    if status in RunStatus.values:
+        runs = runs.filter(status=status)
+    if search:
+        runs = runs.filter(Q(name__icontains=search) | Q(suite__name__icontains=search))
+    field = RUN_ORDERS.get(order.lstrip("-"), "created_at")
+    return runs.order_by(f"-{field}" if order.startswith("-") else field, "-pk")
+
+
+def read_progress(*, run: Run, at: datetime) -> RunProgress:
+    """Return a run's progress at `at`."""
+    leases = list(run.leases.filter(expires_at__gte=at))
+    rate = rate_per_minute(run.pace, at=at) if run.status in ACTIVE else None
+    failures = (
+        RunTask.objects.filter(run=run, status=TaskStatus.FAILED)
+        .values("failure_kind")
+        .annotate(count=Count("pk"))
+        .order_by("-count", "failure_kind")
+        if run.failed
+        else []
+    )
+    return RunProgress(
+        run=run,
+        evaluators=list(run.evaluators.select_related("judge__endpoint", "rubric").order_by("position")),
+        failures=[FailureCount(row["failure_kind"], row["count"]) for row in failures],
+        rate_per_minute=rate,
+        eta_seconds=60 * run.waiting / rate if rate else None,
+        held=sum((lease.reserved for lease in leases), Decimal(0)),
+        workers=len(leases),
+    )
+
+
+def rate_per_minute(pace: Sequence[Sequence[float]], *, at: datetime) -> float | None:
+    """Return tasks ended per minute over the last minute of `pace`; None with fewer than two points in it."""
+    recent = [point for point in pace if at.timestamp() - point[0] <= PACE_WINDOW_SECONDS]
+    if len(recent) < 2 or recent[-1][0] <= recent[0][0]:
+        return None
+    ended = recent[-1][1] - recent[0][1]
+    seconds = recent[-1][0] - recent[0][0]
+    return 60 * ended / seconds if ended > 0 else None
+
+
+def list_tasks(*, run: Run, evaluator_id: int | None, failure: str = "", status: str = "") -> QuerySet[RunTask]:
+    """Return a run's tasks with what they are about, in the order they were planned.
+
+    A task of an index run belongs to the index; its judges have the tasks whose answers they gave a verdict on.
+    """
+    tasks = (
+        RunTask.objects.filter(run=run)
+        .select_related("evaluator", "response__system", "response__prompt", "verdict")
+        .defer(*BULKY)
+    )
+    if evaluator_id is not None and run.kind == RunKind.ESI:
+        judged = Verdict.objects.filter(evaluator_id=evaluator_id, run=run).values("response_id")
+        tasks = tasks.filter(Q(evaluator_id=evaluator_id) | Q(response_id__in=judged))
+    elif evaluator_id is not None:
+        tasks = tasks.filter(evaluator_id=evaluator_id)
+    if failure:
+        tasks = tasks.filter(status=TaskStatus.FAILED, failure_kind=failure)
+    elif status in TaskStatus.values:
+        tasks = tasks.filter(status=status)
+    return tasks.order_by("pk")
+
+
+def count_tasks(*, progress: RunProgress, evaluator_id: int | None, failure: str = "", status: str = "") -> int | None:
+    """Return how many tasks `list_tasks` finds, from counters alone; None where they do not tell."""
+    run = progress.run
+    if run.planned_at is None:
+        return 0
+    known = {"": run.total, TaskStatus.DONE.value: run.done, TaskStatus.FAILED.value: run.failed}
+    if evaluator_id is not None:
+        mine = next((one for one in progress.evaluators if one.pk == evaluator_id), None)
+        if mine is None:
+            return 0
+        if run.kind == RunKind.ESI and mine.kind == EvaluatorKind.JUDGE:
+            return None
+        known = {"": mine.total, TaskStatus.DONE.value: mine.done, TaskStatus.FAILED.value: mine.failed}
+    elif failure:
+        return sum(one.count for one in progress.failures if one.kind == failure)
+    return None if failure else known.get(status)
+
+
+def scores_for(tasks: Sequence[RunTask]) -> dict[tuple[int, int], Score]:
+    """Return the scores of these tasks by evaluator and response."""
+    evaluators = {task.evaluator_id for task in tasks if task.evaluator_id is not None}
+    responses = {task.response_id for task in tasks if task.response_id is not None}
+    found = Score.objects.filter(evaluator_id__in=evaluators, response_id__in=responses)
+    return {(score.evaluator_id, score.response_id): score for score in found.defer("detail")}
+
+
+def read_verdict(pk: int) -> Verdict | None:
+    """Return a verdict with everything its page shows but its calls."""
+    related = ("run__suite", "evaluator__judge__endpoint", "evaluator__rubric", "response__system", "response__prompt")
+    return Verdict.objects.select_related(*related, "score").filter(pk=pk).first()

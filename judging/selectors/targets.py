@@ -1,0 +1,99 @@
+"""Endpoints as the engine calls them: the key resolved, the price, what they accept."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+
+from judging.judges import lexical
+from judging.llm import prices
+from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
+from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointKind
+from judging.models import ModelEndpoint
+
+UNSENT = frozenset({"messages", "endpoint", "material"})
+SENT = tuple(field.name for field in fields(ChatRequest) if field.name not in UNSENT)
+FREE = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An endpoint as the engine needs it: its row, how to reach it, and what a call costs."""
+
+    endpoint_id: int
+    config: EndpointConfig
+    price: prices.Price | None
+
+    @property
+    def is_lexical(self) -> bool:
+        return self.config.kind is EndpointKind.LEXICAL
+
+    def cost(self, reply: ChatReply) -> Decimal | None:
+        """Return what a reply cost in USD; None where price or tokens are unknown. Baselines are free."""
+        if self.is_lexical or reply.status == ReplyStatus.FAILED:
+            return FREE
+        return prices.cost_of(self.price, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
+
+    def worst_case(self, request: ChatRequest) -> Decimal | None:
+        """Return the most that a request can cost in USD; None where the price is unknown."""
+        return FREE if self.is_lexical else prices.worst_case_cost(self.price, request)
+
+
+def config_of(endpoint: ModelEndpoint) -> EndpointConfig:
+    """Return how to reach an endpoint, with the key read from the environment variable that it names."""
+    kind = EndpointKind(endpoint.kind)
+    return EndpointConfig(
+        name=endpoint.name,
+        base_url=endpoint.base_url,
+        model=endpoint.model,
+        kind=kind,
+        api_key=os.environ.get(endpoint.key_variable, "") if endpoint.key_variable else "",
+        reasoning=endpoint.reasoning,
+        max_concurrency=endpoint.max_concurrency,
+        capabilities=Capabilities(**endpoint.capabilities),
+        extra={"lexical_version": lexical.VERSION} if kind is EndpointKind.LEXICAL else {},
+    )
+
+
+def target_of(endpoint: ModelEndpoint) -> Target:
+    """Return an endpoint with its price: its own where set, else the listed one, else unknown."""
+    override = None
+    if endpoint.input_price is not None and endpoint.output_price is not None:
+        override = prices.Price(endpoint.input_price, endpoint.output_price)
+    config = config_of(endpoint)
+    price = None
+    if config.kind is EndpointKind.OPENAI:
+        price = prices.price_for(base_url=config.base_url, model=config.model, override=override)
+    return Target(endpoint_id=endpoint.pk, config=config, price=price)
+
+
+def active_targets() -> dict[str, Target]:
+    """Return every active endpoint by name."""
+    return {endpoint.name: target_of(endpoint) for endpoint in ModelEndpoint.objects.filter(is_active=True)}
+
+
+def address_policy() -> AddressPolicy:
+    """Return which addresses may be called on this site."""
+    allowed = settings.ALLOW_PRIVATE_ENDPOINTS
+    return AddressPolicy(allow_private=allowed, allow_loopback=allowed)
+
+
+def request_body(request: ChatRequest) -> dict[str, Any]:
+    """Return what the ledger keeps of a request: messages and sampling fields, never a key."""
+    found: dict[str, Any] = {
+        "messages": [{"role": message.role, "content": message.content} for message in request.messages]
+    }
+    for name in SENT:  # not `asdict`, which copies the whole material of a request with every call
+        value = getattr(request, name)
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def key_is_set(endpoint: ModelEndpoint) -> bool | None:
+    """Return whether the endpoint's key variable is set where this process runs; None where it names none."""
+    return bool(os.environ.get(endpoint.key_variable)) if endpoint.key_variable else None

@@ -1,0 +1,183 @@
+"""A researcher's change to how one case is graded: read, tried on every stored response, stored as a new version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from judging import signals
+from judging.grading.aggregates import score_case
+from judging.grading.marks import GradingOptions, ResponseGrade
+from judging.models import Case, Response, Suite, SuiteCase
+from judging.services.evaluating import graded_case
+from judging.services.programs import program_runner
+from judging.services.rule_tasks import grade_all
+from judging.services.suites import StoredSuite, store_suite
+from judging.specs.types import CaseSpec, SuiteSpec
+
+INLINE_RESPONSES = 1000  # tried while the reader waits; more, or programs to run, are tried by a worker
+INLINE_PROGRAMS = 6
+MOST_RESPONSES = 20_000
+ROWS_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EditSize:
+    """How much there is to try."""
+
+    responses: int
+    programs: int
+
+    @property
+    def is_small(self) -> bool:
+        return self.responses <= INLINE_RESPONSES and self.programs <= INLINE_PROGRAMS
+
+
+def case_spec(case: Case, *, weight: float = 1.0) -> CaseSpec:
+    """Return a stored case as importers hand it over; storing it again changes nothing. `case.prompt` is loaded."""
+    return CaseSpec(
+        key=case.key,
+        prompt=case.prompt.text,
+        grading=case.grading,
+        reference=case.reference,
+        context=case.prompt.context,
+        context_role=case.prompt.context_role,
+        scenario=case.scenario,
+        question_type=case.question_type,
+        lang=case.lang,
+        full_score=case.full_score,
+        null_score=case.null_score,
+        weight=weight,
+        source_path=case.source_path,
+        metadata=case.metadata,
+        handlers=case.handlers,
+    )
+
+
+def suite_spec(suite: Suite) -> SuiteSpec:
+    """Return a stored suite as importers hand it over."""
+    links = SuiteCase.objects.filter(suite=suite).select_related("case__prompt").order_by("position")
+    return SuiteSpec(
+        name=suite.name,
+        version=suite.label,
+        cases=tuple(case_spec(link.case, weight=link.weight) for link in links),
+        attempt_reduce_mode=suite.attempt_reduce_mode,
+        full_score=suite.full_score,
+        null_score=suite.null_score,
+        metadata=suite.metadata,
+    )
+
+
+def size_of_edit(*, case: Case, edited: CaseSpec) -> EditSize:
+    """Return how many responses the edit is tried on and how many programs that runs."""
+    count = Response.objects.filter(prompt=case.prompt_id, superseded_at__isnull=True).count()
+    each = sum(_programs_of(grading) for grading in (case.grading, edited.grading))
+    return EditSize(count, count * each)
+
+
+def try_edit(*, case: Case, suite: Suite, edited: CaseSpec) -> dict[str, Any]:
+    """Return, as JSON, what every current response to the case scores now and would score. Nothing is stored."""
+    responses = list(
+        Response.objects.filter(prompt=case.prompt_id, superseded_at__isnull=True)
+        .select_related("system")
+        .order_by("system__name", "attempt", "pk")[:MOST_RESPONSES]
+    )
+    texts = [response.text for response in responses]
+    runner, options = program_runner(compat=False), GradingOptions()
+    row = replace_grading(case, edited)
+    before = grade_all(graded_case(case, suite), texts, options=options, runner=runner)
+    after = grade_all(graded_case(row, suite), texts, options=options, runner=runner)
+    rows = [_row(response, old, new) for response, old, new in zip(responses, before, after, strict=True)]
+    changed = [entry for entry in rows if entry["changed"]]
+    return {
+        "count": len(rows),
+        "changed": len(changed),
+        "rows": [*changed, *(entry for entry in rows if not entry["changed"])][:ROWS_LISTED],
+        "systems": _systems(suite, (case, before), (row, after), responses),
+    }
+
+
+@transaction.atomic
+def save_edit(*, case: Case, suite: Suite, edited: CaseSpec, actor: User, at: datetime) -> StoredSuite:
+    """Store the suite with the edited case as a new version; every other case is reused as it is."""
+    spec = suite_spec(suite)
+    cases = tuple(replace(edited, weight=one.weight) if one.key == case.key else one for one in spec.cases)
+    stored = store_suite(
+        spec=replace(spec, cases=cases), benchmark_slug=suite.benchmark.slug, actor=actor, at=at, action="suite.edited"
+    )
+    if stored.created:
+        signals.acted.send(
+            sender=Case,
+            actor_id=actor.pk,
+            action="case.edited",
+            subject=f"{case.key} in {stored.suite}",
+            subject_id=case_in(stored.suite, case.key).pk,
+            detail={"from": case.pk, "suite": stored.suite.pk, "based_on": suite.pk},
+        )
+    return stored
+
+
+def case_in(suite: Suite, key: str) -> Case:
+    """Return a suite's revision of a case."""
+    return Case.objects.get(links__suite=suite, key=key)
+
+
+def replace_grading(case: Case, edited: CaseSpec) -> Case:
+    """Return an unsaved row of the case graded as edited."""
+    return Case(
+        prompt_id=case.prompt_id,
+        key=case.key,
+        lang=edited.lang,
+        full_score=edited.full_score,
+        null_score=edited.null_score,
+        grading=dict(edited.grading),
+        handlers=dict(edited.handlers),
+    )
+
+
+def _programs_of(grading: Any) -> int:
+    """Return how many programs one response needs: its tests, and one for each handler."""
+    unit_test = grading.get("unit_test")
+    tests = unit_test.get("tests") if isinstance(unit_test, dict) else None
+    handlers = str(grading).count("'post_handler'") + ("customized" in grading)
+    return (len(tests) if isinstance(tests, list) else 0) + handlers
+
+
+def _row(response: Response, old: ResponseGrade, new: ResponseGrade) -> dict[str, Any]:
+    return {
+        "response": response.pk,
+        "system": response.system.name,
+        "attempt": response.attempt,
+        "old": old.score,
+        "new": new.score,
+        "old_status": old.status.value,
+        "new_status": new.status.value,
+        "notes": [note.text for note in new.all_notes()][:3],
+        "changed": (old.score, old.status) != (new.score, new.status),
+    }
+
+
+def _systems(
+    suite: Suite,
+    before: tuple[Case, list[ResponseGrade]],
+    after: tuple[Case, list[ResponseGrade]],
+    responses: list[Response],
+) -> list[dict[str, Any]]:
+    """Return what the case comes to for each system, by the suite's way to sum up attempts."""
+    names = list(dict.fromkeys(response.system.name for response in responses))
+    found: list[dict[str, Any]] = []
+    for name in names:
+        places = [place for place, response in enumerate(responses) if response.system.name == name]
+        old, new = (_case_score(suite, case, [grades[place] for place in places]) for case, grades in (before, after))
+        found.append({"system": name, "responses": len(places), "old": old, "new": new, "changed": old != new})
+    return found
+
+
+def _case_score(suite: Suite, case: Case, grades: list[ResponseGrade]) -> float | None:
+    full = suite.full_score if case.full_score is None else case.full_score
+    null = suite.null_score if case.null_score is None else case.null_score
+    return score_case(case.key, grades, mode=suite.attempt_reduce_mode, full_score=full, null_score=null).score

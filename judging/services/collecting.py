@@ -1,0 +1,20 @@
+"""Keeps Python's cycle collector from walking a large import over and over while it only grows."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+CALM = (200_000, 50, 100)  # collections of the youngest, middle and oldest objects; Python's own: 700, 10, 10
+
+
+@contextmanager
+def calm_collector() -> Iterator[None]:
+    """Collect rarely within; half of the CPU of an import of 100,000 rows goes into walking what it just made."""
+    before = gc.get_threshold()
+    gc.set_threshold(*CALM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

@@ -1,0 +1,68 @@
+"""What a kind of run does with its tasks. Upper storeys register theirs when they are ready."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from judging.llm.chat import Conversation
+from judging.models import Run, RunKind, RunTask
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A task ready to be talked through."""
+
+    task_id: int
+    endpoint: str  # name of the endpoint that unaddressed requests go to; empty where none is asked
+    conversation: Conversation[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A task talked through: its result, and the calls it used, in order."""
+
+    task: RunTask
+    result: Any
+    call_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The result of a task whose conversation raised: a fault of ours, in the log with its traceback."""
+
+    kind: str = "crashed"
+
+
+class Executor(Protocol):
+    """Builds conversations for tasks and stores their results."""
+
+    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[Prepared]:
+        """Return a conversation for each task, in any order, with a number of queries that does not grow."""
+
+    def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
+        """Store the results inside the writer's transaction."""
+
+    def failure(self, result: Any) -> str:
+        """Return why a result is of no use ("unparsed", "http-500", ...), or an empty text where it is usable."""
+
+    def forget(self, *, run: Run, task_ids: Sequence[int]) -> None:
+        """Remove what failed tries left, so that the tasks can be done again."""
+
+    def finish(self, *, run: Run, at: datetime) -> None:
+        """Do what follows the last task of a run."""
+
+
+_EXECUTORS: dict[str, Executor] = {}
+
+
+def register(kind: RunKind, executor: Executor) -> None:
+    """Make `executor` do the tasks of runs of this kind."""
+    _EXECUTORS[kind] = executor
+
+
+def executor_for(run: Run) -> Executor:
+    """Return the executor of the run's kind; KeyError where no room has registered one."""
+    return _EXECUTORS[run.kind]

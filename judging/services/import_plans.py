@@ -1,0 +1,253 @@
+"""What an import would do, as pages and commands show it before anything is stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from judging.models import Benchmark, Prompt, Response, Rubric, Score, Suite, Verdict
+from judging.services.hashing import RubricContent, prompt_hash
+from judging.services.intake import Intake
+from judging.services.responses import ResponsePlan, plan_answers, plan_responses
+from judging.services.rubrics import RubricPlan, plan_rubric, rubric_slug_of
+from judging.services.suites import SuitePlan, plan_suite
+from judging.services.trees import tree_to_json
+from judging.specs.findings import Findings, error_rule, warning_rule
+from judging.specs.outlines import outline_of_grading, outline_of_tree
+from judging.specs.problems import Problem
+from judging.specs.types import CaseSpec, ResponseSpec, RubricItemSpec, RubricSpec, SuiteSpec
+
+NO_KNOWN_CASE = error_rule("no-known-case", "Choose the benchmark that has these cases, or import its suite first.")
+UNKNOWN_CASES = warning_rule("unknown-case", "These rows are stored but apply to nothing until a suite has the case.")
+
+SAMPLES = 3
+SAMPLE_TEXT = 1200
+LISTED = 12
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """The parts of an import as JSON for the page, whether anything would change, and what else is wrong."""
+
+    parts: tuple[dict[str, Any], ...]
+    changes_nothing: bool
+    problems: tuple[Problem, ...] = ()
+    contents: tuple[RubricContent, ...] = ()  # of the intake's rubrics, in their order
+
+
+def plan_import(intake: Intake) -> ImportPlan:
+    """Return what storing an intake without errors would create, change, reuse and make stale."""
+    parts: list[dict[str, Any]] = []
+    contents: list[RubricContent] = []
+    findings = Findings()
+    stored: Suite | None = intake.target.suite if intake.target else None
+    if intake.suite is not None and intake.target is not None:
+        plan = plan_suite(spec=intake.suite, benchmark_slug=intake.target.slug)
+        parts.append(_suite_part(intake.suite, plan, intake.target.name))
+        stored = plan.suite
+    if intake.responses:
+        parts.append(_responses_part(intake, _plan_of_responses(intake, stored), stored))
+    for rubric in intake.rubrics:
+        benchmark = intake.target.benchmark if intake.target else None
+        named = rubric_as_stored(rubric, benchmark)
+        planned = plan_rubric(spec=named, benchmark=benchmark)
+        contents.append(planned.content)
+        parts.append(_rubric_part(named, planned, intake, findings))
+    changes_nothing = all(part["changes_nothing"] for part in parts)
+    return ImportPlan(tuple(parts), changes_nothing, findings.as_tuple(), tuple(contents))
+
+
+def rubric_as_stored(spec: RubricSpec, benchmark: Benchmark | None) -> RubricSpec:
+    """Return the rubric under a name of its own where another benchmark's rubric already has its name."""
+    latest = Rubric.objects.filter(slug=rubric_slug_of(spec.name)).order_by("-version").first()
+    if latest is None or benchmark is None or latest.benchmark_id in (None, benchmark.pk):
+        return spec
+    return replace(spec, name=f"{spec.name} ({benchmark.name})")
+
+
+def _fact(label: str, value: object, tone: str = "") -> dict[str, Any]:
+    return {"label": label, "value": value, "tone": tone}
+
+
+def _listed(keys: Sequence[str]) -> str:
+    more = len(keys) - LISTED
+    return ", ".join(keys[:LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SAMPLE_TEXT else text[: SAMPLE_TEXT - 1] + "…"
+
+
+def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> dict[str, Any]:
+    facts = [
+        _fact("Cases", len(spec.cases)),
+        _fact("New", len(plan.new_cases), "ok" if plan.new_cases else ""),
+        _fact("Changed", len(plan.changed_cases), "warn" if plan.changed_cases else ""),
+        _fact("Reused as they are", plan.reused_cases),
+    ]
+    stale = _answers_to(plan.benchmark, plan.changed_prompts)
+    if stale:
+        facts.append(_fact("Responses that answer an earlier wording", stale, "warn"))
+    notes = [f"Changed: {_listed(plan.changed_cases)}."] if plan.changed_cases else []
+    if plan.changed_prompts:
+        notes.append(f"The prompt itself changed in {_listed(plan.changed_prompts)}; those need new responses.")
+    if plan.suite is not None:
+        notes = [f"{plan.suite} holds exactly these cases already. Nothing will change."]
+    return {
+        "kind": "suite",
+        "title": f"Suite {spec.name}",
+        "into": benchmark_name,
+        "is_new": plan.benchmark is None,
+        "changes_nothing": plan.changes_nothing,
+        "facts": facts,
+        "notes": notes,
+        "samples": [_case_sample(case) for case in _spread(spec.cases)],
+    }
+
+
+def _spread(items: Sequence[Any]) -> list[Any]:
+    """Return the first, the middle and the last."""
+    places = sorted({0, len(items) // 2, len(items) - 1}) if items else []
+    return [items[place] for place in places][:SAMPLES]
+
+
+def _case_sample(case: CaseSpec) -> dict[str, Any]:
+    outline = outline_of_grading(case.grading)
+    return {
+        "title": case.key,
+        "chips": [chip for chip in (case.scenario, case.question_type, case.lang) if chip],
+        "text": _cut(case.prompt),
+        "reference": _cut(case.reference),
+        "outline": outline.as_json() if outline.children else None,
+    }
+
+
+def _answers_to(benchmark: Benchmark | None, keys: Sequence[str]) -> int:
+    total = 0
+    for start in range(0, len(keys) if benchmark else 0, BATCH):
+        batch = keys[start : start + BATCH]
+        total += Response.objects.filter(
+            prompt__benchmark=benchmark, prompt__key__in=batch, superseded_at__isnull=True
+        ).count()
+    return total
+
+
+def _plan_of_responses(intake: Intake, stored: Suite | None) -> ResponsePlan:
+    if intake.suite is None or intake.target is None or stored is not None:
+        assert stored is not None  # reading found it, else there were errors
+        return plan_responses(specs=intake.responses, suite=stored)
+    benchmark = intake.target.benchmark
+    known = {
+        (key, digest): pk
+        for key, digest, pk in Prompt.objects.filter(benchmark=benchmark).values_list("key", "content_hash", "pk")
+    }
+    prompts = {case.key: known.get((case.key, prompt_hash(case))) for case in intake.suite.cases}
+    return plan_answers(specs=intake.responses, benchmark=benchmark, prompts=prompts)
+
+
+def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> dict[str, Any]:
+    systems = Counter(spec.system for spec in intake.responses)
+    facts = [
+        _fact("Responses", len(intake.responses)),
+        _fact("New", len(plan.new), "ok" if plan.new else ""),
+        _fact("Replace an earlier text", len(plan.changed), "warn" if plan.changed else ""),
+        _fact("Already stored", plan.unchanged),
+    ]
+    stale = _assessed(plan.outdated)
+    if stale:
+        facts.append(_fact("Scores and verdicts of replaced texts", stale, "warn"))
+    notes = [f"Systems: {_listed([f'{name} ({count:,})' for name, count in sorted(systems.items())])}."]
+    if plan.new_systems:
+        notes.append(f"New among them: {_listed(plan.new_systems)}.")
+    if plan.changed:
+        notes.append("Replaced texts are kept with their scores, but reports use the new ones.")
+    changes_nothing = not plan.new and not plan.changed
+    if changes_nothing:
+        notes.append("Every one of these responses is stored already. Nothing will change.")
+    into = str(suite) if suite else (intake.target.name if intake.target else "")
+    return {
+        "kind": "responses",
+        "title": "Responses",
+        "into": into,
+        "is_new": False,
+        "changes_nothing": changes_nothing,
+        "facts": facts,
+        "notes": notes,
+        "samples": [_response_sample(spec) for spec in _spread(intake.responses)],
+    }
+
+
+def _assessed(responses: Sequence[int]) -> int:
+    total = 0
+    for start in range(0, len(responses), BATCH):
+        batch = responses[start : start + BATCH]
+        total += Score.objects.filter(response_id__in=batch).count()
+        total += Verdict.objects.filter(response_id__in=batch).count()
+    return total
+
+
+def _response_sample(spec: ResponseSpec) -> dict[str, Any]:
+    chips = [spec.system] + ([f"attempt {spec.attempt}"] if spec.attempt else [])
+    return {"title": spec.case_key, "chips": chips, "text": _cut(spec.text), "reference": "", "outline": None}
+
+
+def _rubric_part(spec: RubricSpec, plan: RubricPlan, intake: Intake, findings: Findings) -> dict[str, Any]:
+    unknown = _check_cases(spec, plan, intake, findings)
+    facts = [_fact("Criteria trees", len(spec.items)), _fact("New", len(plan.added), "ok" if plan.added else "")]
+    if plan.latest is not None:
+        facts += [
+            _fact("Changed", len(plan.changed), "warn" if plan.changed else ""),
+            _fact("No longer there", len(plan.removed), "warn" if plan.removed else ""),
+            _fact("Version", plan.latest.version + 1 if plan.rubric is None else plan.rubric.version),
+        ]
+    if unknown:
+        facts.append(_fact("For cases not in the benchmark", unknown, "warn"))
+    notes = [f"The rubric is of the shape “{spec.shape}”."]
+    if plan.rubric is not None:
+        notes = [f"{plan.rubric} holds exactly this already. Nothing will change."]
+    elif plan.latest is not None:
+        stale = Verdict.objects.filter(evaluator__rubric=plan.latest).count()
+        notes.append(f"{plan.latest} stays as it is" + (f", with its {stale:,} verdicts." if stale else "."))
+    return {
+        "kind": "rubric",
+        "title": f"Rubric {spec.name}",
+        "into": intake.target.name if intake.target else "any benchmark",
+        "is_new": plan.latest is None,
+        "changes_nothing": plan.changes_nothing,
+        "facts": facts,
+        "notes": notes,
+        "samples": [_item_sample(item) for item in _spread(spec.items)],
+    }
+
+
+def _check_cases(spec: RubricSpec, plan: RubricPlan, intake: Intake, findings: Findings) -> int:
+    """Return how many trees are for cases that the benchmark does not have; all of them is an error."""
+    coming = {case.key for case in intake.suite.cases} if intake.suite is not None else set()
+    is_new = intake.target is not None and intake.target.benchmark is None
+    keys = [item.case_key for item in spec.items if item.case_key] if is_new else plan.unknown_cases
+    unknown = [key for key in keys if key not in coming]
+    if not unknown:
+        return 0
+    where = {item.case_key: item.source for item in spec.items}
+    keyed = sum(1 for item in spec.items if item.case_key)
+    name = intake.target.name if intake.target else ""
+    if len(unknown) == keyed:
+        message = f"The benchmark {name} has none of the cases that this rubric is for."
+        findings.add(NO_KNOWN_CASE, spec.name, where.get(unknown[0], ""), message, _listed(unknown))
+    else:
+        message = f"The benchmark {name} does not have {len(unknown):,} of the {keyed:,} cases: {_listed(unknown)}."
+        findings.add(UNKNOWN_CASES, spec.name, where.get(unknown[0], ""), message, unknown[0])
+    return len(unknown)
+
+
+def _item_sample(item: RubricItemSpec) -> dict[str, Any]:
+    return {
+        "title": item.case_key or "The whole benchmark",
+        "chips": [item.source] if item.source else [],
+        "text": "",
+        "reference": "",
+        "outline": outline_of_tree(tree_to_json(item.root)).as_json(),
+    }

@@ -1,0 +1,102 @@
+"""Checks imports without storing, and stores them whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from judging.models import Benchmark, Suite
+from judging.services.hashing import RubricContent
+from judging.services.import_plans import plan_import, rubric_as_stored
+from judging.services.intake import Files, ImportOptions, Intake, read_intake
+from judging.services.responses import store_responses
+from judging.services.rubrics import store_rubric
+from judging.services.suites import store_suite
+from judging.specs.problems import Problem, Severity
+
+
+class ImportRefused(ValueError):
+    """The upload has errors; nothing was stored. `problems` lists them."""
+
+    def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A dry run: what was read, what would be done, and everything wrong with it."""
+
+    intake: Intake
+    parts: tuple[dict[str, Any], ...]
+    changes_nothing: bool
+    problems: tuple[Problem, ...]
+    contents: tuple[RubricContent, ...] = ()  # hashes of the intake's rubrics, which take long to make
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
+
+    @property
+    def kind(self) -> str:
+        return self.intake.kinds[0] if self.intake.kinds else "unknown"
+
+
+def check_import(*, files: Files, options: ImportOptions) -> Checked:
+    """Return what importing the files would do. Nothing is stored."""
+    intake = read_intake(files, options)
+    if intake.has_errors:
+        return Checked(intake, (), changes_nothing=False, problems=intake.problems)
+    plan = plan_import(intake)
+    return Checked(intake, plan.parts, plan.changes_nothing, (*intake.problems, *plan.problems), plan.contents)
+
+
+def store_import(
+    *, files: Files, options: ImportOptions, source: str, actor: User | None, at: datetime
+) -> dict[str, Any]:
+    """Store everything that the files hold, in one transaction, and return what came of it as JSON.
+
+    Raises:
+        ImportRefused: there are errors; nothing is stored.
+    """
+    return store_checked(checked=check_import(files=files, options=options), source=source, actor=actor, at=at)
+
+
+@transaction.atomic
+def store_checked(*, checked: Checked, source: str, actor: User | None, at: datetime) -> dict[str, Any]:
+    """Store what a dry run read, as `store_import` does."""
+    if checked.errors:
+        raise ImportRefused(refusal_message(checked.errors), checked.errors)
+    intake, target = checked.intake, checked.intake.target
+    result: dict[str, Any] = {"changed": False, "rubrics": []}
+    suite: Suite | None = target.suite if target else None
+    benchmark: Benchmark | None = target.benchmark if target else None
+    if intake.suite is not None and target is not None:
+        stored = store_suite(
+            spec=intake.suite, benchmark_slug=target.slug, benchmark_name=target.name, actor=actor, at=at
+        )
+        suite, benchmark = stored.suite, stored.suite.benchmark
+        result["suite"] = {"id": suite.pk, "name": str(suite), "created": stored.created, "cases": suite.case_count}
+        result["changed"] |= stored.created
+    if intake.responses and suite is not None:
+        done = store_responses(specs=intake.responses, suite=suite, actor=actor, at=at)
+        result["responses"] = {"new": len(done.new), "changed": len(done.changed), "unchanged": done.unchanged}
+        result["changed"] |= bool(done.new or done.changed)
+    for spec, content in zip(intake.rubrics, checked.contents, strict=True):
+        named = rubric_as_stored(spec, benchmark)
+        kept = store_rubric(spec=named, benchmark=benchmark, source_name=source, actor=actor, at=at, content=content)
+        result["rubrics"].append({"id": kept.rubric.pk, "name": str(kept.rubric), "created": kept.created})
+        result["changed"] |= kept.created
+    if benchmark is not None:
+        result["benchmark"] = {"id": benchmark.pk, "slug": benchmark.slug, "name": benchmark.name}
+    return result
+
+
+def refusal_message(errors: tuple[Problem, ...]) -> str:
+    """Return the sentence that a page and a command show: the first error and how many more there are."""
+    more = len(errors) - 1
+    return str(errors[0]) + (f" ({more:,} more error{'s' if more > 1 else ''}.)" if more else "")

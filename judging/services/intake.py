@@ -1,0 +1,273 @@
+"""Reads an upload: tells what it holds and parses every part, without storing anything."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from judging.services.collecting import calm_collector
+from judging.services.import_targets import NO_TARGET, Target, UnknownTarget, find_target, known_cases, new_target
+from judging.specs.archives import ArchiveLimits, bundle_from_upload
+from judging.specs.bundles import Bundle, bundle_from_files
+from judging.specs.case_files import MissingFiles
+from judging.specs.criteria_yaml import find_criteria, parse_criteria
+from judging.specs.findings import Findings, error_rule, warning_rule
+from judging.specs.problems import Parsed, Problem, Severity
+from judging.specs.questions_jsonl import parse_questions_jsonl
+from judging.specs.response_rows import KnownCases
+from judging.specs.responses import parse_responses_csv, parse_responses_folder, parse_responses_jsonl
+from judging.specs.rubric_tables import parse_rubric
+from judging.specs.scaleeval_responses import parse_scaleeval_responses, scaleeval_files
+from judging.specs.sniffing import UploadKind, kind_of_table, sniff_all
+from judging.specs.suites_yaml import parse_suite
+from judging.specs.types import ResponseSpec, RubricSpec, SuiteSpec
+
+UNKNOWN_KIND = error_rule(
+    "unknown-kind",
+    "Upload a suite (YAML or ZIP), a rubric (XLSX, CSV, YAML, JSON), responses (JSONL, CSV or ZIP) or a criteria file.",
+)
+TOO_LARGE = error_rule("upload-too-large", "Import it in parts.")
+SEVERAL_QUESTION_FILES = error_rule("several-question-files", "Import the files one at a time.")
+GUESSED_RUBRIC = warning_rule("read-as-rubric", "Say what the file is if that is wrong.")
+
+RUBRIC_ENDINGS = (".xlsx", ".xlsm", ".csv", ".json", ".jsonl", ".yaml", ".yml")
+LIMITS = ArchiveLimits()
+
+Files = Sequence[tuple[str, bytes]]
+Responses = tuple[ResponseSpec, ...]
+Parser = Callable[[KnownCases | None], Parsed[Responses]]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """What the person who imports may say beside the file. Empty: told from the file."""
+
+    kind: str = ""  # an UploadKind
+    benchmark: str = ""  # slug or name of a stored one, else the name of a new one
+    suite_id: int | None = None  # what responses answer; None: the benchmark's newest
+    system: str = ""  # for responses that name none
+    rubric: str = ""  # name of the rubric, of its newest version or of a new one
+    allow_missing_files: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of_json(cls, data: dict[str, Any]) -> ImportOptions:
+        return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """An upload as read. `target` is None where nothing in it needs a benchmark."""
+
+    kinds: tuple[UploadKind, ...]
+    target: Target | None = None
+    suite: SuiteSpec | None = None
+    responses: tuple[ResponseSpec, ...] = ()
+    rubrics: tuple[RubricSpec, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def has_errors(self) -> bool:
+        return any(problem.severity is Severity.ERROR for problem in self.problems)
+
+
+def bundle_of(files: Files) -> Parsed[Bundle]:
+    """Return all uploaded files as one bundle; archives are unpacked into it."""
+    findings = Findings()
+    total = sum(len(data) for _, data in files)
+    if total > LIMITS.max_total_bytes or len(files) > LIMITS.max_entries:
+        message = f"The upload has {len(files):,} files and {total:,} bytes, which is more than can be read."
+        findings.add(TOO_LARGE, "", "", message)
+        return Parsed(None, findings.as_tuple())
+    if len(files) == 1 and "/" not in files[0][0]:
+        return bundle_from_upload(*files[0])
+    gathered: list[tuple[str, bytes]] = []
+    for name, data in files:
+        if zipfile.is_zipfile(io.BytesIO(data)) and name.lower().endswith(".zip"):
+            unpacked = bundle_from_upload(name, data)
+            findings.extend(unpacked.problems)
+            gathered += list(unpacked.value.files.items()) if unpacked.value is not None else []
+        else:
+            gathered.append((name, data))
+    bundle = bundle_from_files(gathered)
+    findings.extend(bundle.problems)
+    return Parsed(None if findings.has_errors else bundle.value, findings.as_tuple())
+
+
+@calm_collector()
+def read_intake(files: Files, options: ImportOptions) -> Intake:
+    """Return everything that the files hold, with the benchmark it belongs to and all that is wrong with it."""
+    bundle = bundle_of(files)
+    if bundle.value is None:
+        return Intake(kinds=(), problems=bundle.problems)
+    reader = _Reader(bundle.value, options)
+    reader.findings.extend(bundle.problems)
+    return reader.read()
+
+
+@dataclass(slots=True)
+class _Reader:
+    bundle: Bundle
+    options: ImportOptions
+    findings: Findings = field(default_factory=Findings)
+    suite: SuiteSpec | None = None
+    responses: tuple[ResponseSpec, ...] = ()
+    rubrics: list[RubricSpec] = field(default_factory=list)
+    target: Target | None = None
+    kinds: tuple[UploadKind, ...] = ()
+
+    @property
+    def missing_files(self) -> MissingFiles:
+        return "warn" if self.options.allow_missing_files else "error"
+
+    def read(self) -> Intake:
+        self.kinds = self._kinds()
+        for kind in self.kinds:
+            self._read_kind(kind)
+        if not self.findings.has_errors:
+            self._read_responses()
+        if not self.findings.has_errors:
+            self._place_rubrics()
+        return Intake(
+            self.kinds, self.target, self.suite, self.responses, tuple(self.rubrics), self.findings.as_tuple()
+        )
+
+    def _kinds(self) -> tuple[UploadKind, ...]:
+        if self.options.kind:
+            return (UploadKind(self.options.kind),)
+        kinds = sniff_all(self.bundle)
+        if kinds:
+            return kinds
+        if any(path.lower().endswith(RUBRIC_ENDINGS) for path in self.bundle):
+            return (UploadKind.LEVEL_RUBRIC,)
+        self.findings.add(UNKNOWN_KIND, ", ".join(list(self.bundle)[:3]), "", "It cannot be told what this holds.")
+        return ()
+
+    def _read_kind(self, kind: UploadKind) -> None:
+        if kind is UploadKind.SUITE:
+            self._take_suite(parse_suite(self.bundle, missing_files=self.missing_files))
+        elif kind is UploadKind.QUESTIONS:
+            self._read_questions()
+        elif kind is UploadKind.SCALEEVAL_RESPONSES:
+            parsed = parse_scaleeval_responses(self.bundle, name=self.options.benchmark or "ScaleEval")
+            self.findings.extend(parsed.problems)
+            if parsed.value is not None:
+                self._take_suite(Parsed(parsed.value.suite))
+                self.responses += parsed.value.responses
+        elif kind is UploadKind.CRITERIA:
+            for path in find_criteria(self.bundle) or [""]:
+                self._take_rubric(parse_criteria(self.bundle, path))
+        elif kind is UploadKind.LEVEL_RUBRIC:
+            self._read_rubrics()
+
+    def _take_suite(self, parsed: Parsed[SuiteSpec]) -> None:
+        self.findings.extend(parsed.problems)
+        if parsed.value is not None and self.suite is None:
+            self.suite = parsed.value
+            self.target = new_target(self.options.benchmark, parsed.value.name)
+
+    def _read_questions(self) -> None:
+        paths = [path for path in self.bundle if self._is_table(path, UploadKind.QUESTIONS)]
+        if self.suite is not None:
+            return
+        if len(paths) > 1:
+            self.findings.add(SEVERAL_QUESTION_FILES, paths[0], "", f"There are {len(paths)} files of questions.")
+        for path in paths[:1]:
+            self._take_suite(parse_questions_jsonl(self.bundle, path))
+
+    def _is_table(self, path: str, kind: UploadKind) -> bool:
+        """Return whether a file's rows are of a kind; where the person said what it is, only its ending counts."""
+        if self.options.kind == kind:
+            endings = (".csv",) if kind is UploadKind.RESPONSES_CSV else (".jsonl", ".json", ".ndjson")
+            return path.lower().endswith(endings)
+        return kind_of_table(self.bundle, path) is kind
+
+    def _read_rubrics(self) -> None:
+        asked = self.options.kind == UploadKind.LEVEL_RUBRIC
+        books = [path for path in self.bundle if path.lower().endswith((".xlsx", ".xlsm"))]
+        paths = books or [path for path in self.bundle if path.lower().endswith(RUBRIC_ENDINGS)]
+        for path in paths:
+            if not books and not asked:
+                self.findings.add(GUESSED_RUBRIC, path, "", "Nothing else fits, so the file was read as a rubric.")
+            self._take_rubric(parse_rubric(self.bundle, path))
+
+    def _take_rubric(self, parsed: Parsed[RubricSpec]) -> None:
+        self.findings.extend(parsed.problems)
+        if parsed.value is not None:
+            self.rubrics.append(parsed.value)
+
+    def _read_responses(self) -> None:
+        known = KnownCases.of(self.suite) if self.suite is not None else None
+        for kind in self.kinds:
+            for parse in self._response_parsers(kind):
+                if known is None:
+                    known = self._find_known(parse)
+                if known is None:
+                    return
+                parsed = parse(known)
+                self.findings.extend(parsed.problems)
+                self.responses += parsed.value or ()
+
+    def _response_parsers(self, kind: UploadKind) -> list[Parser]:
+        """Return what reads the responses of a kind, one parser per file or one for all folders."""
+        if kind is UploadKind.RESPONSES_FOLDER:
+            return [self._folder_parser()]
+        if kind is UploadKind.RESPONSES_JSONL:
+            return [self._file_parser(parse_responses_jsonl, path) for path in self._response_tables(kind)]
+        if kind is UploadKind.RESPONSES_CSV:
+            return [self._file_parser(parse_responses_csv, path) for path in self._response_tables(kind)]
+        return []
+
+    def _folder_parser(self) -> Parser:
+        def parse(known: KnownCases | None) -> Parsed[Responses]:
+            return parse_responses_folder(
+                self.bundle, system=self.options.system, known=known, missing_files=self.missing_files
+            )
+
+        return parse
+
+    def _file_parser(self, read: Callable[..., Parsed[Responses]], path: str) -> Parser:
+        def parse(known: KnownCases | None) -> Parsed[Responses]:
+            return read(self.bundle, path, system=self.options.system, known=known)
+
+        return parse
+
+    def _response_tables(self, kind: UploadKind) -> list[str]:
+        taken = set(scaleeval_files(self.bundle)) if UploadKind.SCALEEVAL_RESPONSES in self.kinds else set()
+        return [path for path in self.bundle if path not in taken and self._is_table(path, kind)]
+
+    def _find_known(self, parse: Parser) -> KnownCases | None:
+        """Return the cases of the suite that the responses answer; None, with a finding, where none can be found."""
+        if self.target is None:
+            named = self.options.benchmark or self.options.suite_id
+            parsed = Parsed(()) if named else parse(None)
+            if parsed.value is None:
+                self.findings.extend(parsed.problems)
+                return None
+            self._set_target([spec.case_key for spec in parsed.value])
+        if self.target is None:
+            return None
+        if self.target.suite is None:
+            message = f"The benchmark {self.target.name} has no suite yet."
+            self.findings.add(NO_TARGET, "", "", message, self.target.name)
+            return None
+        return known_cases(self.target.suite)
+
+    def _set_target(self, keys: Sequence[str]) -> None:
+        try:
+            self.target = find_target(keys=keys, named=self.options.benchmark, suite_id=self.options.suite_id)
+        except UnknownTarget as refusal:
+            self.findings.add(NO_TARGET, "", "", str(refusal), self.options.benchmark)
+
+    def _place_rubrics(self) -> None:
+        """Find the benchmark of rubrics by case; one for a whole benchmark needs none unless it is named."""
+        keys = [item.case_key for rubric in self.rubrics for item in rubric.items if item.case_key]
+        if self.rubrics and self.target is None and (keys or self.options.benchmark):
+            self._set_target(keys)
+        if self.options.rubric and len(self.rubrics) == 1:
+            self.rubrics = [replace(self.rubrics[0], name=self.options.rubric)]

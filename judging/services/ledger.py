@@ -1,0 +1,95 @@
+"""The ledger of calls: what was asked before is not asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from judging.llm.chat import ChatReply, ReplyStatus
+from judging.models import Call
+
+LOOK_UP_SIZE = 500
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """A call of this worker: made now, or found in the ledger."""
+
+    key: str
+    endpoint_id: int
+    request: dict[str, Any]
+    reply: ChatReply
+    cost: Decimal | None
+    reserved: Decimal = Decimal(0)
+    reused: bool = False
+    pk: int = field(default=0)  # known once stored
+
+
+def find_finished(keys: Collection[str]) -> dict[str, Call]:
+    """Return the finished calls among `keys`."""
+    ordered = list(dict.fromkeys(keys))
+    found: dict[str, Call] = {}
+    for start in range(0, len(ordered), LOOK_UP_SIZE):
+        part = ordered[start : start + LOOK_UP_SIZE]
+        found |= {call.key: call for call in Call.objects.filter(key__in=part, status=ReplyStatus.FINISHED)}
+    return found
+
+
+def reply_of(call: Call) -> ChatReply:
+    """Return a stored call as the reply it was."""
+    return ChatReply(
+        status=ReplyStatus(call.status),
+        text=call.text,
+        finish_reason=call.finish_reason,
+        prompt_tokens=call.prompt_tokens,
+        completion_tokens=call.completion_tokens,
+        error_kind=call.error_kind,
+        error_text=call.error_text,
+        label_logprobs=call.label_logprobs,
+        seconds=call.seconds,
+        attempts=call.attempts,
+    )
+
+
+def store_calls(*, run_id: int | None, records: Sequence[CallRecord], at: datetime) -> None:
+    """Store new calls and set their `pk`. A finished call that another worker stored meanwhile is pointed to instead.
+
+    Must run inside the writer's transaction.
+    """
+    new = sorted((record for record in records if not record.reused), key=lambda record: record.key)  # one lock order
+    there = find_finished([record.key for record in new if record.reply.status == ReplyStatus.FINISHED])
+    to_store: list[CallRecord] = []
+    for record in new:
+        twin = there.get(record.key) if record.reply.status == ReplyStatus.FINISHED else None
+        if twin is not None:
+            record.pk = twin.pk
+        else:
+            to_store.append(record)
+    rows = Call.objects.bulk_create([_row(record, run_id, at) for record in to_store])
+    for record, row in zip(to_store, rows, strict=True):
+        record.pk = row.pk
+
+
+def _row(record: CallRecord, run_id: int | None, at: datetime) -> Call:
+    reply = record.reply
+    return Call(
+        key=record.key,
+        endpoint_id=record.endpoint_id,
+        run_id=run_id,
+        status=reply.status,
+        request=record.request,
+        text=reply.text,
+        finish_reason=reply.finish_reason[:40],
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        cost=record.cost,
+        label_logprobs=dict(reply.label_logprobs),
+        error_kind=reply.error_kind[:60],
+        error_text=reply.error_text[:500],
+        attempts=reply.attempts,
+        seconds=reply.seconds,
+        finished_at=at,
+    )

@@ -1,0 +1,269 @@
+"""Computes scores again from stored verdicts when an option changes that only scores depend on. Nobody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from judging import signals
+from judging.grading.answer_cleaning import CleanedAnswer
+from judging.grading.esi import EsiOptions
+from judging.grading.esi_summary import EsiStatus
+from judging.judges.esi_items import JUDGES, Answer, failure_of, score_item
+from judging.judges.registry import BadJudgeOption, judge_kind
+from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.models import (
+    Case,
+    EsiItem,
+    RubricItem,
+    Run,
+    RunEvaluator,
+    RunKind,
+    RunTask,
+    Score,
+    TaskStatus,
+    Verdict,
+)
+from judging.selectors.scoring import scoring_options
+from judging.services.esi_options import options_from_json, options_of, options_to_json
+from judging.services.esi_running import cleaning_of, index_fields, parts_of
+from judging.services.evaluating import judge_score_fields, subject_of
+from judging.states import ACTIVE
+
+CHUNK = 500
+SCORE_FIELDS = ("status", "value", "full", "share", "flags", "detail")
+
+
+class RescoringRefused(ValueError):
+    """The scores cannot be computed again like that; the message is shown on the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rescored:
+    """What computing again came to."""
+
+    scores: int
+    changed: int  # of them have another value now
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """A score as it is to be, and why its task counts as failed; empty where it is done."""
+
+    score: Score
+    before: float | None
+    failure: str
+
+
+@transaction.atomic
+def rescore_judge(*, evaluator_id: int, options: Mapping[str, Any], actor: User | None, at: datetime) -> Rescored:
+    """Compute a judge's scores again with other options and note the change in its history.
+
+    Raises:
+        RescoringRefused: the run is at work, or an option would change what the judge is asked.
+    """
+    evaluator = _locked(evaluator_id, at)
+    allowed = scoring_options(evaluator)
+    before: dict[str, Any] = dict(evaluator.options["judge_options"])
+    foreign = sorted(name for name, value in options.items() if name not in allowed and before.get(name) != value)
+    if foreign:
+        raise RescoringRefused(f"{foreign[0]} changes what the judge is asked; start a new run for it.")
+    wanted = {**before, **options}
+    try:
+        judge_kind(evaluator.options["judge_kind"]).build(wanted)
+    except BadJudgeOption as error:
+        raise RescoringRefused(str(error)) from None
+    evaluator.options = {**evaluator.options, "judge_options": wanted}
+    done = _store(evaluator, _judge_scores(evaluator))
+    _note(
+        evaluator, {name: before.get(name) for name in allowed}, {name: wanted.get(name) for name in allowed}, at, actor
+    )
+    return done
+
+
+@transaction.atomic
+def rescore_index(*, run_id: int, options: EsiOptions, actor: User | None, at: datetime) -> Rescored:
+    """Compute an index run's figures again with other weights and thresholds and note the change in its history.
+
+    Raises:
+        RescoringRefused: the run is at work, or is no index run.
+    """
+    run = Run.objects.get(pk=run_id)
+    if run.kind != RunKind.ESI:
+        raise RescoringRefused("This run has no index.")
+    index = _locked(parts_of(run).index.pk, at)
+    before, after = run.options["esi"], options_to_json(options)
+    run = index.run
+    run.options = {**run.options, "esi": after}
+    run.save(update_fields=["options"])
+    index.options = {**index.options, "esi": after}
+    done = _store(index, _index_scores(run, index))
+    _note(index, before, after, at, actor)
+    return done
+
+
+def index_options(run: Run, changes: Mapping[str, Any]) -> EsiOptions:
+    """Return a run's index options with changes; raises BadEsiOption where one cannot be."""
+    return options_from_json({**options_to_json(options_of(run)), **changes})
+
+
+def _locked(evaluator_id: int, at: datetime) -> RunEvaluator:
+    run_id = RunEvaluator.objects.values_list("run_id", flat=True).get(pk=evaluator_id)
+    run = Run.objects.select_for_update().get(pk=run_id)  # the run first, as everywhere
+    if run.status in ACTIVE:
+        raise RescoringRefused("The run is at work. Pause it, or wait for its end.")
+    if run.leases.filter(expires_at__gte=at).exists():  # their scores are being computed with the options as they were
+        raise RescoringRefused("Workers are still bringing the last calls home. Try again in a moment.")
+    evaluator = RunEvaluator.objects.select_related("run__suite").get(pk=evaluator_id)
+    evaluator.run = run
+    return evaluator
+
+
+def _judge_scores(evaluator: RunEvaluator) -> Iterator[_New]:
+    judge = judge_kind(evaluator.options["judge_kind"]).build(evaluator.options["judge_options"])
+    rows = Score.objects.filter(evaluator=evaluator, verdict__value__isnull=False).order_by("pk")
+    for part in _parts(rows.select_related("verdict", "response__prompt").iterator(chunk_size=CHUNK)):
+        cases, trees = _material(evaluator, part)
+        for row in part:
+            case = cases[row.response.prompt_id]
+            subject = subject_of(
+                case=case,
+                response=row.response,
+                tree=trees.get(case.key) or trees.get(""),
+                evaluator=evaluator,
+            )
+            verdict: Verdict | None = row.verdict
+            assert verdict is not None
+            fields = judge_score_fields(judge.score(verdict.value or {}, subject))
+            yield _New(_filled(row, fields), row.value, "" if fields["value"] is not None else "incomplete")
+
+
+def _material(evaluator: RunEvaluator, rows: Sequence[Score]) -> tuple[dict[int, Case], dict[str, dict[str, Any]]]:
+    prompts = {row.response.prompt_id for row in rows}
+    cases = {
+        case.prompt_id: case
+        for case in Case.objects.filter(links__suite_id=evaluator.run.suite_id, prompt_id__in=prompts)
+    }
+    if evaluator.rubric_id is None:
+        return cases, {}
+    keys = {case.key for case in cases.values()} | {""}
+    items = RubricItem.objects.filter(rubric_id=evaluator.rubric_id, case_key__in=keys)
+    return cases, dict(items.values_list("case_key", "tree"))
+
+
+def _index_scores(run: Run, index: RunEvaluator) -> Iterator[_New]:
+    options, parts = options_of(run), parts_of(run)
+    names = {evaluator.pk: name for name, evaluator in parts.judges.items()}
+    rows = Score.objects.filter(evaluator=index).order_by("pk").select_related("response")
+    for part in _parts(rows.iterator(chunk_size=CHUNK)):
+        responses = [row.response_id for row in part]
+        items = {
+            item.response_id: item
+            for item in EsiItem.objects.filter(run=run, response_id__in=responses).select_related("case", "system")
+        }
+        said = {
+            (names[row.evaluator_id], row.response_id): JudgeVerdict(VerdictStatus(row.status), value=row.value)
+            for row in Verdict.objects.filter(evaluator__in=names, response_id__in=responses)
+        }
+        for row in part:
+            verdicts = {name: said[name, row.response_id] for name in JUDGES}
+            yield _index_score(run, row, items[row.response_id], verdicts, options)
+
+
+def _index_score(
+    run: Run, row: Score, item: EsiItem, verdicts: Mapping[str, JudgeVerdict], options: EsiOptions
+) -> _New:
+    flags = ("answer_truncated",) if row.response.metadata.get("truncated") else ()
+    score = score_item(
+        verdicts=verdicts,
+        answer=Answer(row.response.text, row.response.completion_tokens, flags=flags),
+        cleaned=CleanedAnswer(item.cleaned, item.formatted_ok),
+        reference=item.case.reference,
+        cleaning=cleaning_of(run, item),
+        options=options,
+    )
+    status = EsiStatus(item.status)
+    return _New(_filled(row, index_fields(score, status)), row.value, failure_of(verdicts, status, score))
+
+
+def _parts(rows: Iterable[Score]) -> Iterator[list[Score]]:
+    part: list[Score] = []
+    for row in rows:
+        part.append(row)
+        if len(part) == CHUNK:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _filled(row: Score, fields: Mapping[str, Any]) -> Score:
+    filled = Score(**{field.attname: getattr(row, field.attname) for field in Score._meta.concrete_fields})
+    for name in SCORE_FIELDS:
+        setattr(filled, name, fields.get(name, {} if name == "detail" else None))
+    return filled
+
+
+def _store(evaluator: RunEvaluator, found: Iterator[_New]) -> Rescored:
+    """Write the new scores, move tasks between done and failed where a score came or went, and count again."""
+    total = changed = 0
+    part: list[_New] = []
+    for new in found:
+        total += 1
+        changed += new.before != new.score.value
+        part.append(new)
+        if len(part) == CHUNK:
+            _write(evaluator, part)
+            part = []
+    _write(evaluator, part)
+    _recount(evaluator)
+    return Rescored(total, changed)
+
+
+def _write(evaluator: RunEvaluator, part: Sequence[_New]) -> None:
+    Score.objects.bulk_update([new.score for new in part], SCORE_FIELDS)
+    tasks = RunTask.objects.filter(evaluator=evaluator, status__in=[TaskStatus.DONE, TaskStatus.FAILED])
+    by_failure: dict[str, list[int]] = {}
+    for new in part:
+        by_failure.setdefault(new.failure, []).append(new.score.response_id)
+    for failure, responses in by_failure.items():
+        status = TaskStatus.FAILED if failure else TaskStatus.DONE
+        tasks.filter(response_id__in=responses).update(status=status, failure_kind=failure)
+
+
+def _recount(evaluator: RunEvaluator) -> None:
+    """Set the counters of the evaluator and its run from the tasks, where it has tasks of its own."""
+    mine = RunTask.objects.filter(evaluator=evaluator)
+    if mine.exists():
+        RunEvaluator.objects.filter(pk=evaluator.pk).update(
+            done=mine.filter(status=TaskStatus.DONE).count(), failed=mine.filter(status=TaskStatus.FAILED).count()
+        )
+    every = RunTask.objects.filter(run_id=evaluator.run_id)
+    Run.objects.filter(pk=evaluator.run_id).update(
+        done=every.filter(status=TaskStatus.DONE).count(), failed=every.filter(status=TaskStatus.FAILED).count()
+    )
+
+
+def _note(
+    evaluator: RunEvaluator, before: Mapping[str, Any], after: Mapping[str, Any], at: datetime, actor: User | None
+) -> None:
+    """Store the options with their history, tell the audit log, and let reports know."""
+    entry = {"at": at.isoformat(), "by": actor.username if actor else "", "before": dict(before), "after": dict(after)}
+    evaluator.options = {**evaluator.options, "history": [*evaluator.options.get("history", []), entry]}
+    evaluator.save(update_fields=["options"])
+    run = evaluator.run
+    changes = {name: value for name, value in after.items() if before.get(name) != value}
+    signals.acted.send(
+        sender=Run,
+        actor_id=actor.pk if actor else None,
+        action="run.rescored",
+        subject=run.name,
+        subject_id=run.pk,
+        detail={"evaluator": evaluator.name, "changes": changes},
+    )
+    transaction.on_commit(lambda: signals.run_finished.send_robust(sender=Run, run_id=run.pk, kind=run.kind))

@@ -1,0 +1,146 @@
+"""Starts, pauses, resumes, cancels, retries and ends runs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, F
+
+from judging import signals
+from judging.models import Run, RunEvaluator, RunStatus, RunTask, TaskStatus
+from judging.services.executors import executor_for
+from judging.states import ACTIVE, RunRefused, check_transition
+
+OPEN_TASKS = (TaskStatus.WAITING, TaskStatus.LEASED)
+
+
+@transaction.atomic
+def start_run(*, run_id: int, at: datetime) -> Run | None:
+    """Mark a queued run as running and return it; None where it may not be worked on now."""
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.status == RunStatus.QUEUED:
+        run.status = RunStatus.RUNNING
+        run.started_at = run.started_at or at
+        run.save(update_fields=["status", "started_at"])
+    return run if run.status == RunStatus.RUNNING else None
+
+
+@transaction.atomic
+def pause_run(*, run_id: int, actor: User | None, reason: str = "") -> Run:
+    """Stop handing out tasks; calls in flight are still stored.
+
+    Raises:
+        RunRefused: the run is not active.
+    """
+    return _move(run_id, RunStatus.PAUSED, actor, "run.paused", reason)
+
+
+@transaction.atomic
+def resume_run(*, run_id: int, actor: User | None) -> Run:
+    """Queue a paused run again.
+
+    Raises:
+        RunRefused: the run is not paused.
+    """
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.status != RunStatus.PAUSED:
+        raise RunRefused(f"The run is {run.get_status_display().lower()}; only a paused run can be resumed.")
+    return _move(run_id, RunStatus.QUEUED, actor, "run.resumed")
+
+
+@transaction.atomic
+def cancel_run(*, run_id: int, actor: User | None, at: datetime) -> Run:
+    """End a run for good; what is finished stays, what waits is cancelled.
+
+    Raises:
+        RunRefused: it has ended already.
+    """
+    run = _move(run_id, RunStatus.CANCELLED, actor, "run.cancelled")
+    run.tasks.filter(status__in=OPEN_TASKS).update(status=TaskStatus.CANCELLED, lease=None)
+    run.finished_at = at
+    run.save(update_fields=["finished_at"])
+    return run
+
+
+@transaction.atomic
+def retry_failed(*, run_id: int, actor: User | None) -> int:
+    """Make the failed tasks of a run wait again and return how many; their verdicts without a value are replaced.
+
+    Raises:
+        RunRefused: the run is cancelled, or nothing failed.
+    """
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.status == RunStatus.CANCELLED:
+        raise RunRefused("The run is cancelled; start a new one.")
+    failed = run.tasks.filter(status=TaskStatus.FAILED)
+    counts: dict[int, int] = {row["evaluator"]: row["n"] for row in failed.values("evaluator").annotate(n=Count("pk"))}
+    total = sum(counts.values())
+    if not total:
+        raise RunRefused("No task of this run has failed.")
+    executor_for(run).forget(run=run, task_ids=list(failed.values_list("pk", flat=True)))
+    failed.update(status=TaskStatus.WAITING, failure_kind="", retries=F("retries") + 1)
+    for evaluator_id, count in counts.items():
+        RunEvaluator.objects.filter(pk=evaluator_id).update(failed=F("failed") - count)
+    run.failed = F("failed") - total
+    if run.status in {RunStatus.FINISHED, RunStatus.PAUSED}:
+        run.status, run.status_reason, run.finished_at = RunStatus.QUEUED, "", None
+    run.save(update_fields=["failed", "status", "status_reason", "finished_at"])
+    _announce(run, actor, "run.retried", {"tasks": total})
+    return total
+
+
+@transaction.atomic
+def finish_run_if_complete(*, run_id: int, at: datetime) -> bool:
+    """End a run whose tasks are all done or failed, and announce it; return whether this call did."""
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.status not in ACTIVE or run.planned_at is None:
+        return False
+    if RunTask.objects.filter(run_id=run_id, status__in=OPEN_TASKS).exists():
+        return False
+    run.status, run.finished_at, run.status_reason = RunStatus.FINISHED, at, ""
+    run.started_at = run.started_at or at
+    run.save(update_fields=["status", "finished_at", "status_reason", "started_at"])
+    executor_for(run).finish(run=run, at=at)
+    transaction.on_commit(lambda: signals.run_finished.send_robust(sender=Run, run_id=run.pk, kind=run.kind))
+    return True
+
+
+def _move(run_id: int, wanted: RunStatus, actor: User | None, action: str, reason: str = "") -> Run:
+    run = Run.objects.select_for_update().get(pk=run_id)
+    check_transition(run.status, wanted)
+    run.status, run.status_reason = wanted, reason
+    run.save(update_fields=["status", "status_reason"])
+    _announce(run, actor, action, {"reason": reason} if reason else {})
+    return run
+
+
+def _announce(run: Run, actor: User | None, action: str, detail: dict[str, object]) -> None:
+    signals.acted.send(
+        sender=Run,
+        actor_id=actor.pk if actor else None,
+        action=action,
+        subject=run.name,
+        subject_id=run.pk,
+        detail=detail,
+    )
+
+
+@transaction.atomic
+def set_budget(*, run_id: int, budget: Decimal, actor: User | None) -> Run:
+    """Change what a paused run may spend.
+
+    Raises:
+        RunRefused: it is not paused, or has spent as much already.
+    """
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.status != RunStatus.PAUSED:
+        raise RunRefused("Pause the run before you change its budget.")
+    if not budget.is_finite() or budget <= run.spent:
+        raise RunRefused(f"The run has spent {run.spent:.4f} USD; the budget must be higher.")
+    before, run.budget = run.budget, budget
+    run.save(update_fields=["budget"])
+    _announce(run, actor, "run.budget_changed", {"from": str(before), "to": str(budget)})
+    return run

@@ -1,0 +1,138 @@
+"""Writes tables for people and programs: CSV, XLSX and JSONL. Cells that a spreadsheet would run are escaped here.
+
+Rows are dicts of plain values; the columns are given, so that an empty table still has its header.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from openpyxl import Workbook
+from openpyxl.cell import WriteOnlyCell
+
+Row = Mapping[str, Any]
+
+CONTENT_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "jsonl": "application/jsonl; charset=utf-8",
+}
+CELL_LIMIT = 32_767  # characters that a spreadsheet's cell can hold
+_RISKY = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NO_TITLE = str.maketrans(dict.fromkeys("[]:*?/\\", " "))  # what a sheet's name must not hold
+_FORBIDDEN = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)}  # control characters that XML has not
+
+
+def escape_cell(text: str) -> str:
+    """Return the text with an apostrophe before it where a spreadsheet would read it as a formula."""
+    return f"'{text}" if text.startswith(_RISKY) else text
+
+
+def unescape_cell(text: str) -> str:
+    """Return the text that `escape_cell` was given."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_RISKY) else text
+
+
+def write_csv(rows: Iterable[Row], *, columns: Sequence[str]) -> Iterator[bytes]:
+    """Yield UTF-8 lines of a CSV file with a header; a byte order mark tells spreadsheets the encoding."""
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)
+    yield "\ufeff".encode()
+    for values in _lines(rows, columns):
+        writer.writerow([_plain(value) for value in values])
+        yield buffer.getvalue().encode("utf-8", "replace")
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def write_jsonl(rows: Iterable[Row], *, columns: Sequence[str]) -> Iterator[bytes]:
+    """Yield one JSON object per line, values as they are."""
+    for row in rows:
+        plain = {column: row.get(column) for column in columns}
+        yield (json.dumps(plain, ensure_ascii=False, default=_as_text) + "\n").encode("utf-8", "replace")
+
+
+def write_xlsx(rows: Iterable[Row], *, columns: Sequence[str], title: str = "Sheet1") -> bytes:
+    """Return a workbook of one sheet whose texts are never formulas."""
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet(title.translate(_NO_TITLE)[:31])
+    sheet.freeze_panes = "A2"
+    for values in _lines(rows, columns):
+        cells = []
+        for value in values:
+            plain = _plain(value)
+            if isinstance(plain, str):
+                plain = plain.translate(_FORBIDDEN)[:CELL_LIMIT]
+            cell = WriteOnlyCell(sheet, value=plain)
+            if isinstance(plain, str):
+                cell.data_type = "s"
+            cells.append(cell)
+        sheet.append(cells)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def write_latex(rows: Iterable[Row], *, columns: Sequence[str], caption: str = "") -> Iterator[bytes]:
+    """Yield a `table` with booktabs rules, numbers right-aligned; texts are escaped, so that they print as they are."""
+    lines = list(_lines(rows, columns))
+    numeric = [
+        len(lines) > 1 and all(line[i] is None or isinstance(line[i], int | float) for line in lines[1:])
+        for i in range(len(columns))
+    ]
+    yield b"% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n"
+    if caption:
+        yield f"\\caption{{{escape_latex(caption)}}}\n".encode()
+    yield f"\\begin{{tabular}}{{{''.join('r' if one else 'l' for one in numeric)}}}\n\\toprule\n".encode()
+    for number, line in enumerate(lines):
+        yield (" & ".join(_latex_cell(value) for value in line) + " \\\\\n").encode("utf-8", "replace")
+        if number == 0:
+            yield b"\\midrule\n"
+    yield b"\\bottomrule\n\\end{tabular}\n\\end{table}\n"
+
+
+def escape_latex(text: str) -> str:
+    """Return the text so that LaTeX prints it: its special characters lose their meaning."""
+    return " ".join(text.split()).translate(_LATEX)
+
+
+def _latex_cell(value: Any) -> str:
+    if value is None:
+        return "--"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return str(value) if isinstance(value, int) else escape_latex(value if isinstance(value, str) else _as_text(value))
+
+
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "<": r"\textless{}",
+       ">": r"\textgreater{}", "–": "--", "—": "---", "×": r"$\times$", "…": r"\ldots{}"}
+)  # fmt: skip
+
+
+def _lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[list[Any]]:
+    yield list(columns)
+    for row in rows:
+        yield [row.get(column) for column in columns]
+
+
+def _plain(value: Any) -> str | int | float | bool | None:
+    if value is None or isinstance(value, int | float):
+        return value
+    return escape_cell(value if isinstance(value, str) else _as_text(value))
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, list | dict | tuple):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)

@@ -1,0 +1,84 @@
+"""Addresses of this room."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from judging.views import (
+    benchmarks,
+    case_edits,
+    cases,
+    endpoints,
+    esi,
+    imports,
+    languages,
+    prompts,
+    rescoring,
+    responses,
+    rubrics,
+    runs,
+    verdicts,
+)
+
+app_name = "judging"
+
+browsing: list[URLPattern] = [
+    path("benchmarks/", benchmarks.benchmark_list, name="benchmark-list"),
+    path("benchmarks/<slug:slug>/", benchmarks.benchmark_detail, name="benchmark-detail"),
+    path("suites/<int:suite_id>/", benchmarks.suite_detail, name="suite-detail"),
+    path("cases/<int:case_id>/", cases.case_detail, name="case-detail"),
+    path("cases/<int:case_id>/edit/", case_edits.case_edit, name="case-edit"),
+    path("cases/<int:case_id>/edit/trials/<slug:trial>/", case_edits.case_edit_trial, name="case-edit-trial"),
+    path("responses/<int:response_id>/", responses.response_detail, name="response-detail"),
+    path("responses/<int:response_id>/try/", prompts.response_try, name="response-try"),
+    path("systems/<int:system_id>/", responses.system_detail, name="system-detail"),
+    path("rubrics/", rubrics.rubric_list, name="rubric-list"),
+    path("rubrics/<int:rubric_id>/", rubrics.rubric_detail, name="rubric-detail"),
+    path("rubrics/<int:rubric_id>/workbook/", rubrics.rubric_workbook, name="rubric-workbook"),
+]
+
+importing: list[URLPattern] = [
+    path("imports/", imports.import_list, name="import-list"),
+    path("imports/new/", imports.import_create, name="import-create"),
+    path("imports/<int:upload_id>/", imports.import_detail, name="import-detail"),
+    path("imports/<int:upload_id>/recheck/", imports.import_recheck, name="import-recheck"),
+    path("imports/<int:upload_id>/confirm/", imports.import_confirm, name="import-confirm"),
+    path("imports/<int:upload_id>/discard/", imports.import_discard, name="import-discard"),
+    path("imports/<int:upload_id>/problems.csv", imports.import_problems, name="import-problems"),
+]
+
+# Runs, verdicts: judging/views/runs.py
+running: list[URLPattern] = [
+    path("runs/", runs.run_list, name="run-list"),
+    path("runs/new/", runs.run_create, name="run-create"),
+    path("runs/estimate/", runs.run_estimate, name="run-estimate"),
+    path("runs/esi/new/", esi.esi_create, name="esi-create"),
+    path("runs/esi/estimate/", esi.esi_estimate, name="esi-estimate"),
+    path("runs/<int:run_id>/esi.zip", esi.esi_files, name="esi-files"),
+    path("runs/<int:run_id>/", runs.run_detail, name="run-detail"),
+    path("runs/<int:run_id>/progress/", runs.run_progress, name="run-progress"),
+    path("runs/<int:run_id>/pause/", runs.run_pause, name="run-pause"),
+    path("runs/<int:run_id>/resume/", runs.run_resume, name="run-resume"),
+    path("runs/<int:run_id>/cancel/", runs.run_cancel, name="run-cancel"),
+    path("runs/<int:run_id>/retry/", runs.run_retry, name="run-retry"),
+    path("runs/evaluators/<int:evaluator_id>/rescore/", rescoring.run_rescore, name="run-rescore"),
+    path("verdicts/<int:verdict_id>/", verdicts.verdict_detail, name="verdict-detail"),
+]
+
+# Endpoints and judges: judging/views/endpoints.py
+asking: list[URLPattern] = [
+    path("endpoints/", endpoints.endpoint_list, name="endpoint-list"),
+    path("endpoints/new/", endpoints.endpoint_create, name="endpoint-create"),
+    path("endpoints/<int:endpoint_id>/", endpoints.endpoint_detail, name="endpoint-detail"),
+    path("endpoints/<int:endpoint_id>/change/", endpoints.endpoint_update, name="endpoint-update"),
+    path("endpoints/<int:endpoint_id>/test/", endpoints.endpoint_test, name="endpoint-test"),
+    path("languages/", languages.language_list, name="language-list"),
+    path("languages/probe/", languages.language_probe, name="language-probe"),
+    path("prompts/", prompts.prompt_list, name="prompt-list"),
+    path("prompts/<slug:name>/", prompts.prompt_detail, name="prompt-detail"),
+    path("judges/", endpoints.judge_list, name="judge-list"),
+    path("judges/new/", endpoints.judge_create, name="judge-create"),
+    path("judges/<int:judge_id>/", endpoints.judge_detail, name="judge-detail"),
+]
+
+urlpatterns = [*browsing, *importing, *running, *asking]

@@ -1,0 +1,184 @@
+"""Pages of endpoints and of the judges configured on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from judging.forms.endpoints import EndpointForm, JudgeForm
+from judging.http import PageRequest
+from judging.judges.prompt_texts import load_prompt
+from judging.judges.registry import KINDS, judge_kind
+from judging.models import EndpointKind, Judge, ModelEndpoint, PromptVersion
+from judging.selectors import endpoints as selectors
+from judging.selectors.targets import key_is_set, target_of
+from judging.services.endpoints import (
+    EndpointNotValid,
+    JudgeNotValid,
+    save_endpoint,
+    save_judge,
+    try_endpoint,
+)
+from judging.services.evaluating import NEEDS
+
+FEATURES = {
+    "json_schema": "JSON schema",
+    "json_object": "JSON object",
+    "seed": "seed",
+    "temperature": "temperature",
+    "top_p": "top p",
+    "logprobs": "log-probabilities",
+    "max_tokens": "max_tokens",
+}
+
+
+@permission_required("judging.view_modelendpoint", raise_exception=True)
+def endpoint_list(request: PageRequest) -> HttpResponse:
+    """List endpoints with their last day."""
+    return render(request, "judging/endpoint_list.html", {"rows": selectors.list_endpoints(at=timezone.now())})
+
+
+@permission_required("judging.add_modelendpoint", raise_exception=True)
+def endpoint_create(request: PageRequest) -> HttpResponse:
+    """Add an endpoint."""
+    return _edit_endpoint(request, None)
+
+
+@permission_required("judging.change_modelendpoint", raise_exception=True)
+def endpoint_update(request: PageRequest, endpoint_id: int) -> HttpResponse:
+    """Change an endpoint; the built-in baselines stay as they are."""
+    endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id, kind=EndpointKind.OPENAI)
+    return _edit_endpoint(request, endpoint)
+
+
+def _edit_endpoint(request: PageRequest, endpoint: ModelEndpoint | None) -> HttpResponse:
+    form = EndpointForm(request.POST or None, instance=endpoint)
+    if request.method == "POST" and form.is_valid():
+        current = ModelEndpoint.objects.get(pk=endpoint.pk) if endpoint else None  # the form wrote into its instance
+        try:
+            saved = save_endpoint(endpoint=current, fields=form.endpoint_fields(), actor=request.user)
+            return redirect(saved)
+        except EndpointNotValid as error:
+            form.add_error(None, str(error))
+    status = 400 if form.is_bound and form.errors else 200
+    context = {"form": form, "endpoint": endpoint, "name": form.initial.get("name", "")}
+    return render(request, "judging/endpoint_form.html", context, status=status)
+
+
+@permission_required("judging.view_modelendpoint", raise_exception=True)
+def endpoint_detail(request: PageRequest, endpoint_id: int) -> HttpResponse:
+    """Show an endpoint: what it accepts, its limiter, spending and errors."""
+    endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id)
+    context = {
+        "endpoint": endpoint,
+        "price": None if endpoint.is_baseline else target_of(endpoint).price,
+        "key_is_set": key_is_set(endpoint),
+        "limiter": selectors.limiter_state(endpoint),
+        "days": selectors.spend_by_day(endpoint, at=timezone.now()),
+        "errors": selectors.recent_errors(endpoint),
+        "judges": [(judge, KINDS.get(judge.kind)) for judge in endpoint.judges.order_by("name")],
+        "accepts": _accepts(endpoint.capabilities),
+    }
+    return render(request, "judging/endpoint_detail.html", context)
+
+
+@permission_required("judging.change_modelendpoint", raise_exception=True)
+@require_POST
+def endpoint_test(request: PageRequest, endpoint_id: int) -> HttpResponse:
+    """Send one cheap call and show what came of it."""
+    endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id, kind=EndpointKind.OPENAI)
+    trial = try_endpoint(endpoint=endpoint)
+    if not request.htmx:
+        if trial.works:
+            messages.success(request, f"{endpoint} answered in {trial.seconds:.2f} s.")
+        else:
+            messages.error(request, trial.problem)
+        return redirect(endpoint)
+    context = {"trial": trial, "endpoint": endpoint, "accepts": _accepts(trial.accepts)}
+    return render(request, "judging/_endpoint_trial.html", context)
+
+
+def _accepts(capabilities: Mapping[str, bool | None]) -> list[tuple[str, bool]]:
+    return [(FEATURES.get(name, name), taken) for name, taken in capabilities.items() if taken is not None]
+
+
+@permission_required("judging.view_judge", raise_exception=True)
+def judge_list(request: PageRequest) -> HttpResponse:
+    """List the judges that runs can use."""
+    judges = [(judge, KINDS.get(judge.kind)) for judge in selectors.list_judges()]
+    return render(request, "judging/judge_list.html", {"judges": judges})
+
+
+@permission_required("judging.add_judge", raise_exception=True)
+def judge_create(request: PageRequest) -> HttpResponse:
+    """Add a judge of the kind named in the address."""
+    kind = request.GET.get("kind", "")
+    if kind not in KINDS:
+        endpoint = request.GET.get("endpoint", "")
+        kinds = [(one, [NEEDS[need] for need in sorted(one.needs)]) for one in KINDS.values()]
+        context = {"kinds": kinds, "endpoint_id": endpoint if endpoint.isdigit() else ""}
+        return render(request, "judging/judge_kinds.html", context)
+    return _edit_judge(request, None, kind)
+
+
+@permission_required("judging.view_judge", raise_exception=True)
+def judge_detail(request: PageRequest, judge_id: int) -> HttpResponse:
+    """Show a judge with the prompts it sends, and change its options."""
+    judge = get_object_or_404(Judge.objects.select_related("endpoint"), pk=judge_id)
+    if request.method == "POST" and not request.user.has_perm("judging.add_judge"):
+        return HttpResponse(status=403)
+    return _edit_judge(request, judge, judge.kind)
+
+
+def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpResponse:
+    initial = {"endpoint": request.GET.get("endpoint", "")}
+    given = request.GET.get("prompt", "")
+    version = PromptVersion.objects.filter(pk=given).first() if given.isdigit() else None
+    if version is not None:
+        initial |= {"option_prompt_text": version.text, "option_mode": _mode_of(version)}
+    form = JudgeForm(request.POST or None, kind=kind, judge=judge, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            saved = save_judge(
+                judge=judge,
+                name=data["name"],
+                kind=kind,
+                endpoint=data["endpoint"],
+                options=form.options(),
+                actor=request.user,
+            )
+            messages.success(request, f"{saved} is saved. Runs that were started keep what they were started with.")
+            return redirect(saved)
+        except JudgeNotValid as error:
+            form.add_error(None, str(error))
+    context = {"form": form, "judge": judge, **_prompts(judge, kind)}
+    return render(request, "judging/judge_form.html", context, status=400 if form.is_bound and form.errors else 200)
+
+
+def _mode_of(version: PromptVersion) -> str:
+    """Return the mode that sends a version's file, as the form spells it; only one kind of judge has modes."""
+    return json.dumps(version.name.removeprefix("level_cascade_"))
+
+
+def _prompts(judge: Judge | None, kind: str) -> dict[str, object]:
+    """Return what the judge sends, with the versions that runs were started with."""
+    described = judge_kind(kind)
+    options = judge.options if judge else {}
+    built = described.build(options)
+    others = [load_prompt(name) for name in described.prompt_names(options)[1:]]
+    return {
+        "kind": described,
+        "prompt": built.prompt,
+        "edited": bool(options.get("prompt_text")),
+        "prompts": [built.prompt, *others],
+        "prompt_hash": described.prompt_hash(options),
+        "versions": selectors.prompt_versions(judge) if judge else [],
+    }

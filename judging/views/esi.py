@@ -1,0 +1,98 @@
+"""Pages of index runs: a new one, and its files in the original's format."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.decorators import permission_required
+from django.db import transaction
+from django.http import FileResponse, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.text import slugify
+from django.views.decorators.http import require_GET, require_POST
+
+from judging.exports import write_esi_files
+from judging.forms.esi import EsiRunForm
+from judging.http import PageRequest
+from judging.jobs import launch_run
+from judging.models import Run, RunKind, Suite
+from judging.services.esi_creating import check_esi_plan, create_esi_run
+from judging.services.esi_estimates import estimate_esi_run
+from judging.services.planning import RunNotPossible
+from judging.signals import acted
+
+KEPT_IN_MEMORY = 32 * 1024 * 1024  # bytes of an archive; more goes to disk
+
+
+@permission_required("judging.add_run", raise_exception=True)
+def esi_create(request: PageRequest) -> HttpResponse:
+    """Show the form of a new index run for a suite, and start it."""
+    suite = _suite(request)
+    if suite is None:
+        return render(request, "judging/esi_suite.html", {"suites": _suites()})
+    form = EsiRunForm(request.POST or None, suite=suite)
+    if request.method == "POST" and form.is_valid():
+        try:
+            with transaction.atomic():
+                run = create_esi_run(plan=form.plan(), actor=request.user, at=timezone.now())
+                launch_run(run_id=run.pk, waiting=run.total)
+            return redirect(run)
+        except RunNotPossible as error:
+            form.add_error(None, str(error))
+    context = {"form": form, "suite": suite, "suites": _suites()}
+    return render(request, "judging/esi_create.html", context, status=400 if form.is_bound and form.errors else 200)
+
+
+@permission_required("judging.add_run", raise_exception=True)
+@require_POST
+def esi_estimate(request: PageRequest) -> HttpResponse:
+    """Show what the run that the form describes would ask and cost."""
+    suite = get_object_or_404(Suite, pk=request.POST.get("suite") or 0)
+    form = EsiRunForm(request.POST, suite=suite)
+    estimate = None
+    if form.is_valid():
+        try:
+            plan = form.plan()
+            check_esi_plan(plan)
+            estimate = estimate_esi_run(plan=plan, threads=settings.CALL_THREADS)
+        except RunNotPossible as error:
+            form.add_error(None, str(error))
+    context = {"estimate": estimate, "form": form, "suite": suite, "asked": True}
+    if request.htmx:
+        return render(request, "judging/_run_estimate.html", context)
+    return render(request, "judging/esi_create.html", context | {"suites": _suites()})
+
+
+@require_GET
+@permission_required("judging.view_run", raise_exception=True)
+def esi_files(request: PageRequest, run_id: int) -> FileResponse:
+    """Send an index run in the original's three files for each system, as one archive."""
+    run = get_object_or_404(Run.objects.select_related("suite"), pk=run_id, kind=RunKind.ESI)
+    archive = tempfile.SpooledTemporaryFile(max_size=KEPT_IN_MEMORY)  # noqa: SIM115 the response closes it
+    packing = zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED)
+    with tempfile.TemporaryDirectory(prefix="evalsite-esi-") as folder, packing as packed:
+        for path in write_esi_files(run=run, folder=Path(folder)):
+            packed.write(path, path.name)
+    archive.seek(0)
+    acted.send(
+        sender=Run,
+        actor_id=request.user.pk,
+        action="report.exported",
+        subject=run.name,
+        subject_id=run.pk,
+        detail={"table": "esi", "format": "zip"},
+    )
+    return FileResponse(archive, as_attachment=True, filename=f"{slugify(run.name) or 'esi'}.zip")
+
+
+def _suite(request: PageRequest) -> Suite | None:
+    given = request.POST.get("suite") or request.GET.get("suite", "")
+    return get_object_or_404(Suite.objects.select_related("benchmark"), pk=given) if given.isdigit() else None
+
+
+def _suites() -> list[Suite]:
+    return list(Suite.objects.select_related("benchmark").order_by("-created_at", "-pk")[:200])

@@ -1,0 +1,146 @@
+"""Pages of imports: choose files, look at the dry run, confirm, watch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.timezone import now
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from judging import jobs
+from judging.forms.imports import ImportForm, ImportOptionsForm, benchmark_names, options_initial
+from judging.http import PageRequest, page_of
+from judging.models import ImportStatus, Upload
+from judging.services import uploads
+from judging.services.intake import ImportOptions
+from judging.services.uploads import UploadRefused
+from judging.tables import CONTENT_TYPES, write_csv
+
+PROBLEM_COLUMNS = ("severity", "file", "place", "message", "offending", "hint", "code")
+PROBLEMS_SHOWN = 200
+
+
+@require_safe
+@permission_required("judging.add_upload", raise_exception=True)
+def import_list(request: PageRequest) -> HttpResponse:
+    """Every upload, newest first."""
+    rows = Upload.objects.select_related("benchmark", "created_by").defer("preview", "problems").order_by("-pk")
+    return render(request, "judging/import_list.html", {"page_obj": page_of(request, rows)})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@permission_required("judging.add_upload", raise_exception=True)
+def import_create(request: PageRequest) -> HttpResponse:
+    """Step one: files. A file goes straight to its dry run."""
+    if request.method != "POST":
+        form = ImportForm(initial={"benchmark": request.GET.get("benchmark", "")})
+        return render(request, "judging/import_create.html", _form_context(form))
+    form = ImportForm(request.POST, request.FILES)
+    if form.is_valid():
+        try:
+            upload = uploads.check_upload(files=form.contents(), options=form.options(), actor=request.user, at=now())
+        except UploadRefused as refusal:
+            form.add_error("uploaded", str(refusal))
+        else:
+            return redirect(upload)
+    return render(request, "judging/import_create.html", _form_context(form))
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+@permission_required("judging.add_upload", raise_exception=True)
+def import_detail(request: PageRequest, upload_id: int) -> HttpResponse:
+    """Steps two and three: the dry run, then progress, then what came of it."""
+    upload = _upload(upload_id)
+    if request.htmx:
+        response = render(request, "judging/_import_progress.html", {"upload": upload})
+        if upload.status != ImportStatus.RUNNING:
+            response["HX-Refresh"] = "true"
+        return response
+    return _detail(request, upload)
+
+
+@require_POST
+@permission_required("judging.add_upload", raise_exception=True)
+def import_recheck(request: PageRequest, upload_id: int) -> HttpResponse:
+    """Read the same bytes again with other options."""
+    upload = _upload(upload_id)
+    form = ImportOptionsForm(request.POST)
+    if form.is_valid():
+        try:
+            uploads.recheck_upload(upload=upload, options=form.options())
+        except (UploadRefused, OSError) as refusal:
+            form.add_error(None, _words(refusal))
+        else:
+            return redirect(upload)
+    return _detail(request, upload, form)
+
+
+@require_POST
+@permission_required("judging.add_upload", raise_exception=True)
+def import_confirm(request: PageRequest, upload_id: int) -> HttpResponse:
+    """Start the import."""
+    upload = _upload(upload_id)
+    try:
+        jobs.launch_import(upload=upload, actor=request.user, at=now())
+    except UploadRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect(upload)
+
+
+@require_POST
+@permission_required("judging.add_upload", raise_exception=True)
+def import_discard(request: PageRequest, upload_id: int) -> HttpResponse:
+    """Throw the upload away."""
+    upload = _upload(upload_id)
+    try:
+        uploads.discard_upload(upload=upload, actor=request.user)
+    except UploadRefused as refusal:
+        messages.error(request, str(refusal))
+        return redirect(upload)
+    messages.success(request, f"Discarded {upload.file_name}.")
+    return redirect("judging:import-list")
+
+
+@require_safe
+@permission_required("judging.add_upload", raise_exception=True)
+def import_problems(request: PageRequest, upload_id: int) -> StreamingHttpResponse:
+    """The list of problems as CSV."""
+    upload = _upload(upload_id)
+    lines = write_csv(upload.problems, columns=PROBLEM_COLUMNS)
+    response = StreamingHttpResponse(lines, content_type=CONTENT_TYPES["csv"])
+    response["Content-Disposition"] = f'attachment; filename="import-{upload.pk}-problems.csv"'
+    return response
+
+
+def _upload(upload_id: int) -> Upload:
+    return get_object_or_404(Upload.objects.select_related("benchmark", "created_by"), pk=upload_id)
+
+
+def _form_context(form: ImportOptionsForm) -> dict[str, Any]:
+    return {"form": form, "benchmark_names": benchmark_names()}
+
+
+def _words(refusal: Exception) -> str:
+    return str(refusal) if isinstance(refusal, UploadRefused) else "The uploaded bytes are gone. Upload the file again."
+
+
+def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None = None) -> HttpResponse:
+    form = form or ImportOptionsForm(initial=options_initial(ImportOptions.of_json(upload.options)))
+    errors = [problem for problem in upload.problems if problem.get("severity") == "error"]
+    warnings = [problem for problem in upload.problems if problem.get("severity") != "error"]
+    context = {
+        "upload": upload,
+        "preview": upload.preview,
+        "problems": (errors + warnings)[:PROBLEMS_SHOWN],
+        "problem_count": len(upload.problems),
+        "error_count": len(errors),
+        "warning_count": len(warnings),
+        **_form_context(form),
+    }
+    return render(request, "judging/import_detail.html", context)

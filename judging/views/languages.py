@@ -1,0 +1,39 @@
+"""The page of the sandbox: whether it holds, what languages it runs, and which code came with suites."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from judging.http import PageRequest, page_of
+from judging.sandbox.languages import LANGUAGES
+from judging.sandbox.toolchains import available_languages, forget_toolchains, sandbox_status
+from judging.selectors.handlers import cases_with_handlers, handler_sources
+
+
+@require_safe
+@permission_required("judging.change_modelendpoint", raise_exception=True)
+def language_list(request: PageRequest) -> HttpResponse:
+    """Show the sandbox, its languages, and the functions that run only in it."""
+    found = available_languages()
+    page = page_of(request, cases_with_handlers(), per_page=25)
+    context = {
+        "sandbox": sandbox_status(),
+        "rows": [(language, found[language.name]) for language in LANGUAGES],
+        "ready": sum(status.version is not None for status in found.values()),
+        "handlers": handler_sources(list(page.object_list)),
+        "page_obj": page,
+    }
+    return render(request, "judging/language_list.html", context)
+
+
+@require_POST
+@permission_required("judging.change_modelendpoint", raise_exception=True)
+def language_probe(request: PageRequest) -> HttpResponse:
+    """Look again for what is installed. Workers look when they start."""
+    forget_toolchains()
+    messages.success(request, "Looked again. Workers see what is new once they are restarted.")
+    return redirect("judging:language-list")

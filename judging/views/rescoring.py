@@ -1,0 +1,63 @@
+"""The page that computes scores again from stored verdicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from judging.forms.esi import EsiOptionsForm, entered_of
+from judging.forms.rescoring import ScoringForm
+from judging.http import PageRequest
+from judging.models import EvaluatorKind, RunEvaluator
+from judging.selectors.scoring import can_rescore
+from judging.services import rescoring
+from judging.services.esi_options import options_of
+from judging.services.rescoring import Rescored, RescoringRefused
+
+
+@permission_required("judging.change_run", raise_exception=True)
+def run_rescore(request: PageRequest, evaluator_id: int) -> HttpResponse:
+    """Show the options that only scores depend on, with their history; compute again with others."""
+    evaluator = get_object_or_404(RunEvaluator.objects.select_related("run__suite"), pk=evaluator_id)
+    is_index = evaluator.kind == EvaluatorKind.INDEX
+    if not can_rescore(evaluator):
+        messages.info(request, f"{evaluator.name} has no option that only scores depend on.")
+        return redirect(evaluator.run)
+    form = _form(request, evaluator)
+    if request.method == "POST" and form.is_valid():
+        try:
+            done = _compute(request, evaluator, form)
+        except RescoringRefused as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(
+                request, f"{done.scores} scores computed again without a call; {done.changed} have another value."
+            )
+            return redirect(evaluator.run)
+    context = {
+        "evaluator": evaluator,
+        "run": evaluator.run,
+        "form": form,
+        "is_index": is_index,
+        "history": list(reversed(evaluator.options.get("history", []))),
+    }
+    return render(request, "judging/run_rescore.html", context, status=400 if form.is_bound and form.errors else 200)
+
+
+def _form(request: PageRequest, evaluator: RunEvaluator) -> EsiOptionsForm | ScoringForm:
+    if evaluator.kind == EvaluatorKind.INDEX:
+        return EsiOptionsForm(request.POST or None, initial=entered_of(options_of(evaluator.run)))
+    # A form whose boxes are all unticked posts only its token, so the method decides whether it is bound.
+    return ScoringForm(request.POST if request.method == "POST" else None, evaluator=evaluator)
+
+
+def _compute(request: PageRequest, evaluator: RunEvaluator, form: EsiOptionsForm | ScoringForm) -> Rescored:
+    given: dict[str, Any] = {"actor": request.user, "at": timezone.now()}
+    if isinstance(form, EsiOptionsForm):
+        return rescoring.rescore_index(run_id=evaluator.run_id, options=form.cleaned_data["options"], **given)
+    return rescoring.rescore_judge(evaluator_id=evaluator.pk, options=form.chosen(), **given)

@@ -1,0 +1,64 @@
+"""Pages of rubrics: list, trees, versions, differences, and the workbook to edit."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.text import slugify
+from django.views.decorators.http import require_safe
+
+from judging.http import PageRequest, page_of
+from judging.models import Rubric
+from judging.selectors import benchmarks, rubrics
+from judging.services.rubric_files import RubricNotTable, rubric_json, rubric_workbook_bytes
+from judging.specs.outlines import outline_of_tree
+from judging.tables import CONTENT_TYPES
+
+TREES_PER_PAGE = 10
+
+
+@require_safe
+@permission_required("judging.view_benchmark", raise_exception=True)
+def rubric_list(request: PageRequest) -> HttpResponse:
+    """The newest version of every rubric."""
+    query = request.GET.get("q", "").strip()
+    context = {"page_obj": page_of(request, benchmarks.rubric_rows(query=query)), "query": query}
+    return render(request, "judging/rubric_list.html", context)
+
+
+@require_safe
+@permission_required("judging.view_benchmark", raise_exception=True)
+def rubric_detail(request: PageRequest, rubric_id: int) -> HttpResponse:
+    """One version of a rubric as trees, or what it changed."""
+    rubric = get_object_or_404(Rubric.objects.select_related("benchmark", "created_by"), pk=rubric_id)
+    versions = rubrics.versions_of(rubric)
+    before = next((other for other in versions if other.version < rubric.version), None)
+    query = request.GET.get("q", "").strip()
+    context = {"rubric": rubric, "versions": versions, "before": before, "query": query, "tab": "trees"}
+    if before is not None and request.GET.get("tab") == "changes":
+        diff = rubrics.rubric_diff(before=before, after=rubric)
+        sides = [
+            (change, *(outline_of_tree(item.tree) if item else None for item in (change.before, change.after)))
+            for change in diff.shown
+        ]
+        context |= {"tab": "changes", "diff": diff, "sides": sides}
+    else:
+        page = page_of(request, rubrics.rubric_items(rubric, query=query), per_page=TREES_PER_PAGE)
+        context |= {"page_obj": page, "trees": [(item, outline_of_tree(item.tree)) for item in page]}
+    return render(request, "judging/rubric_detail.html", context)
+
+
+@require_safe
+@permission_required("judging.view_benchmark", raise_exception=True)
+def rubric_workbook(request: PageRequest, rubric_id: int) -> HttpResponse:
+    """The rubric as the workbook it came from; as JSON where no table can hold it."""
+    rubric = get_object_or_404(Rubric, pk=rubric_id)
+    name = f"{slugify(rubric.name) or 'rubric'}-v{rubric.version}"
+    try:
+        content, kind, ending = rubric_workbook_bytes(rubric), CONTENT_TYPES["xlsx"], "xlsx"
+    except RubricNotTable:
+        content, kind, ending = rubric_json(rubric), "application/json; charset=utf-8", "json"
+    response = HttpResponse(content, content_type=kind)
+    response["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
+    return response

@@ -1,0 +1,194 @@
+"""Pages of runs: the list, a new one, one live, and its controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+from django.views.decorators.vary import vary_on_headers
+
+from judging.forms.runs import RunForm
+from judging.http import PageRequest, page_of
+from judging.jobs import launch_run
+from judging.models import EvaluatorKind, Run, RunKind, RunStatus, Suite
+from judging.selectors import esi
+from judging.selectors import runs as selectors
+from judging.services import running
+from judging.services.estimates import estimate_run
+from judging.services.planning import RunNotPossible, create_run
+from judging.states import RunRefused
+
+
+@permission_required("judging.view_run", raise_exception=True)
+def run_list(request: PageRequest) -> HttpResponse:
+    """List runs, newest first."""
+    query = {"status": request.GET.get("status", ""), "search": request.GET.get("q", "").strip()}
+    runs = selectors.list_runs(**query, order=request.GET.get("sort", "-created"))
+    context = {"page_obj": page_of(request, runs), "statuses": RunStatus.choices, **query}
+    return render(request, "judging/run_list.html", context)
+
+
+@permission_required("judging.add_run", raise_exception=True)
+def run_create(request: PageRequest) -> HttpResponse:
+    """Show the form of a new run for a suite, and start it."""
+    suite = _suite(request)
+    if suite is None:
+        return render(request, "judging/run_suite.html", {"suites": _suites()})
+    form = RunForm(request.POST or None, suite=suite, initial={"rules": True})
+    if request.method == "POST" and form.is_valid():
+        try:
+            with transaction.atomic():
+                run = create_run(plan=form.plan(), actor=request.user, at=timezone.now())
+                launch_run(run_id=run.pk, waiting=run.total)
+            return redirect(run)
+        except RunNotPossible as error:
+            form.add_error(None, str(error))
+    context = {"form": form, "suite": suite, "suites": _suites()}
+    return render(request, "judging/run_create.html", context, status=400 if form.is_bound and form.errors else 200)
+
+
+@permission_required("judging.add_run", raise_exception=True)
+@require_POST
+def run_estimate(request: PageRequest) -> HttpResponse:
+    """Show what the run that the form describes would ask and cost."""
+    suite = get_object_or_404(Suite, pk=request.POST.get("suite") or 0)
+    form = RunForm(request.POST, suite=suite)
+    estimate = estimate_run(plan=form.plan(), threads=settings.CALL_THREADS) if form.is_valid() else None
+    context = {"estimate": estimate, "form": form, "suite": suite, "asked": True}
+    if request.htmx:
+        return render(request, "judging/_run_estimate.html", context)
+    return render(request, "judging/run_create.html", context | {"suites": _suites()})
+
+
+@permission_required("judging.view_run", raise_exception=True)
+@vary_on_headers("HX-Request")
+def run_detail(request: PageRequest, run_id: int) -> HttpResponse:
+    """Show a run live, with its tasks; the table of tasks also alone, as it refreshes itself."""
+    run = get_object_or_404(Run.objects.select_related("suite__benchmark", "created_by"), pk=run_id)
+    if run.kind == RunKind.DEBATE:
+        return redirect(run.debate_set)
+    template = "judging/_run_tasks.html" if request.htmx else "judging/run_detail.html"
+    context = _context(request, run)
+    if run.kind == RunKind.ESI:
+        context |= {"items": esi.attach_items([task for task, _ in context["rows"]], judge_id=context["evaluator_id"])}
+        context |= {} if request.htmx else {"esi": esi.read_summary(run)}
+    return render(request, template, context)
+
+
+@permission_required("judging.view_run", raise_exception=True)
+@vary_on_headers("HX-Request")
+def run_progress(request: PageRequest, run_id: int) -> HttpResponse:
+    """Show how far a run is, as the fragment that polls itself while the run is live."""
+    run = get_object_or_404(Run.objects.select_related("suite__benchmark"), pk=run_id)
+    progress = selectors.read_progress(run=run, at=timezone.now())
+    context = {"progress": progress, "run": run, "failure": request.GET.get("failure", "")}
+    return render(request, "judging/_run_progress.html", context)
+
+
+@permission_required("judging.change_run", raise_exception=True)
+@require_POST
+def run_pause(request: PageRequest, run_id: int) -> HttpResponse:
+    """Pause a run."""
+    return _control(request, run_id, lambda: running.pause_run(run_id=run_id, actor=request.user))
+
+
+@permission_required("judging.change_run", raise_exception=True)
+@require_POST
+def run_resume(request: PageRequest, run_id: int) -> HttpResponse:
+    """Resume a paused run, with a raised budget where one is given."""
+
+    def act() -> None:
+        budget = _budget(request)
+        if budget is not None:
+            running.set_budget(run_id=run_id, budget=budget, actor=request.user)
+        run = running.resume_run(run_id=run_id, actor=request.user)
+        launch_run(run_id=run_id, waiting=run.waiting)
+
+    return _control(request, run_id, act)
+
+
+@permission_required("judging.change_run", raise_exception=True)
+@require_POST
+def run_cancel(request: PageRequest, run_id: int) -> HttpResponse:
+    """Cancel a run for good."""
+    return _control(request, run_id, lambda: running.cancel_run(run_id=run_id, actor=request.user, at=timezone.now()))
+
+
+@permission_required("judging.change_run", raise_exception=True)
+@require_POST
+def run_retry(request: PageRequest, run_id: int) -> HttpResponse:
+    """Try the failed tasks of a run again."""
+
+    def act() -> None:
+        count = running.retry_failed(run_id=run_id, actor=request.user)
+        launch_run(run_id=run_id, waiting=count)
+
+    return _control(request, run_id, act)
+
+
+def _control(request: PageRequest, run_id: int, act: Callable[[], object]) -> HttpResponse:
+    """Do what a button asks and answer with the progress fragment, or with the page where there is no htmx."""
+    run = get_object_or_404(Run, pk=run_id)
+    refusal = ""
+    try:
+        with transaction.atomic():
+            act()
+    except RunRefused as error:
+        refusal = str(error)
+    if not request.htmx:
+        if refusal:
+            messages.error(request, refusal)
+        return redirect(run)
+    run = Run.objects.select_related("suite__benchmark").get(pk=run_id)
+    progress = selectors.read_progress(run=run, at=timezone.now())
+    return render(request, "judging/_run_progress.html", {"progress": progress, "run": run, "refusal": refusal})
+
+
+def _context(request: PageRequest, run: Run) -> dict[str, Any]:
+    given = request.GET.get("evaluator", "")
+    evaluator_id = int(given) if given.isdigit() else None
+    failure, status = request.GET.get("failure", ""), request.GET.get("status", "")
+    progress = selectors.read_progress(run=run, at=timezone.now())
+    tasks = selectors.list_tasks(run=run, evaluator_id=evaluator_id, failure=failure, status=status)
+    count = selectors.count_tasks(progress=progress, evaluator_id=evaluator_id, failure=failure, status=status)
+    page = page_of(request, tasks, count=count)
+    scores = selectors.scores_for(list(page.object_list))
+    rows = [(task, scores.get((task.evaluator_id or 0, task.response_id or 0))) for task in page.object_list]
+    return {
+        "run": run,
+        "progress": progress,
+        "page_obj": page,
+        "rows": rows,
+        "failure": failure,
+        "status": status,
+        "evaluator_id": evaluator_id,
+        "is_filtered": bool(failure or status or evaluator_id),
+        "has_rules": next((one.pk for one in progress.evaluators if one.kind == EvaluatorKind.GRADER), None),
+        "has_judges": any(one.kind == EvaluatorKind.JUDGE for one in progress.evaluators),
+        "has_baseline": any(one.is_baseline for one in progress.evaluators),
+    }
+
+
+def _suite(request: PageRequest) -> Suite | None:
+    given = request.POST.get("suite") or request.GET.get("suite", "")
+    return get_object_or_404(Suite.objects.select_related("benchmark"), pk=given) if given.isdigit() else None
+
+
+def _suites() -> list[Suite]:
+    return list(Suite.objects.select_related("benchmark").order_by("-created_at", "-pk")[:200])
+
+
+def _budget(request: PageRequest) -> Decimal | None:
+    try:
+        return Decimal(request.POST["budget"]) if request.POST.get("budget") else None
+    except InvalidOperation:
+        raise RunRefused("Enter the budget as a number of dollars.") from None

@@ -1,0 +1,41 @@
+"""The page of a verdict: what was asked, what came back, how it was read."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+
+from judging.http import PageRequest
+from judging.judges.words import STATUS_WORDS, flag_in_words
+from judging.models import Call, Score
+from judging.selectors.runs import read_verdict
+from judging.specs.outlines import outline_of_data
+from judging.views.score_pages import score_page
+
+
+@permission_required("judging.view_run", raise_exception=True)
+def verdict_detail(request: PageRequest, verdict_id: int) -> HttpResponse:
+    """Show a verdict with the exact messages sent and the raw replies."""
+    verdict = read_verdict(verdict_id)
+    if verdict is None:
+        raise Http404("There is no such verdict.")
+    found = Call.objects.select_related("endpoint").in_bulk(verdict.call_ids)
+    calls = [found[pk] for pk in verdict.call_ids if pk in found]
+    costs = [call.cost for call in calls if call.cost is not None]
+    score: Score | None = getattr(verdict, "score", None)
+    context = {
+        "verdict": verdict,
+        "score": score_page(score) if score else None,
+        "score_flags": [flag_in_words(flag) for flag in score.flags] if score else [],
+        "says": STATUS_WORDS.get(verdict.status, ""),
+        "flags": [flag_in_words(flag) for flag in verdict.flags],
+        "value": outline_of_data("", verdict.value).children if isinstance(verdict.value, dict) else (),
+        "calls": calls,
+        "cost": sum(costs, Decimal(0)) if len(costs) == len(calls) else None,
+        "seconds": sum(call.seconds for call in calls),
+        "paid_before": sum(call.run_id != verdict.run_id for call in calls),
+    }
+    return render(request, "judging/verdict_detail.html", context)
