@@ -1,0 +1,22 @@
+"""Django's entry to this room."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class DebateConfig(AppConfig):
+    """The debate room."""
+
+    name = "debate"
+    label = "debate"
+    verbose_name = "Debate"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Make this room hold the debates of runs."""
+        from debate.services.executors import DebateExecutor
+        from judging.models import RunKind
+        from judging.services.executors import register
+
+        register(RunKind.DEBATE, DebateExecutor())

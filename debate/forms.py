@@ -1,0 +1,266 @@
+"""What people enter in this room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.conf import settings
+
+from debate.models import DecisionMethod
+from debate.protocol.options import (
+    FEWEST_SPEAKERS,
+    MOST_ROUNDS,
+    MOST_SAMPLES,
+    MOST_SPEAKERS,
+    MOST_TOKENS,
+    DebateOptions,
+    samples_for,
+)
+from debate.protocol.seats import SeatScheme
+from debate.protocol.setups import Method, Mode, Visibility
+from debate.selectors.criteria import criteria_on_offer
+from debate.services.experiments import FEWEST_SYSTEMS, MOST_SYSTEMS
+from debate.services.pairing import DebateWish
+from judging.models import ModelEndpoint, Rubric, Suite, System
+
+PROTOCOL_FIELDS = (
+    "max_rounds", "mode", "visibility", "seating", "stop_on_consensus", "stop_on_stability", "both_orders_opening",
+    "refusal_as_tie", "seed", "temperature", "max_tokens",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One of the lists from which speakers are chosen."""
+
+    number: int
+    chosen: str
+
+
+class SeatsField(forms.TypedMultipleChoiceField):
+    """Endpoints by seat, in order; unlike other lists of rows, one may be chosen more than once."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(coerce=int, **kwargs)
+
+    def to_python(self, value: Any) -> list[str]:
+        return [one for one in super().to_python(value) if one]
+
+    def clean(self, value: Any) -> list[ModelEndpoint]:
+        """Return the endpoints, one for each seat taken."""
+        keys = super().clean([one for one in value or () if one])
+        rows = ModelEndpoint.objects.in_bulk(keys)
+        return [rows[key] for key in keys if key in rows]
+
+
+class DefaultedChoice(forms.ChoiceField):
+    """A choice that an address need not name: its initial value stands for what is missing."""
+
+    def clean(self, value: Any) -> Any:
+        """Return the choice, or the initial one."""
+        return super().clean(value or self.initial)
+
+
+class SystemSelect(forms.Select):
+    """A list of systems that browsers let go empty: one kind of comparison needs it, another hides it."""
+
+    def use_required_attribute(self, initial: Any) -> bool:
+        """Return that it is checked here and not in the browser."""
+        return False
+
+
+class DebateSetForm(forms.Form):
+    """A wish for debates. Rubric and criterion are one choice, so that nothing has to be reloaded in between."""
+
+    suite = forms.ModelChoiceField(Suite.objects.none(), help_text="Cases that both systems answered are debated.")
+    plan = DefaultedChoice(
+        choices=[("pair", "Two systems"), ("round-robin", "Every two of several systems"),
+                 ("robustness", "Two systems, the criterion intact and damaged in five ways")],
+        initial="pair", label="Comparison",
+        help_text="Every two of several systems give a ranking; damaged criteria show whether judges read them.",
+    )  # fmt: skip
+    system_a = forms.ModelChoiceField(System.objects.none(), label="System A", widget=SystemSelect)
+    system_b = forms.ModelChoiceField(System.objects.none(), label="System B", widget=SystemSelect)
+    systems = forms.ModelMultipleChoiceField(
+        System.objects.none(), required=False, widget=forms.CheckboxSelectMultiple,
+        label="Systems, where every two are compared", help_text=f"{FEWEST_SYSTEMS} to {MOST_SYSTEMS}.",
+    )  # fmt: skip
+    criterion = forms.ChoiceField(help_text="What the answers are compared by. Speakers read its levels.")
+    variant_seed = forms.IntegerField(
+        required=False, initial=0, label="Seed of the damage", help_text="Of a damaged criterion's text."
+    )
+    use_given = forms.BooleanField(
+        required=False, initial=True, label="Use damaged texts that came with the rubric",
+        help_text="Criteria called like the chosen one but ending in -2 to -6; what is missing is made here.",
+    )  # fmt: skip
+    method = DefaultedChoice(
+        choices=DecisionMethod.choices, initial=DecisionMethod.DEBATE.value,
+        help_text="The other three are baselines: the same question without any discussion.",
+    )  # fmt: skip
+    samples = forms.IntegerField(
+        required=False, min_value=1, max_value=MOST_SAMPLES, label="Times each judge is asked",
+        help_text="Left empty: 5 in self-consistency, 2 in multi-judge. At temperature 0 all answers are alike.",
+    )  # fmt: skip
+    endpoints = SeatsField(
+        label="Speakers",
+        help_text=f"{FEWEST_SPEAKERS} to {MOST_SPEAKERS} in a debate, one for a single judge. They do not learn each "
+        "other's names; one endpoint may sit on several seats.",
+    )
+    name = forms.CharField(max_length=200, required=False, help_text="Left empty, it is made from the choices above.")
+    budget = forms.DecimalField(
+        required=False, min_value=0.01, max_digits=14, decimal_places=6, label="Budget in US dollars",
+        help_text="The run pauses before it would spend more.",
+    )  # fmt: skip
+    max_rounds = forms.IntegerField(
+        min_value=0, max_value=MOST_ROUNDS, initial=2, label="Discussion rounds at most", help_text="After the opening."
+    )
+    mode = forms.ChoiceField(
+        choices=[(Mode.SIMULTANEOUS, "All at once"), (Mode.SEQUENTIAL, "One after the other")],
+        label="In a round, speakers speak",
+        help_text="At once, order cannot matter; one after the other, later speakers hear earlier ones.",
+    )
+    visibility = forms.ChoiceField(
+        choices=[(Visibility.PREVIOUS, "The previous round"), (Visibility.FULL, "All earlier rounds")],
+        label="A speaker reads",
+    )
+    seating = forms.ChoiceField(
+        choices=[(SeatScheme.PERMUTATIONS, "Any order"), (SeatScheme.CYCLIC, "Rotations only, as in ScaleEval")],
+        label="Seats are drawn from",
+    )
+    stop_on_consensus = forms.BooleanField(required=False, initial=True, label="Stop when all agree")
+    stop_on_stability = forms.BooleanField(
+        required=False, label="Stop when a whole round changes nothing", help_text="Disagreement then goes to people."
+    )
+    both_orders_opening = forms.BooleanField(
+        required=False, label="Ask the opening vote in both orders",
+        help_text="A vote that follows the place instead of the answer is void. Twice the opening calls.",
+    )  # fmt: skip
+    refusal_as_tie = forms.BooleanField(
+        required=False,
+        label="Count a refusal as a tie",
+        help_text="As the original did. Refusals never count otherwise.",
+    )
+    seed = forms.IntegerField(initial=0, help_text="Of the drawn orders. The same seed draws the same orders again.")
+    temperature = forms.FloatField(min_value=0, max_value=2, initial=0.0)
+    max_tokens = forms.IntegerField(min_value=1, max_value=MOST_TOKENS, initial=512, label="Tokens per statement")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        suites = Suite.objects.select_related("benchmark").order_by("-created_at", "-pk")
+        self._choices("suite").queryset = suites
+        if (self.data or self.initial).get("plan") == "round-robin":
+            self.fields["system_a"].required = self.fields["system_b"].required = False
+        for name in ("system_a", "system_b", "systems"):
+            self._choices(name).queryset = System.objects.order_by("name")
+        offered = [
+            (str(pk), name)
+            for pk, name in ModelEndpoint.objects.filter(is_active=True)
+            .order_by("kind", "name")
+            .values_list("pk", "name")
+        ]
+        seats = self.fields["endpoints"]
+        if isinstance(seats, SeatsField):
+            seats.choices = offered
+        criterion = self.fields["criterion"]
+        if isinstance(criterion, forms.ChoiceField):
+            criterion.choices = _criterion_choices()
+
+    @property
+    def protocol_fields(self) -> list[forms.BoundField]:
+        """The fields that are folded away: how the debates are held."""
+        return [self[name] for name in PROTOCOL_FIELDS]
+
+    @property
+    def seats(self) -> list[Seat]:
+        """What each seat's list of endpoints shows chosen."""
+        chosen = self["endpoints"].value() or []
+        padded = [str(value) for value in chosen][:MOST_SPEAKERS] + [""] * MOST_SPEAKERS
+        return [Seat(number, padded[number - 1]) for number in range(1, MOST_SPEAKERS + 1)]
+
+    def clean_method(self) -> Method:
+        return Method(self.cleaned_data["method"])
+
+    def clean(self) -> dict[str, Any]:
+        """Return the data, once what the comparison needs is there."""
+        data = super().clean() or {}
+        if data.get("plan") == "round-robin" and len(data.get("systems") or ()) < FEWEST_SYSTEMS:
+            self.add_error("systems", f"Choose at least {FEWEST_SYSTEMS} systems.")
+        return data
+
+    def clean_criterion(self) -> tuple[Rubric, str]:
+        """Return the rubric and the name of its criterion."""
+        rubric_id, _, name = str(self.cleaned_data["criterion"]).partition(":")
+        return Rubric.objects.get(pk=int(rubric_id)), name
+
+    def wish(self) -> DebateWish:
+        """Return what was entered, once it is valid."""
+        data = self.cleaned_data
+        rubric, criterion = data["criterion"]
+        options = {name: data[name] for name in PROTOCOL_FIELDS}
+        options |= {
+            "mode": Mode(data["mode"]),
+            "visibility": Visibility(data["visibility"]),
+            "seating": SeatScheme(data["seating"]),
+            "method": data["method"],
+            "samples": samples_for(data["method"], data["samples"]),
+        }
+        first, second = (data["system_a"], data["system_b"]) if data["system_a"] else list(data["systems"])[:2]
+        return DebateWish(
+            suite=data["suite"],
+            system_a=first,
+            system_b=second,
+            rubric=rubric,
+            criterion=criterion,
+            endpoints=data["endpoints"],
+            options=DebateOptions(**options),
+            budget=data["budget"],
+            name=data["name"],
+        )
+
+    def _choices(self, name: str) -> forms.ModelChoiceField[Any]:
+        field = self.fields[name]
+        if not isinstance(field, forms.ModelChoiceField):
+            raise TypeError(f"{name} offers no rows")
+        return field
+
+
+class LabelsForm(forms.Form):
+    """A table of what people said of the debates of one set."""
+
+    file = forms.FileField(
+        label="Table of labels (CSV or XLSX)",
+        widget=forms.FileInput(attrs={"accept": ".csv,.xlsx"}),
+        help_text="Columns item, rater, label. An item is the number in the original's file, the case's key or the "
+        "debate's id; a label is A, B or tie, and never a place.",
+    )
+
+    def clean_file(self) -> Any:
+        """Return the upload, unless it is larger than the site takes."""
+        return _checked_size(self.cleaned_data["file"])
+
+
+class RecordsForm(forms.Form):
+    """A folder of recorded debates as one ZIP file."""
+
+    file = forms.FileField(label="ZIP file", widget=forms.FileInput(attrs={"accept": ".zip"}))
+
+    def clean_file(self) -> Any:
+        """Return the upload, unless it is larger than the site takes."""
+        return _checked_size(self.cleaned_data["file"])
+
+
+def _checked_size(upload: Any) -> Any:
+    limit = settings.UPLOAD_MEGABYTES * 2**20
+    if upload.size > limit:
+        raise forms.ValidationError(f"The file has {upload.size:,} bytes; this site takes {limit:,} at once.")
+    return upload
+
+
+def _criterion_choices() -> list[tuple[str, str | list[tuple[str, str]]]]:
+    offered: list[tuple[str, str | list[tuple[str, str]]]] = [
+        (str(rubric), [(f"{rubric.pk}:{name}", f"{name} · {rubric}") for name in names])
+        for rubric, names in criteria_on_offer()
+    ]
+    return [("", "Choose a criterion"), *offered]

@@ -1,0 +1,59 @@
+"""What starts debates. The work itself is done by `judging.jobs.work_run`, which calls this room's executor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from debate.models import DebateSet, Experiment
+from debate.selectors.sets import sets_of_experiment
+from debate.services.creating import create_debate_set
+from debate.services.experiments import create_robustness, create_round_robin
+from debate.services.pairing import DebateWish
+from judging import jobs
+from judging.models import System
+
+
+@transaction.atomic
+def launch_debates(*, wish: DebateWish, actor: User | None, at: datetime) -> DebateSet:
+    """Store a set of debates and wake workers for it once the transaction commits.
+
+    Raises:
+        DebatesRefused: the debates cannot be held as wished.
+    """
+    debate_set = create_debate_set(wish=wish, actor=actor, at=at)
+    _launch([debate_set])
+    return debate_set
+
+
+@transaction.atomic
+def launch_round_robin(*, wish: DebateWish, systems: Sequence[System], actor: User | None, at: datetime) -> Experiment:
+    """Store a set for every two systems and wake workers for them once the transaction commits.
+
+    Raises:
+        DebatesRefused: see `create_round_robin`.
+    """
+    made = create_round_robin(wish=wish, systems=systems, actor=actor, at=at)
+    _launch(sets_of_experiment(made))
+    return made
+
+
+@transaction.atomic
+def launch_robustness(*, wish: DebateWish, seed: int, use_given: bool, actor: User | None, at: datetime) -> Experiment:
+    """Store a set for each condition of a criterion and wake workers for them once the transaction commits.
+
+    Raises:
+        DebatesRefused: see `create_robustness`.
+    """
+    made = create_robustness(wish=wish, seed=seed, use_given=use_given, actor=actor, at=at)
+    _launch(sets_of_experiment(made))
+    return made
+
+
+def _launch(sets: Sequence[DebateSet]) -> None:
+    for debate_set in sets:
+        if debate_set.run is not None:
+            jobs.launch_run(run_id=debate_set.run.pk, waiting=debate_set.run.total)

@@ -1,0 +1,82 @@
+"""`import_debates`: recorded debates in the original's folder layout, from a folder or a ZIP file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.timezone import now
+
+from debate.services.importing import RecordsPlan, plan_records, read_records, store_records
+from judging.management.base import BadInput, JsonCommand
+from judging.services.intake import bundle_of
+from judging.services.responses import UnknownCases
+from judging.specs.bundles import Bundle
+from judging.specs.problems import Problem
+
+LISTED = 20  # findings shown without --json
+
+
+class Command(JsonCommand):
+    """Import recorded debates with their responses and criteria; the same bytes twice change nothing."""
+
+    help = "Import recorded debates (results/, responses/, criteria/) from a folder or a ZIP file."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, help="folder or ZIP file")
+        parser.add_argument("--dry-run", action="store_true", help="read and report, store nothing")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        parsed = read_records(_bundle(options["path"]))
+        if parsed.value is None:
+            raise BadInput("\n".join(str(problem) for problem in parsed.errors) or "No recorded debate was found.")
+        if options["dry_run"]:
+            return _report(plan_records(parsed.value), parsed.problems, dry_run=True, sets=[])
+        try:
+            stored = store_records(records=parsed.value, actor=None, at=now())
+        except UnknownCases as refusal:
+            raise BadInput(str(refusal)) from refusal
+        sets = [{"id": made.pk, "name": made.name, "debates": made.debates.count()} for made in stored.sets]
+        return _report(stored.plan, (*parsed.problems, *stored.problems), dry_run=False, sets=sets)
+
+    def summary(self, result: dict[str, Any]) -> str:
+        verb = "Would import" if result["dry_run"] else "Imported"
+        lines = [
+            f"{verb} {result['debates']} debates with {result['statements']} statements in {len(result['new'])} sets; "
+            f"{len(result['known'])} sets were there already."
+        ]
+        lines += [f"  {count:5} x {code}" for code, count in sorted(result["findings"].items())]
+        shown = result["problems"][:LISTED]
+        lines += [f"  {one['file']}, {one['place']}: {one['message']}" for one in shown]
+        if len(result["problems"]) > len(shown):
+            lines.append(f"  and {len(result['problems']) - len(shown)} more; --json lists all.")
+        return "\n".join(lines)
+
+
+def _bundle(path: Path) -> Bundle:
+    if path.is_dir():
+        files = [(str(one.relative_to(path)), one.read_bytes()) for one in sorted(path.rglob("*")) if one.is_file()]
+    elif path.is_file():
+        files = [(path.name, path.read_bytes())]
+    else:
+        raise BadInput(f"There is no folder or file at {path}.")
+    parsed = bundle_of(files)
+    if parsed.value is None:
+        raise BadInput("\n".join(str(problem) for problem in parsed.problems))
+    return parsed.value
+
+
+def _report(
+    plan: RecordsPlan, problems: tuple[Problem, ...], *, dry_run: bool, sets: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "dry_run": dry_run,
+        "changed": bool(plan.new) and not dry_run,
+        **asdict(plan),
+        "sets": sets,
+        "findings": dict(Counter(problem.code for problem in problems)),
+        "problems": [asdict(problem) for problem in problems],
+    }

@@ -1,0 +1,213 @@
+"""`run_debates`: hold debates between judges over the responses of two systems."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db.models import Count, Q
+from django.utils.timezone import now
+
+from debate.jobs import launch_debates, launch_robustness, launch_round_robin
+from debate.models import DebateSet, Experiment
+from debate.protocol.options import DebateOptions, samples_for
+from debate.protocol.seats import SeatScheme
+from debate.protocol.setups import Method, Mode, Visibility
+from debate.selectors.criteria import criterion_names
+from debate.selectors.sets import sets_of_experiment
+from debate.services.creating import DebatesRefused
+from debate.services.pairing import DebateWish
+from judging.management.base import BadInput, JsonCommand
+from judging.management.waiting import wait_for_run
+from judging.models import ModelEndpoint, Rubric, Suite, System
+from judging.services.baselines import ensure_baselines
+
+
+class Command(JsonCommand):
+    """Store a set of debates, wake the workers, and with --wait report the outcomes."""
+
+    help = "Hold debates over two systems' responses to a suite under one criterion of a rubric."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--suite", required=True, help="id of a suite, or slug of a benchmark (its newest suite)")
+        parser.add_argument("--system-a", default="", help="name of the system called A")
+        parser.add_argument("--system-b", default="", help="name of the system called B")
+        parser.add_argument("--round-robin", default="", metavar="NAMES", help="every two of these systems, by commas")
+        parser.add_argument("--robustness", action="store_true", help="the criterion intact and damaged in five ways")
+        parser.add_argument("--variant-seed", type=int, default=0, help="robustness: of the damaged texts")
+        parser.add_argument(
+            "--given", action="store_true", help="robustness: damaged texts of the rubric where it has any"
+        )
+        parser.add_argument("--method", choices=[one.value for one in Method], default=Method.DEBATE.value)
+        parser.add_argument("--samples", type=int, help="times each judge is asked, by a method without discussion")
+        parser.add_argument("--temperature", type=float, default=0.0)
+        parser.add_argument("--rubric", required=True, help="slug of a rubric (its newest version), slug:version or id")
+        parser.add_argument("--criterion", default="", help="name of a criterion; needed where there are several")
+        parser.add_argument("--endpoints", required=True, help="endpoint names by commas: 2 to 5 debate, 1 judges")
+        parser.add_argument("--rounds", type=int, default=2, help="discussion rounds at most")
+        parser.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.SIMULTANEOUS.value)
+        parser.add_argument(
+            "--visibility", choices=[one.value for one in Visibility], default=Visibility.PREVIOUS.value
+        )
+        parser.add_argument(
+            "--seating", choices=[one.value for one in SeatScheme], default=SeatScheme.PERMUTATIONS.value
+        )
+        parser.add_argument("--both-orders", action="store_true", help="ask opening votes in both orders")
+        parser.add_argument("--stop-on-stability", action="store_true", help="end when a whole round changes nothing")
+        parser.add_argument("--seed", type=int, default=0, help="of the orders of submissions and seats")
+        parser.add_argument("--max-tokens", type=int, default=512, help="of one statement")
+        parser.add_argument("--budget", default="", help="US dollars that may be spent at most")
+        parser.add_argument("--name", default="")
+        parser.add_argument("--wait", action="store_true", help="until the debates are over")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        ensure_baselines()
+        try:
+            sets, experiment = _launch(options)
+        except (DebatesRefused, ValueError) as refusal:
+            raise BadInput(str(refusal)) from refusal
+        for made in sets:
+            if options["wait"] and made.run_id is not None:
+                wait_for_run(made.run_id)
+        if experiment is None:
+            return _report(sets[0].pk)
+        return {
+            "experiment": experiment.pk,
+            "name": experiment.name,
+            "options": experiment.options,
+            "sets": [_report(made.pk) for made in sets],
+        }
+
+    def summary(self, result: dict[str, Any]) -> str:
+        if "sets" in result:
+            lines = [f"{result['name']}: experiment {result['experiment']}", *map(self.summary, result["sets"])]
+            return "\n".join(lines)
+        outcomes = ", ".join(f"{count} {name}" for name, count in result["outcomes"].items() if count)
+        return f"{result['name']}: run {result['run']} is {result['status']}; {outcomes}."
+
+
+def _launch(options: dict[str, Any]) -> tuple[list[DebateSet], Experiment | None]:
+    """Store what was asked for and wake the workers; return the sets, and the experiment where they form one."""
+    if options["round_robin"]:
+        systems = [_system(name.strip()) for name in options["round_robin"].split(",") if name.strip()]
+        options |= {"system_a": str(systems[0]), "system_b": str(systems[-1])}
+        made = launch_round_robin(wish=_wish(options), systems=systems, actor=None, at=now())
+    elif options["robustness"]:
+        seed, given = options["variant_seed"], options["given"]
+        made = launch_robustness(wish=_wish(options), seed=seed, use_given=given, actor=None, at=now())
+    else:
+        return [launch_debates(wish=_wish(options), actor=None, at=now())], None
+    return sets_of_experiment(made), made
+
+
+def _wish(options: dict[str, Any]) -> DebateWish:
+    rubric = _rubric(options["rubric"])
+    method = Method(options["method"])
+    return DebateWish(
+        suite=_suite(options["suite"]),
+        system_a=_system(options["system_a"]),
+        system_b=_system(options["system_b"]),
+        rubric=rubric,
+        criterion=options["criterion"] or _only_criterion(rubric),
+        endpoints=_endpoints(options["endpoints"]),
+        options=DebateOptions(
+            max_rounds=options["rounds"],
+            mode=Mode(options["mode"]),
+            visibility=Visibility(options["visibility"]),
+            seating=SeatScheme(options["seating"]),
+            both_orders_opening=options["both_orders"],
+            stop_on_stability=options["stop_on_stability"],
+            seed=options["seed"],
+            max_tokens=options["max_tokens"],
+            temperature=options["temperature"],
+            method=method,
+            samples=samples_for(method, options["samples"]),
+        ),
+        budget=_budget(options["budget"]),
+        name=options["name"],
+    )
+
+
+def _suite(given: str) -> Suite:
+    found = Suite.objects.filter(pk=int(given)) if given.isdigit() else Suite.objects.filter(benchmark__slug=given)
+    suite = found.order_by("-number").first()
+    if suite is None:
+        raise BadInput(f"There is no suite {given}. Give the id of a suite or the slug of a benchmark.")
+    return suite
+
+
+def _system(name: str) -> System:
+    system = System.objects.filter(name=name).first()
+    if system is None:
+        known = ", ".join(System.objects.order_by("name").values_list("name", flat=True)[:20])
+        raise BadInput(f"There is no system {name!r}. There are: {known or 'none'}.")
+    return system
+
+
+def _rubric(given: str) -> Rubric:
+    slug, _, version = given.partition(":")
+    found = Rubric.objects.filter(pk=int(given)) if given.isdigit() else Rubric.objects.filter(slug=slug)
+    if version:
+        found = found.filter(version=int(version)) if version.isdigit() else Rubric.objects.none()
+    rubric = found.order_by("-version").first()
+    if rubric is None:
+        known = ", ".join(Rubric.objects.order_by("slug").values_list("slug", flat=True).distinct()[:20])
+        raise BadInput(f"There is no rubric {given!r}. There are: {known or 'none'}.")
+    return rubric
+
+
+def _only_criterion(rubric: Rubric) -> str:
+    names = criterion_names(rubric)
+    if len(names) != 1:
+        raise BadInput(f"{rubric} has {len(names)} criteria; choose one by --criterion: {', '.join(names)}.")
+    return names[0]
+
+
+def _endpoints(given: str) -> list[ModelEndpoint]:
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    known = {endpoint.name: endpoint for endpoint in ModelEndpoint.objects.filter(name__in=names)}
+    if missing := [name for name in names if name not in known]:
+        raise BadInput(f"There is no endpoint called {', '.join(missing)}.")
+    return [known[name] for name in names]
+
+
+def _budget(given: str) -> Decimal | None:
+    if not given:
+        return None
+    try:
+        budget = Decimal(given)
+    except InvalidOperation:
+        budget = Decimal(-1)
+    if not budget.is_finite() or budget <= 0:
+        raise BadInput(f"A budget is a number of US dollars above zero, not {given!r}.")
+    return budget
+
+
+def _report(set_id: int) -> dict[str, Any]:
+    made = DebateSet.objects.select_related("run").get(pk=set_id)
+    run = made.run
+    if run is None:
+        raise BadInput("The set has no run.")
+    counts = made.debates.aggregate(
+        agreed=Count("pk", filter=Q(status="agreed")),
+        unresolved=Count("pk", filter=Q(status="unresolved")),
+        failed=Count("pk", filter=Q(status="failed")),
+        waiting=Count("pk", filter=Q(status__in=("waiting", "running"))),
+        a_better=Count("pk", filter=Q(verdict=1)),
+        b_better=Count("pk", filter=Q(verdict=-1)),
+        neither=Count("pk", filter=Q(verdict=0)),
+    )
+    return {
+        "set": made.pk,
+        "run": run.pk,
+        "name": made.name,
+        "method": made.method,
+        "status": run.status,
+        "status_reason": run.status_reason,
+        "debates": run.total,
+        "outcomes": counts,
+        "calls_made": run.calls_made,
+        "calls_reused": run.calls_reused,
+        "spent": str(run.spent),
+    }

@@ -1,0 +1,185 @@
+"""Tables of debates: a set of debates, each with its speakers and their statements."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.urls import reverse
+
+from judging.models import Case, ModelEndpoint, Response, Rubric, Run, System
+
+
+class DebateSource(models.TextChoices):
+    """Where the statements come from."""
+
+    RUN = "run", "Held here"
+    IMPORT = "import", "Imported record"
+
+
+class DebateStatus(models.TextChoices):
+    """Where a debate is, and how it ended."""
+
+    WAITING = "waiting", "Waiting"
+    RUNNING = "running", "Running"
+    AGREED = "agreed", "Agreed"
+    UNRESOLVED = "unresolved", "Unresolved"
+    FAILED = "failed", "Failed"
+
+
+class DecisionMethod(models.TextChoices):
+    """How the decisions of a set come about; the values are those of `debate.protocol.setups.Method`."""
+
+    DEBATE = "debate", "Debate"
+    SINGLE = "single", "Single judge"
+    SELF_CONSISTENCY = "self-consistency", "Self-consistency"
+    MULTI_JUDGE = "multi-judge", "Multi-judge consistency"
+
+
+class ExperimentKind(models.TextChoices):
+    """What several sets were made for together."""
+
+    ROBUSTNESS = "robustness", "Criterion robustness"
+    ROUND_ROBIN = "round-robin", "Every two systems"
+
+
+class Experiment(models.Model):
+    """Sets that were made together and are read together."""
+
+    kind = models.CharField(max_length=20, choices=ExperimentKind)
+    name = models.CharField(max_length=200)
+    options = models.JSONField(default=dict)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("debate:experiment-detail", args=[self.pk])
+
+
+class DebateSet(models.Model):
+    """Debates over the same two systems under one criterion, with the protocol frozen in `setup`."""
+
+    run = models.OneToOneField(Run, null=True, on_delete=models.CASCADE, related_name="debate_set")
+    name = models.CharField(max_length=200)
+    source = models.CharField(max_length=20, choices=DebateSource, default=DebateSource.RUN)
+    system_a = models.ForeignKey(System, on_delete=models.PROTECT, related_name="debates_as_a")
+    system_b = models.ForeignKey(System, on_delete=models.PROTECT, related_name="debates_as_b")
+    rubric = models.ForeignKey(Rubric, null=True, on_delete=models.PROTECT, related_name="debate_sets")
+    criterion = models.CharField(max_length=100)
+    method = models.CharField(max_length=20, choices=DecisionMethod, default=DecisionMethod.DEBATE)
+    experiment = models.ForeignKey(Experiment, null=True, on_delete=models.SET_NULL, related_name="sets")
+    setup = models.JSONField(default=dict)  # debate.protocol.options, and how imported ones were filed
+    content_hash = models.CharField(max_length=64, blank=True)  # imported records: equal files are one set
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(system_a=models.F("system_b")), name="debate_two_systems"),
+            models.UniqueConstraint(
+                fields=["content_hash"], condition=~models.Q(content_hash=""), name="debate_set_content_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("debate:set-detail", args=[self.pk])
+
+
+class Debate(models.Model):
+    """One pair of responses to one case under one criterion. A is always `debate_set.system_a`'s response."""
+
+    debate_set = models.ForeignKey(DebateSet, on_delete=models.CASCADE, related_name="debates")
+    case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="debates")
+    response_a = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="debates_as_a")
+    response_b = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="debates_as_b")
+    scenario = models.CharField(max_length=100, blank=True)
+    source_id = models.BigIntegerField(null=True)  # imported records: the item's id in its file
+    seed = models.BigIntegerField()
+    submission_order = models.PositiveSmallIntegerField(default=0)  # 0: A was shown as Submission 1; 1: swapped
+    status = models.CharField(max_length=20, choices=DebateStatus, default=DebateStatus.WAITING)
+    verdict = models.SmallIntegerField(null=True)  # 1 = A better, 0 = neither, -1 = B better; only when agreed
+    agreed_round = models.PositiveSmallIntegerField(null=True)
+    round_count = models.PositiveSmallIntegerField(default=0)  # discussion rounds held
+    opening_verdict = models.SmallIntegerField(null=True)  # majority of the opening votes, a free baseline
+    flags = models.JSONField(default=list)
+    call_count = models.PositiveIntegerField(default=0)  # calls that the decision rests on, reused ones too
+    cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # of these, in USD; None: not known
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["debate_set", "response_a", "response_b"], name="debate_pair_once"),
+            models.CheckConstraint(
+                condition=models.Q(status=DebateStatus.AGREED, verdict__in=[-1, 0, 1])
+                | (~models.Q(status=DebateStatus.AGREED) & models.Q(verdict__isnull=True)),
+                name="debate_verdict_only_when_agreed",
+            ),
+        ]
+        indexes = [models.Index(fields=["debate_set", "status", "verdict"], name="debate_status")]
+
+    def __str__(self) -> str:
+        return f"debate {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("debate:debate-detail", args=[self.pk])
+
+
+class Speaker(models.Model):
+    """A judge's seat in one debate. Seats are numbered from 1; names are not shown to other speakers."""
+
+    debate = models.ForeignKey(Debate, on_delete=models.CASCADE, related_name="speakers")
+    seat = models.PositiveSmallIntegerField()
+    endpoint = models.ForeignKey(ModelEndpoint, null=True, on_delete=models.PROTECT, related_name="seats")
+    name = models.CharField(max_length=120)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["debate", "seat"], name="speaker_seat_once")]
+
+    def __str__(self) -> str:
+        return f"Speaker {self.seat}"
+
+
+class Statement(models.Model):
+    """What a speaker said in a round; round 0 is the opening."""
+
+    speaker = models.ForeignKey(Speaker, on_delete=models.CASCADE, related_name="statements")
+    round = models.PositiveSmallIntegerField()
+    text = models.TextField(blank=True)
+    position_verdict = models.CharField(max_length=1, blank=True)  # "1", "2" or "0" as shown; blank: no verdict
+    verdict = models.SmallIntegerField(null=True)  # what it counts for, in system space: 1 = A, 0 = neither, -1 = B
+    status = models.CharField(max_length=30)  # how it was read: final_line, phrase, refusal, none, ...
+    recorded_verdict = models.CharField(max_length=200, blank=True)  # imported records: the score as filed, as JSON
+    was_reasked = models.BooleanField(default=False)
+    first_text = models.TextField(blank=True)  # the reply that was asked again
+    mirrored_text = models.TextField(blank=True)  # the opening vote on the swapped submissions, where it was asked
+    mirrored_position_verdict = models.CharField(max_length=1, blank=True)  # as shown there
+    error_kind = models.CharField(max_length=60, blank=True)  # why there was no reply at all
+    asked_cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # USD of the question as first asked
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["speaker", "round"], name="statement_once")]
+
+    def __str__(self) -> str:
+        return f"statement {self.pk}"
+
+
+class OutsideLabel(models.Model):
+    """What a person said of a debate's two answers elsewhere, imported from a table. Answers given here are reviews."""
+
+    debate = models.ForeignKey(Debate, on_delete=models.CASCADE, related_name="outside_labels")
+    rater = models.CharField(max_length=120)
+    verdict = models.SmallIntegerField()  # in system space: 1 = A better, 0 = neither, -1 = B better
+    source = models.CharField(max_length=200)  # the table's file name
+    created_at = models.DateTimeField()  # when this answer was stored or replaced the one before
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["debate", "rater"], name="outside_label_once"),
+            models.CheckConstraint(condition=models.Q(verdict__in=[-1, 0, 1]), name="outside_label_in_system_space"),
+        ]
+
+    def __str__(self) -> str:
+        return f"label {self.pk}"

@@ -1,0 +1,245 @@
+"""A debate as a conversation: opening votes, discussion rounds, outcome.
+
+`run_debate` asks for every speaker of a round at once (simultaneous) or one by one (sequential, after the opening). A
+reply without a verdict is asked for once more before the round counts; what has none then is None, never a tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+
+from debate.protocol.consensus import StopReason, agreed_since, consensus, majority, most_frequent, stop_reason
+from debate.protocol.messages import again_request, discussion_request, opening_request
+from debate.protocol.setups import (
+    DebateResult,
+    DebateSetup,
+    Method,
+    Mode,
+    OpeningVote,
+    Outcome,
+    StatementResult,
+)
+from debate.protocol.verdicts import HowRead, TextReading, looks_like_refusal, read_strict
+from debate.protocol.visibility import heard_by
+from judging.judges.verdicts import VerdictStatus
+from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
+
+Observer = Callable[[StatementResult], None]
+RoundVotes = tuple[int | None, ...]  # per seat, in system space
+
+_STATUS = {
+    HowRead.FINAL_LINE: VerdictStatus.OK,
+    HowRead.PHRASE: VerdictStatus.REPAIRED,
+    HowRead.OUT_OF_RANGE_PHRASE: VerdictStatus.REPAIRED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One statement to be made."""
+
+    round: int
+    seat: int
+    request: ChatRequest
+    submission_order: int
+    mirrored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How far stored replies carry a debate."""
+
+    statements: tuple[StatementResult, ...]  # of complete statements, in the order they became final
+    waiting: tuple[ChatRequest, ...]  # what it would ask next; empty when it is over
+    result: DebateResult | None
+
+
+def run_debate(setup: DebateSetup, *, observer: Observer | None = None) -> Conversation[DebateResult]:
+    """Yield the requests of each step, be sent their replies in the same order, and return the debate's result.
+
+    `observer` is called with each statement once it is final (read, and re-asked where it had to be), in the same order
+    on every replay; it is the way to show a debate while it runs, and must not influence it.
+    """
+    if setup.method is not Method.DEBATE:
+        return (yield from _hold_vote(setup, observer))
+    statements: list[StatementResult] = []
+    rounds: list[RoundVotes] = []
+    while True:
+        said = yield from _hold_round(setup, len(rounds), statements, observer)
+        statements.extend(said)
+        rounds.append(round_votes(setup, said))
+        if any(statement.status is VerdictStatus.FAILED for statement in said):
+            return _result(setup, statements, rounds, StopReason.FAILED)
+        reason = stop_reason(rounds, max_rounds=setup.max_rounds, rules=setup.stop)
+        if reason is not None:
+            return _result(setup, statements, rounds, reason)
+
+
+def _hold_vote(
+    setup: DebateSetup, observer: Observer | None
+) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], DebateResult]:
+    """Ask every judge as often as wanted, all at once, none hearing another; the most frequent vote decides.
+
+    One sample of all judges is a round, so that round 0 is what each judge says when it is asked once.
+    """
+    turns = [turn for sample in range(setup.samples) for turn in _opening_turns(setup, sample=sample)]
+    said = yield from _speak(turns, observer)
+    rounds = [round_votes(setup, [one for one in said if one.round == sample]) for sample in range(setup.samples)]
+    failed = any(statement.status is VerdictStatus.FAILED for statement in said)
+    return _result(setup, said, rounds, StopReason.FAILED if failed else StopReason.SAMPLES)
+
+
+def replay(setup: DebateSetup, batches: Iterable[Sequence[ChatReply]]) -> Replayed:
+    """Return the state of a debate after the given batches of replies: what was said, and what it asks next.
+
+    Raises:
+        ValueError: a batch does not hold one reply per request, or replies are left when the debate is over.
+    """
+    seen: list[StatementResult] = []
+    conversation = run_debate(setup, observer=seen.append)
+    waiting = next(conversation)
+    remaining = iter(batches)
+    for batch in remaining:
+        if len(batch) != len(waiting):
+            raise ValueError(f"The debate asked for {len(waiting)} replies and was given {len(batch)}.")
+        try:
+            waiting = conversation.send(tuple(batch))
+        except StopIteration as end:
+            return _finished(end.value, seen, left=sum(1 for _ in remaining))
+    conversation.close()
+    return Replayed(tuple(seen), waiting, None)
+
+
+def _finished(result: DebateResult, seen: Sequence[StatementResult], *, left: int) -> Replayed:
+    if left:
+        raise ValueError(f"The debate is over, yet {left} more batches of replies were given.")
+    return Replayed(tuple(seen), (), result)
+
+
+def vote_of(statement: StatementResult, *, refusal_as_tie: bool = False) -> int | None:
+    """Return what a statement counts for in system space; a refusal counts only under the compatibility switch."""
+    if refusal_as_tie and statement.status is VerdictStatus.REFUSED:
+        return 0
+    return statement.system_verdict
+
+
+def round_votes(setup: DebateSetup, said: Sequence[StatementResult]) -> RoundVotes:
+    """Return one vote per seat for one round, in system space.
+
+    A seat asked in both orders votes only if both answers name the same system: a verdict that follows the place is
+    void.
+    """
+    votes: list[int | None] = []
+    for seat in range(1, len(setup.seats) + 1):
+        given = {
+            vote_of(statement, refusal_as_tie=setup.refusal_as_tie) for statement in said if statement.seat == seat
+        }
+        votes.append(given.pop() if len(given) == 1 else None)
+    return tuple(votes)
+
+
+def _hold_round(
+    setup: DebateSetup, number: int, before: Sequence[StatementResult], observer: Observer | None
+) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[StatementResult]]:
+    if number == 0:
+        return (yield from _speak(_opening_turns(setup), observer))
+    seats = range(1, len(setup.seats) + 1)
+    if setup.mode is Mode.SIMULTANEOUS:
+        return (yield from _speak([_discussion_turn(setup, number, seat, before) for seat in seats], observer))
+    said: list[StatementResult] = []
+    for seat in seats:
+        turn = _discussion_turn(setup, number, seat, [*before, *said])
+        said += yield from _speak([turn], observer)
+    return said
+
+
+def _opening_turns(setup: DebateSetup, *, sample: int = 0) -> list[_Turn]:
+    turns: list[_Turn] = []
+    for seat in range(1, len(setup.seats) + 1):
+        request = opening_request(setup, seat=seat, sample=sample)
+        turns.append(_Turn(sample, seat, request, setup.submission_order))
+        if setup.both_orders_opening:
+            request = opening_request(setup, seat=seat, mirrored=True, sample=sample)
+            turns.append(_Turn(sample, seat, request, 1 - setup.submission_order, mirrored=True))
+    return turns
+
+
+def _discussion_turn(setup: DebateSetup, number: int, seat: int, before: Sequence[StatementResult]) -> _Turn:
+    heard = heard_by(seat, round_number=number, statements=before, mode=setup.mode, visibility=setup.visibility)
+    request = discussion_request(setup, seat=seat, round_number=number, heard=heard)
+    return _Turn(number, seat, request, setup.submission_order)
+
+
+def _speak(
+    turns: Sequence[_Turn], observer: Observer | None
+) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[StatementResult]]:
+    """Ask for all turns at once, and once more for those that brought no verdict; return them in seat order."""
+    replies = yield tuple(turn.request for turn in turns)
+    first = [_statement(turn, reply) for turn, reply in zip(turns, replies, strict=True)]
+    unread = [index for index, statement in enumerate(first) if _is_worth_asking_again(statement)]
+    said = list(first)
+    if unread:
+        again = yield tuple(again_request(turns[index].request, replies[index]) for index in unread)
+        for index, reply in zip(unread, again, strict=True):
+            said[index] = _statement(turns[index], reply, reasked=True, first_text=first[index].text)
+    if observer is not None:
+        for statement in said:
+            observer(statement)
+    return said
+
+
+def _is_worth_asking_again(statement: StatementResult) -> bool:
+    return statement.status in (VerdictStatus.REFUSED, VerdictStatus.UNPARSED)
+
+
+def _statement(turn: _Turn, reply: ChatReply, *, reasked: bool = False, first_text: str = "") -> StatementResult:
+    reading = _read(reply)
+    return StatementResult(
+        round=turn.round,
+        seat=turn.seat,
+        endpoint=turn.request.endpoint,
+        text=reply.text,
+        status=_status(reply, reading),
+        how=reading.how,
+        position_verdict=reading.verdict,
+        submission_order=turn.submission_order,
+        reasked=reasked,
+        first_text=first_text,
+        mirrored=turn.mirrored,
+        error_kind=reply.error_kind,
+    )
+
+
+def _read(reply: ChatReply) -> TextReading:
+    """Return the reading of a reply; a text that was cut off has no last line, so it states nothing."""
+    if reply.status is ReplyStatus.FINISHED:
+        return read_strict(reply.text)
+    return TextReading(None, HowRead.NONE if reply.text.strip() else HowRead.EMPTY, looks_like_refusal(reply.text))
+
+
+def _status(reply: ChatReply, reading: TextReading) -> VerdictStatus:
+    if reply.status is ReplyStatus.FAILED:
+        return VerdictStatus.FAILED
+    if reply.status is ReplyStatus.REFUSED or (reading.verdict is None and reading.refused):
+        return VerdictStatus.REFUSED
+    return _STATUS.get(reading.how, VerdictStatus.UNPARSED)
+
+
+def _result(
+    setup: DebateSetup, statements: Sequence[StatementResult], rounds: Sequence[RoundVotes], reason: StopReason
+) -> DebateResult:
+    voted = reason is StopReason.SAMPLES
+    decision = most_frequent([vote for votes in rounds for vote in votes]) if voted else consensus(rounds[-1])
+    verdict = None if reason is StopReason.FAILED else decision
+    agreed_round = len(rounds) - 1 if voted else agreed_since(rounds)
+    return DebateResult(
+        statements=tuple(statements),
+        outcome=Outcome.UNRESOLVED if verdict is None else Outcome.AGREED,
+        agreed_round=None if verdict is None else agreed_round,
+        verdict=verdict,
+        stop_reason=reason,
+        rounds=tuple(rounds),
+        opening=OpeningVote(rounds[0], agreed=consensus(rounds[0]), majority=majority(rounds[0])),
+        final_majority=majority(rounds[-1]),
+    )

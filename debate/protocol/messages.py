@@ -1,0 +1,120 @@
+"""The requests a debate makes: prompts from `prompts/*.md`, filled in; speakers known by their seat number only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from debate.protocol.setups import DebateSetup, Method, StatementResult
+from debate.protocol.visibility import Heard
+from judging.llm.chat import ChatReply, ChatRequest, Message
+
+
+def opening_request(setup: DebateSetup, *, seat: int, mirrored: bool = False, sample: int = 0) -> ChatRequest:
+    """Return the blind first question to `seat`; `mirrored` shows the submissions in the other order.
+
+    `sample` counts how often the seat was asked the same before, by a method without discussion.
+    """
+    shown = setup.shown_in(1 - setup.submission_order) if mirrored else setup.shown
+    task = _fill("opening", criterion_name=setup.criterion.name)
+    material: dict[str, Any] = {"round": 0, "own_previous": None, "others": []}
+    request = _request(setup, seat=seat, task=task, shown=shown, material=material)
+    return replace(request, sample_index=request.sample_index + sample * setup.seats.count(request.endpoint))
+
+
+def discussion_request(setup: DebateSetup, *, seat: int, round_number: int, heard: Heard) -> ChatRequest:
+    """Return the question to `seat` in a discussion round, with what it may read of the others and of itself."""
+    said = sorted((*heard.own, *heard.others), key=lambda statement: (statement.round, statement.seat))
+    task = _fill(
+        "discussion",
+        statements="\n\n".join(_quoted(statement, reader=seat) for statement in said) or "Nothing could be heard.",
+        seat=seat,
+        round=round_number,
+        criterion_name=setup.criterion.name,
+    )
+    material = {
+        "round": round_number,
+        "own_previous": heard.own[-1].text if heard.own else None,
+        "others": [{"speaker": other.seat, "round": other.round, "text": other.text} for other in heard.others],
+    }
+    return _request(setup, seat=seat, task=task, shown=setup.shown, material=material)
+
+
+def again_request(request: ChatRequest, reply: ChatReply) -> ChatRequest:
+    """Return the one repetition of `request` after a reply without a verdict, showing the speaker what it said."""
+    reminder = _fill("again")
+    if reply.text.strip():
+        messages = (*request.messages, Message("assistant", reply.text), Message("user", reminder))
+    else:
+        *before, last = request.messages
+        messages = (*before, replace(last, content=f"{last.content}\n\n{reminder}"))
+    return replace(request, messages=messages, material={**request.material, "reasked": True})
+
+
+def fenced(text: str) -> str:
+    """Return `text` as a block that it cannot close itself: the fence is longer than any run of backticks inside."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _request(
+    setup: DebateSetup, *, seat: int, task: str, shown: tuple[str, str], material: Mapping[str, Any]
+) -> ChatRequest:
+    heard = setup.method is Method.DEBATE
+    role = _fill("role", seat=seat, seats=len(setup.seats)) if heard else _fill("judge")
+    return ChatRequest(
+        messages=(Message("system", role), Message("user", f"{_material_text(setup, shown)}\n\n{task}")),
+        endpoint=setup.seats[seat - 1],
+        temperature=setup.temperature,
+        max_tokens=setup.max_tokens,
+        seed=setup.llm_seed,
+        sample_index=_earlier_seats_of_same_endpoint(setup.seats, seat),
+        material={
+            "task": "debate_statement",
+            "question": setup.question,
+            "criterion": {"name": setup.criterion.name, "levels": dict(setup.criterion.levels)},
+            "submissions": list(shown),
+            "reference": setup.reference,
+            **material,
+        },
+    )
+
+
+def _earlier_seats_of_same_endpoint(seats: Sequence[str], seat: int) -> int:
+    """Return which repetition this is of one endpoint at the table: two seats of it must not share one stored call."""
+    return list(seats[: seat - 1]).count(seats[seat - 1])
+
+
+def _material_text(setup: DebateSetup, shown: tuple[str, str]) -> str:
+    return _fill(
+        "material",
+        question=fenced(setup.question),
+        submission_1=fenced(shown[0]),
+        submission_2=fenced(shown[1]),
+        reference=f"\n{_fill('reference', reference=fenced(setup.reference))}\n" if setup.reference else "",
+        criterion_name=setup.criterion.name,
+        criterion_levels="\n".join(f"- {level}: {text}" for level, text in setup.criterion.levels.items())
+        or "No levels are described; judge by the name.",
+    )
+
+
+def _quoted(statement: StatementResult, *, reader: int) -> str:
+    who = f"You (Speaker {reader})" if statement.seat == reader else f"Speaker {statement.seat}"
+    when = "opening" if statement.round == 0 else f"round {statement.round}"
+    return f"{who}, {when}:\n{fenced(statement.text)}"
+
+
+def _fill(name: str, **values: object) -> str:
+    """Return a prompt with its names filled in; filled-in text is never read for names again."""
+    return _template(name).substitute({key: str(value) for key, value in values.items()})
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template(files("debate.protocol").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip())

@@ -1,0 +1,113 @@
+"""What a set of debates is held with, frozen as JSON when it is created."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from debate.protocol.consensus import StopRules
+from debate.protocol.seats import SeatScheme
+from debate.protocol.setups import Method, Mode, Visibility
+from debate.protocol.variants import Damage
+
+MOST_ROUNDS = 8  # discussion rounds
+MOST_SAMPLES = 25
+FEWEST_SPEAKERS, MOST_SPEAKERS = 2, 5
+MOST_TOKENS = 32_768
+
+_ENUMS: tuple[tuple[str, type[StrEnum]], ...] = (
+    ("mode", Mode),
+    ("visibility", Visibility),
+    ("seating", SeatScheme),
+    ("method", Method),
+    ("damage", Damage),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DebateOptions:
+    """The protocol of a set of debates.
+
+    Raises:
+        ValueError: more rounds, samples or tokens than allowed, or none; the message is for the person who chose them.
+    """
+
+    max_rounds: int = 2  # discussion rounds after the opening
+    mode: Mode = Mode.SIMULTANEOUS
+    visibility: Visibility = Visibility.PREVIOUS
+    stop_on_consensus: bool = True
+    stop_on_stability: bool = False
+    both_orders_opening: bool = False
+    refusal_as_tie: bool = False
+    seating: SeatScheme = SeatScheme.PERMUTATIONS
+    seed: int = 0
+    temperature: float | None = 0.0
+    max_tokens: int | None = 512
+    llm_seed: int | None = None
+    method: Method = Method.DEBATE
+    samples: int = 1  # how often each judge is asked; a debate asks by rounds, and a single judge once
+    damage: Damage = Damage.NONE  # what has been done to the criterion that speakers read
+    damage_seed: int = 0
+    damage_is_given: bool = False  # the stored criterion is the damaged text; nothing is done to it here
+    shown_criterion: str = ""  # the name that speakers read, where the stored one would give a damage away
+    order_key: str = ""  # draws the orders in place of the criterion's name, so that its variants are shown alike
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_rounds <= MOST_ROUNDS:
+            raise ValueError(f"A debate holds 0 to {MOST_ROUNDS} discussion rounds, not {self.max_rounds}.")
+        if self.max_tokens is not None and not 1 <= self.max_tokens <= MOST_TOKENS:
+            raise ValueError(f"A statement is limited to 1 to {MOST_TOKENS:,} tokens, not {self.max_tokens:,}.")
+        if not 1 <= self.samples <= MOST_SAMPLES:
+            raise ValueError(f"A judge is asked 1 to {MOST_SAMPLES} times, not {self.samples}.")
+
+    @property
+    def damage_to_do(self) -> Damage:
+        return Damage.NONE if self.damage_is_given else self.damage
+
+    @property
+    def fewest_judges(self) -> int:
+        return FEWEST_SPEAKERS if self.method in (Method.DEBATE, Method.MULTI_JUDGE) else 1
+
+    @property
+    def most_judges(self) -> int:
+        return MOST_SPEAKERS if self.method in (Method.DEBATE, Method.MULTI_JUDGE) else 1
+
+    @property
+    def steps_least(self) -> int:
+        """How often each seat is asked at least, both orders counted once."""
+        if self.method is not Method.DEBATE:
+            return self.samples
+        if self.stop_on_consensus or not self.max_rounds:
+            return 1
+        return 2 if self.stop_on_stability else 1 + self.max_rounds
+
+    @property
+    def steps_most(self) -> int:
+        """How often each seat is asked at most, without being asked again for want of a verdict."""
+        return 1 + self.max_rounds if self.method is Method.DEBATE else self.samples
+
+    @property
+    def stop(self) -> StopRules:
+        return StopRules(on_consensus=self.stop_on_consensus, on_stability=self.stop_on_stability)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `options_from_json` reads back to an equal value."""
+        return {name: getattr(value, "value", value) for name, value in asdict(self).items()}
+
+
+def options_from_json(data: Mapping[str, Any]) -> DebateOptions:
+    """Return the options stored by `to_json`; what is not an option is passed over, what is missing has its default."""
+    known = {field.name for field in fields(DebateOptions)}
+    given: dict[str, Any] = {name: value for name, value in data.items() if name in known}
+    for name, kind in _ENUMS:
+        if name in given:
+            given[name] = kind(given[name])
+    return DebateOptions(**given)
+
+
+def samples_for(method: Method, wanted: int | None) -> int:
+    """Return how often each judge is asked by a method: as wanted where it may be chosen, else what the method says."""
+    usual = {Method.SELF_CONSISTENCY: 5, Method.MULTI_JUDGE: 2}
+    return (wanted or usual[method]) if method in usual else 1

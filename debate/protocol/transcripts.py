@@ -1,0 +1,214 @@
+"""A debate laid out for reading: rounds, who changed their mind and toward whom, and which statements moved someone.
+
+Verdicts here are in system space (1: A is better, 0: neither, -1: B). A change of mind is a move from one verdict to
+another between two rounds in a row, as in `conformity`; finding or losing a verdict is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from debate.protocol.consensus import consensus, majority
+from debate.protocol.setups import StatementResult
+
+SNIPPET = 140  # characters
+LETTERS = {1: "A", -1: "B", 0: "=", None: "–"}
+WORDS = {1: "A is better", -1: "B is better", 0: "neither is better", None: "no verdict"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One statement, wherever it comes from."""
+
+    round: int  # 0: opening
+    seat: int
+    name: str
+    text: str
+    verdict: int | None
+    status: str  # how it was read, or why it has no verdict
+    reasked: bool = False
+    first_text: str = ""
+    mirrored_text: str = ""
+    mirrored_verdict: int | None = None
+    filed: str = ""  # imported records: the score as filed, where it is not what the text says
+    error_kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A statement with what it did."""
+
+    said: Said
+    before: int | None  # the verdict given up in this turn
+    changed: bool
+    toward: tuple[int, ...]  # seats that held the new verdict in the round before
+    moved: tuple[int, ...]  # seats that took this verdict over in the next round
+    is_open: bool  # worth reading without being asked for
+
+    @property
+    def anchor(self) -> str:
+        return f"statement-{self.said.round}-{self.said.seat}"
+
+    @property
+    def letter(self) -> str:
+        return LETTERS[self.said.verdict]
+
+    @property
+    def words(self) -> str:
+        return WORDS[self.said.verdict]
+
+    @property
+    def before_letter(self) -> str:
+        return LETTERS[self.before]
+
+    @property
+    def snippet(self) -> str:
+        """The beginning of the text in one line."""
+        line = " ".join(self.said.text.split())
+        return line if len(line) <= SNIPPET else f"{line[:SNIPPET].rstrip()}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round; statements that moved someone come first, then by seat."""
+
+    number: int
+    turns: tuple[Turn, ...]
+    agreed: int | None  # the verdict of all seats
+
+    @property
+    def agreed_words(self) -> str:
+        return WORDS[self.agreed] if self.agreed is not None else ""
+
+    @property
+    def changes(self) -> int:
+        return sum(turn.changed for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class StripRow:
+    """One speaker's stance through the rounds; None where it has not spoken."""
+
+    seat: int
+    name: str
+    turns: tuple[Turn | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A debate as it is shown."""
+
+    rounds: tuple[Round, ...]
+    strip: tuple[StripRow, ...]
+
+    @property
+    def changes(self) -> int:
+        return sum(one.changes for one in self.rounds)
+
+    @property
+    def first_change(self) -> Turn | None:
+        """The first change of mind: by round, then by seat."""
+        changed = (turn for one in self.rounds for turn in one.turns if turn.changed)
+        return min(changed, key=lambda turn: (turn.said.round, turn.said.seat), default=None)
+
+
+def transcript(statements: Sequence[Said], *, is_heard: bool = True) -> Transcript:
+    """Return statements, in any order, as rounds and stances.
+
+    Where nobody heard anybody, as in the samples of a baseline, another verdict is no change of mind and moves nobody.
+    """
+    by_place = {(said.round, said.seat): said for said in statements}
+    numbers = sorted({said.round for said in statements})
+    turns = {place: _turn(said, by_place, is_heard=is_heard) for place, said in by_place.items()}
+    if turns and not any(turn.is_open for turn in turns.values()):
+        first = min(turns)
+        turns[first] = _opened(turns[first])
+    seats = {said.seat: said.name for said in statements}
+    return Transcript(
+        rounds=tuple(_round(number, turns) for number in numbers),
+        strip=tuple(
+            StripRow(seat, name, tuple(turns.get((number, seat)) for number in numbers))
+            for seat, name in sorted(seats.items())
+        ),
+    )
+
+
+def said_in(results: Sequence[StatementResult]) -> list[Said]:
+    """Return what a running debate has heard so far; the vote on swapped submissions goes with its statement."""
+    mirrored = {(one.round, one.seat): one for one in results if one.mirrored}
+    found = []
+    for one in results:
+        if one.mirrored:
+            continue
+        other = mirrored.get((one.round, one.seat))
+        found.append(
+            Said(
+                round=one.round,
+                seat=one.seat,
+                name=one.endpoint,
+                text=one.text,
+                verdict=one.system_verdict,
+                status=str(one.how),
+                reasked=one.reasked,
+                first_text=one.first_text,
+                mirrored_text=other.text if other else "",
+                mirrored_verdict=other.system_verdict if other else None,
+                error_kind=one.error_kind,
+            )
+        )
+    return found
+
+
+def _turn(said: Said, by_place: dict[tuple[int, int], Said], *, is_heard: bool) -> Turn:
+    earlier = by_place.get((said.round - 1, said.seat)) if is_heard else None
+    before = earlier.verdict if earlier else None
+    changed = before is not None and said.verdict is not None and before != said.verdict
+    round_votes = [other.verdict for (number, _), other in by_place.items() if number == said.round]
+    prevailing = majority(round_votes)
+    moved = _moved(said, by_place) if is_heard else ()
+    return Turn(
+        said=said,
+        before=before if changed else None,
+        changed=changed,
+        toward=_holders(said, by_place) if changed else (),
+        moved=moved,
+        is_open=changed or bool(moved) or said.verdict is None or said.verdict != prevailing,
+    )
+
+
+def _holders(said: Said, by_place: dict[tuple[int, int], Said]) -> tuple[int, ...]:
+    """Return the other seats that held a statement's verdict in the round before."""
+    return tuple(
+        sorted(
+            seat
+            for (number, seat), other in by_place.items()
+            if number == said.round - 1 and seat != said.seat and other.verdict == said.verdict
+        )
+    )
+
+
+def _moved(said: Said, by_place: dict[tuple[int, int], Said]) -> tuple[int, ...]:
+    """Return the seats that had another verdict than `said` in its round and took it over in the next."""
+    if said.verdict is None:
+        return ()
+    others = {seat: later for (number, seat), later in by_place.items() if number == said.round + 1}
+    before = {seat: earlier.verdict for (number, seat), earlier in by_place.items() if number == said.round}
+    return tuple(
+        seat
+        for seat, later in sorted(others.items())
+        if later.verdict == said.verdict and before.get(seat) not in (None, said.verdict)
+    )
+
+
+def _round(number: int, turns: dict[tuple[int, int], Turn]) -> Round:
+    own = [turn for (at, _), turn in sorted(turns.items()) if at == number]
+    return Round(
+        number=number,
+        turns=tuple(sorted(own, key=lambda turn: (not turn.moved, turn.said.seat))),
+        agreed=consensus([turn.said.verdict for turn in own]),
+    )
+
+
+def _opened(turn: Turn) -> Turn:
+    return Turn(turn.said, turn.before, turn.changed, turn.toward, turn.moved, is_open=True)

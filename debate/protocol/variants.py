@@ -1,0 +1,175 @@
+"""Five ways to damage a criterion's text, reproducibly from a seed, and what the damage does to a judge.
+
+The five are those of the seed paper's third experiment: shortened, gibberish, shuffled, flipped, masked. The name of
+the criterion and the numbers of its levels stay; only the levels' texts are damaged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import comb
+from random import Random
+
+from debate.protocol.ballots import Vote
+from debate.protocol.metaeval import Agreement, agreement
+from debate.protocol.setups import Criterion
+
+DAMAGED_SHARE = 0.35  # of the letters, for gibberish and masked
+SYMBOLS = "$%&#@!*?<>()^€17490"
+SIGNIFICANCE = 0.05
+_WORD = re.compile(r"\w(?:[\w'’-]*\w)?")
+_LABEL = re.compile(r"\A\s*[^.!?\n]{1,40}? [-–—] (?=\S)")
+
+
+class Damage(StrEnum):
+    """What is done to the text of each level."""
+
+    NONE = "none"
+    SHORTENED = "shortened"  # the level's label is taken off; without one, only the first sentence or half stays
+    GIBBERISH = "gibberish"  # letters become symbols
+    SHUFFLED = "shuffled"  # the words change places
+    FLIPPED = "flipped"  # each word is written backwards
+    MASKED = "masked"  # letters become underscores
+
+
+# The numbers that the original's criteria files end in: helpfulness-1 (or no number) to helpfulness-6.
+FILE_SUFFIXES = {
+    1: Damage.NONE,
+    2: Damage.SHORTENED,
+    3: Damage.GIBBERISH,
+    4: Damage.SHUFFLED,
+    5: Damage.FLIPPED,
+    6: Damage.MASKED,
+}
+
+
+def damaged(criterion: Criterion, damage: Damage, *, seed: int) -> Criterion:
+    """Return the criterion with every level's text damaged: a function of the arguments alone.
+
+    Each level has its own draw, so that changing one level's text does not change another's damage.
+    """
+    levels = {
+        level: _DAMAGES[damage](text, Random(f"{seed}|{damage}|{criterion.name}|{level}"))  # noqa: S311 - no secret
+        for level, text in criterion.levels.items()
+    }
+    return Criterion(criterion.name, levels)
+
+
+def all_variants(criterion: Criterion, *, seed: int) -> dict[Damage, Criterion]:
+    """Return the criterion as it is and in its five damaged forms."""
+    return {damage: damaged(criterion, damage, seed=seed) for damage in Damage}
+
+
+def given_variants(criteria: Mapping[str, Mapping[str, str]], name: str) -> dict[Damage, Criterion]:
+    """Return the variants of `name` that a criteria file brings along, by the number its keys end in."""
+    found = {}
+    for suffix, damage in FILE_SUFFIXES.items():
+        keys = (f"{name}-{suffix}", name) if suffix == 1 else (f"{name}-{suffix}",)
+        levels = next((criteria[key] for key in keys if key in criteria), None)
+        if levels is not None:
+            found[damage] = Criterion(name, dict(levels))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Robustness:
+    """What one damage does to one judge, on the same items."""
+
+    base: Agreement  # with the intact criterion
+    damaged: Agreement
+    changed: int  # items with a verdict in both whose verdict differs
+    compared: int  # items with a verdict in both
+    lost: int  # right before, not now
+    gained: int  # not right before, right now
+
+    @property
+    def p_value(self) -> float:
+        """The exact two-sided sign test over the items that went from right to wrong or back (McNemar)."""
+        n, k = self.lost + self.gained, min(self.lost, self.gained)
+        return min(1.0, 2 * sum(comb(n, i) for i in range(k + 1)) / (1 << n))
+
+    @property
+    def holds(self) -> bool:
+        """Whether no loss of agreement can be shown at the 5% level; few items show little."""
+        return self.lost <= self.gained or self.p_value >= SIGNIFICANCE
+
+
+def robustness(*, base: Sequence[Vote], damaged: Sequence[Vote], outcomes: Sequence[Vote]) -> Robustness:
+    """Return how a judge's verdicts under a damaged criterion compare with its own and with the outcomes.
+
+    All in system space and in the same order of items; a missing verdict agrees with nothing.
+
+    Raises:
+        ValueError: the three have not the same length.
+    """
+    rows = list(zip(base, damaged, outcomes, strict=True))
+    both = [(before, after) for before, after, _ in rows if before is not None and after is not None]
+    right = [(before == outcome, after == outcome) for before, after, outcome in rows if outcome is not None]
+    return Robustness(
+        base=agreement(base, outcomes),
+        damaged=agreement(damaged, outcomes),
+        changed=sum(before != after for before, after in both),
+        compared=len(both),
+        lost=sum(before and not after for before, after in right),
+        gained=sum(after and not before for before, after in right),
+    )
+
+
+def _same(text: str, _: Random) -> str:
+    return text
+
+
+def _shortened(text: str, _: Random) -> str:
+    label = _LABEL.match(text)
+    if label:
+        return text[label.end() :]
+    sentences = re.split(r"(?<=[.!?])\s+", text.strip())
+    if len(sentences) > 1:
+        return sentences[0]
+    words = text.split()
+    return " ".join(words[: (len(words) + 1) // 2])
+
+
+def _gibberish(text: str, rng: Random) -> str:
+    return _replace_letters(text, rng, lambda: rng.choice(SYMBOLS))
+
+
+def _masked(text: str, rng: Random) -> str:
+    return _replace_letters(text, rng, lambda: "_")
+
+
+def _shuffled(text: str, rng: Random) -> str:
+    """Return the words in another order, where they allow one."""
+    words = text.split()
+    mixed = list(words)
+    while len(set(words)) > 1 and mixed == words:
+        rng.shuffle(mixed)
+    return " ".join(mixed)
+
+
+def _flipped(text: str, _: Random) -> str:
+    return _WORD.sub(lambda match: match[0][::-1], text)
+
+
+def _replace_letters(text: str, rng: Random, symbol: Callable[[], str]) -> str:
+    """Return the text with the declared share of its letters replaced, at least one; all else stays in place."""
+    letters = [index for index, character in enumerate(text) if character.isalpha()]
+    if not letters:
+        return text
+    characters = list(text)
+    for index in sorted(rng.sample(letters, max(1, round(len(letters) * DAMAGED_SHARE)))):
+        characters[index] = symbol()
+    return "".join(characters)
+
+
+_DAMAGES: dict[Damage, Callable[[str, Random], str]] = {
+    Damage.NONE: _same,
+    Damage.SHORTENED: _shortened,
+    Damage.GIBBERISH: _gibberish,
+    Damage.SHUFFLED: _shuffled,
+    Damage.FLIPPED: _flipped,
+    Damage.MASKED: _masked,
+}

@@ -1,0 +1,197 @@
+"""What a statement's text decides: 1 or 2 for the submission shown in that place, 0 for neither, None for nothing.
+
+Strict reading (`read_strict`): the last line is the verdict, once trailing tag and fence lines are dropped; failing
+that, an unambiguous phrase in that line; failing that, nothing. A number off the scale (a rubric level, say) lets the
+line before it speak, by phrase only. Nothing above these two lines can ever decide.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+POSITIONS = {"1": 1, "2": 2, "0": 0}
+
+
+class HowRead(StrEnum):
+    """By which rule a text was read. Only the first three carry a verdict."""
+
+    FINAL_LINE = "final_line"
+    PHRASE = "phrase"
+    OUT_OF_RANGE_PHRASE = "out_of_range_phrase"  # the last line is a number off the scale, the line above decides
+    OUT_OF_RANGE = "out_of_range"
+    NONE = "none"
+    EMPTY = "empty"
+
+
+class Reading(StrEnum):
+    """How recorded statements are turned into verdicts."""
+
+    RECORDED = "recorded"  # the score as written in the file; only the strings "0", "1" and "2" count
+    STRICT = "strict"  # the text, read by `read_strict`
+    AUTHOR_COMPAT = "author_compat"  # as the original's authors mended scores by hand: what is no verdict is a tie
+
+
+@dataclass(frozen=True, slots=True)
+class TextReading:
+    """The verdict by position that a text states, or None, and the rule that read it."""
+
+    verdict: int | None  # 1 | 2 | 0
+    how: HowRead
+    refused: bool = False  # no verdict, and the text says that it will not give one
+
+
+_TAG_OR_FENCE = re.compile(r"(?:</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>\s*)+|[`~]{3,}\w*")
+_DECORATION = " \t*_\"'“”‘’`()[]{}.,:;!#$\\"
+_NUMBER = re.compile(r"[-+]?[0-9]+(?:[.,/][0-9]+)*")
+_VERDICT_WORD = r"(?:evaluation|verdict|answer|choice|decision|vote|judge?ment|selection|conclusion)"
+_LABELLED = re.compile(
+    rf"(?:(?:so|thus|therefore|hence)[\s,]+)?(?:my|the)?\s*(?:final|overall)?\s*{_VERDICT_WORD}"
+    r"\s*(?:is|remains|:|=|-|–|—|\s|\*|_)+[\"'“”‘’`*(\[]*([012])",
+    re.IGNORECASE,
+)
+_LABELLED_LENGTH = 80  # characters; the pattern backtracks, so it is never tried on long lines
+
+# In the deciding line: words that take back, or withhold, a choice named beside them.
+_WITHHOLDS = re.compile(
+    r"\b(?:cannot|can['’]?t|can not|unable|apologi[sz]e|sorry|refuse|decline|comfortable|insufficient|not enough|"
+    r"more (?:context|information|details)|lack the|(?:do|did|will|would|should) not|"
+    r"(?:do|did|wo|would|should)n['’]t)\b",
+    re.IGNORECASE,
+)
+# In a whole text without a verdict: the speaker says in the first person that it will not judge.
+_REFUSES = re.compile(
+    r"\bI(?: \w+)? (?:cannot|can['’]?t|can not|could not|couldn['’]t|won['’]t|will not|refuse|decline|apologi[sz]e)\b"
+    r"|\bI(?: am|['’]m)(?: \w+)? (?:sorry|unable|not able|not comfortable)\b"
+    r"|\bI (?:do not|don['’]t) (?:feel|have|think I)\b|\bI lack\b|\b(?:my apologies|as an AI)\b",
+    re.IGNORECASE,
+)
+# A sentence that denies, concedes, supposes, asks or quotes another speaker states no verdict of its own.
+_NOT_A_STATEMENT = re.compile(
+    r"n['’]t\b|\b(?:not|never|no|nor|cannot|without|if|whether|unless|but|however|although|though|while|whereas|despite|"
+    r"either|hardly|might|may|could|speakers?|previously|initially|rather|instead)\b|\?",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’*]*\s+")
+_QUOTED = re.compile(r"[\"“”`]\s*([0-9]+)\s*[.]?[\"“”`]|\*\*\s*([0-9]+)\s*\*\*|(?<![\w’'])['‘]([0-9]+)['’](?!\w)")
+_BETTER = r"(?:better|stronger|superior|preferable|best|winner)"
+_SUBMISSION_WINS = (
+    re.compile(
+        r"\bsubmission ([12]) (?:is|remains)(?: (?:still|the|clearly|slightly|overall|therefore|marginally))*"
+        rf" {_BETTER}\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b{_BETTER}(?: (?:submission|response|option|choice|answer|one))?(?: overall)?"
+        r" (?:is|remains):? submission ([12])\b",
+        re.IGNORECASE,
+    ),
+    re.compile(r"\bI (?:would )?(?:choose|select|pick|prefer|vote for):? submission ([12])\b", re.IGNORECASE),
+)
+_DIGIT_CHOSEN = re.compile(
+    rf"\b(?:choose|select|pick|vote for|option(?: is)?|{_VERDICT_WORD}(?: is| remains)?"
+    r"|neither(?: submission)? is better)"
+    r"\s*[:=]?\s*([0-9]+)\b(?!\s*(?:,|/|or\b|and\b|to\b|words?\b|points?\b|out of\b|%)|[.,:][0-9])",
+    re.IGNORECASE,
+)
+_NEITHER_WINS = re.compile(r"\bneither(?: submission| response| of them| one)? is(?: \w+ly)? better\b", re.IGNORECASE)
+
+
+def read_strict(text: str | None) -> TextReading:
+    """Return the verdict that the last line of `text` states, by position. Every text, also None, has a reading."""
+    lines = _content_lines(text or "")
+    if not lines:
+        return TextReading(None, HowRead.EMPTY)
+    verdict, how = _read_lines(lines)
+    return TextReading(verdict, how, refused=verdict is None and looks_like_refusal(text or ""))
+
+
+def looks_like_refusal(text: str) -> bool:
+    """Return whether the text says that it will not or cannot judge. Only asked of texts without a verdict."""
+    return _REFUSES.search(text) is not None
+
+
+def read_recorded(score: object) -> int | None:
+    """Return the verdict that a recorded score states: only the strings "0", "1" and "2" are verdicts."""
+    return POSITIONS.get(score) if isinstance(score, str) else None
+
+
+def read_author_compat(score: object, text: str | None) -> int:
+    """Return the verdict as the original's authors mended it: a refusal, null or integer is a tie, a number off the
+    scale is what a phrase says, else a tie."""
+    recorded = read_recorded(score)
+    if recorded is not None:
+        return recorded
+    if not isinstance(score, str):
+        return 0
+    strict = read_strict(text).verdict
+    return 0 if strict is None else strict
+
+
+def read_verdict(reading: Reading, *, text: str | None, score: object) -> int | None:
+    """Return the verdict by position of a recorded statement under `reading`."""
+    if reading is Reading.RECORDED:
+        return read_recorded(score)
+    if reading is Reading.AUTHOR_COMPAT:
+        return read_author_compat(score, text)
+    return read_strict(text).verdict
+
+
+def to_system_space(verdict: int | None, *, submission_order: int) -> int | None:
+    """Return 1 where system A won, -1 where B won, 0 for a tie; None stays None.
+
+    `submission_order` 0 showed A as submission 1, 1 showed B there.
+    """
+    if verdict is None or verdict == 0:
+        return verdict
+    return 1 if (verdict == 1) == (submission_order == 0) else -1
+
+
+def _content_lines(text: str) -> list[str]:
+    lines = [line for line in (" ".join(line.split()) for line in text.splitlines()) if line]
+    while lines and _TAG_OR_FENCE.fullmatch(lines[-1]):
+        lines.pop()
+    return lines
+
+
+def _read_lines(lines: list[str]) -> tuple[int | None, HowRead]:
+    last = lines[-1]
+    bare = last.strip(_DECORATION)
+    if bare in POSITIONS:
+        return POSITIONS[bare], HowRead.FINAL_LINE
+    labelled = _LABELLED.fullmatch(bare) if len(bare) <= _LABELLED_LENGTH else None
+    if labelled:
+        return POSITIONS[labelled[1]], HowRead.FINAL_LINE
+    if _NUMBER.fullmatch(bare):
+        verdict = _read_phrase(lines[-2]) if len(lines) > 1 else None
+        return verdict, HowRead.OUT_OF_RANGE if verdict is None else HowRead.OUT_OF_RANGE_PHRASE
+    verdict = _read_phrase(last)
+    return verdict, HowRead.NONE if verdict is None else HowRead.PHRASE
+
+
+def _read_phrase(line: str) -> int | None:
+    """Return the one verdict that every statement in the line agrees on, or None."""
+    if _WITHHOLDS.search(line) and not _decides_plainly(line):
+        return None
+    said: set[str] = set()
+    for sentence in _SENTENCE_END.split(line):
+        if not _NOT_A_STATEMENT.search(sentence):
+            said |= _stated_in(sentence)
+    return POSITIONS.get(said.pop()) if len(said) == 1 else None
+
+
+def _decides_plainly(line: str) -> bool:
+    """Return whether the line's last sentence states a verdict and is itself no refusal: `It does not cover X. "1"`."""
+    last = [sentence for sentence in _SENTENCE_END.split(line) if sentence.strip()][-1]
+    return not _WITHHOLDS.search(last) and bool(_stated_in(last))
+
+
+def _stated_in(sentence: str) -> set[str]:
+    """Return the verdicts that one sentence states, as digits; a number off the scale counts as a dissent."""
+    said = {next(group for group in match.groups() if group) for match in _QUOTED.finditer(sentence)}
+    for pattern in (*_SUBMISSION_WINS, _DIGIT_CHOSEN):
+        said |= {match[1] for match in pattern.finditer(sentence)}
+    if _NEITHER_WINS.search(sentence):
+        said.add("0")
+    return said

@@ -1,0 +1,1 @@
+"""What pages, jobs and reports read of debates. Queries only; nothing here writes or decides an outcome."""

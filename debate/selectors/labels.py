@@ -1,0 +1,24 @@
+"""What people said of debates elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db.models import Count
+
+from debate.models import DebateSet, OutsideLabel
+
+
+def raters_of(debate_set: DebateSet) -> list[tuple[str, int]]:
+    """Return who has labelled debates of a set elsewhere, and how many."""
+    found = OutsideLabel.objects.filter(debate__debate_set=debate_set).order_by("rater")
+    return list(found.values_list("rater").annotate(count=Count("pk")))
+
+
+def outside_labels(
+    debate_ids: Sequence[int] | None = None, *, set_ids: Sequence[int] = ()
+) -> list[tuple[int, str, int]]:
+    """Return (debate, rater, verdict in system space) of these debates, or of all of these sets. One query."""
+    found = OutsideLabel.objects.order_by("debate_id", "rater")
+    found = found.filter(debate__debate_set__in=set_ids) if debate_ids is None else found.filter(debate__in=debate_ids)
+    return list(found.values_list("debate_id", "rater", "verdict"))

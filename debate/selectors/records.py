@@ -1,0 +1,131 @@
+"""Stored debates as the records that figures are computed from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Speaker, Statement
+from debate.protocol.ballots import seat_names
+from debate.protocol.figures import all_figures, reading_differences
+from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn, SingleScore
+from debate.selectors.criteria import criteria_by_case
+
+SETTLED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
+Stages = tuple[tuple[RecordedTurn, ...], ...]
+
+
+def debates_report(sets: Iterable[DebateSet]) -> dict[str, Any]:
+    """Return every figure of settled debates, in the layout of `debate.protocol.figures.all_figures`.
+
+    Imported sets are one cell each; a set held here is one cell per scenario, where the reading `recorded` is the
+    verdict as counted and `strict` re-reads the text. `reading_differences` explains every statement on which the two
+    differ. Five queries for each set, and their texts in memory.
+    """
+    cells = recorded_cells(sets)
+    return {**all_figures(cells), "reading_differences": reading_differences(cells)}
+
+
+def recorded_cells(sets: Iterable[DebateSet]) -> list[RecordedCell]:
+    """Return the settled debates of these sets as cells; a key that repeats is marked with the set's id."""
+    cells: dict[str, RecordedCell] = {}
+    for debate_set in sets:
+        for cell in _cells_of(debate_set):
+            known = cell if cell.key not in cells else _renamed(cell, debate_set.pk)
+            cells[known.key] = known
+    return list(cells.values())
+
+
+def _cells_of(debate_set: DebateSet) -> list[RecordedCell]:
+    debates = list(
+        debate_set.debates.filter(status__in=SETTLED)
+        .select_related("case__prompt", "response_a", "response_b")
+        .order_by("source_id", "pk")
+    )
+    stages = _stages(debate_set)
+    by_scenario: dict[str, list[Debate]] = {}
+    for debate in debates:
+        if stages.get(debate.pk):
+            by_scenario.setdefault(debate.scenario, []).append(debate)
+    return [_cell(debate_set, scenario, group, stages) for scenario, group in sorted(by_scenario.items())]
+
+
+def _cell(
+    debate_set: DebateSet, scenario: str, debates: Sequence[Debate], stages: Mapping[int, Stages]
+) -> RecordedCell:
+    filed = debate_set.setup.get("recorded", {})
+    items = tuple(_item(debate, stages[debate.pk]) for debate in debates)
+    criterion = criteria_by_case(rubric=debate_set.rubric, name=debate_set.criterion, case_keys=[""])[""]
+    return RecordedCell(
+        pair=filed.get("pair", f"{debate_set.system_a.name}_vs_{debate_set.system_b.name}"),
+        criterion=filed.get("criterion", debate_set.criterion),
+        scenario=filed.get("scenario", scenario),
+        system_a=debate_set.system_a.name,
+        system_b=debate_set.system_b.name,
+        judges=seat_names(debate_set.setup["endpoints"]),
+        items=items,
+        singles=_singles(filed.get("singles", {}), items),
+        criterion_key=debate_set.criterion if debate_set.rubric_id else "",
+        criterion_levels=criterion.levels,
+    )
+
+
+def _item(debate: Debate, stages: Stages) -> RecordedItem:
+    return RecordedItem(
+        id=debate.pk if debate.source_id is None else debate.source_id,
+        question=debate.case.prompt.text,
+        submission_a=debate.response_a.text,
+        submission_b=debate.response_b.text,
+        submission_order=debate.submission_order,
+        stages=stages,
+    )
+
+
+def _stages(debate_set: DebateSet) -> dict[int, Stages]:
+    """Return the statements of each debate by round and seat. Two queries."""
+    imported = debate_set.source == DebateSource.IMPORT
+    names: dict[int, list[str]] = {}
+    orders: dict[int, int] = {}
+    speakers = Speaker.objects.filter(debate__debate_set=debate_set).order_by("debate_id", "seat")
+    for debate_id, name, order in speakers.values_list("debate_id", "name", "debate__submission_order"):
+        names.setdefault(debate_id, []).append(name)
+        orders[debate_id] = order
+    judges = {debate_id: seat_names(seats) for debate_id, seats in names.items()}
+    rounds: dict[int, dict[int, list[RecordedTurn]]] = {}
+    statements = Statement.objects.filter(speaker__debate__debate_set=debate_set).order_by("round", "speaker__seat")
+    for debate_id, seat, number, text, verdict, recorded in statements.values_list(
+        "speaker__debate_id", "speaker__seat", "round", "text", "verdict", "recorded_verdict"
+    ):
+        score = json.loads(recorded) if imported else _counted(verdict, orders[debate_id])
+        turn = RecordedTurn(seat, judges[debate_id][seat - 1], text, score)
+        rounds.setdefault(debate_id, {}).setdefault(number, []).append(turn)
+    return {
+        debate_id: tuple(tuple(by_round[number]) for number in sorted(by_round))
+        for debate_id, by_round in rounds.items()
+    }
+
+
+def _counted(verdict: int | None, submission_order: int) -> str | None:
+    """Return a verdict in system space by position again, as a filed score would state it."""
+    if verdict is None:
+        return None
+    return {1: str(1 + submission_order), -1: str(2 - submission_order), 0: "0"}[verdict]
+
+
+def _singles(
+    filed: Mapping[str, Sequence[Mapping[str, Any]]], items: Sequence[RecordedItem]
+) -> dict[str, tuple[SingleScore, ...]]:
+    spoken = {(item.id, turn.judge): turn.text for item in items for turn in item.stages[0]}
+    return {
+        judge: tuple(
+            SingleScore(row["id"], row["score"], row["text"] if "text" in row else spoken.get((row["id"], judge)))
+            for row in rows
+        )
+        for judge, rows in filed.items()
+    }
+
+
+def _renamed(cell: RecordedCell, set_id: int) -> RecordedCell:
+    return replace(cell, scenario=f"{cell.scenario} (set {set_id})")

@@ -1,0 +1,93 @@
+"""Debates as the protocol needs them: what is asked of whom, out of stored rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from django.db.models import Prefetch
+
+from debate.models import Debate, Speaker
+from debate.protocol.options import DebateOptions, options_from_json
+from debate.protocol.setups import Criterion, DebateSetup
+from debate.protocol.variants import damaged
+from debate.selectors.criteria import criteria_by_case
+from judging.models import Case
+
+
+def debates_by_id(debate_ids: Sequence[int]) -> list[Debate]:
+    """Return debates with everything that `setups_of` reads. Two queries."""
+    return list(
+        Debate.objects.filter(pk__in=debate_ids)
+        .select_related(
+            "debate_set__rubric",
+            "debate_set__run",
+            "debate_set__system_a",
+            "debate_set__system_b",
+            "case__prompt",
+            "response_a",
+            "response_b",
+        )
+        .prefetch_related(Prefetch("speakers", Speaker.objects.select_related("endpoint").order_by("seat")))
+        .order_by("pk")
+    )
+
+
+def setups_of(debates: Sequence[Debate]) -> dict[int, DebateSetup]:
+    """Return what the protocol asks in each debate, by its id. One query per set of debates."""
+    by_set: dict[int, list[Debate]] = {}
+    for debate in debates:
+        by_set.setdefault(debate.debate_set_id, []).append(debate)
+    setups: dict[int, DebateSetup] = {}
+    for group in by_set.values():
+        owner = group[0].debate_set
+        criteria = criteria_by_case(
+            rubric=owner.rubric, name=owner.criterion, case_keys=[debate.case.key for debate in group]
+        )
+        setups |= {debate.pk: setup_of(debate, criteria) for debate in group}
+    return setups
+
+
+def setup_of(debate: Debate, criteria: Mapping[str, Criterion]) -> DebateSetup:
+    """Return what the protocol asks in one debate, whose related rows are loaded."""
+    options = options_from_json(debate.debate_set.setup)
+    return DebateSetup(
+        question=question_of(debate.case),
+        submission_a=debate.response_a.text,
+        submission_b=debate.response_b.text,
+        submission_order=debate.submission_order,
+        seats=tuple(speaker.name for speaker in debate.speakers.all()),
+        criterion=criterion_of(criteria[debate.case.key], options),
+        reference=reference_of(debate.case),
+        max_rounds=options.max_rounds,
+        mode=options.mode,
+        visibility=options.visibility,
+        stop=options.stop,
+        both_orders_opening=options.both_orders_opening,
+        refusal_as_tie=options.refusal_as_tie,
+        seed=debate.seed,
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+        llm_seed=options.llm_seed,
+        method=options.method,
+        samples=options.samples,
+    )
+
+
+def criterion_of(stored: Criterion, options: DebateOptions) -> Criterion:
+    """Return the criterion as speakers read it: damaged where the set is to show what damage does."""
+    named = replace(stored, name=options.shown_criterion or stored.name)
+    return damaged(named, options.damage_to_do, seed=options.damage_seed)
+
+
+def question_of(case: Case) -> str:
+    """Return what the systems were asked, with the context they were given beside it."""
+    prompt = case.prompt
+    if prompt.context.strip() and prompt.context_role != "reference":
+        return f"{prompt.text}\n\nContext:\n{prompt.context}"
+    return prompt.text
+
+
+def reference_of(case: Case) -> str:
+    """Return the reference answer; a context that serves as one stands in where there is none."""
+    return case.reference or (case.prompt.context if case.prompt.context_role == "reference" else "")

@@ -1,0 +1,118 @@
+"""What the page of one debate shows: its statements as stored, or, while it runs, as far as its calls are answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from debate.models import Debate, DebateSource, DebateStatus, DecisionMethod, Statement
+from debate.protocol.debate import Replayed, replay
+from debate.protocol.setups import DebateSetup
+from debate.protocol.transcripts import Said, Transcript, said_in, transcript
+from debate.protocol.verdicts import POSITIONS, to_system_space
+from debate.selectors.setups import setups_of
+from judging.llm.chat import ChatReply, ReplyStatus
+from judging.llm.identity import call_key
+from judging.models import Call, ModelEndpoint
+from judging.selectors.targets import config_of
+from judging.services.ledger import reply_of
+
+UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING)
+HEARD = (ReplyStatus.FINISHED, ReplyStatus.TRUNCATED, ReplyStatus.REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class DebateView:
+    """One debate's transcript, and who is being waited for."""
+
+    transcript: Transcript
+    waiting: tuple[str, ...]  # names of speakers whose answer is due
+    is_live: bool
+
+
+def view_of(debate: Debate) -> DebateView:
+    """Return the transcript of a debate loaded by `debates_by_id`."""
+    if debate.status in UNSETTLED:
+        return _live(debate)
+    return DebateView(transcript(stored_statements(debate), is_heard=_is_heard(debate)), waiting=(), is_live=False)
+
+
+def _is_heard(debate: Debate) -> bool:
+    return debate.debate_set.method == DecisionMethod.DEBATE
+
+
+def stored_statements(debate: Debate) -> list[Said]:
+    """Return the statements of a settled debate. One query."""
+    rows = Statement.objects.filter(speaker__debate=debate).select_related("speaker").order_by("round", "speaker__seat")
+    imported = debate.debate_set.source == DebateSource.IMPORT
+    return [_said(row, debate, imported=imported) for row in rows]
+
+
+def neighbours(debate: Debate) -> tuple[int | None, int | None]:
+    """Return the ids of the debates before and after this one in its set. Two queries."""
+    others = Debate.objects.filter(debate_set_id=debate.debate_set_id)
+    before = others.filter(pk__lt=debate.pk).order_by("-pk").values_list("pk", flat=True).first()
+    after = others.filter(pk__gt=debate.pk).order_by("pk").values_list("pk", flat=True).first()
+    return before, after
+
+
+def _said(row: Statement, debate: Debate, *, imported: bool) -> Said:
+    mirrored = POSITIONS.get(row.mirrored_position_verdict)
+    return Said(
+        round=row.round,
+        seat=row.speaker.seat,
+        name=row.speaker.name,
+        text=row.text,
+        verdict=row.verdict,
+        status=row.status,
+        reasked=row.was_reasked,
+        first_text=row.first_text,
+        mirrored_text=row.mirrored_text,
+        mirrored_verdict=to_system_space(mirrored, submission_order=1 - debate.submission_order),
+        filed=_filed(row) if imported else "",
+        error_kind=row.error_kind,
+    )
+
+
+def _filed(row: Statement) -> str:
+    """Return the score as filed where it does not say what the text says."""
+    score = json.loads(row.recorded_verdict or "null")
+    if isinstance(score, str):
+        return "" if score == row.position_verdict else f"“{score}”"
+    return "nothing" if score is None else str(score)
+
+
+def _live(debate: Debate) -> DebateView:
+    setup = setups_of([debate])[debate.pk]
+    state = _replayed(setup)
+    names = dict.fromkeys(request.endpoint for request in state.waiting)
+    return DebateView(
+        transcript(said_in(state.statements), is_heard=_is_heard(debate)), waiting=tuple(names), is_live=True
+    )
+
+
+def _replayed(setup: DebateSetup) -> Replayed:
+    """Return how far the ledger's replies carry a debate. One query for each step that was answered."""
+    configs = {
+        endpoint.name: config_of(endpoint) for endpoint in ModelEndpoint.objects.filter(name__in=set(setup.seats))
+    }
+    batches: list[tuple[ChatReply, ...]] = []
+    while True:
+        state = replay(setup, batches)
+        if not state.waiting or any(request.endpoint not in configs for request in state.waiting):
+            return state
+        keys = [call_key(configs[request.endpoint], request) for request in state.waiting]
+        replies = _replies(keys)
+        if len(replies) < len(set(keys)):
+            return state
+        batches.append(tuple(replies[key] for key in keys))
+
+
+def _replies(keys: Iterable[str]) -> dict[str, ChatReply]:
+    """Return what was answered to these calls; a finished reply before any other, else the latest."""
+    found: dict[str, ChatReply] = {}
+    for call in Call.objects.filter(key__in=set(keys), status__in=HEARD).order_by("pk"):
+        if call.key not in found or found[call.key].status is not ReplyStatus.FINISHED:
+            found[call.key] = reply_of(call)
+    return found

@@ -1,0 +1,118 @@
+"""Stores what people said of debates elsewhere. A table names its items by the debates' ids or as its set has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from debate.models import Debate, DebateSet, OutsideLabel
+from debate.protocol.label_tables import LabelRow, parse_labels
+from debate.services.creating import announce
+from judging.specs.problems import Parsed, Problem, Severity
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLabels:
+    """What an import of labels did."""
+
+    new: int
+    changed: int
+    unchanged: int
+    raters: tuple[str, ...]
+    debates: int
+    set_ids: tuple[int, ...]
+
+
+def import_labels(
+    *, data: bytes, file: str, sets: Sequence[DebateSet], actor: User | None, at: datetime
+) -> Parsed[StoredLabels]:
+    """Store a table of labels for debates of these sets; the same table twice changes nothing.
+
+    An item is named by its debate's number in the original's file, by its case's key, or by the debate's id here; with
+    several sets the column `set` (id or name) says which one is meant where the item alone does not. A rater's new
+    answer replaces the one before it. Nothing is stored where any row cannot be placed.
+    """
+    parsed = parse_labels(data, file)
+    if parsed.value is None:
+        return Parsed(None, parsed.problems)
+    places = _Places(sets)
+    problems: list[Problem] = []
+    found: dict[tuple[int, str], LabelRow] = {}
+    for row in parsed.value:
+        debate_id = places.find(row)
+        if isinstance(debate_id, str):
+            problems.append(Problem(Severity.ERROR, file, row.place, debate_id, row.item, code="unknown-item"))
+        else:
+            found[debate_id, row.rater[:120]] = row
+    if problems:
+        return Parsed(None, (*parsed.problems, *problems))
+    return Parsed(_store(found, file=file, sets=sets, actor=actor, at=at), parsed.problems)
+
+
+class _Places:
+    """Finds the debate that a row means. Two queries for all rows."""
+
+    def __init__(self, sets: Sequence[DebateSet]) -> None:
+        self.sets = {name: owner.pk for owner in sets for name in (str(owner.pk), owner.name)}
+        self.named: dict[tuple[int, str], int] = {}
+        self.anywhere: dict[str, set[int]] = {}
+        self.ids: set[int] = set()
+        rows = Debate.objects.filter(debate_set__in=[owner.pk for owner in sets]).order_by("pk")
+        for pk, set_id, source_id, key in rows.values_list("pk", "debate_set_id", "source_id", "case__key"):
+            self.ids.add(pk)
+            for name in {key, str(source_id)} if source_id is not None else {key}:
+                self.named[set_id, name] = pk
+                self.anywhere.setdefault(name, set()).add(pk)
+
+    def find(self, row: LabelRow) -> int | str:
+        """Return the debate's id, or the sentence that says why there is none."""
+        if row.set_name:
+            set_id = self.sets.get(row.set_name)
+            if set_id is None:
+                return f"{row.set_name!r} is none of the chosen sets."
+            found = self.named.get((set_id, row.item))
+            return found if found is not None else f"The set {row.set_name} has no item {row.item!r}."
+        meant = self.anywhere.get(row.item, set())
+        if len(meant) == 1:
+            return next(iter(meant))
+        if not meant and row.item.isdigit() and int(row.item) in self.ids:
+            return int(row.item)
+        if meant:
+            return f"{len(meant)} sets have an item {row.item!r}. Add a column `set`, or import for one set at a time."
+        return f"No chosen set has an item {row.item!r}."
+
+
+@transaction.atomic
+def _store(
+    found: dict[tuple[int, str], LabelRow], *, file: str, sets: Sequence[DebateSet], actor: User | None, at: datetime
+) -> StoredLabels:
+    debates = {debate_id for debate_id, _ in found}
+    known = {(row.debate_id, row.rater): row for row in OutsideLabel.objects.filter(debate__in=debates)}
+    new = [
+        OutsideLabel(debate_id=debate_id, rater=rater, verdict=row.verdict, source=file[:200], created_at=at)
+        for (debate_id, rater), row in found.items()
+        if (debate_id, rater) not in known
+    ]
+    changed = [known[key] for key, row in found.items() if key in known and known[key].verdict != row.verdict]
+    for label in changed:
+        label.verdict, label.source, label.created_at = found[label.debate_id, label.rater].verdict, file[:200], at
+    OutsideLabel.objects.bulk_create(new, batch_size=BATCH)
+    OutsideLabel.objects.bulk_update(changed, ["verdict", "source", "created_at"], batch_size=BATCH)
+    stored = StoredLabels(
+        new=len(new),
+        changed=len(changed),
+        unchanged=len(found) - len(new) - len(changed),
+        raters=tuple(sorted({rater for _, rater in found})),
+        debates=len(debates),
+        set_ids=tuple(owner.pk for owner in sets),
+    )
+    if new or changed:
+        detail = {"file": file, "new": stored.new, "changed": stored.changed, "raters": len(stored.raters)}
+        announce(sets[0], actor, "labels.imported", detail)
+    return stored

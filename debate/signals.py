@@ -1,0 +1,7 @@
+"""What the debate room announces. Every signal carries ids only."""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+debates_finished = Signal()  # debate_set_id: int

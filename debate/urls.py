@@ -1,0 +1,22 @@
+"""Addresses of this room."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from debate.views import debates, experiments, labels, records, sets
+
+app_name = "debate"
+urlpatterns = [
+    path("", sets.set_list, name="set-list"),
+    path("new/", sets.set_create, name="set-create"),
+    path("estimate/", sets.set_estimate, name="set-estimate"),
+    path("imports/new/", records.record_create, name="record-create"),
+    path("imports/<str:token>/", records.record_confirm, name="record-confirm"),
+    path("sets/<int:set_id>/", sets.set_detail, name="set-detail"),
+    path("sets/<int:set_id>/progress/", sets.set_progress, name="set-progress"),
+    path("sets/<int:set_id>/labels/new/", labels.label_create, name="label-create"),
+    path("experiments/<int:experiment_id>/", experiments.experiment_detail, name="experiment-detail"),
+    path("<int:debate_id>/", debates.debate_detail, name="debate-detail"),
+    path("<int:debate_id>/live/", debates.debate_live, name="debate-live"),
+]

@@ -1,0 +1,1 @@
+"""Pages of this room: sets of debates, single debates, recorded ones on their way in. For researchers and admins."""

@@ -1,0 +1,77 @@
+"""The page of one debate, made for reading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from debate.models import Debate
+from debate.protocol.differences import compare
+from debate.protocol.options import options_from_json
+from debate.selectors.setups import debates_by_id, question_of, reference_of, setups_of
+from debate.selectors.transcripts import neighbours, view_of
+from judging.http import PageRequest
+from judging.states import ACTIVE
+
+
+@require_GET
+@permission_required("debate.view_debateset", raise_exception=True)
+def debate_detail(request: PageRequest, debate_id: int) -> HttpResponse:
+    """Question, answers, criterion, stances and statements; `?view=differences` marks where the answers differ."""
+    debate = _debate(debate_id)
+    setup = setups_of([debate])[debate.pk]
+    before, after = neighbours(debate)
+    compared = request.GET.get("view") == "differences"
+    context = {
+        **_transcript(debate),
+        "question": question_of(debate.case),
+        "reference": reference_of(debate.case),
+        "criterion": setup.criterion,
+        "options": options_from_json(debate.debate_set.setup),
+        "sides": _sides(debate),
+        "compared": compared,
+        "differences": compare(debate.response_a.text, debate.response_b.text) if compared else None,
+        "baselines": [one.name for one in debate.speakers.all() if one.endpoint and one.endpoint.is_baseline],
+        "before": before,
+        "after": after,
+    }
+    return render(request, "debate/debate_detail.html", context)
+
+
+@require_GET
+@permission_required("debate.view_debateset", raise_exception=True)
+def debate_live(request: PageRequest, debate_id: int) -> HttpResponse:
+    """The part of a debate's page that grows while it is held."""
+    return render(request, "debate/_debate_transcript.html", _transcript(_debate(debate_id)))
+
+
+def _debate(debate_id: int) -> Debate:
+    found = debates_by_id([debate_id])
+    if not found:
+        raise Http404(f"There is no debate {debate_id}.")
+    return found[0]
+
+
+def _transcript(debate: Debate) -> dict[str, Any]:
+    view = view_of(debate)
+    run = debate.debate_set.run
+    return {
+        "debate": debate,
+        "debate_set": debate.debate_set,
+        "view": view,
+        "transcript": view.transcript,
+        "run_status": run.status if run else "",
+        "is_moving": view.is_live and run is not None and run.status in ACTIVE,
+    }
+
+
+def _sides(debate: Debate) -> list[dict[str, Any]]:
+    owner = debate.debate_set
+    return [
+        {"letter": "A", "system": owner.system_a, "response": debate.response_a, "first": debate.submission_order == 0},
+        {"letter": "B", "system": owner.system_b, "response": debate.response_b, "first": debate.submission_order == 1},
+    ]

@@ -1,0 +1,28 @@
+"""Sets that were made together: every two of several systems, or one criterion in six conditions."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_GET
+
+from debate.models import Experiment
+from debate.selectors import sets
+from judging.http import PageRequest
+from judging.states import ACTIVE
+
+
+@require_GET
+@permission_required("debate.view_debateset", raise_exception=True)
+def experiment_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
+    """The sets of an experiment with how each stands, and the way to what they show together."""
+    experiment = get_object_or_404(Experiment, pk=experiment_id)
+    members = sets.sets_of_experiment(experiment)
+    outcomes = sets.outcomes_of([one.pk for one in members])
+    context = {
+        "experiment": experiment,
+        "rows": [(one, outcomes[one.pk]) for one in members],
+        "is_active": any(one.run is not None and one.run.status in ACTIVE for one in members),
+    }
+    return render(request, "debate/experiment_detail.html", context)

@@ -1,0 +1,43 @@
+"""What people said of a set's debates elsewhere, brought in as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.timezone import now
+
+from debate.forms import LabelsForm
+from debate.models import DebateSet
+from debate.selectors.labels import raters_of
+from debate.services.labels import StoredLabels, import_labels
+from judging.http import PageRequest
+
+
+@permission_required("debate.add_debateset", raise_exception=True)
+def label_create(request: PageRequest, set_id: int) -> HttpResponse:
+    """Choose a table; it is stored at once where every row can be placed, else its problems are listed."""
+    debate_set = get_object_or_404(DebateSet, pk=set_id)
+    form = LabelsForm(request.POST or None, request.FILES or None)
+    context: dict[str, Any] = {"form": form, "debate_set": debate_set, "raters": raters_of(debate_set)}
+    if request.method == "POST" and form.is_valid():
+        upload = form.cleaned_data["file"]
+        parsed = import_labels(
+            data=upload.read(), file=str(upload.name), sets=[debate_set], actor=request.user, at=now()
+        )
+        if parsed.value is not None:
+            messages.success(request, _done(parsed.value))
+            return redirect(debate_set)
+        context |= {"problems": parsed.problems, "problem_count": len(parsed.problems)}
+    return render(request, "debate/label_create.html", context)
+
+
+def _done(stored: StoredLabels) -> str:
+    people = f"{len(stored.raters)} {'person' if len(stored.raters) == 1 else 'people'}"
+    return (
+        f"{stored.new:,} labels of {people} on {stored.debates:,} debates stored, {stored.changed:,} changed, "
+        f"{stored.unchanged:,} known already."
+    )

@@ -1,0 +1,175 @@
+"""Sets of debates: the list, a new one, and how one goes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.timezone import now
+from django.views.decorators.http import require_GET
+
+from debate.forms import DebateSetForm
+from debate.jobs import launch_debates, launch_robustness, launch_round_robin
+from debate.models import DebateSet, DebateSource, DebateStatus, DecisionMethod, Experiment
+from debate.protocol.setups import Method
+from debate.selectors import sets
+from debate.services.creating import DebatesRefused, check_seats
+from debate.services.experiments import robustness_wishes, round_robin_wishes
+from debate.services.pairing import DebateWish, estimate_all
+from judging.http import PageRequest, page_of
+from judging.models import ModelEndpoint, Rubric, Suite, System
+from judging.states import ACTIVE
+
+
+@require_GET
+@permission_required("debate.view_debateset", raise_exception=True)
+def set_list(request: PageRequest) -> HttpResponse:
+    """All sets of debates, with how each stands."""
+    source, method, words = (
+        request.GET.get("source", ""),
+        request.GET.get("method", ""),
+        request.GET.get("q", "").strip(),
+    )
+    page = page_of(
+        request, sets.list_sets(sort=request.GET.get("sort", "-created"), source=source, method=method, words=words)
+    )
+    outcomes = sets.outcomes_of([one.pk for one in page.object_list])
+    context = {
+        "page_obj": page,
+        "rows": [(one, outcomes[one.pk]) for one in page.object_list],
+        "source": source,
+        "words": words,
+        "sources": DebateSource.choices,
+        "method": method,
+        "methods": DecisionMethod.choices,
+        "is_filtered": bool(source or method or words),
+    }
+    return render(request, "debate/set_list.html", context)
+
+
+@permission_required("debate.add_debateset", raise_exception=True)
+def set_create(request: PageRequest) -> HttpResponse:
+    """A new set of debates; on success its page, where it runs already."""
+    form = DebateSetForm(request.POST or None, initial=request.GET.dict())
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = _launch(form, request.user)
+        except DebatesRefused as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            return redirect(made)
+    context = {"form": form, "missing": _missing(), **_estimate(form if form.is_bound else None)}
+    return render(request, "debate/set_create.html", context)
+
+
+def _launch(form: DebateSetForm, actor: Any) -> DebateSet | Experiment:
+    wish, data, at = form.wish(), form.cleaned_data, now()
+    if data["plan"] == "round-robin":
+        return launch_round_robin(wish=wish, systems=list(data["systems"]), actor=actor, at=at)
+    if data["plan"] == "robustness":
+        seed = data["variant_seed"] or 0
+        return launch_robustness(wish=wish, seed=seed, use_given=data["use_given"], actor=actor, at=at)
+    return launch_debates(wish=wish, actor=actor, at=at)
+
+
+@require_GET
+@permission_required("debate.add_debateset", raise_exception=True)
+def set_estimate(request: PageRequest) -> HttpResponse:
+    """What the wish in the form would take; asked at every change of it."""
+    return render(request, "debate/_set_estimate.html", _estimate(DebateSetForm(request.GET)))
+
+
+@require_GET
+@permission_required("debate.view_debateset", raise_exception=True)
+def set_detail(request: PageRequest, set_id: int) -> HttpResponse:
+    """One set: outcomes, spend, and its debates in a table, or how its speakers move."""
+    debate_set = _set(set_id)
+    status, scenario = request.GET.get("status", ""), request.GET.get("scenario", "")
+    tab = "speakers" if request.GET.get("tab") == "speakers" else "debates"
+    context = {"tab": tab, "baselines": sets.baselines_of(debate_set), **_progress(debate_set, now())}
+    if tab == "speakers":
+        context["conformity"] = sets.conformity_of(debate_set)
+    else:
+        debates = sets.debates_in(debate_set, status=status, scenario=scenario, sort=request.GET.get("sort", ""))
+        context |= {
+            "page_obj": page_of(request, debates, count=None if status or scenario else context["outcomes"].total),
+            "status": status,
+            "scenario": scenario,
+            "scenarios": sets.scenarios_of(debate_set),
+            "statuses": _status_counts(context["outcomes"]),
+        }
+    return render(request, "debate/set_detail.html", context)
+
+
+@require_GET
+@permission_required("debate.view_debateset", raise_exception=True)
+def set_progress(request: PageRequest, set_id: int) -> HttpResponse:
+    """The part of a set's page that moves while it runs."""
+    return render(request, "debate/_set_progress.html", _progress(_set(set_id), now()))
+
+
+def _set(set_id: int) -> DebateSet:
+    known = DebateSet.objects.select_related("run__suite__benchmark", "system_a", "system_b", "rubric", "experiment")
+    return get_object_or_404(known, pk=set_id)
+
+
+def _progress(debate_set: DebateSet, at: datetime) -> dict[str, Any]:
+    run = debate_set.run
+    return {
+        "debate_set": debate_set,
+        "run": run,
+        "outcomes": sets.outcomes_of([debate_set.pk])[debate_set.pk],
+        "speed": sets.progress_of(run, at=at) if run else None,
+        "is_active": run is not None and run.status in ACTIVE,
+    }
+
+
+def _status_counts(outcomes: sets.Outcomes) -> list[tuple[str, str, int]]:
+    counts = [
+        (DebateStatus.AGREED, outcomes.agreed),
+        (DebateStatus.UNRESOLVED, outcomes.unresolved),
+        (DebateStatus.FAILED, outcomes.failed),
+    ]
+    return [(status.value, status.label, count) for status, count in counts if count]
+
+
+def _estimate(form: DebateSetForm | None) -> dict[str, Any]:
+    if form is None or not form.is_valid():
+        return {"estimate": None}
+    wish, data = form.wish(), form.cleaned_data
+    if data["plan"] == "round-robin":
+        wishes = round_robin_wishes(wish, list(data["systems"]))
+    elif data["plan"] == "robustness":
+        wishes = robustness_wishes(wish, seed=data["variant_seed"] or 0, use_given=data["use_given"])
+    else:
+        wishes = [wish]
+    return {
+        "estimate": estimate_all(wishes),
+        "set_count": len(wishes),
+        "refusal": _refusal((*wishes, wish)[0]),
+        "same": wish.system_a == wish.system_b,
+        "word": "decisions" if data["method"] is not Method.DEBATE or data["plan"] == "robustness" else "debates",
+    }
+
+
+def _refusal(wish: DebateWish) -> str:
+    """Return why the number of judges will not do, or nothing."""
+    try:
+        check_seats(wish)
+    except DebatesRefused as refusal:
+        return str(refusal)
+    return ""
+
+
+def _missing() -> list[str]:
+    """Return what the site still lacks before debates can be held."""
+    lacking = [
+        ("a suite with cases", Suite.objects.exists()),
+        ("the responses of two systems", System.objects.count() > 1),
+        ("a rubric with criteria", Rubric.objects.exists()),
+        ("two active endpoints", ModelEndpoint.objects.filter(is_active=True).count() > 1),
+    ]
+    return [name for name, there in lacking if not there]
