@@ -1,0 +1,1 @@
+"""Roles (annotator, researcher, admin) as groups over the stock user, sign-in and the audit log."""

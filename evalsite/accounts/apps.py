@@ -1,0 +1,17 @@
+"""Django's entry to this room."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    """The accounts room."""
+
+    name = "evalsite.accounts"
+    label = "accounts"
+    verbose_name = "People"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from evalsite.accounts import receivers  # noqa: F401 - connects the audit log

@@ -1,0 +1,93 @@
+"""What every page's shell shows: the person's role and the navigation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.urls import reverse
+
+from evalsite.accounts.roles import role_of
+
+
+@dataclass(frozen=True, slots=True)
+class NavItem:
+    """One entry of the rail."""
+
+    label: str
+    url: str
+    icon: str
+    active: bool
+    badge: int = 0
+    group: str = ""
+
+
+# label, URL name, icon, permission, heading above it
+ENTRIES = (
+    ("Home", "home", "house", "", ""),
+    ("Benchmarks", "judging:benchmark-list", "collection", "judging.view_benchmark", ""),
+    ("Rubrics", "judging:rubric-list", "list-check", "judging.view_benchmark", ""),
+    ("Runs", "judging:run-list", "play-circle", "judging.view_run", ""),
+    ("Debates", "debate:set-list", "chat-square-text", "debate.view_debateset", ""),
+    ("Review", "review:queue-list", "person-check", "review.view_queue", ""),
+    ("Leaderboards", "reports:leaderboard-list", "bar-chart", "reports.view_snapshot", "Reports"),
+    ("Agreement", "reports:agreement-list", "people", "reports.view_snapshot", "Reports"),
+    ("Judges", "reports:judge-list", "speedometer", "reports.view_snapshot", "Reports"),
+    ("Meta-evaluation", "reports:debate-report", "bullseye", "reports.view_snapshot", "Reports"),
+    ("Arena", "reports:arena", "award", "reports.view_snapshot", "Reports"),
+    ("Endpoints", "judging:endpoint-list", "hdd-network", "judging.view_modelendpoint", "Site"),
+    ("Languages", "judging:language-list", "terminal", "judging.change_modelendpoint", "Site"),
+    ("People", "accounts:person-list", "person-gear", "auth.view_user", "Site"),
+    ("Audit", "accounts:audit-list", "clock-history", "accounts.view_auditentry", "Site"),
+    ("Health", "site-health", "heart-pulse", "accounts.view_auditentry", "Site"),
+    ("Help", "help", "question-circle", "", ""),
+)
+
+
+# Pages that belong to an entry of the rail without sharing its address, by the first part of their own.
+BELOW = {
+    "suites": "judging:benchmark-list",
+    "cases": "judging:benchmark-list",
+    "responses": "judging:benchmark-list",
+    "systems": "judging:benchmark-list",
+    "imports": "judging:benchmark-list",
+    "verdicts": "judging:run-list",
+    "judges": "judging:endpoint-list",
+}
+
+
+def _active(path: str, urls: Iterable[str]) -> str:
+    """Return the address in the rail that a page belongs to; nothing where it belongs to none."""
+    above = BELOW.get(path.split("/")[1])
+    if above:
+        return reverse(above)
+    return max((url for url in urls if path == url or (url != "/" and path.startswith(url))), key=len, default="")
+
+
+def _is_fragment(request: HttpRequest) -> bool:
+    """Whether htmx asked for a part of a page, which has no rail."""
+    htmx = getattr(request, "htmx", None)
+    return htmx is not None and bool(htmx) and not (htmx.boosted or htmx.history_restore_request)
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Return the navigation and role for signed-in pages; nothing for the others."""
+    user = getattr(request, "user", None)
+    if not isinstance(user, User) or _is_fragment(request):
+        return {}
+    from evalsite.review.selectors import count_unread_notices, count_waiting_for
+
+    waiting = count_waiting_for(user)
+    allowed = user.get_all_permissions()
+    nav: list[NavItem] = []
+    urls = [(entry, reverse(entry[1])) for entry in ENTRIES if not entry[3] or entry[3] in allowed]
+    active = _active(request.path, [url for _, url in urls])
+    for (label, name, icon, _, group), url in urls:
+        badge = waiting if name == "review:queue-list" else 0
+        nav.append(NavItem(label, url, icon, url == active, badge, group))
+    unread = partial(count_unread_notices, user)  # asked for by the page that shows it
+    return {"nav": nav, "role": role_of(user), "waiting_for_me": waiting, "unread_notices": unread}

@@ -1,0 +1,90 @@
+"""Forms of this room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.contrib.auth.validators import UnicodeUsernameValidator
+
+from evalsite.accounts.roles import Role
+from evalsite.accounts.selectors import AuditFilter, known_actions
+from evalsite.accounts.services import PersonDetails
+
+ROLE_CHOICES = [
+    (Role.ANNOTATOR.value, "Annotator: answers what waits in the review queues"),
+    (Role.RESEARCHER.value, "Researcher: imports, runs, debates, settles splits and reads reports"),
+    (Role.ADMIN.value, "Admin: also endpoints, people, the audit log and the site's health"),
+]
+
+
+class DetailsForm(forms.Form):
+    """Name and address of a person."""
+
+    first_name = forms.CharField(max_length=150, required=False)
+    last_name = forms.CharField(max_length=150, required=False)
+    email = forms.EmailField(max_length=254, required=False, help_text="Shown to admins only.")
+
+    def details(self, username: str) -> PersonDetails:
+        """Return what was filled in."""
+        filled = self.cleaned_data
+        return PersonDetails(username, filled["first_name"], filled["last_name"], filled["email"])
+
+
+class PersonCreateForm(DetailsForm):
+    """A new person."""
+
+    username = forms.CharField(
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        help_text="Used to sign in; it cannot be changed later.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+    role = forms.ChoiceField(choices=ROLE_CHOICES, widget=forms.RadioSelect, initial=Role.ANNOTATOR.value)
+    field_order = ["username", "first_name", "last_name", "email", "role"]
+
+
+class PersonUpdateForm(DetailsForm):
+    """Changes of a person."""
+
+    role = forms.ChoiceField(choices=ROLE_CHOICES, widget=forms.RadioSelect)
+    is_active = forms.BooleanField(
+        required=False, label="May sign in", help_text="Without it the account is kept, with all it has done."
+    )
+
+
+class AuditFilterForm(forms.Form):
+    """Which entries of the audit log to show. Sent by GET, so the choice stays in the address."""
+
+    person = forms.ModelChoiceField(
+        queryset=User.objects.order_by("username", "pk"), required=False, empty_label="Everybody"
+    )
+    action = forms.ChoiceField(choices=[], required=False)
+    since = forms.DateField(required=False, label="From", widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(required=False, label="To", widget=forms.DateInput(attrs={"type": "date"}))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["action"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [("", "Everything"), *((action, action) for action in known_actions())]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a period that ends before it starts."""
+        filled = super().clean() or {}
+        since, until = filled.get("since"), filled.get("until")
+        if since and until and until < since:
+            self.add_error("until", "The last day is before the first.")
+        return filled
+
+    def wanted(self) -> AuditFilter:
+        """Return the filter; fields with errors filter nothing."""
+        filled = self.cleaned_data if self.is_bound and hasattr(self, "cleaned_data") else {}
+        person = filled.get("person")
+        return AuditFilter(
+            actor_id=person.pk if person else None,
+            action=filled.get("action") or "",
+            since=filled.get("since"),
+            until=filled.get("until"),
+        )

@@ -1,0 +1,59 @@
+"""`manage.py create_admin`: the first admin of a site."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandParser
+from django.core.validators import validate_email
+
+from evalsite.accounts.forms import PersonCreateForm
+from evalsite.accounts.roles import Role
+from evalsite.accounts.services import PersonDetails, PersonRefused, create_person
+from judging.management.base import BadInput, JsonCommand
+
+PASSWORD_VARIABLE = "EVALSITE_ADMIN_PASSWORD"  # noqa: S105 - the name of a variable
+
+
+class Command(JsonCommand):
+    help = "Make an admin. The password is made up and printed once, unless it is given."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--username", required=True)
+        parser.add_argument("--email", default="")
+        parser.add_argument(
+            "--password-stdin",
+            action="store_true",
+            help=f"read the password from the first line of standard input ({PASSWORD_VARIABLE} works too)",
+        )
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        username = options["username"].strip()
+        _check(username, options["email"])
+        given = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else os.environ.get(PASSWORD_VARIABLE)
+        if options["password_stdin"] and not given:
+            raise BadInput("Standard input held no password.")
+        try:
+            issued = create_person(
+                details=PersonDetails(username, email=options["email"]),
+                role=Role.ADMIN,
+                actor=None,
+                password=given or "",
+            )
+        except PersonRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        result: dict[str, Any] = {"username": username, "role": Role.ADMIN.value}
+        return result if given else result | {"password": issued.password}
+
+
+def _check(username: str, email: str) -> None:
+    field = PersonCreateForm.base_fields["username"]
+    try:
+        field.clean(username)
+        if email:
+            validate_email(email)
+    except ValidationError as error:
+        raise BadInput(" ".join(error.messages)) from error

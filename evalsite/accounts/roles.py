@@ -1,0 +1,80 @@
+"""Roles as groups: annotator, researcher, admin. Each holds everything the one before it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from django.contrib.auth.models import Group, Permission, User
+
+
+class Role(StrEnum):
+    """What a person may do; the values are the groups' names."""
+
+    ANNOTATOR = "annotator"
+    RESEARCHER = "researcher"
+    ADMIN = "admin"
+
+
+ANNOTATOR_PERMISSIONS = ("review.view_queue", "review.add_annotation", "review.change_annotation")
+RESEARCHER_PERMISSIONS = (
+    "judging.view_benchmark",
+    "judging.add_upload",
+    "judging.add_suite",
+    "judging.view_run",
+    "judging.add_run",
+    "judging.change_run",
+    "judging.view_modelendpoint",
+    "judging.view_judge",
+    "judging.add_judge",
+    "debate.view_debateset",
+    "debate.add_debateset",
+    "review.adjudicate",
+    "review.add_queue",
+    "review.change_queue",
+    "reports.view_snapshot",
+)
+ADMIN_PERMISSIONS = (
+    "judging.add_modelendpoint",
+    "judging.change_modelendpoint",
+    "auth.view_user",
+    "auth.add_user",
+    "auth.change_user",
+    "accounts.view_auditentry",
+)
+PERMISSIONS: dict[Role, tuple[str, ...]] = {
+    Role.ANNOTATOR: ANNOTATOR_PERMISSIONS,
+    Role.RESEARCHER: ANNOTATOR_PERMISSIONS + RESEARCHER_PERMISSIONS,
+    Role.ADMIN: ANNOTATOR_PERMISSIONS + RESEARCHER_PERMISSIONS + ADMIN_PERMISSIONS,
+}
+
+
+def sync_groups() -> None:
+    """Make the three groups hold just the permissions above."""
+    by_name = {
+        f"{permission.content_type.app_label}.{permission.codename}": permission
+        for permission in Permission.objects.select_related("content_type")
+    }
+    for role, names in PERMISSIONS.items():
+        group, _ = Group.objects.get_or_create(name=role)
+        group.permissions.set(by_name[name] for name in names if name in by_name)
+
+
+def set_role(*, user: User, role: Role) -> None:
+    """Give `user` this role and no other. Admins may open Django's own admin pages and the job queue."""
+    user.groups.set(Group.objects.filter(name=role))
+    user.is_staff = role == Role.ADMIN
+    user.save(update_fields=["is_staff"])
+
+
+def highest(names: Iterable[str]) -> Role | None:
+    """Return the highest role among group names."""
+    found = set(names)
+    return next((role for role in reversed(Role) if role in found), None)
+
+
+def role_of(user: User) -> Role | None:
+    """Return the user's role; admin for a superuser, None for somebody without a group."""
+    if user.is_superuser:
+        return Role.ADMIN
+    return highest(user.groups.values_list("name", flat=True))

@@ -1,0 +1,82 @@
+"""Reads of people and of the audit log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.utils.timezone import make_aware
+
+from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role, highest
+
+PEOPLE_ORDERS = {
+    "name": ("username",),
+    "-name": ("-username",),
+    "last": ("last_login", "username"),
+    "-last": ("-last_login", "username"),
+    "joined": ("date_joined", "username"),
+    "-joined": ("-date_joined", "username"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    """One line of the list of people."""
+
+    person: User
+    role: Role | None
+
+    @property
+    def status(self) -> str:
+        return "active" if self.person.is_active else "inactive"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries of the audit log are wanted; empty fields filter nothing."""
+
+    actor_id: int | None = None
+    action: str = ""
+    since: date | None = None
+    until: date | None = None  # this day included
+
+
+def people(*, search: str = "", role: str = "", sort: str = "name") -> QuerySet[User]:
+    """Return people with their groups at hand, in an order from the allow list."""
+    found = User.objects.prefetch_related("groups").order_by(*PEOPLE_ORDERS.get(sort, PEOPLE_ORDERS["name"]), "pk")
+    if search:
+        found = found.filter(username__icontains=search)
+    return found.filter(groups__name=role) if role in set(Role) else found
+
+
+def person_row(person: User) -> PersonRow:
+    """Return a line; costs no query where the groups were prefetched."""
+    if person.is_superuser:
+        return PersonRow(person, Role.ADMIN)
+    return PersonRow(person, highest(group.name for group in person.groups.all()))
+
+
+def audit_entries(wanted: AuditFilter) -> QuerySet[AuditEntry]:
+    """Return entries with their actors, newest first."""
+    found = AuditEntry.objects.select_related("actor").order_by("-at", "-pk")
+    if wanted.actor_id is not None:
+        found = found.filter(actor_id=wanted.actor_id)
+    if wanted.action:
+        found = found.filter(action=wanted.action)
+    if wanted.since is not None:
+        found = found.filter(at__gte=_start_of(wanted.since))
+    if wanted.until is not None:
+        found = found.filter(at__lt=_start_of(wanted.until + timedelta(days=1)))
+    return found
+
+
+def known_actions() -> list[str]:
+    """Return every kind of act in the log."""
+    return list(AuditEntry.objects.order_by("action").values_list("action", flat=True).distinct())
+
+
+def _start_of(day: date) -> datetime:
+    return make_aware(datetime.combine(day, time.min))

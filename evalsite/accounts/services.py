@@ -1,0 +1,151 @@
+"""Changes to people: made, given a role, switched off, given a new password. Each change tells the audit log."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from axes.utils import reset as clear_lockout
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from evalsite.accounts.roles import Role, role_of, set_role
+from judging.signals import acted
+
+PASSWORD_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # noqa: S105 - no two look alike
+PASSWORD_LENGTH = 16  # 93 bits
+
+
+class PersonRefused(ValueError):
+    """The change would harm the site; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonDetails:
+    """What is known of a person beside role and password."""
+
+    username: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedPassword:
+    """A person with a password that was made up just now. It is shown once and stored nowhere in clear."""
+
+    person: User
+    password: str
+
+
+def make_password() -> str:
+    """Return a password nobody has chosen."""
+    return "".join(secrets.choice(PASSWORD_LETTERS) for _ in range(PASSWORD_LENGTH))
+
+
+@transaction.atomic
+def create_person(*, details: PersonDetails, role: Role, actor: User | None, password: str = "") -> IssuedPassword:
+    """Make an account with a password of its own, unless one is given.
+
+    Raises:
+        PersonRefused: the user name is taken, or the given password is too weak.
+    """
+    if User.objects.filter(username__iexact=details.username).exists():
+        raise PersonRefused(f"The user name {details.username!r} is taken.")
+    person = User(
+        username=details.username,
+        first_name=details.first_name,
+        last_name=details.last_name,
+        email=details.email,
+    )
+    chosen = password or make_password()
+    _check_password(chosen, person)
+    person.set_password(chosen)
+    person.save()
+    set_role(user=person, role=role)
+    _announce("person.created", person, actor, {"role": role.value})
+    return IssuedPassword(person, chosen)
+
+
+@transaction.atomic
+def update_person(*, person: User, details: PersonDetails, role: Role, is_active: bool, actor: User) -> User:
+    """Change a person's name, address, role and whether they may sign in.
+
+    Raises:
+        PersonRefused: admins would shut themselves out, or the site would be left without an admin.
+    """
+    person = User.objects.select_for_update().get(pk=person.pk)
+    before = role_of(person)
+    stays_admin = role == Role.ADMIN and is_active
+    if person.pk == actor.pk and not stays_admin:
+        raise PersonRefused("You cannot take away your own access; ask another admin.")
+    if before == Role.ADMIN and person.is_active and not stays_admin and not _other_admins(person):
+        raise PersonRefused("This is the last active admin; make somebody else an admin first.")
+    changes = _apply(person, details, is_active)
+    if before != role:
+        set_role(user=person, role=role)
+        changes["role"] = [before.value if before else None, role.value]
+    if changes:
+        _announce("person.changed", person, actor, changes)
+    return person
+
+
+@transaction.atomic
+def update_own_details(*, person: User, details: PersonDetails) -> User:
+    """Change one's own name and address."""
+    person = User.objects.select_for_update().get(pk=person.pk)
+    changes = _apply(person, details, person.is_active)
+    if changes:
+        _announce("person.changed", person, person, changes)
+    return person
+
+
+@transaction.atomic
+def issue_password(*, person: User, actor: User | None) -> IssuedPassword:
+    """Give a person a new password, sign them out everywhere and lift a lock-out."""
+    password = make_password()
+    person.set_password(password)
+    person.save(update_fields=["password"])
+    clear_lockout(username=person.username)
+    _announce("person.password_issued", person, actor, {})
+    return IssuedPassword(person, password)
+
+
+def _apply(person: User, details: PersonDetails, is_active: bool) -> dict[str, Any]:
+    wanted = {
+        "first_name": details.first_name,
+        "last_name": details.last_name,
+        "email": details.email,
+        "is_active": is_active,
+    }
+    changes = {name: [getattr(person, name), value] for name, value in wanted.items() if getattr(person, name) != value}
+    for name, value in wanted.items():
+        setattr(person, name, value)
+    person.save(update_fields=list(wanted))
+    return changes
+
+
+def _other_admins(person: User) -> bool:
+    admins = User.objects.filter(is_active=True).exclude(pk=person.pk)
+    return admins.filter(groups__name=Role.ADMIN).exists() or admins.filter(is_superuser=True).exists()
+
+
+def _check_password(password: str, person: User) -> None:
+    try:
+        validate_password(password, person)
+    except ValidationError as error:
+        raise PersonRefused(" ".join(error.messages)) from error
+
+
+def _announce(action: str, person: User, actor: User | None, detail: dict[str, Any]) -> None:
+    acted.send(
+        sender=User,
+        actor_id=actor.pk if actor else None,
+        action=action,
+        subject=person.username,
+        subject_id=person.pk,
+        detail=detail,
+    )

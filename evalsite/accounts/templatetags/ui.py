@@ -1,0 +1,203 @@
+"""`{% load ui %}`: icons, badges, figures, times, intervals, sortable headers and safe Markdown."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.core.paginator import Page
+from django.http import HttpRequest
+from django.template.context import Context
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime, now
+
+from evalsite.accounts import formats
+from evalsite.accounts.rich_text import render_markdown
+
+register = template.Library()
+
+
+# icons and badges
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """One picture of the sprite; decoration unless `label` says what it means."""
+    sprite = static("vendor/icons.svg")
+    if label:
+        return format_html(
+            '<svg class="icon" role="img" aria-label="{}"><use href="{}#{}"></use></svg>', label, sprite, name
+        )
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', sprite, name)
+
+
+@register.inclusion_tag("_status.html")
+def status_badge(status: object, word: str = "", tone: str = "", why: str = "") -> dict[str, Any]:
+    """Icon, word and colour of a status; `word` and `tone` overrule, `why` is shown on hover and read aloud."""
+    return {"look": formats.status_look(str(status or ""), word=word, tone=tone), "why": why}
+
+
+# figures
+
+
+def missing(reason: str = "") -> SafeString:
+    """The dash that stands for no value, with its reason: never a zero."""
+    return format_html(
+        '<span class="missing" title="{0}">{1}<span class="visually-hidden">{0}</span></span>',
+        reason or "no value",
+        formats.MISSING,
+    )
+
+
+def _figure(value: Any) -> formats.Figure | None:
+    if isinstance(value, str):
+        try:
+            value = Decimal(value)
+        except ArithmeticError:
+            return None
+    return value if formats.is_figure(value) else None
+
+
+@register.filter
+def number(value: Any, places: int = 0) -> str:
+    """`1,234`; a dash for what is no number."""
+    figure = _figure(value)
+    return missing() if figure is None else formats.number(figure, int(places))
+
+
+@register.filter
+def percent(value: Any, places: int = 1) -> str:
+    """`83.2%` of a fraction; a dash for what is no number."""
+    figure = _figure(value)
+    return missing() if figure is None else formats.percent(figure, int(places))
+
+
+@register.filter
+def money(value: Any, currency: str = "USD") -> str:
+    """`$12.30`; a dash where the price is not known."""
+    figure = _figure(value)
+    return missing("price not known") if figure is None else formats.money(figure, currency)
+
+
+@register.filter
+def duration(value: Any) -> str:
+    """`3 min 05 s` of seconds or a timedelta; a dash for what is neither."""
+    seconds = value.total_seconds() if hasattr(value, "total_seconds") else _figure(value)
+    return missing() if seconds is None else formats.duration(seconds)
+
+
+@register.simple_tag
+def figure(value: Any, places: int = 0, style: str = "number", reason: str = "") -> str:
+    """A figure or, with the reason why it is missing, a dash. `style` is number, percent, money or duration."""
+    found = _figure(value)
+    if found is None:
+        return missing(reason)
+    if style == "percent":
+        return formats.percent(found, places)
+    if style == "money":
+        return formats.money(found)
+    return formats.duration(found) if style == "duration" else formats.number(found, places)
+
+
+# times
+
+
+@register.simple_tag
+def when(moment: datetime | None, never: str = "never") -> SafeString:
+    """A time as distance from now, the full date on hover; the page keeps it fresh by itself."""
+    if moment is None:
+        return missing(never)
+    local = localtime(moment)
+    return format_html(
+        '<time data-relative datetime="{}" title="{}">{}</time>',
+        local.isoformat(),
+        f"{local:%A}, {local.day} {local:%B %Y, %H:%M:%S %Z}",
+        formats.relative_time(local, at=now()),
+    )
+
+
+# drawings
+
+
+@register.inclusion_tag("_interval.html")
+def interval(
+    value: Any, low: Any, high: Any, axis_low: float = 0.0, axis_high: float = 1.0, **look: Any
+) -> dict[str, Any]:
+    """An estimate with its interval on an axis that all rows share. Options: places (3), style (number or percent)."""
+    figures = [_figure(one) for one in (value, low, high)]
+    point, start, end = (None if one is None else float(one) for one in figures)
+    if point is None or start is None or end is None:
+        return {"shape": None}
+    show = formats.percent if look.get("style") == "percent" else formats.number
+    places = int(look.get("places", 1 if look.get("style") == "percent" else 3))
+    return {
+        "shape": formats.interval_shape(point, start, end, axis=(float(axis_low), float(axis_high))),
+        "says": f"{show(point, places)}, interval {show(start, places)} to {show(end, places)}",
+    }
+
+
+@register.inclusion_tag("_progress.html")
+def progress(done: int, total: int, failed: int = 0, **facts: Any) -> dict[str, Any]:
+    """One bar: done, failed, waiting. Facts: rate (per minute), eta (seconds), unit (what is counted), label."""
+    return {
+        "shape": formats.progress_shape(done=done, failed=failed, total=total),
+        "done": done,
+        "failed": failed,
+        "waiting": max(0, total - done - failed),
+        "total": total,
+        **facts,
+    }
+
+
+# lists
+
+
+@register.inclusion_tag("_sort_header.html", takes_context=True)
+def sort_header(
+    context: Context, field: str, label: str, numeric: bool = False, descending_first: bool = False, hint: str = ""
+) -> dict[str, Any]:
+    """A column header that sorts on the server; the choice stays in the URL (`sort=-score`)."""
+    current = _query(context).get("sort", "")
+    return {
+        "url": sort_url(context, field, descending_first),
+        "label": label,
+        "numeric": numeric,
+        "hint": hint,
+        "direction": formats.sort_direction(current, field),
+    }
+
+
+@register.simple_tag(takes_context=True)
+def sort_url(context: Context, field: str, descending_first: bool = False) -> str:
+    """The present query string, sorted by `field`, from the first page."""
+    query = _query(context).copy()
+    query["sort"] = formats.sort_value(query.get("sort", ""), field, descending_first=descending_first)
+    query.pop("page", None)
+    return f"?{query.urlencode()}"
+
+
+def _query(context: Context) -> Any:
+    request = context["request"]
+    if not isinstance(request, HttpRequest):
+        raise TypeError("sorting needs the request context processor")
+    return request.GET
+
+
+@register.filter
+def elided_pages(page: Page[Any]) -> list[int | str]:
+    """Page numbers to offer: the first, the last and those around this one, `…` for what is left out."""
+    return list(page.paginator.get_elided_page_range(page.number, on_each_side=2, on_ends=1))
+
+
+# text
+
+
+@register.filter
+def markdown(text: str | None) -> SafeString:
+    """Safe HTML of Markdown written by a model or a person."""
+    # The one place where HTML made from data is called safe: nh3 has just rebuilt it from an allow list.
+    return SafeString(render_markdown(text or ""))

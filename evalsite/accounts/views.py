@@ -1,0 +1,136 @@
+"""Pages about people, the audit log and one's own details."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from evalsite.accounts import selectors, services
+from evalsite.accounts.exports import audit_csv
+from evalsite.accounts.forms import AuditFilterForm, DetailsForm, PersonCreateForm, PersonUpdateForm
+from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role, role_of
+from judging.http import PageRequest, page_of
+from judging.signals import acted
+
+
+@require_GET
+@permission_required("auth.view_user", raise_exception=True)
+def person_list(request: PageRequest) -> HttpResponse:
+    """Show who has an account."""
+    search, role = request.GET.get("q", "").strip(), request.GET.get("role", "")
+    page = page_of(request, selectors.people(search=search, role=role, sort=request.GET.get("sort", "")))
+    context = {
+        "page_obj": page,
+        "rows": [selectors.person_row(person) for person in page],
+        "search": search,
+        "chosen_role": role,
+        "roles": list(Role),
+    }
+    return render(request, "accounts/person_list.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@permission_required("auth.add_user", raise_exception=True)
+def person_create(request: PageRequest) -> HttpResponse:
+    """Make an account and show its first password, once."""
+    form = PersonCreateForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        details = form.details(form.cleaned_data["username"])
+        try:
+            issued = services.create_person(details=details, role=Role(form.cleaned_data["role"]), actor=request.user)
+        except services.PersonRefused as refusal:
+            form.add_error("username", str(refusal))
+        else:
+            return render(request, "accounts/person_password.html", {"issued": issued, "is_new": True})
+    return render(request, "accounts/person_create.html", {"form": form})
+
+
+@require_http_methods(["GET", "POST"])
+@permission_required("auth.change_user", raise_exception=True)
+def person_update(request: PageRequest, person_id: int) -> HttpResponse:
+    """Change a person's details, role and access."""
+    person = get_object_or_404(User, pk=person_id)
+    initial = {
+        "first_name": person.first_name,
+        "last_name": person.last_name,
+        "email": person.email,
+        "role": role_of(person),
+        "is_active": person.is_active,
+    }
+    form = PersonUpdateForm(request.POST if request.method == "POST" else None, initial=initial)
+    if form.is_valid():
+        try:
+            services.update_person(
+                person=person,
+                details=form.details(person.username),
+                role=Role(form.cleaned_data["role"]),
+                is_active=form.cleaned_data["is_active"],
+                actor=request.user,
+            )
+        except services.PersonRefused as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, f"{person.username} saved.")
+            return redirect("accounts:person-list")
+    return render(request, "accounts/person_update.html", {"form": form, "person": person})
+
+
+@never_cache
+@require_POST
+@permission_required("auth.change_user", raise_exception=True)
+def person_password(request: PageRequest, person_id: int) -> HttpResponse:
+    """Give a person a new password and show it, once."""
+    person = get_object_or_404(User, pk=person_id)
+    issued = services.issue_password(person=person, actor=request.user)
+    return render(request, "accounts/person_password.html", {"issued": issued, "is_new": False})
+
+
+@require_GET
+@permission_required("accounts.view_auditentry", raise_exception=True)
+def audit_list(request: PageRequest) -> HttpResponse:
+    """Show who did what."""
+    form = AuditFilterForm(request.GET)
+    form.is_valid()
+    page = page_of(request, selectors.audit_entries(form.wanted()), per_page=100)
+    return render(request, "accounts/audit_list.html", {"form": form, "page_obj": page})
+
+
+@require_GET
+@permission_required("accounts.view_auditentry", raise_exception=True)
+def audit_export(request: PageRequest) -> HttpResponse:
+    """Send the entries that the list shows as CSV."""
+    form = AuditFilterForm(request.GET)
+    form.is_valid()
+    with transaction.atomic():
+        acted.send(
+            sender=AuditEntry,
+            actor_id=request.user.pk,
+            action="audit.exported",
+            subject="audit log",
+            subject_id=None,
+            detail={"filter": request.GET.urlencode()},
+        )
+    response = StreamingHttpResponse(audit_csv(selectors.audit_entries(form.wanted())), content_type="text/csv")
+    response["Content-Disposition"] = 'attachment; filename="audit.csv"'
+    return response  # type: ignore[return-value]  # a streaming response is no HttpResponse in the stubs
+
+
+@require_http_methods(["GET", "POST"])
+def preferences(request: PageRequest) -> HttpResponse:
+    """Change one's own name and address."""
+    person = request.user
+    initial = {"first_name": person.first_name, "last_name": person.last_name, "email": person.email}
+    form = DetailsForm(request.POST if request.method == "POST" else None, initial=initial)
+    if form.is_valid():
+        services.update_own_details(person=person, details=form.details(person.username))
+        messages.success(request, "Saved.")
+        return redirect("accounts:preferences")
+    return render(request, "accounts/preferences.html", {"form": form})

@@ -1,0 +1,57 @@
+"""The demo's benchmark, answers and rubrics, imported as a person would import the files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from judging.models import Rubric, Suite, System
+from judging.services.imports import store_import
+from judging.services.intake import ImportOptions
+
+DATA = Path(__file__).resolve().parent / "data"
+BENCHMARK = "Desk questions"
+LEVELS = "Desk question levels"
+CRITERIA = "Desk question criteria"
+SYSTEMS = ("willow-large", "alder-medium", "moss-small")  # strong, middling, weak; no real models
+
+
+@dataclass(frozen=True, slots=True)
+class DemoContent:
+    """What the demo's files became."""
+
+    suite: Suite
+    levels: Rubric
+    criteria: Rubric
+    systems: tuple[System, ...]
+    is_new: bool  # False: every file was stored already
+
+
+@transaction.atomic
+def load_content(*, actor: User | None, at: datetime) -> DemoContent:
+    """Import the demo's files; equal files change nothing."""
+    suite = _store("suite.yaml", ImportOptions(benchmark=BENCHMARK), actor, at)
+    results = [
+        suite,
+        _store("responses.jsonl", ImportOptions(benchmark=BENCHMARK), actor, at),
+        _store("levels.xlsx", ImportOptions(benchmark=BENCHMARK, rubric=LEVELS), actor, at),
+        _store("criteria.yaml", ImportOptions(benchmark=BENCHMARK, rubric=CRITERIA), actor, at),
+    ]
+    names = {system.name: system for system in System.objects.filter(name__in=SYSTEMS)}
+    return DemoContent(
+        suite=Suite.objects.get(pk=suite["suite"]["id"]),
+        levels=Rubric.objects.get(pk=results[2]["rubrics"][0]["id"]),
+        criteria=Rubric.objects.get(pk=results[3]["rubrics"][0]["id"]),
+        systems=tuple(names[name] for name in SYSTEMS),
+        is_new=any(result["changed"] for result in results),
+    )
+
+
+def _store(name: str, options: ImportOptions, actor: User | None, at: datetime) -> dict[str, Any]:
+    files = [(name, (DATA / name).read_bytes())]
+    return store_import(files=files, options=options, source=name, actor=actor, at=at)

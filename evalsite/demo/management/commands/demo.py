@@ -1,0 +1,57 @@
+"""`manage.py demo`: a site with something in it, for one person on one machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.timezone import now
+
+from evalsite.accounts.services import IssuedPassword
+from evalsite.demo.content import DemoContent, load_content
+from evalsite.demo.people import admit_people, role_in_demo
+from evalsite.demo.work import start_work
+from evalsite.serving.broker import ensure_broker
+from evalsite.serving.sites import SitePlan, run_site
+from judging.services.baselines import ensure_baselines
+
+
+class Command(BaseCommand):
+    help = "Load the demo and start the whole site on 127.0.0.1; Ctrl-C or SIGTERM stops it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--port", type=int, default=8000)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.DEMO:
+            raise CommandError("Set EVALSITE_DEMO=1, or use `make demo`.", returncode=2)
+        started = time.monotonic()
+        os.umask(0o077)  # the database is its owner's
+        call_command("migrate", verbosity=0)
+        ensure_baselines()
+        with ensure_broker():  # what is loaded queues jobs, which wait for the workers
+            content = load_content(actor=None, at=now())
+        passwords = admit_people()
+        plan = SitePlan(port=options["port"])
+        run_site(
+            plan,
+            on_start=lambda: _start_work(content),
+            on_ready=lambda: self._welcome(plan, passwords, time.monotonic() - started),
+        )
+
+    def _welcome(self, plan: SitePlan, passwords: list[IssuedPassword], seconds: float) -> None:
+        lines = [f"The demo is ready on http://{plan.address}/ after {seconds:.0f} s (Ctrl-C stops it).", ""]
+        lines += ["Sign in with one of these; the passwords are new at every start and shown only here:", ""]
+        lines += [
+            f"  {role_in_demo(one.person.username):<11} {one.person.username:<16} {one.password}" for one in passwords
+        ]
+        self.stdout.write("\n".join([*lines, ""]))
+        self.stdout.flush()
+
+
+def _start_work(content: DemoContent) -> None:
+    start_work(content=content, actor=None, at=now())

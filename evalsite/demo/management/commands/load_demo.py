@@ -1,0 +1,27 @@
+"""`manage.py load_demo`: the demo's benchmark, answers and rubrics, without its people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.timezone import now
+
+from evalsite.demo.content import load_content
+from evalsite.demo.work import start_work
+from judging.management.base import JsonCommand
+from judging.services.baselines import ensure_baselines
+
+
+class Command(JsonCommand):
+    help = "Load the demo's benchmark. Loading it again changes nothing."
+    needs_broker = True
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--start-work", action="store_true", help="also start its first run and debates")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        ensure_baselines()
+        content = load_content(actor=None, at=now())
+        started = options["start_work"] and start_work(content=content, actor=None, at=now())
+        return {"suite": content.suite.pk, "changed": content.is_new, "started": started}

@@ -1,0 +1,20 @@
+"""Django's entry to this room."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ServingConfig(AppConfig):
+    """The serving room."""
+
+    name = "evalsite.serving"
+    label = "serving"
+    verbose_name = "Serving"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from evalsite.serving.broker import ensure_broker
+        from judging.management.base import use_broker_guard
+
+        use_broker_guard(ensure_broker)

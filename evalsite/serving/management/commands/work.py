@@ -1,0 +1,31 @@
+"""`manage.py work [QUEUE ...]`: one worker. Start any number, on any number of machines."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django_rq.utils import reset_db_connections
+from django_rq.workers import get_worker
+from rq.serializers import JSONSerializer
+
+
+class Command(BaseCommand):
+    help = "Work on jobs: short ones (queue default) and runs (queue calls). SIGTERM stops it in good order."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("queues", nargs="*", default=["default", "calls"], help="queues, first served first")
+        parser.add_argument("--burst", action="store_true", help="end when no job waits")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        import requests  # noqa: F401 - 0.4 s that every forked job would pay
+
+        from judging.services import pools  # noqa: F401 - the call path, warmed before the first fork
+        from judging.services.baselines import ensure_baselines
+
+        os.umask(0o077)
+        ensure_baselines()
+        worker = get_worker(*options["queues"], serializer=JSONSerializer)
+        reset_db_connections()
+        worker.work(burst=options["burst"], with_scheduler=not options["burst"], logging_level="WARNING")
