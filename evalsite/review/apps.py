@@ -1,0 +1,22 @@
+"""Django's entry to this room."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ReviewConfig(AppConfig):
+    """The review room."""
+
+    name = "evalsite.review"
+    label = "review"
+    verbose_name = "Review"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Listen to the storeys below, and let workers find what finished unheard."""
+        from evalsite.review import jobs, receivers  # noqa: F401 - importing connects the receivers
+        from evalsite.serving import workers
+
+        if jobs.route_pending not in workers.RECOVERIES:
+            workers.RECOVERIES.append(jobs.route_pending)

@@ -1,0 +1,156 @@
+"""What a person may see of an item, and when: one table, one function. Pure.
+
+What is not in the answer of `visible` must not be put on the page at all; hiding it by style is a leak.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Part(StrEnum):
+    """Something about an item that a page, an export or a header could tell."""
+
+    QUESTION = "question"
+    RESPONSES = "responses"  # without names, sides shuffled
+    RUBRIC = "rubric"
+    OWN_ANSWER = "own answer"
+    TRANSCRIPT = "transcript"  # what the speakers said and how they voted, as Speaker 1..m
+    VERDICTS = "verdicts"  # of judges and of the debate
+    REASON = "reason"  # why the item is here, which tells how the judge fared
+    OTHER_ANSWERS = "other answers"  # labels and notes, without names
+    FINAL_LABEL = "final label"
+    SYSTEM_NAMES = "system names"
+    MODEL_NAMES = "model names"  # of judges and speakers
+    PEOPLE = "people"  # who gave which answer
+    ARM = "arm"  # routed or audit
+
+
+class Mode(StrEnum):
+    """What the owner of a queue chose to show before the answer."""
+
+    BLIND = "blind"
+    DEBATE = "debate"
+
+
+class Viewer(StrEnum):
+    """In which capacity somebody looks. Whoever claimed the item is an annotator, whatever their role."""
+
+    ANNOTATOR = "annotator"
+    ADJUDICATOR = "adjudicator"
+    OWNER = "owner"  # a researcher or admin who does not answer this item
+    STRANGER = "stranger"  # not a member of the queue
+
+
+class Stage(StrEnum):
+    """How far an item is for one annotator."""
+
+    BEFORE_ANSWER = "before answer"
+    COMMITTED = "committed"  # this person has answered; others may not have
+    QUORUM = "quorum"  # this person has answered and nobody else can any more
+
+
+_TASK = frozenset({Part.QUESTION, Part.RESPONSES, Part.RUBRIC, Part.OWN_ANSWER})
+_REVEALED = _TASK | {Part.TRANSCRIPT, Part.VERDICTS}
+_AFTER_QUORUM = _REVEALED | {Part.OTHER_ANSWERS, Part.FINAL_LABEL, Part.REASON}
+EVERYTHING = frozenset(Part)
+
+_ANNOTATOR_SEES = {
+    (Mode.BLIND, Stage.BEFORE_ANSWER): _TASK,
+    (Mode.DEBATE, Stage.BEFORE_ANSWER): _TASK | {Part.TRANSCRIPT},
+    (Mode.BLIND, Stage.COMMITTED): _REVEALED,
+    (Mode.DEBATE, Stage.COMMITTED): _REVEALED,
+    (Mode.BLIND, Stage.QUORUM): _AFTER_QUORUM,
+    (Mode.DEBATE, Stage.QUORUM): _AFTER_QUORUM,
+}
+
+
+def visible(viewer: Viewer, mode: Mode, stage: Stage) -> frozenset[Part]:
+    """Return what may leave the server for this viewer.
+
+    Names of systems and models stay hidden from annotators for good, since they will meet the same systems again; the
+    arm stays hidden from them so that audited items cannot be told apart, and with it the reason until the quorum. An
+    adjudicator sees all answers with their reasons, but neither who gave them nor which systems are meant.
+    """
+    if viewer is Viewer.STRANGER:
+        return frozenset()
+    if viewer is Viewer.OWNER:
+        return EVERYTHING
+    if viewer is Viewer.ADJUDICATOR:
+        return _AFTER_QUORUM
+    return _ANNOTATOR_SEES[mode, stage]
+
+
+def viewer_of(*, is_member: bool, has_claimed: bool, is_adjudicating: bool, is_owner: bool) -> Viewer:
+    """Return the capacity in which somebody looks at an item; a claim on it, answered or not, binds most.
+
+    `is_adjudicating` and `is_owner` hold for people with those rights who opened the page that needs them.
+    """
+    if has_claimed:
+        return Viewer.ANNOTATOR
+    if is_adjudicating:
+        return Viewer.ADJUDICATOR
+    if is_owner:
+        return Viewer.OWNER
+    return Viewer.ANNOTATOR if is_member else Viewer.STRANGER
+
+
+def stage_of(*, has_answered: bool, takes_answers: bool) -> Stage:
+    """Return how far an item is for somebody; `takes_answers` is True while a slot is or may come free."""
+    if not has_answered:
+        return Stage.BEFORE_ANSWER
+    return Stage.COMMITTED if takes_answers else Stage.QUORUM
+
+
+def is_swapped(shuffle: int, person: str, *, retest: bool = False) -> bool:
+    """Return whether this person sees system B on the left: a fair coin fixed by the item's stored seed and the person.
+
+    A retest shows the sides the other way round than the first time.
+    """
+    return bool(_digest("sides", shuffle, person)[0] & 1) != retest
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The two responses as one person sees them."""
+
+    left: str
+    right: str
+
+
+def sides(response_a: str, response_b: str, *, swapped: bool) -> Sides:
+    """Return the responses in the order in which they are shown."""
+    return Sides(response_b, response_a) if swapped else Sides(response_a, response_b)
+
+
+def to_system_space(preference: int, *, swapped: bool) -> int:
+    """Return 1 = A better, 0 = tie, -1 = B better from 1 = left better, 0 = tie, -1 = right better; its own inverse.
+
+    Raises:
+        ValueError: the preference is not 1, 0 or -1.
+    """
+    if preference not in (1, 0, -1):
+        raise ValueError(f"{preference} is no preference")
+    return -preference if swapped else preference
+
+
+def speaker_names(speakers: Sequence[str], *, shuffle: int) -> dict[str, str]:
+    """Return “Speaker 1” to “Speaker m” for each speaker, in an order that the item's seed fixes, not the model."""
+    ranked = sorted(speakers, key=lambda speaker: _digest("speaker", shuffle, speaker))
+    return {speaker: f"Speaker {number}" for number, speaker in enumerate(ranked, start=1)}
+
+
+def _digest(*parts: str | int) -> bytes:
+    return hashlib.sha256("\x1f".join(str(part) for part in parts).encode()).digest()
+
+
+def blind_name(wanted: Sequence[str], *, hidden: Iterable[str]) -> str:
+    """Return the first of the wanted names in which none of the hidden names (of systems) can be read.
+
+    The last one is taken where every name gives something away, so it should hold a number only.
+    """
+    secrets = [name.casefold() for name in hidden if name]
+    return next((name for name in wanted if not any(secret in name.casefold() for secret in secrets)), wanted[-1])

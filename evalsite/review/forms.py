@@ -1,0 +1,216 @@
+"""What annotators, adjudicators and owners of queues send."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+
+from evalsite.review.models import OrderPolicy, Queue, QueueMode
+from evalsite.review.scales import Label, given_scale
+from evalsite.review.selectors.content import Choice, PersonAnswer
+
+NOTE_LIMIT = 20_000
+REASON_LIMIT = 300
+SKIP_REASONS = (
+    "I do not know this field",
+    "The question cannot be understood",
+    "The answers cannot be compared",
+    "I know where an answer comes from",
+)
+
+
+class AnnotationForm(forms.Form):
+    """A blind answer; `label` is as the person sees the sides."""
+
+    token = forms.CharField(max_length=36, widget=forms.HiddenInput)
+    label = forms.ChoiceField(widget=forms.RadioSelect, error_messages={"required": "Choose an answer first."})
+    note = forms.CharField(
+        required=False,
+        max_length=NOTE_LIMIT,
+        label="Why",
+        help_text="Shown to whoever settles the item when people differ.",
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+
+    def __init__(self, *arguments: Any, choices: Sequence[Choice], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        label = self.fields["label"]
+        if isinstance(label, forms.ChoiceField):
+            label.choices = [(choice.value, choice.text) for choice in choices]
+
+
+class SkipForm(forms.Form):
+    """Why an item is given back; one of the offered reasons or the person's own words."""
+
+    token = forms.CharField(max_length=36, widget=forms.HiddenInput)
+    reason = forms.CharField(max_length=REASON_LIMIT, required=False)
+    other = forms.CharField(max_length=REASON_LIMIT, required=False, label="Another reason")
+
+    def clean(self) -> dict[str, Any]:
+        """Require a reason."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        cleaned["reason"] = cleaned.get("reason") or cleaned.get("other") or ""
+        if not cleaned["reason"].strip():
+            raise forms.ValidationError("Say why you skip this item.")
+        return cleaned
+
+
+class FlagForm(forms.Form):
+    """What is wrong with an item."""
+
+    text = forms.CharField(max_length=REASON_LIMIT, required=False, label="What is wrong?")
+
+
+class RevisionForm(forms.Form):
+    """The one change after the reveal."""
+
+    label = forms.ChoiceField(widget=forms.RadioSelect, label="Your answer now")
+    reason = forms.CharField(
+        max_length=NOTE_LIMIT, label="What changed your mind?", widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+    def __init__(self, *arguments: Any, choices: Sequence[Choice], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        label = self.fields["label"]
+        if isinstance(label, forms.ChoiceField):
+            label.choices = [(choice.value, choice.text) for choice in choices]
+
+
+class AdjudicationForm(forms.Form):
+    """The final word: somebody's answer (`a12`) or a label of one's own (`l-1`), and why."""
+
+    decision = forms.ChoiceField(widget=forms.RadioSelect, error_messages={"required": "Choose the final answer."})
+    reason = forms.CharField(
+        max_length=NOTE_LIMIT,
+        label="Why",
+        help_text="Stored beside the final label and shown to the people who answered.",
+        widget=forms.Textarea(attrs={"rows": 4}),
+        error_messages={"required": "Say why: the reason is stored beside the final label."},
+    )
+
+    def __init__(
+        self, *arguments: Any, choices: Sequence[Choice], answers: Sequence[PersonAnswer], **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self.labels = {f"a{answer.annotation_id}": answer.label for answer in answers}
+        self.labels |= {f"l{choice.value}": choice.value for choice in choices}
+        decision = self.fields["decision"]
+        if isinstance(decision, forms.ChoiceField):
+            decision.choices = [(value, value) for value in self.labels]
+
+    @property
+    def label(self) -> str:
+        """The label decided on, as the adjudicator sees the sides."""
+        return self.labels[self.cleaned_data["decision"]]
+
+    @property
+    def adopted_id(self) -> int | None:
+        """The answer taken over, where one was."""
+        decision: str = self.cleaned_data["decision"]
+        return int(decision[1:]) if decision.startswith("a") else None
+
+
+class ReasonForm(forms.Form):
+    """Why an item is reopened."""
+
+    reason = forms.CharField(max_length=NOTE_LIMIT, label="Why")
+
+
+class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """What the owner of a queue decides."""
+
+    members = forms.ModelMultipleChoiceField(
+        queryset=User.objects.none(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Nobody ticked: every annotator may answer.",
+    )
+
+    CHOICES = ("name", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement")
+
+    class Meta:
+        model = Queue
+        fields = ("name", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement", "members")
+        widgets = {"guidelines": forms.Textarea(attrs={"rows": 10}), "mode": forms.RadioSelect}
+        help_texts = {
+            "guidelines": "Markdown. Shown beside every item.",
+            "mode": "Blind answers are the ones agreement can be computed from without the judges' influence.",
+            "retest_share": "Share of a person's own items that come back later: do they agree with themselves?",
+            "shows_agreement": "People see on their own page how far they agree with the rest.",
+            "quorum": "How many people answer each item. A change holds for items that nobody has taken yet.",
+        }
+
+    def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.kept = Queue(order=self.instance.order, retest_share=self.instance.retest_share)
+        self.fields["order"].required = self.fields["retest_share"].required = False
+        members, mode, quorum = self.fields["members"], self.fields["mode"], self.fields["quorum"]
+        if isinstance(members, forms.ModelMultipleChoiceField):
+            members.queryset = people
+        if isinstance(mode, forms.ChoiceField):
+            mode.choices = QueueMode.choices
+        if isinstance(quorum, forms.IntegerField):
+            quorum.min_value, quorum.max_value = 1, 20
+            quorum.widget.attrs |= {"min": 1, "max": 20}
+
+    def clean_order(self) -> str:
+        """Return the order chosen, or the one there was."""
+        return self.cleaned_data["order"] or self.kept.order
+
+    def clean_retest_share(self) -> float:
+        """Refuse shares that nobody means."""
+        share: float | None = self.cleaned_data["retest_share"]
+        if share is None:
+            return self.kept.retest_share
+        if not 0 <= share <= 0.5:
+            raise forms.ValidationError("A share from 0 to 0.5.")
+        return share
+
+    def clean_quorum(self) -> int:
+        """Refuse numbers that nobody means."""
+        quorum: int = self.cleaned_data["quorum"]
+        if not 1 <= quorum <= 20:
+            raise forms.ValidationError("Ask between 1 and 20 people.")
+        return quorum
+
+
+class QueueFileForm(forms.Form):
+    """A file of pairs or single responses, and how people are to answer it."""
+
+    file = forms.FileField(label="File", help_text="CSV, XLSX or JSONL: question, response_a, response_b.")
+    name = forms.CharField(max_length=200, required=False, help_text="The file's name, unless you give another.")
+    guidelines = forms.CharField(
+        required=False, widget=forms.Textarea(attrs={"rows": 6}), help_text="Markdown. Empty: the usual guidelines."
+    )
+    scale = forms.CharField(
+        max_length=300,
+        required=False,
+        label="Labels",
+        help_text="For single responses, the lowest first, separated by commas. Empty: right, partly right, wrong.",
+    )
+    quorum = forms.IntegerField(min_value=1, max_value=20, initial=2, label="People per item")
+    mode = forms.ChoiceField(choices=QueueMode.choices, initial=QueueMode.BLIND, widget=forms.RadioSelect)
+    order = forms.ChoiceField(choices=OrderPolicy.choices, initial=OrderPolicy.GIVEN)
+    members = forms.ModelMultipleChoiceField(
+        queryset=User.objects.none(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Nobody ticked: every annotator may answer.",
+    )
+
+    def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        members = self.fields["members"]
+        if isinstance(members, forms.ModelMultipleChoiceField):
+            members.queryset = people
+
+    def clean_scale(self) -> tuple[Label, ...]:
+        """Return the labels; numbers are worth their place between the lowest and the highest."""
+        words = tuple(dict.fromkeys(word.strip() for word in self.cleaned_data["scale"].split(",") if word.strip()))
+        try:
+            return given_scale(words)
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from error

@@ -1,0 +1,80 @@
+"""What workers call in this room. Primitives in, one service call, safe to repeat."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from functools import partial
+
+from django.db import transaction
+from django.utils import timezone
+from django_rq import get_queue, job
+from redis.exceptions import RedisError
+
+from debate.models import DebateSet
+from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
+from evalsite.review.services.notices import send_waiting_mail
+from evalsite.review.services.opening import open_items_for_debates, open_items_for_run
+from evalsite.review.services.refreshing import refresh_items
+from judging.models import Run
+
+logger = logging.getLogger(__name__)
+
+
+@job("default")
+def route_run(run_id: int) -> None:
+    """Open review items for a finished run. Safe to repeat: what has an item is skipped."""
+    opened = open_items_for_run(run=Run.objects.select_related("suite").get(pk=run_id), at=timezone.now())
+    logger.info("review.run_routed run_id=%s opened=%s", run_id, opened)
+
+
+@job("default")
+def route_debates(debate_set_id: int) -> None:
+    """Open review items for finished debates. Safe to repeat: what has an item is skipped."""
+    debate_set = DebateSet.objects.select_related("rubric").get(pk=debate_set_id)
+    opened = open_items_for_debates(debate_set=debate_set, at=timezone.now())
+    logger.info("review.debates_routed debate_set_id=%s opened=%s", debate_set_id, opened)
+
+
+@job("default")
+def refresh_benchmark(benchmark_id: int) -> None:
+    """Mark items stale whose content changed, and ask again. Safe to repeat: items up to date are left alone."""
+    done = refresh_items(benchmark_id=benchmark_id, at=timezone.now())
+    logger.info(
+        "review.items_refreshed benchmark_id=%s stale=%s asked_again=%s", benchmark_id, done.stale, done.asked_again
+    )
+
+
+@job("default")
+def mail_notices(queue_id: int) -> None:
+    """Mail the unread notices of a queue to those who want mail. Safe to repeat: each notice is mailed once."""
+    sent = send_waiting_mail(queue_id=queue_id, at=timezone.now())
+    logger.info("review.notices_mailed queue_id=%s sent=%s", queue_id, sent)
+
+
+def launch(work: Callable[[int], None], subject_id: int) -> None:
+    """Queue one of the jobs above once the transaction commits; without a broker `route_pending` finds it later."""
+    transaction.on_commit(partial(_enqueue, work, subject_id))
+
+
+def _enqueue(work: Callable[[int], None], subject_id: int) -> None:
+    try:
+        queue = get_queue("default")
+        prefix = f"review-{work.__name__}-{subject_id}-"
+        if not any(job_id.startswith(prefix) for job_id in queue.get_job_ids()):
+            queue.enqueue(work, subject_id, job_id=f"{prefix}{uuid.uuid4()}", result_ttl=0)
+    except RedisError as error:  # no broker now: the next worker finds what was left
+        name = type(error).__name__
+        logger.warning("review.launch_postponed job=%s subject_id=%s error=%s", work.__name__, subject_id, name)
+
+
+def route_pending() -> int:
+    """Queue the routing of everything that finished unheard; return how much. Called when a worker starts and after."""
+    runs = list(unheard_runs().values_list("pk", flat=True))
+    sets = list(unheard_debate_sets().values_list("pk", flat=True))
+    for run_id in runs:
+        launch(route_run, run_id)
+    for debate_set_id in sets:
+        launch(route_debates, debate_set_id)
+    return len(runs) + len(sets)

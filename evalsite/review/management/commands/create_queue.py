@@ -1,0 +1,77 @@
+"""`manage.py create_queue PATH --name NAME`: a review queue out of a file of pairs or single responses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from evalsite.review.models import OrderPolicy, QueueMode
+from evalsite.review.scales import given_scale
+from evalsite.review.services.file_queues import NewQueue, create_queue
+from evalsite.review.tables.materials import read_materials
+from judging.management.base import BadInput, JsonCommand
+
+
+class Command(JsonCommand):
+    """Makes a queue of a whole file or nothing."""
+
+    help = "Make a review queue of a CSV, XLSX or JSONL file: question with response_a and response_b, or response."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--name", default="", help="the file's name otherwise")
+        parser.add_argument("--guidelines", type=Path, help="a Markdown file")
+        parser.add_argument("--labels", default="", help="scale of single responses, lowest first, by commas")
+        parser.add_argument("--quorum", type=int, default=2)
+        parser.add_argument("--members", default="", help="user names, separated by commas; everybody otherwise")
+        parser.add_argument("--mode", choices=QueueMode.values, default=QueueMode.BLIND.value)
+        parser.add_argument("--order", choices=OrderPolicy.values, default=OrderPolicy.GIVEN.value)
+        parser.add_argument("--dry-run", action="store_true", help="read and check, store nothing")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Return the queue's address and how many items it has."""
+        path: Path = options["path"]
+        try:
+            data = path.read_bytes()
+            guidelines = options["guidelines"].read_text() if options["guidelines"] else ""
+            labels = given_scale(_words(options["labels"]))
+        except OSError as error:
+            raise BadInput(f"{error.filename} cannot be read: {error.strerror}.") from error
+        except ValueError as error:
+            raise BadInput(str(error)) from error
+        parsed = read_materials(data, path.name)
+        if parsed.value is None:
+            raise BadInput("\n".join(str(problem) for problem in parsed.errors))
+        if not 1 <= options["quorum"] <= 20:
+            raise BadInput("Ask between 1 and 20 people.")
+        members = _people(_words(options["members"]))
+        facts = {"items": len(parsed.value.rows), "kind": "pairs" if parsed.value.is_pair else "single responses"}
+        if options["dry_run"]:
+            return {"dry_run": True, **facts}
+        wanted = NewQueue(
+            name=options["name"] or path.stem,
+            file_name=path.name,
+            guidelines=guidelines,
+            labels=labels,
+            quorum=options["quorum"],
+            mode=QueueMode(options["mode"]),
+            order=OrderPolicy(options["order"]),
+        )
+        queue = create_queue(wanted=wanted, found=parsed.value, members=members, actor=None, at=timezone.now())
+        return {"queue": queue.slug, "address": queue.get_absolute_url(), **facts}
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _people(names: tuple[str, ...]) -> list[User]:
+    found = list(User.objects.filter(username__in=names, is_active=True))
+    unknown = sorted(set(names) - {person.username for person in found})
+    if unknown:
+        raise BadInput(f"There is no active person called {unknown[0]!r}.")
+    return found

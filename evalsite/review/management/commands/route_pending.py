@@ -1,0 +1,47 @@
+"""`manage.py route_pending`: open review items for everything that finished unheard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from debate.models import DebateSet
+from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
+from evalsite.review.services.opening import open_items_for_debates, open_items_for_run
+from judging.management.base import BadInput, JsonCommand
+from judging.models import Run, RunStatus
+
+
+class Command(JsonCommand):
+    """Routes at once, without a broker or worker; safe to repeat."""
+
+    help = "Open review items for runs and debates that finished unheard, or for one run or debate set again."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--run", type=int, help="id of one finished run")
+        parser.add_argument("--debate-set", type=int, help="id of one debate set")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Return how many items were opened for how many runs and debate sets."""
+        runs, sets = self._wanted(options)
+        at = timezone.now()
+        opened = sum(open_items_for_run(run=run, at=at) for run in runs)
+        opened += sum(open_items_for_debates(debate_set=debate_set, at=at) for debate_set in sets)
+        return {"runs": len(runs), "debate_sets": len(sets), "items_opened": opened}
+
+    def _wanted(self, options: dict[str, Any]) -> tuple[list[Run], list[DebateSet]]:
+        if options["run"] is None and options["debate_set"] is None:
+            return list(unheard_runs().select_related("suite")), list(unheard_debate_sets().select_related("rubric"))
+        runs = list(Run.objects.filter(pk=options["run"]).select_related("suite"))
+        sets = list(DebateSet.objects.filter(pk=options["debate_set"]).select_related("rubric"))
+        if options["run"] is not None and not runs:
+            raise BadInput(f"There is no run {options['run']}.")
+        if runs and runs[0].status != RunStatus.FINISHED:
+            raise BadInput(
+                f"Run {options['run']} is {runs[0].get_status_display().lower()}; only finished runs are routed."
+            )
+        if options["debate_set"] is not None and not sets:
+            raise BadInput(f"There is no debate set {options['debate_set']}.")
+        return runs, sets

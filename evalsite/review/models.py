@@ -1,0 +1,368 @@
+"""Tables of the review queue: items, claims, annotations and adjudications."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+from debate.models import Debate, DebateSet
+from judging.models import Run, Score, Verdict
+
+
+class QueueMode(models.TextChoices):
+    """What an annotator sees before answering."""
+
+    BLIND = "blind", "Blind: question, responses and rubric only"
+    DEBATE = "debate", "Review the debate: with the anonymous transcript"
+
+
+class QueueStatus(models.TextChoices):
+    """Whether a queue hands out items."""
+
+    OPEN = "open", "Open"
+    PAUSED = "paused", "Paused"
+    ARCHIVED = "archived", "Archived"
+
+
+class ItemStatus(models.TextChoices):
+    """Where an item is; allowed changes are in `review.states`."""
+
+    OPEN = "open", "Open"
+    SETTLED = "settled", "Settled"
+    SPLIT = "split", "Needs adjudication"
+    ADJUDICATED = "adjudicated", "Adjudicated"
+    STALE = "stale", "Stale"
+
+
+class ItemArm(models.TextChoices):
+    """Why a person was asked: routed by a rule, drawn for the audit, or repeated as a test-retest."""
+
+    ROUTED = "routed", "Routed"
+    AUDIT = "audit", "Audit"
+    RETEST = "retest", "Test-retest"
+    GIVEN = "given", "Asked for by a file"
+
+
+class OrderPolicy(models.TextChoices):
+    """In which order a queue hands its items out."""
+
+    URGENT = "urgent", "What can change most first, then at random"
+    GIVEN = "given", "As in the file"
+    RANDOM = "random", "At random"
+
+
+class AssignmentStatus(models.TextChoices):
+    """Where a claim is."""
+
+    LEASED = "leased", "In work"
+    SUBMITTED = "submitted", "Submitted"
+    SKIPPED = "skipped", "Skipped"
+    LAPSED = "lapsed", "Lapsed"
+
+
+class Queue(models.Model):
+    """A stream of items with its guidelines, label scale and quorum."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=200)
+    guidelines = models.TextField(blank=True)  # Markdown
+    mode = models.CharField(max_length=20, choices=QueueMode, default=QueueMode.BLIND)
+    labels = models.JSONField()  # [{"value": "1", "text": "A is better"}, ...], in order
+    quorum = models.PositiveSmallIntegerField(default=2)
+    status = models.CharField(max_length=20, choices=QueueStatus, default=QueueStatus.OPEN)
+    run = models.OneToOneField(Run, null=True, on_delete=models.SET_NULL, related_name="queue")
+    debate_set = models.OneToOneField(DebateSet, null=True, on_delete=models.SET_NULL, related_name="queue")
+    members = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, blank=True, related_name="queues"
+    )  # none: every annotator
+    open_count = models.PositiveIntegerField(default=0)
+    total_count = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField()
+    routed_at = models.DateTimeField(null=True)  # end of the last routing of its run or debate set
+    source_file = models.CharField(max_length=200, blank=True)  # name of the file that its items came from
+    order = models.CharField(max_length=20, choices=OrderPolicy, default=OrderPolicy.URGENT)
+    retest_share = models.FloatField(default=0.05)  # of a person's own items that come back to them later
+    shows_agreement = models.BooleanField(default=False)  # people may see how far they agree with the rest
+
+    class Meta:
+        permissions = [("adjudicate", "Can settle items that people split on")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("review:queue-detail", args=[self.slug])
+
+
+class Material(models.Model):
+    """One or two answers to a question that came in a file, to be reviewed without any run or debate."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="materials")
+    key = models.CharField(max_length=200)
+    question = models.TextField()
+    context = models.TextField(blank=True)
+    reference = models.TextField(blank=True)
+    criterion_text = models.TextField(blank=True)  # what the criterion means, in words
+    response_a = models.TextField()
+    response_b = models.TextField(blank=True)
+    is_pair = models.BooleanField()
+    system_a = models.CharField(max_length=200, blank=True)
+    system_b = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["queue", "key"], name="material_once")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ReviewItem(models.Model):
+    """One question to people about exactly one verdict, score, debate or material of a file."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="items")
+    debate = models.ForeignKey(Debate, null=True, on_delete=models.CASCADE, related_name="review_items")
+    verdict = models.ForeignKey(Verdict, null=True, on_delete=models.CASCADE, related_name="review_items")
+    score = models.ForeignKey(Score, null=True, on_delete=models.CASCADE, related_name="review_items")
+    material = models.ForeignKey(Material, null=True, on_delete=models.CASCADE, related_name="review_items")
+    retest_of = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="retests")
+    only_for = models.ForeignKey(  # the one person whom a test-retest asks again
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="retests"
+    )
+    reason = models.CharField(max_length=40)  # a code of review.routing
+    reason_text = models.CharField(max_length=300)  # the same in words
+    arm = models.CharField(max_length=20, choices=ItemArm, default=ItemArm.ROUTED)
+    inclusion_probability = models.FloatField(null=True)  # audit arm only
+    priority = models.IntegerField(default=0)  # higher comes first
+    shuffle = models.BigIntegerField()  # stored random number: order among equals, and the seed of the blind sides
+    quorum = models.PositiveSmallIntegerField()
+    answer_count = models.PositiveSmallIntegerField(default=0)
+    status = models.CharField(max_length=20, choices=ItemStatus, default=ItemStatus.OPEN)
+    criterion = models.CharField(max_length=100, blank=True)
+    scenario = models.CharField(max_length=100, blank=True)
+    language = models.CharField(max_length=20, blank=True)
+    content_hash = models.CharField(max_length=64)  # of everything shown; a change makes the item stale
+    label = models.CharField(max_length=20, blank=True)  # the final word, once settled or adjudicated
+    created_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(debate__isnull=False, verdict=None, score=None, material=None)
+                | models.Q(debate=None, verdict__isnull=False, score=None, material=None)
+                | models.Q(debate=None, verdict=None, score__isnull=False, material=None)
+                | models.Q(debate=None, verdict=None, score=None, material__isnull=False),
+                name="item_about_one_thing",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(retest_of=None, only_for=None)
+                | models.Q(retest_of__isnull=False, only_for__isnull=False),
+                name="item_retest_for_one_person",
+            ),
+            *(
+                models.UniqueConstraint(
+                    fields=["queue", subject, "content_hash"],
+                    condition=models.Q(retest_of=None),
+                    name=f"item_{subject}_once",
+                )
+                for subject in ("debate", "verdict", "score", "material")
+            ),
+            models.UniqueConstraint(fields=["retest_of", "only_for"], name="item_retest_once"),
+        ]
+        indexes = [
+            models.Index(fields=["queue", "status", "-priority", "shuffle", "id"], name="item_next"),
+            models.Index(fields=["queue", "status", "shuffle", "id"], name="item_random"),
+            models.Index(fields=["queue", "status", "id"], name="item_given"),
+            models.Index(fields=["queue", "criterion", "scenario"], name="item_filter"),
+            models.Index(fields=["queue", "reason"], name="item_reason"),
+            models.Index(fields=["queue", "scenario"], name="item_scenario"),
+        ]
+
+    def __str__(self) -> str:
+        return f"item {self.pk}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.status == ItemStatus.OPEN
+
+    def get_absolute_url(self) -> str:
+        return reverse("review:item-detail", args=[self.pk])
+
+
+class Assignment(models.Model):
+    """A person's claim on an item. The token fences off whoever lost the claim."""
+
+    item = models.ForeignKey(ReviewItem, on_delete=models.CASCADE, related_name="assignments")
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="assignments")  # the item's, for counting
+    item_open = models.BooleanField(default=True)  # the item's status is open, for counting
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="assignments")
+    token = models.UUIDField(unique=True)
+    status = models.CharField(max_length=20, choices=AssignmentStatus, default=AssignmentStatus.LEASED)
+    swapped = models.BooleanField(default=False)  # this person sees B on the left
+    claimed_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    beat_at = models.DateTimeField(null=True)  # the page's last sign of life
+    active_seconds = models.FloatField(default=0)  # at work on the item, idle time left out
+    skip_reason = models.CharField(max_length=300, blank=True)
+    flag = models.CharField(max_length=300, blank=True)
+    draft = models.JSONField(default=dict)
+    draft_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "annotator"], name="assignment_once")]
+        indexes = [
+            models.Index(fields=["item", "status", "expires_at"], name="assignment_live"),
+            models.Index(fields=["annotator", "queue", "item_open", "status"], name="assignment_mine"),
+            models.Index(fields=["queue", "annotator", "status"], name="assignment_progress"),
+            models.Index(fields=["queue", "item_open", "status", "expires_at"], name="assignment_queue"),
+        ]
+
+    def __str__(self) -> str:
+        return f"assignment {self.pk}"
+
+
+class Annotation(models.Model):
+    """One annotator's blind answer to one item, with an optional revision after the reveal."""
+
+    item = models.ForeignKey(ReviewItem, on_delete=models.CASCADE, related_name="annotations")
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="annotations")  # the item's, for reports
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="annotations")
+    slot = models.PositiveSmallIntegerField()  # 0 to quorum - 1: two answers can never take the same one
+    assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="annotation")
+    label = models.CharField(max_length=20)  # one of the queue's labels, in system space
+    note = models.TextField(blank=True)
+    seconds = models.FloatField(null=True)  # from claim to answer
+    active_seconds = models.FloatField(null=True)  # the same without idle time; None where nobody measured it
+    created_at = models.DateTimeField()
+    edited_at = models.DateTimeField(null=True)  # last change of the blind answer while the item was open
+    revealed_at = models.DateTimeField(null=True)  # when the verdicts were shown; fixes the blind answer
+    revised_label = models.CharField(max_length=20, blank=True)
+    revision_note = models.TextField(blank=True)
+    revised_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["item", "annotator"], name="annotation_once"),
+            models.UniqueConstraint(fields=["item", "slot"], name="annotation_slot_once"),
+        ]
+        indexes = [
+            models.Index(fields=["annotator", "created_at"], name="annotation_mine"),
+            models.Index(fields=["queue", "created_at"], name="annotation_queue"),
+        ]
+
+    def __str__(self) -> str:
+        return f"annotation {self.pk}"
+
+    @property
+    def final_label(self) -> str:
+        return self.revised_label or self.label
+
+
+class Adjudication(models.Model):
+    """The final human word on an item that people split on."""
+
+    item = models.OneToOneField(ReviewItem, on_delete=models.CASCADE, related_name="adjudication")
+    adjudicator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjudications")
+    label = models.CharField(max_length=20)
+    adopted = models.ForeignKey(Annotation, null=True, on_delete=models.SET_NULL)
+    reason = models.TextField()
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"adjudication {self.pk}"
+
+
+class NoticeKind(models.TextChoices):
+    """What the site tells people about."""
+
+    ASSIGNED = "assigned", "Assigned to you"
+    SPLIT = "split", "Needs adjudication"
+    DONE = "done", "Queue done"
+
+
+class Notice(models.Model):
+    """Something one person should know about a queue. One unread notice per person, kind and queue at most."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices")
+    kind = models.CharField(max_length=20, choices=NoticeKind)
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="notices")
+    count = models.PositiveIntegerField(default=1)  # how often it happened while unread
+    created_at = models.DateTimeField()
+    read_at = models.DateTimeField(null=True)
+    mailed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["person", "kind", "queue"], condition=models.Q(read_at=None), name="notice_unread_once"
+            )
+        ]
+        indexes = [models.Index(fields=["person", "-created_at"], name="notice_mine")]
+
+    def __str__(self) -> str:
+        return f"notice {self.pk}"
+
+
+class MailChoice(models.Model):
+    """A person who wants notices by e-mail as well."""
+
+    person = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="mail_choice")
+
+    def __str__(self) -> str:
+        return f"mail to {self.person}"
+
+
+class LabelTable(models.Model):
+    """Labels that people gave elsewhere, kept for the same reports as a queue's answers."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=200)
+    labels = models.JSONField()  # the declared scale, as in Queue
+    source_file = models.CharField(max_length=200)
+    item_count = models.PositiveIntegerField()
+    label_count = models.PositiveIntegerField()
+    imported_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="label_tables"
+    )
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("reports:labels-detail", args=[self.slug])
+
+
+class LabelledItem(models.Model):
+    """One row of a label table: what was labelled, with the columns that are no labels."""
+
+    table = models.ForeignKey(LabelTable, on_delete=models.CASCADE, related_name="items")
+    key = models.CharField(max_length=200)
+    criterion = models.CharField(max_length=100, blank=True)
+    scenario = models.CharField(max_length=100, blank=True)
+    language = models.CharField(max_length=20, blank=True)
+    details = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["table", "key"], name="labelled_item_once")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ImportedLabel(models.Model):
+    """What one rater, who need not have an account, said of one item."""
+
+    table = models.ForeignKey(LabelTable, on_delete=models.CASCADE, related_name="imported_labels")
+    item = models.ForeignKey(LabelledItem, on_delete=models.CASCADE, related_name="imported_labels")
+    rater = models.CharField(max_length=150)
+    label = models.CharField(max_length=20)
+    given_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "rater"], name="imported_label_once")]
+        indexes = [models.Index(fields=["table", "item"], name="imported_label_table")]
+
+    def __str__(self) -> str:
+        return f"{self.rater}: {self.label}"

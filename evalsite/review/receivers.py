@@ -1,0 +1,38 @@
+"""Hears that something finished or changed below, and queues a job; nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.dispatch import receiver
+
+from debate.signals import debates_finished
+from evalsite.review import jobs
+from evalsite.review.signals import notices_left
+from judging.models import SCORED_KINDS
+from judging.signals import content_changed, run_finished
+
+
+@receiver(run_finished)
+def hear_run(sender: object, *, run_id: int, kind: str, **extra: Any) -> None:
+    """Route a finished run of judges, rules or an index; debates announce themselves."""
+    if kind in SCORED_KINDS:
+        jobs.launch(jobs.route_run, run_id)
+
+
+@receiver(debates_finished)
+def hear_debates(sender: object, *, debate_set_id: int, **extra: Any) -> None:
+    """Route finished debates."""
+    jobs.launch(jobs.route_debates, debate_set_id)
+
+
+@receiver(notices_left)
+def hear_notices(sender: object, *, queue_id: int, **extra: Any) -> None:
+    """Mail what was left for people."""
+    jobs.launch(jobs.mail_notices, queue_id)
+
+
+@receiver(content_changed)
+def hear_content(sender: object, *, benchmark_id: int, **extra: Any) -> None:
+    """Look for items that the new content made stale."""
+    jobs.launch(jobs.refresh_benchmark, benchmark_id)

@@ -1,0 +1,144 @@
+"""Whether a person is asked, why in words, and how soon: a pure function of stored facts, safe to repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why an item reaches people, the weightiest first; the value is stored."""
+
+    UNRESOLVED_DEBATE = "unresolved_debate"
+    FAILED_VERDICT = "failed_verdict"
+    REFUSED_VERDICT = "refused_verdict"
+    UNPARSED_VERDICT = "unparsed_verdict"
+    GRADER_INCOMPLETE = "grader_incomplete"
+    ORDER_FLIP = "order_flip"
+    JURY_SPLIT = "jury_split"
+    LOW_CONFIDENCE = "low_confidence"
+    AUDIT = "audit"
+
+
+class Arm(StrEnum):
+    """Audited items carry the probability of their draw; routed ones have none."""
+
+    ROUTED = "routed"
+    AUDIT = "audit"
+
+
+URGENT, USUAL = 2, 1  # priorities; higher comes first
+TEXT_LIMIT = 300
+
+ALL_REASONS = frozenset(Reason)
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingPolicy:
+    """What the owner of a queue wants to see. A threshold of None asks nobody for low confidence."""
+
+    confidence_threshold: float | None = 0.7
+    reasons: frozenset[Reason] = ALL_REASONS  # audited items always come, whatever is listed here
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is stored about one verdict, score or debate."""
+
+    key: str
+    debate_rounds: int | None = None  # rounds held by a debate that ended unresolved; None: no such debate
+    verdict_status: str = ""  # ok | repaired | refused | unparsed | failed
+    confidence: float | None = None  # 0..1, measured; None: not measured
+    order_flipped: bool = False  # the judge changed its preference when the answers were swapped
+    jury: tuple[str, ...] = ()  # labels of several judges on the same subject
+    grader_problem: str = ""  # why a rule grader could not decide
+    can_flip_rank: bool = False  # the other outcome would change the order of a leaderboard
+    audit_probability: float | None = None  # set when the audit drew it
+    shuffle: int = 0  # stored random number of the item
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`reasons` is empty and `arm` None when no person is asked."""
+
+    reasons: tuple[Reason, ...]
+    text: str  # one sentence per reason, the weightiest first, at most TEXT_LIMIT characters
+    arm: Arm | None
+    inclusion_probability: float | None
+    priority: int
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether a review item is to be opened."""
+        return bool(self.reasons)
+
+
+NOBODY = Decision(reasons=(), text="", arm=None, inclusion_probability=None, priority=0)
+
+
+def route(facts: Facts, policy: RoutingPolicy) -> Decision:
+    """Return whether people are asked about one subject, and why.
+
+    A drawn item stays in the audit arm even where a rule would have sent it too, or else the audit would no longer be a
+    uniform sample. An item that only the audit sends takes its priority from its stored random number, so that its
+    place in the queue does not give it away.
+    """
+    found = {reason: text for reason, text in _findings(facts, policy).items() if reason in policy.reasons}
+    is_audited = facts.audit_probability is not None
+    urgent = Reason.UNRESOLVED_DEBATE in found or facts.can_flip_rank
+    if not found and not is_audited:
+        return NOBODY
+    if not found:
+        urgent = facts.can_flip_rank or bool(facts.shuffle & 1)
+    if is_audited:
+        found[Reason.AUDIT] = "Drawn at random for the audit."
+    reasons = tuple(reason for reason in Reason if reason in found)
+    return Decision(
+        reasons=reasons,
+        text=cut(" ".join(found[reason] for reason in reasons), TEXT_LIMIT),
+        arm=Arm.AUDIT if is_audited else Arm.ROUTED,
+        inclusion_probability=facts.audit_probability,
+        priority=URGENT if urgent else USUAL,
+    )
+
+
+_UNUSABLE = {
+    "failed": (Reason.FAILED_VERDICT, "The judge gave no reply."),
+    "refused": (Reason.REFUSED_VERDICT, "The judge refused to answer."),
+    "unparsed": (Reason.UNPARSED_VERDICT, "The judge's reply could not be read."),
+}
+
+
+def _findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
+    found: dict[Reason, str] = {}
+    if facts.debate_rounds is not None:
+        rounds = "1 round" if facts.debate_rounds == 1 else f"{facts.debate_rounds} rounds"
+        found[Reason.UNRESOLVED_DEBATE] = f"The speakers still differ after {rounds}."
+    if facts.verdict_status in _UNUSABLE:
+        reason, text = _UNUSABLE[facts.verdict_status]
+        found[reason] = text
+    if facts.grader_problem:
+        found[Reason.GRADER_INCOMPLETE] = f"The rules could not decide: {_plain(facts.grader_problem)}."
+    if facts.order_flipped:
+        found[Reason.ORDER_FLIP] = "The judge changed its mind when the answers were swapped."
+    if len(set(facts.jury)) > 1:
+        found[Reason.JURY_SPLIT] = f"The judges split {_tally(facts.jury)}."
+    threshold = policy.confidence_threshold
+    if threshold is not None and facts.confidence is not None and facts.confidence < threshold:
+        found[Reason.LOW_CONFIDENCE] = f"The judge's confidence is {facts.confidence:.2f}, below {threshold:.2f}."
+    return found
+
+
+def _tally(jury: tuple[str, ...]) -> str:
+    return " to ".join(
+        str(jury.count(label)) for label in sorted(set(jury), key=lambda label: (-jury.count(label), label))
+    )
+
+
+def _plain(text: str) -> str:
+    return cut(" ".join(text.split()).rstrip("."), 80)
+
+
+def cut(text: str, limit: int) -> str:
+    """Return the text, cut at `limit` characters with an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

@@ -1,0 +1,14 @@
+"""Reads of the review room: what waits for whom, what may be shown of an item, and the labels that reports use."""
+
+from __future__ import annotations
+
+from evalsite.review.selectors.labels import human_labels_for_debates, human_labels_for_verdicts, label_tables
+from evalsite.review.selectors.waiting import count_unread_notices, count_waiting_for
+
+__all__ = [
+    "count_unread_notices",
+    "count_waiting_for",
+    "human_labels_for_debates",
+    "human_labels_for_verdicts",
+    "label_tables",
+]

@@ -1,0 +1,332 @@
+"""What one person may see of one item: only what `blinding.visible` allows is read from the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from debate.models import Debate, DebateStatus, Statement
+from evalsite.review.blinding import Part, is_swapped, speaker_names
+from evalsite.review.models import Annotation, ReviewItem
+from evalsite.review.scales import Label, is_preference, key_of, labels_from_json, shown_label
+from evalsite.review.selectors.subjects import Subject, part_of, subject_of
+from judging.models import Verdict
+from judging.services.trees import tree_from_json
+from judging.specs.types import NodeSpec
+
+LETTERS = "AB"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One answer as offered to a person: A is the left side as they see it."""
+
+    value: str
+    text: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One response as shown."""
+
+    letter: str  # empty for a single response
+    text: str
+    system: str = ""  # only for those who may know
+
+
+@dataclass(frozen=True, slots=True)
+class RubricLine:
+    """One node of the rubric; `anchors` are what values of its scale mean."""
+
+    depth: int
+    title: str
+    text: str
+    points: float | None
+    anchors: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stance:
+    """What a speaker held in one round, as this person sees the sides."""
+
+    letter: str  # A | B | = | ? (no readable verdict)
+    word: str
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One statement."""
+
+    speaker: str
+    text: str
+    stance: Stance
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of a debate; `agrees` when all hold the same."""
+
+    number: int
+    turns: tuple[Turn, ...]
+    agrees: bool
+
+    @property
+    def changes(self) -> int:
+        return sum(turn.stance.changed for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A debate with anonymous speakers; `first_letter` is the side that they call Submission 1."""
+
+    speakers: tuple[str, ...]
+    rounds: tuple[Round, ...]
+    first_letter: str
+    second_letter: str
+
+    @property
+    def strip(self) -> list[tuple[str, list[Stance | None]]]:
+        """Return one row per speaker with the stance in each round."""
+        held = {(turn.speaker, one.number): turn.stance for one in self.rounds for turn in one.turns}
+        return [(name, [held.get((name, one.number)) for one in self.rounds]) for name in self.speakers]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineVerdict:
+    """What a judge or a debate concluded."""
+
+    source: str
+    text: str
+    rationale: str
+    confidence: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonAnswer:
+    """One person's answer as another may see it."""
+
+    annotation_id: int
+    name: str  # "Person 1", or the name for those who may know
+    label: str
+    text: str
+    note: str
+    blind_text: str  # the answer before a revision, where there was one
+    revision_note: str
+    saw_swapped: bool  # their A is the reader's B
+    at: datetime
+
+    @property
+    def pk_text(self) -> str:
+        """The answer's number as text, for forms."""
+        return str(self.annotation_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemContent:
+    """Everything of an item that this person may see; what they may not is empty."""
+
+    question: str
+    context: str
+    reference: str
+    sides: tuple[Side, ...]
+    rubric: tuple[RubricLine, ...]
+    criterion: str
+    scenario: str
+    choices: tuple[Choice, ...]
+    transcript: Transcript | None
+    verdicts: tuple[MachineVerdict, ...]
+    reason: str
+    answers: tuple[PersonAnswer, ...]
+    final_label: str
+    is_superseded: bool
+
+    @property
+    def is_pair(self) -> bool:
+        return len(self.sides) == 2
+
+
+def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> ItemContent:
+    """Return what may be seen of an item that `with_subjects` read."""
+    subject = subject_of(item, with_names=Part.SYSTEM_NAMES in parts)
+    labels = labels_from_json(item.queue.labels)
+    has_rubric = Part.RUBRIC in parts
+    return ItemContent(
+        question=subject.prompt.text if Part.QUESTION in parts else "",
+        context=subject.prompt.context if Part.QUESTION in parts else "",
+        reference=subject.reference if has_rubric else "",
+        sides=_sides(subject, parts, swapped) if Part.RESPONSES in parts else (),
+        rubric=rubric_lines(subject) if has_rubric else (),
+        criterion=subject.criterion,
+        scenario=item.scenario,
+        choices=choices_of(labels),
+        transcript=_transcript(item, swapped) if Part.TRANSCRIPT in parts and item.debate else None,
+        verdicts=_verdicts(item, parts, labels, swapped) if Part.VERDICTS in parts else (),
+        reason=item.reason_text if Part.REASON in parts else "",
+        answers=_answers(item, parts, labels, swapped) if Part.OTHER_ANSWERS in parts else (),
+        final_label=shown_text(item.label, labels, swapped=swapped) if Part.FINAL_LABEL in parts else "",
+        is_superseded=subject.is_superseded,
+    )
+
+
+def swapped_for(*, item: ReviewItem, person_id: int) -> bool:
+    """Return whether this person sees system B on the left; single responses have no sides."""
+    has_sides = item.debate_id is not None
+    if item.material_id is not None:
+        has_sides = is_preference(labels_from_json(item.queue.labels))
+    first = item.retest_of or item
+    return has_sides and is_swapped(first.shuffle, str(person_id), retest=first is not item)
+
+
+def choices_of(labels: tuple[Label, ...]) -> tuple[Choice, ...]:
+    """Return the answers offered, each with its key."""
+    return tuple(Choice(label.value, label.text, key_of(place, labels)) for place, label in enumerate(labels))
+
+
+def shown_text(value: str, labels: tuple[Label, ...], *, swapped: bool) -> str:
+    """Return a stored label in words, for somebody who sees the sides that way round; "" for no label."""
+    seen = shown_label(value, labels, swapped=swapped) if value else ""
+    return next((label.text for label in labels if label.value == seen), seen)
+
+
+def rubric_lines(subject: Subject) -> tuple[RubricLine, ...]:
+    """Return the rubric, or the criterion's part of it, as lines from the top down."""
+    tree = part_of(subject.tree, subject.criterion)
+    return tuple(_lines(tree_from_json(tree), 0)) if tree else ()
+
+
+def _lines(node: NodeSpec, depth: int) -> list[RubricLine]:
+    found: list[RubricLine] = []
+    title = node.key if node.kind in {"level", "dimension"} else ""
+    text = "" if node.text == node.key else node.text
+    if title or text or node.anchors:
+        anchors = tuple((_span(anchor.low, anchor.high), anchor.text) for anchor in node.anchors)
+        found.append(RubricLine(depth, title, text, node.points, anchors))
+        depth += 1
+    for child in node.children:
+        found.extend(_lines(child, depth))
+    return found
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _sides(subject: Subject, parts: frozenset[Part], swapped: bool) -> tuple[Side, ...]:
+    responses = list(subject.responses)[::-1] if swapped else list(subject.responses)
+    names = [response.system if Part.SYSTEM_NAMES in parts else "" for response in responses]
+    letters = LETTERS if subject.is_pair else ("",)
+    return tuple(Side(letter, row.text, name) for letter, row, name in zip(letters, responses, names, strict=True))
+
+
+def _stance(verdict: int | None, before: int | None, swapped: bool, *, is_first: bool) -> Stance:
+    if verdict is None:
+        return Stance("?", "no readable verdict", False)
+    seen = -verdict if swapped else verdict
+    letter, word = {1: ("A", "A is better"), 0: ("=", "neither is better"), -1: ("B", "B is better")}[seen]
+    return Stance(letter, word, changed=not is_first and before is not None and before != verdict)
+
+
+def _transcript(item: ReviewItem, swapped: bool) -> Transcript | None:
+    debate = item.debate
+    if debate is None:
+        return None
+    rows = Statement.objects.filter(speaker__debate=debate).order_by("round", "speaker__seat")
+    rows = rows.only("round", "text", "verdict", "speaker__seat").select_related("speaker")
+    statements = list(rows)
+    names = speaker_names(sorted({str(row.speaker.seat) for row in statements}), shuffle=item.shuffle)
+    held: dict[int, int] = {}
+    rounds: dict[int, list[Turn]] = {}
+    for row in statements:
+        seat = row.speaker.seat
+        stance = _stance(row.verdict, held.get(seat), swapped, is_first=row.round == 0)
+        rounds.setdefault(row.round, []).append(Turn(names[str(seat)], row.text, stance))
+        if row.verdict is not None:
+            held[seat] = row.verdict
+    first, second = ("B", "A") if swapped != bool(debate.submission_order) else ("A", "B")
+    return Transcript(
+        speakers=tuple(sorted(names.values())),
+        rounds=tuple(
+            Round(number, tuple(sorted(turns, key=lambda turn: turn.speaker)), _agree(turns))
+            for number, turns in sorted(rounds.items())
+        ),
+        first_letter=first,
+        second_letter=second,
+    )
+
+
+def _agree(turns: list[Turn]) -> bool:
+    letters = {turn.stance.letter for turn in turns}
+    return len(letters) == 1 and "?" not in letters
+
+
+def _verdicts(
+    item: ReviewItem, parts: frozenset[Part], labels: tuple[Label, ...], swapped: bool
+) -> tuple[MachineVerdict, ...]:
+    if item.debate is not None:
+        return (_debate_verdict(item.debate, labels, swapped),)
+    result = item.verdict or item.score
+    if result is None:
+        return ()
+    rows = Verdict.objects.filter(
+        run_id=result.run_id, response_id=result.response_id, evaluator__criterion=result.evaluator.criterion
+    )
+    rows = rows.select_related("evaluator", "score").order_by("evaluator__position")
+    found = [
+        MachineVerdict(
+            source=row.evaluator.name if Part.MODEL_NAMES in parts else f"Judge {number}",
+            text=_value_text(row),
+            rationale=row.rationale,
+            confidence=row.confidence,
+        )
+        for number, row in enumerate(rows, start=1)
+    ]
+    if item.score is not None and item.verdict is None:
+        share = item.score.share
+        text = f"could not decide: {item.score.status}" if share is None else f"{share:.0%} of the points"
+        found.append(MachineVerdict("Rules", text, "", None))
+    return tuple(found)
+
+
+def _debate_verdict(debate: Debate, labels: tuple[Label, ...], swapped: bool) -> MachineVerdict:
+    if debate.status == DebateStatus.AGREED:
+        told = "the opening" if not debate.agreed_round else f"round {debate.agreed_round}"
+        return MachineVerdict(
+            "The debate", f"{shown_text(str(debate.verdict), labels, swapped=swapped)}, agreed in {told}", "", None
+        )
+    return MachineVerdict("The debate", f"{debate.get_status_display()} after {debate.round_count} rounds", "", None)
+
+
+def _value_text(verdict: Verdict) -> str:
+    score = getattr(verdict, "score", None)
+    if verdict.value is None:
+        return f"no verdict: {verdict.status}"
+    if score is not None and score.value is not None:
+        return f"{score.value:g}" + (f" of {score.full:g}" if score.full else "")
+    return ", ".join(f"{name}: {_brief(value)}" for name, value in verdict.value.items())[:300]
+
+
+def _brief(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _answers(
+    item: ReviewItem, parts: frozenset[Part], labels: tuple[Label, ...], swapped: bool
+) -> tuple[PersonAnswer, ...]:
+    rows = Annotation.objects.filter(item=item).select_related("assignment", "annotator").order_by("slot")
+    return tuple(
+        PersonAnswer(
+            annotation_id=row.pk,
+            name=str(row.annotator) if Part.PEOPLE in parts else f"Person {number}",
+            label=shown_label(row.final_label, labels, swapped=swapped),
+            text=shown_text(row.final_label, labels, swapped=swapped),
+            note=row.note,
+            blind_text=shown_text(row.label, labels, swapped=swapped) if row.revised_label else "",
+            revision_note=row.revision_note,
+            saw_swapped=row.assignment.swapped != swapped,
+            at=row.created_at,
+        )
+        for number, row in enumerate(rows, start=1)
+    )

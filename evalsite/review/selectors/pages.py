@@ -1,0 +1,131 @@
+"""Lists for the pages of queues, items and adjudications; filters come from allow lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.models import Permission, User
+from django.core.cache import cache
+from django.db.models import Count, Q, QuerySet
+
+from evalsite.review.models import Annotation, ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.routing import Reason
+from evalsite.review.selectors.waiting import member_filter, with_my_counts
+
+if TYPE_CHECKING:
+    from evalsite.review.selectors.waiting import CountedQueue
+
+SCENARIOS_SECONDS = 300
+
+
+def queues_for(*, user: User, archived: bool = False) -> QuerySet[CountedQueue]:
+    """Return the queues that this person answers, or owns, with their own counts; the fullest first."""
+    queues = Queue.objects.filter(total_count__gt=0)
+    queues = queues.filter(status=QueueStatus.ARCHIVED) if archived else queues.exclude(status=QueueStatus.ARCHIVED)
+    if not user.has_perm("review.change_queue"):
+        queues = queues.filter(member_filter(user))
+    return with_my_counts(queues, user=user).order_by("status", "-open_count", "name", "pk")
+
+
+def queue_for(*, slug: str, user: User) -> CountedQueue:
+    """Return a queue with this person's own counts. Queue.DoesNotExist where they may not see it."""
+    queues = Queue.objects.select_related("run", "debate_set")
+    if not user.has_perm("review.change_queue"):
+        queues = queues.filter(member_filter(user))
+    return with_my_counts(queues, user=user).get(slug=slug)
+
+
+def split_counts(queues: Sequence[Queue]) -> dict[int, int]:
+    """Return how many items of each queue wait for adjudication."""
+    rows = ReviewItem.objects.filter(queue__in=queues, status=ItemStatus.SPLIT).order_by()
+    return {row["queue_id"]: row["n"] for row in rows.values("queue_id").annotate(n=Count("pk"))}
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFilters:
+    """The filters of a queue's items, as they came in the address; what is not known is dropped."""
+
+    status: str = ""
+    reason: str = ""
+    scenario: str = ""
+    flagged: bool = False
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> ItemFilters:
+        """Return the known filters of a query string."""
+        status, reason = query.get("status", ""), query.get("reason", "")
+        return cls(
+            status=status if status in ItemStatus.values else "",
+            reason=reason if reason in set(Reason) else "",
+            scenario=query.get("scenario", "")[:100],
+            flagged=query.get("flagged") == "1",
+        )
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self.status or self.reason or self.scenario or self.flagged)
+
+
+def items_of(*, queue: Queue, filters: ItemFilters) -> QuerySet[ReviewItem]:
+    """Return a queue's items in the order in which they are handed out."""
+    items = ReviewItem.objects.filter(queue=queue).select_related(
+        "debate__case", "verdict__response__prompt", "score__response__prompt", "material"
+    )
+    chosen: dict[str, Any] = {
+        name: value
+        for name, value in (("status", filters.status), ("reason", filters.reason), ("scenario", filters.scenario))
+        if value
+    }
+    items = items.filter(**chosen)
+    if filters.flagged:
+        items = items.filter(pk__in=queue.assignments.exclude(flag="").values("item_id"))
+    return items.order_by("status", "-priority", "shuffle", "pk")
+
+
+def scenarios_of(*, queue: Queue) -> list[str]:
+    """Return the scenarios of a queue's items, remembered for a few minutes."""
+    key = f"review-scenarios-{queue.pk}-{queue.total_count}"
+    found: list[str] | None = cache.get(key)
+    if found is None:
+        rows = ReviewItem.objects.filter(queue=queue).exclude(scenario="").order_by("scenario")
+        found = list(rows.values_list("scenario", flat=True).distinct())
+        cache.set(key, found, SCENARIOS_SECONDS)
+    return found
+
+
+def my_answers(*, queue: Queue, user: User) -> QuerySet[Annotation]:
+    """Return this person's answers in a queue, the newest first."""
+    mine = Annotation.objects.filter(queue=queue, annotator=user).select_related("item", "assignment")
+    return mine.order_by("-created_at", "-pk")
+
+
+def items_to_adjudicate(*, queue_slug: str = "") -> QuerySet[ReviewItem]:
+    """Return the items that people split on, by queue."""
+    items = ReviewItem.objects.filter(status=ItemStatus.SPLIT).exclude(queue__status=QueueStatus.ARCHIVED)
+    if queue_slug:
+        items = items.filter(queue__slug=queue_slug)
+    items = items.select_related(
+        "queue", "debate__case", "verdict__response__prompt", "score__response__prompt", "material"
+    )
+    return items.prefetch_related("annotations").order_by("queue_id", "-priority", "shuffle", "pk")
+
+
+def next_to_adjudicate(*, item: ReviewItem) -> int | None:
+    """Return the next split item, of the same queue first."""
+    waiting = items_to_adjudicate().exclude(pk=item.pk).order_by("pk")
+    same = waiting.filter(queue_id=item.queue_id).values_list("pk", flat=True).first()
+    return same if same is not None else waiting.values_list("pk", flat=True).first()
+
+
+def possible_members() -> QuerySet[User]:
+    """Return the active people who may answer."""
+    answer = Permission.objects.filter(codename="add_annotation", content_type__app_label="review")
+    allowed = Q(groups__permissions__in=answer) | Q(user_permissions__in=answer) | Q(is_superuser=True)
+    return User.objects.filter(allowed, is_active=True).distinct().order_by("username", "pk")
+
+
+def reasons() -> list[tuple[str, str]]:
+    """Return the reasons with their words, for a filter."""
+    return [(reason.value, reason.value.replace("_", " ").capitalize()) for reason in Reason]

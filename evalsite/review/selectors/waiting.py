@@ -1,0 +1,160 @@
+"""What waits for a person, how far they are, and why there may be nothing for them now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+from typing import TYPE_CHECKING, TypedDict
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Notice, Queue, QueueStatus
+from evalsite.review.states import QueueFacts, QueueState, why_nothing
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    class MyCounts(TypedDict):
+        """What `with_my_counts` adds to a queue."""
+
+        my_touched: int  # open items that this person answered or skipped
+        my_done: int  # their answers
+
+    CountedQueue = WithAnnotations[Queue, MyCounts]
+
+TOUCHED = (AssignmentStatus.SUBMITTED, AssignmentStatus.SKIPPED)  # the item does not come back to this person
+RECENT = 200  # answers that an estimate of time rests on
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far one person is in a queue."""
+
+    done: int
+    waiting: int  # open items that this person has neither answered nor skipped
+
+    @property
+    def total(self) -> int:
+        return self.done + self.waiting
+
+    @property
+    def place(self) -> int:
+        """Which item this is, counted from 1."""
+        return min(self.done + 1, self.total) if self.total else 0
+
+
+def member_filter(user: User) -> Q:
+    """Return the condition for queues that this person may answer: those that name them, or nobody."""
+    seats = Queue.members.through.objects.filter(queue_id=OuterRef("pk"))
+    return ~Exists(seats) | Exists(seats.filter(user_id=user.pk))
+
+
+def is_member(*, queue: Queue, user: User) -> bool:
+    """Return whether this person may answer items of the queue."""
+    return Queue.objects.filter(member_filter(user), pk=queue.pk).exists()
+
+
+def with_my_counts(queues: QuerySet[Queue], *, user: User) -> QuerySet[CountedQueue]:
+    """Annotate queues with `my_touched` (open items done with) and `my_done` (answers), read from indexes alone."""
+    mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user).order_by().values("queue")
+    touched = mine.filter(item_open=True, status__in=TOUCHED).annotate(n=Count("pk")).values("n")
+    done = mine.filter(status=AssignmentStatus.SUBMITTED).annotate(n=Count("pk")).values("n")
+    return queues.annotate(my_touched=Coalesce(Subquery(touched), 0), my_done=Coalesce(Subquery(done), 0))
+
+
+def count_waiting_for(user: User) -> int:
+    """Return how many items of open queues this person has neither answered nor skipped, in one query."""
+    mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user, item_open=True, status__in=TOUCHED)
+    touched = Coalesce(Subquery(mine.order_by().values("queue").annotate(n=Count("pk")).values("n")), 0)
+    queues = Queue.objects.filter(member_filter(user), status=QueueStatus.OPEN, open_count__gt=0)
+    found = queues.annotate(left=F("open_count") - touched).aggregate(waiting=Sum("left"))
+    return max(0, found["waiting"] or 0)
+
+
+def count_unread_notices(user: User) -> int:
+    """Return how many notices this person has not read."""
+    return Notice.objects.filter(person=user, read_at=None).count()
+
+
+def progress_of(*, queue: Queue, user: User) -> Progress:
+    """Return how far this person is in the queue."""
+    fresh = with_my_counts(Queue.objects.only("open_count"), user=user).get(pk=queue.pk)
+    return Progress(done=fresh.my_done, waiting=max(0, fresh.open_count - fresh.my_touched))
+
+
+def why_nothing_for(*, queue: Queue, user: User, at: datetime) -> str:
+    """Return why there is no next item for this person, and when to come back."""
+    live = Assignment.objects.filter(
+        queue=queue, item_open=True, status=AssignmentStatus.LEASED, expires_at__gte=at
+    ).exclude(annotator=user)
+    leased = live.aggregate(n=Count("pk"), first=Min("expires_at"))
+    touched = Assignment.objects.filter(queue=queue, annotator=user, item_open=True, status__in=TOUCHED).count()
+    fresh = Queue.objects.only("open_count", "status").get(pk=queue.pk)
+    first = leased["first"]
+    return why_nothing(
+        QueueFacts(
+            state=QueueState(fresh.status),
+            is_member=is_member(queue=queue, user=user),
+            n_open=fresh.open_count,
+            n_mine=touched,
+            n_leased=leased["n"] if fresh.open_count > touched else 0,
+            seconds_to_next_lapse=int((first - at).total_seconds()) + 1 if first else None,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PersonProgress:
+    """What one person has done in a queue."""
+
+    name: str
+    answered: int
+    skipped: int
+    in_work: int
+
+
+def people_of(*, queue: Queue) -> list[PersonProgress]:
+    """Return what each person who took an item, or is a member, has done; the busiest first."""
+    rows = queue.assignments.order_by().values("annotator_id", "status").annotate(n=Count("pk"))
+    counts: dict[int, dict[str, int]] = {}
+    for row in rows:
+        counts.setdefault(row["annotator_id"], {})[row["status"]] = row["n"]
+    people = User.objects.filter(Q(pk__in=list(counts)) | Q(queues=queue)).distinct().order_by("username", "pk")
+    found = [
+        PersonProgress(
+            name=person.get_full_name() or person.username,
+            answered=(mine := counts.get(person.pk, {})).get(AssignmentStatus.SUBMITTED, 0),
+            skipped=mine.get(AssignmentStatus.SKIPPED, 0),
+            in_work=mine.get(AssignmentStatus.LEASED, 0),
+        )
+        for person in people
+    ]
+    return sorted(found, key=lambda person: -person.answered)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is left of a queue. `seconds_left` is None until somebody has answered."""
+
+    answers_left: int
+    median_seconds: float | None
+    answered: int  # recent answers that the median rests on
+
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.median_seconds is None else self.answers_left * self.median_seconds
+
+
+def workload_of(*, queue: Queue) -> Workload:
+    """Return how many answers are missing, and how long they will take at the recent median time per answer."""
+    given = queue.assignments.filter(item_open=True, status=AssignmentStatus.SUBMITTED).count()
+    recent = Annotation.objects.filter(queue=queue).order_by("-created_at", "-pk")
+    times = [seconds for seconds in recent.values_list("seconds", flat=True)[:RECENT] if seconds is not None]
+    return Workload(
+        answers_left=max(0, queue.open_count * queue.quorum - given),
+        median_seconds=median(times) if times else None,
+        answered=len(times),
+    )

@@ -1,0 +1,1 @@
+"""Writes of the review room: routing, claims, answers, settling and queues."""

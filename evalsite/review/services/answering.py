@@ -1,0 +1,135 @@
+"""Takes answers: the blind one, changes to it while the item is open, the reveal, and the one revision after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ReviewItem
+from evalsite.review.scales import labels_from_json, shown_label
+from evalsite.review.services.acts import announce
+from evalsite.review.services.claiming import TEXT_LIMIT, claim_facts, count_work, facts_of, lease_time, lock_item
+from evalsite.review.services.settling import settle
+from evalsite.review.states import (
+    ReviewRefused,
+    check_can_answer,
+    check_can_edit,
+    check_can_revise,
+)
+
+SEEN = "You have seen what the judges said, so the blind answer stands. You may revise it once, with a reason."
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person answered; the label is in system space (1 = A, 0 = neither, -1 = B)."""
+
+    label: str
+    note: str = ""
+
+
+@transaction.atomic
+def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answer, at: datetime) -> Annotation:
+    """Store one blind answer and settle the item once its quorum is reached.
+
+    Raises:
+        ReviewRefused: the claim was lost, the item is closed, the label is off its scale, or they have answered.
+    """
+    item = lock_item(item_id)
+    claim = item.assignments.filter(annotator=annotator).first()
+    check_can_answer(facts_of(item, annotator, at), claim_facts(claim), token=token, label=answer.label, at=at)
+    if claim is None:
+        raise ReviewRefused("You no longer hold this item.")
+    count_work(claim, at=at)
+    annotation = Annotation.objects.create(
+        item=item,
+        queue_id=item.queue_id,
+        annotator=annotator,
+        assignment=claim,
+        slot=_free_slot(item),
+        label=answer.label,
+        note=answer.note[:TEXT_LIMIT],
+        seconds=max(0.0, (at - claim.claimed_at).total_seconds()),
+        active_seconds=claim.active_seconds,
+        created_at=at,
+    )
+    claim.status, claim.draft, claim.draft_at = AssignmentStatus.SUBMITTED, {}, None
+    claim.item_open = item.retest_of_id is None  # a retest is nobody else's work, so it is not counted
+    claim.save(update_fields=["status", "draft", "draft_at", "item_open", "beat_at", "active_seconds"])
+    item.answer_count += 1
+    item.save(update_fields=["answer_count"])
+    settle(item=item, at=at)
+    announce(actor=annotator, action="annotation.recorded", subject=item, detail={"label": answer.label})
+    annotation.item = item
+    return annotation
+
+
+def _free_slot(item: ReviewItem) -> int:
+    taken = set(item.annotations.values_list("slot", flat=True))
+    return next(slot for slot in range(len(taken) + 1) if slot not in taken)
+
+
+@transaction.atomic
+def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignment:
+    """Take an answer back while the item is open; the person holds the item again with the answer as their draft.
+
+    Raises:
+        ReviewRefused: there is no answer, the item is closed, or the verdicts have been shown.
+    """
+    item = lock_item(item_id)
+    annotation = item.annotations.select_related("assignment").filter(annotator=annotator).first()
+    facts = facts_of(item, annotator, at)
+    check_can_edit(facts, label=annotation.label if annotation else "")
+    if annotation is None or annotation.revealed_at is not None:
+        raise ReviewRefused(SEEN)
+    claim = annotation.assignment
+    claim.status = AssignmentStatus.LEASED
+    claim.expires_at, claim.beat_at, claim.item_open = at + lease_time(), at, True
+    seen = shown_label(annotation.label, labels_from_json(item.queue.labels), swapped=claim.swapped)
+    claim.draft, claim.draft_at = {"label": seen, "note": annotation.note}, at
+    claim.save(update_fields=["status", "expires_at", "beat_at", "item_open", "draft", "draft_at"])
+    announce(actor=annotator, action="annotation.undone", subject=item, detail={"label": annotation.label})
+    annotation.delete()
+    item.answer_count -= 1
+    item.save(update_fields=["answer_count"])
+    return claim
+
+
+@transaction.atomic
+def reveal_item(*, item_id: int, annotator: User, at: datetime) -> Annotation:
+    """Note that this person now sees the verdicts; their blind answer is fixed from here on.
+
+    Raises:
+        ReviewRefused: they have not answered yet.
+    """
+    item = lock_item(item_id)
+    annotation = item.annotations.filter(annotator=annotator).first()
+    if annotation is None:
+        raise ReviewRefused("Answer first; the verdicts are revealed afterwards.")
+    if annotation.revealed_at is None:
+        annotation.revealed_at = at
+        annotation.save(update_fields=["revealed_at"])
+    return annotation
+
+
+@transaction.atomic
+def revise_annotation(*, item_id: int, annotator: User, label: str, reason: str, at: datetime) -> Annotation:
+    """Store the one revision after the reveal beside the blind answer, and settle the item anew.
+
+    Raises:
+        ReviewRefused: not answered, revised already, no reason, adjudicated or stale.
+    """
+    item = lock_item(item_id)
+    check_can_revise(facts_of(item, annotator, at), label=label, reason=reason)
+    annotation = item.annotations.get(annotator=annotator)
+    if annotation.revealed_at is None:
+        raise ReviewRefused("Look at the verdicts first; until then you may change the answer itself.")
+    annotation.revised_label, annotation.revision_note, annotation.revised_at = label, reason.strip()[:TEXT_LIMIT], at
+    annotation.save(update_fields=["revised_label", "revision_note", "revised_at"])
+    settle(item=item, at=at)
+    detail = {"from": annotation.label, "to": label}
+    announce(actor=annotator, action="annotation.revised", subject=item, detail=detail)
+    return annotation

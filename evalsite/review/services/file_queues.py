@@ -1,0 +1,102 @@
+"""Makes a queue out of a file of pairs or single responses: the whole file or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalsite.review.models import ItemArm, Material, OrderPolicy, Queue, QueueMode, ReviewItem
+from evalsite.review.sampling import RETEST_SHARE, uniform_number
+from evalsite.review.scales import JUDGEMENT, PREFERENCE, Label, labels_to_json
+from evalsite.review.selectors.subjects import hash_of_subject, material_subject
+from evalsite.review.services.acts import announce
+from evalsite.review.services.notices import notify_members
+from evalsite.review.services.queues import PAIR_GUIDELINES, SINGLE_GUIDELINES, free_slug, recount
+from evalsite.review.tables.materials import MaterialFile, MaterialRow
+
+BATCH = 1_000
+REASON = "given"
+
+
+@dataclass(frozen=True, slots=True)
+class NewQueue:
+    """What the owner decides about a queue made of a file."""
+
+    name: str
+    file_name: str
+    guidelines: str = ""
+    labels: tuple[Label, ...] = ()
+    quorum: int = 2
+    mode: QueueMode = QueueMode.BLIND
+    order: OrderPolicy = OrderPolicy.GIVEN
+    retest_share: float = RETEST_SHARE
+
+
+@transaction.atomic
+def create_queue(
+    *, wanted: NewQueue, found: MaterialFile, members: Sequence[User], actor: User | None, at: datetime
+) -> Queue:
+    """Return an open queue with one item per row. Pairs are always asked which side is better."""
+    labels = PREFERENCE if found.is_pair else wanted.labels or JUDGEMENT
+    queue = Queue.objects.create(
+        slug=free_slug(Queue, wanted.name),
+        name=wanted.name[:200],
+        guidelines=wanted.guidelines or (PAIR_GUIDELINES if found.is_pair else SINGLE_GUIDELINES),
+        labels=labels_to_json(labels),
+        quorum=wanted.quorum,
+        mode=wanted.mode,
+        order=wanted.order,
+        retest_share=wanted.retest_share,
+        source_file=wanted.file_name[:200],
+        created_at=at,
+    )
+    queue.members.set(members)
+    rows = iter(found.rows)
+    while batch := list(islice(rows, BATCH)):
+        materials = Material.objects.bulk_create(_material(queue, row) for row in batch)
+        ReviewItem.objects.bulk_create(
+            _item(queue, material, row, at) for material, row in zip(materials, batch, strict=True)
+        )
+    queue = recount(queue_id=queue.pk)
+    detail = {"file": wanted.file_name, "items": queue.total_count, "members": len(members)}
+    announce(actor=actor, action="queue.created", subject=queue, detail=detail)
+    notify_members(queue=queue, people=members, at=at)
+    return queue
+
+
+def _material(queue: Queue, row: MaterialRow) -> Material:
+    return Material(
+        queue=queue,
+        key=row.key,
+        question=row.question,
+        context=row.context,
+        reference=row.reference,
+        criterion_text=row.criterion_text,
+        response_a=row.response_a,
+        response_b=row.response_b or "",
+        is_pair=row.response_b is not None,
+        system_a=row.system_a,
+        system_b=row.system_b,
+    )
+
+
+def _item(queue: Queue, material: Material, row: MaterialRow, at: datetime) -> ReviewItem:
+    return ReviewItem(
+        queue=queue,
+        material=material,
+        reason=REASON,
+        reason_text=f"Came with the file {queue.source_file}."[:300],
+        arm=ItemArm.GIVEN,
+        shuffle=int(uniform_number("item", queue.pk, row.key) * 2**53),
+        quorum=queue.quorum,
+        criterion=row.criterion,
+        scenario=row.scenario,
+        language=row.language,
+        content_hash=hash_of_subject(material_subject(material, criterion=row.criterion)),
+        created_at=at,
+    )

@@ -1,0 +1,89 @@
+"""Tells people what they should know of queues: in the site, and by e-mail where they asked for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+from smtplib import SMTPException
+
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
+from django.core.mail import send_mail
+from django.db import transaction
+from django.db.models import F, Q
+
+from evalsite.review import signals
+from evalsite.review.models import MailChoice, Notice, NoticeKind, Queue
+
+logger = logging.getLogger(__name__)
+
+SENTENCES = {
+    NoticeKind.ASSIGNED: "You were asked to review “{name}”.",
+    NoticeKind.SPLIT: "People split on an item of “{name}”; it needs adjudication.",
+    NoticeKind.DONE: "Every item of “{name}” has its answers.",
+}
+
+
+def sentence_of(notice: Notice) -> str:
+    """Return what a notice says."""
+    text = SENTENCES[NoticeKind(notice.kind)].format(name=notice.queue.name)
+    return f"{text} ({notice.count} times)" if notice.count > 1 else text
+
+
+def notify(*, people: Iterable[User], kind: NoticeKind, queue: Queue, at: datetime) -> None:
+    """Leave a notice for each person; a second one of the kind counts up the first while it is unread."""
+    wanted = {person.pk: person for person in people}
+    unread = Notice.objects.filter(person_id__in=wanted, kind=kind, queue=queue, read_at=None)
+    told = set(unread.values_list("person_id", flat=True))
+    unread.update(count=F("count") + 1)
+    fresh = [Notice(person_id=pk, kind=kind, queue=queue, created_at=at) for pk in wanted if pk not in told]
+    Notice.objects.bulk_create(fresh, ignore_conflicts=True)
+    if fresh and settings.EMAIL_HOST:
+        transaction.on_commit(partial(signals.notices_left.send, sender=Notice, queue_id=queue.pk))
+
+
+def notify_members(*, queue: Queue, people: Iterable[User], at: datetime) -> None:
+    """Tell people that a queue names them."""
+    notify(people=people, kind=NoticeKind.ASSIGNED, queue=queue, at=at)
+
+
+def notify_adjudicators(*, queue: Queue, kind: NoticeKind, at: datetime) -> None:
+    """Tell everybody who may adjudicate."""
+    permission = Permission.objects.filter(codename="adjudicate", content_type__app_label="review")
+    allowed = Q(groups__permissions__in=permission) | Q(user_permissions__in=permission)
+    notify(people=User.objects.filter(allowed, is_active=True).distinct(), kind=kind, queue=queue, at=at)
+
+
+def read_notices(*, person: User, at: datetime) -> int:
+    """Mark everything read, and return how much it was."""
+    return Notice.objects.filter(person=person, read_at=None).update(read_at=at)
+
+
+@transaction.atomic
+def choose_mail(*, person: User, wanted: bool) -> None:
+    """Send notices to a person's address as well, or no longer."""
+    if wanted:
+        MailChoice.objects.get_or_create(person=person)
+    else:
+        MailChoice.objects.filter(person=person).delete()
+
+
+def send_waiting_mail(*, queue_id: int, at: datetime) -> int:
+    """Mail what people who asked for it have not read yet; each notice once. Returns how many letters went out."""
+    waiting = Notice.objects.filter(
+        queue_id=queue_id, read_at=None, mailed_at=None, person__mail_choice__isnull=False, person__is_active=True
+    ).exclude(person__email="")
+    sent = 0
+    for notice in waiting.select_related("person", "queue").order_by("pk"):
+        if not Notice.objects.filter(pk=notice.pk, mailed_at=None).update(mailed_at=at):
+            continue
+        try:
+            subject = f"Review: {notice.queue.name}"[:120].replace("\n", " ")
+            send_mail(subject, sentence_of(notice), None, [notice.person.email])
+        except (SMTPException, OSError):
+            logger.exception("review.mail_failed notice_id=%s", notice.pk)
+        else:
+            sent += 1
+    return sent

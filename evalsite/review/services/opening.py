@@ -1,0 +1,297 @@
+"""Opens items for what machines left undecided and for the audit. Safe to repeat: what has an item is skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import groupby, islice, pairwise
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Avg, Count
+
+from debate.models import Debate, DebateSet, DebateStatus
+from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.routing import Decision, Facts, RoutingPolicy, route
+from evalsite.review.sampling import AuditDraw, draw_audit, uniform_number
+from evalsite.review.scales import PREFERENCE, Label, joined_scale, labels_from_json, nearest_label, scale_of
+from evalsite.review.selectors.subjects import RubricTrees, hash_of
+from evalsite.review.services import queues
+from judging.models import EvaluatorKind, Response, Run, RunEvaluator, RunKind, RunTask, Score, ScoreStatus, Verdict
+from judging.services.trees import tree_from_json
+
+T = TypeVar("T")
+
+BATCH = 500
+FLIP_FLAGS = frozenset({"position_flip", "order_flip"})
+ENDED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED, DebateStatus.FAILED)
+
+
+def policy() -> RoutingPolicy:
+    """Return what the site's settings send to people."""
+    return RoutingPolicy(confidence_threshold=settings.REVIEW_CONFIDENCE_THRESHOLD)
+
+
+def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
+    """Open an item for each unresolved or audited debate of a set, and return how many are new."""
+    rules = policy()
+    queue = queues.queue_for_debates(debate_set=debate_set, labels=PREFERENCE, at=at)
+    keys = [str(pk) for pk in debate_set.debates.order_by("pk").values_list("pk", flat=True)]
+    draw = draw_audit(keys, seed=debate_set.pk, share=settings.REVIEW_AUDIT_SHARE)
+    known = set(queue.items.values_list("debate_id", flat=True))
+    ended = debate_set.debates.filter(status__in=ENDED).select_related("case__prompt", "response_a", "response_b")
+    trees = RubricTrees()
+    if debate_set.rubric is not None:
+        trees.load([debate_set.rubric])
+
+    def found() -> Iterator[ReviewItem]:
+        for debate in ended.order_by("pk").iterator(BATCH):
+            if debate.pk in known:
+                continue
+            shuffle = _shuffle(queue, f"debate:{debate.pk}")
+            decision = route(_debate_facts(debate, draw, shuffle), rules)
+            if decision.is_routed:
+                tree = trees.get(debate_set.rubric, debate.case.key)
+                fingerprint = hash_of(
+                    prompt_hash=debate.case.prompt.content_hash,
+                    text_hashes=[debate.response_a.text_hash, debate.response_b.text_hash],
+                    tree=tree,
+                    criterion=debate_set.criterion,
+                )
+                item = _item(queue, decision, shuffle, at)
+                item.debate, item.content_hash = debate, fingerprint
+                item.criterion, item.scenario = debate_set.criterion, debate.scenario
+                yield item
+
+    return _store(queue, found(), at)
+
+
+def _debate_facts(debate: Debate, draw: AuditDraw, shuffle: int) -> Facts:
+    key = str(debate.pk)
+    return Facts(
+        key=key,
+        debate_rounds=debate.round_count if debate.status == DebateStatus.UNRESOLVED else None,
+        verdict_status="failed" if debate.status == DebateStatus.FAILED else "",
+        audit_probability=draw.probability if key in draw.chosen else None,
+        shuffle=shuffle,
+    )
+
+
+@dataclass(slots=True)
+class _Finding:
+    """What was found about one response under one criterion by all evaluators of a run."""
+
+    response_id: int
+    criterion: str
+    verdicts: list[Verdict] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)  # of rules only
+
+    @property
+    def key(self) -> str:
+        return f"{self.response_id}:{self.criterion}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Routing:
+    """What the routing of one run needs to know."""
+
+    queue: Queue
+    rules: RoutingPolicy
+    labels: tuple[Label, ...]
+    draw: AuditDraw
+    close: frozenset[int]  # systems whose rank one answer could change
+    trees: RubricTrees
+    scenarios: dict[int, str]  # by prompt
+    at: datetime
+
+
+def open_items_for_run(*, run: Run, at: datetime) -> int:
+    """Open an item for each response that a run's judges or rules left undecided or the audit drew; return how many.
+
+    People are asked once per response and criterion, however many judges there were. The audit draws from the run's
+    tasks, which are fixed when it starts, so that a retry changes nobody's chance.
+    """
+    evaluators = list(run.evaluators.select_related("rubric").order_by("position"))
+    trees = RubricTrees()
+    trees.load([evaluator.rubric for evaluator in evaluators if evaluator.rubric is not None])
+    queue = queues.queue_for_run(run=run, labels=_labels_of(evaluators, trees), at=at)
+    keys = _audited_keys(run, evaluators)
+    routing = _Routing(
+        queue=queue,
+        rules=policy(),
+        labels=labels_from_json(queue.labels),
+        draw=draw_audit(keys, seed=run.pk, share=settings.REVIEW_AUDIT_SHARE),
+        close=close_systems(run),
+        trees=trees,
+        scenarios=dict(run.suite.cases.values_list("prompt_id", "scenario")),
+        at=at,
+    )
+    return _store(queue, _run_items(run, routing), at)
+
+
+def _audited_keys(run: Run, evaluators: Sequence[RunEvaluator]) -> list[str]:
+    tasks = RunTask.objects.filter(run=run, response__isnull=False).order_by("response_id")
+    if run.kind == RunKind.ESI:  # one task asks both judges; the index itself asks people nothing
+        criteria = [evaluator.criterion for evaluator in evaluators if evaluator.kind == EvaluatorKind.JUDGE]
+        ids = tasks.values_list("response_id", flat=True).distinct()
+        return [f"{response_id}:{criterion}" for response_id in ids.iterator(BATCH) for criterion in criteria]
+    pairs = tasks.values_list("response_id", "evaluator__criterion").distinct()
+    return [f"{response_id}:{criterion}" for response_id, criterion in pairs.iterator(BATCH)]
+
+
+def _labels_of(evaluators: Sequence[RunEvaluator], trees: RubricTrees) -> tuple[Label, ...]:
+    scales = [
+        scale_of(tree_from_json(tree), criterion=evaluator.criterion)
+        for evaluator in evaluators
+        if evaluator.rubric is not None and evaluator.kind == EvaluatorKind.JUDGE
+        for tree in trees.of(evaluator.rubric)
+    ]
+    return joined_scale(scales)
+
+
+def close_systems(run: Run) -> frozenset[int]:
+    """Return the systems that one response could bring past a neighbour: their means differ by at most 1/n."""
+    rows = Score.objects.filter(run=run, share__isnull=False).values("evaluator_id", "response__system_id")
+    means = sorted(
+        (row["evaluator_id"], row["mean"], row["response__system_id"], row["n"])
+        for row in rows.annotate(mean=Avg("share"), n=Count("pk")).order_by()
+    )
+    found: set[int] = set()
+    for lower, higher in pairwise(means):
+        if lower[0] == higher[0] and higher[1] - lower[1] <= 1 / min(lower[3], higher[3]):
+            found |= {lower[2], higher[2]}
+    return frozenset(found)
+
+
+def _run_items(run: Run, routing: _Routing) -> Iterator[ReviewItem]:
+    known = _known_subjects(routing.queue)
+    for findings in _batches(_findings(run), BATCH):
+        responses = Response.objects.select_related("prompt").in_bulk([finding.response_id for finding in findings])
+        for finding in findings:
+            if (finding.response_id, finding.criterion) not in known:
+                item = _run_item(finding, responses[finding.response_id], routing)
+                if item is not None:
+                    yield item
+
+
+def _known_subjects(queue: Queue) -> set[tuple[int, str]]:
+    rows = queue.items.values_list("verdict__response_id", "score__response_id", "criterion")
+    return {(by_verdict or by_score or 0, criterion) for by_verdict, by_score, criterion in rows}
+
+
+def _findings(run: Run) -> Iterator[_Finding]:
+    """Yield what was found, response by response; both tables are read once, in step."""
+    verdicts = Verdict.objects.filter(run=run).select_related("evaluator__rubric", "score").defer("rationale")
+    verdicts = verdicts.order_by("response_id", "evaluator__position")
+    scores = Score.objects.filter(run=run, verdict__isnull=True).exclude(evaluator__kind=EvaluatorKind.INDEX)
+    scores = scores.select_related("evaluator__rubric")
+    scores = scores.order_by("response_id", "evaluator__position")
+    score_groups = groupby(scores.iterator(BATCH), key=lambda row: row.response_id)
+    verdict_groups = groupby(verdicts.iterator(BATCH), key=lambda row: row.response_id)
+    yield from _merge(verdict_groups, score_groups)
+
+
+def _merge(verdict_groups: Iterable[Any], score_groups: Iterable[Any]) -> Iterator[_Finding]:
+    left, right = iter(verdict_groups), iter(score_groups)
+    judged, ruled = next(left, None), next(right, None)
+    while judged is not None or ruled is not None:
+        response_id = min(group[0] for group in (judged, ruled) if group is not None)
+        found: dict[str, _Finding] = {}
+        if judged is not None and judged[0] == response_id:
+            for verdict in judged[1]:
+                criterion = verdict.evaluator.criterion
+                found.setdefault(criterion, _Finding(response_id, criterion)).verdicts.append(verdict)
+            judged = next(left, None)
+        if ruled is not None and ruled[0] == response_id:
+            for score in ruled[1]:
+                criterion = score.evaluator.criterion
+                found.setdefault(criterion, _Finding(response_id, criterion)).scores.append(score)
+            ruled = next(right, None)
+        yield from found.values()
+
+
+def _run_item(finding: _Finding, response: Response, routing: _Routing) -> ReviewItem | None:
+    shuffle = _shuffle(routing.queue, finding.key)
+    facts = _run_facts(finding, routing, shuffle)
+    decision = route(replace(facts, can_flip_rank=response.system_id in routing.close), routing.rules)
+    if not decision.is_routed:
+        return None
+    item = _item(routing.queue, decision, shuffle, routing.at)
+    about = finding.verdicts[0] if finding.verdicts else finding.scores[0]
+    if isinstance(about, Verdict):
+        item.verdict = about
+    else:
+        item.score = about
+    item.criterion, item.scenario = finding.criterion, routing.scenarios.get(response.prompt_id, "")
+    item.content_hash = hash_of(
+        prompt_hash=response.prompt.content_hash,
+        text_hashes=[response.text_hash],
+        tree=routing.trees.get(about.evaluator.rubric, response.prompt.key),
+        criterion=finding.criterion,
+    )
+    return item
+
+
+def _run_facts(finding: _Finding, routing: _Routing, shuffle: int) -> Facts:
+    worst = next((row.status for row in finding.verdicts if row.status in {"failed", "refused", "unparsed"}), "")
+    confidences = [row.confidence for row in finding.verdicts if row.confidence is not None]
+    undecided = next((row for row in finding.scores if row.status != ScoreStatus.COMPLETE), None)
+    return Facts(
+        key=finding.key,
+        verdict_status=worst,
+        confidence=min(confidences, default=None),
+        order_flipped=any(FLIP_FLAGS.intersection(row.flags) for row in finding.verdicts),
+        jury=_jury(finding, routing.labels),
+        grader_problem=_problem(undecided) if undecided is not None else "",
+        audit_probability=routing.draw.probability if finding.key in routing.draw.chosen else None,
+        shuffle=shuffle,
+    )
+
+
+def _jury(finding: _Finding, labels: tuple[Label, ...]) -> tuple[str, ...]:
+    shares = [score.share for row in finding.verdicts if (score := getattr(row, "score", None)) is not None]
+    found = [nearest_label(share, labels) for share in shares if share is not None]
+    return tuple(label for label in found if label)
+
+
+def _problem(score: Score) -> str:
+    text = score.detail.get("reason") or score.detail.get("error") or ", ".join(map(str, score.flags))
+    return str(text or score.get_status_display().lower())
+
+
+def _batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    waiting = iter(rows)
+    while batch := list(islice(waiting, size)):
+        yield batch
+
+
+def _shuffle(queue: Queue, key: str) -> int:
+    return int(uniform_number("item", queue.pk, key) * 2**53)
+
+
+def _item(queue: Queue, decision: Decision, shuffle: int, at: datetime) -> ReviewItem:
+    return ReviewItem(
+        queue=queue,
+        reason=decision.reasons[0].value,
+        reason_text=decision.text,
+        arm=decision.arm.value if decision.arm else "",
+        inclusion_probability=decision.inclusion_probability,
+        priority=decision.priority,
+        shuffle=shuffle,
+        quorum=queue.quorum,
+        created_at=at,
+    )
+
+
+def _store(queue: Queue, items: Iterable[ReviewItem], at: datetime) -> int:
+    """Store items batch by batch, then bring the counters up to date; an outage in the middle is mended by a repeat."""
+    before = ReviewItem.objects.filter(queue=queue).count()
+    for batch in _batches(items, BATCH):
+        ReviewItem.objects.bulk_create(batch, ignore_conflicts=True)
+    with transaction.atomic():
+        queue = queues.recount(queue_id=queue.pk)
+        queue.routed_at = at
+        queue.save(update_fields=["routed_at"])
+    return ReviewItem.objects.filter(queue=queue).count() - before

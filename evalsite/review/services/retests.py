@@ -1,0 +1,56 @@
+"""Asks people again about items that they have answered, to see whether they agree with themselves.
+
+A retest is an item of its own, for one person, with the sides turned; nothing on its page tells it from another.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef
+
+from evalsite.review.models import Annotation, ItemArm, ItemStatus, Queue, ReviewItem
+from evalsite.review.sampling import is_retest, uniform_number
+
+GAP = 20  # answers in between, so that nobody answers from memory
+WINDOW = 40  # how far back a person's answers are looked through
+
+
+def retest_due(*, queue: Queue, annotator: User, at: datetime) -> ReviewItem | None:
+    """Return a new item that repeats one of this person's own, or None where none is due."""
+    if queue.retest_share <= 0:
+        return None
+    asked = ReviewItem.objects.filter(retest_of=OuterRef("item_id"), only_for=annotator)
+    mine = Annotation.objects.filter(queue=queue, annotator=annotator).order_by("-created_at", "-pk")
+    rows = mine.annotate(asked=Exists(asked)).values_list(
+        "item_id", "item__arm", "item__status", "revealed_at", "asked"
+    )
+    for item_id, arm, status, revealed_at, was_asked in rows[GAP : GAP + WINDOW]:
+        fit = arm != ItemArm.RETEST and status != ItemStatus.STALE and revealed_at is None and not was_asked
+        if fit and is_retest(str(item_id), person=str(annotator.pk), seed=queue.pk, share=queue.retest_share):
+            return _again(ReviewItem.objects.get(pk=item_id), queue, annotator, at)
+    return None
+
+
+def _again(first: ReviewItem, queue: Queue, annotator: User, at: datetime) -> ReviewItem:
+    return ReviewItem.objects.create(
+        queue=queue,
+        debate_id=first.debate_id,
+        verdict_id=first.verdict_id,
+        score_id=first.score_id,
+        material_id=first.material_id,
+        retest_of=first,
+        only_for=annotator,
+        reason=first.reason,
+        reason_text=first.reason_text,
+        arm=ItemArm.RETEST,
+        priority=first.priority,
+        shuffle=int(uniform_number("again", first.pk, annotator.pk) * 2**53),
+        quorum=first.quorum,
+        criterion=first.criterion,
+        scenario=first.scenario,
+        language=first.language,
+        content_hash=first.content_hash,
+        created_at=at,
+    )

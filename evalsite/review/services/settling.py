@@ -1,0 +1,145 @@
+"""Decides items: by majority, by a researcher's final word, or again after a reopening."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F
+
+from evalsite.review.models import Adjudication, Assignment, ItemStatus, NoticeKind, Queue, ReviewItem
+from evalsite.review.services.acts import announce
+from evalsite.review.services.notices import notify_adjudicators
+from evalsite.review.states import (
+    ItemFacts,
+    ItemState,
+    QueueState,
+    ReviewRefused,
+    check_can_adjudicate,
+    check_can_reopen,
+    check_transition,
+    outcome,
+)
+
+MOST_ANSWERS = 20
+
+
+def settle(*, item: ReviewItem, at: datetime) -> None:
+    """Bring a locked item's status and label up to date with its answers; adjudicated and stale ones stay."""
+    if item.status in {ItemStatus.ADJUDICATED, ItemStatus.STALE}:
+        return
+    rows = item.annotations.values_list("label", "revised_label")
+    found = outcome([revised or blind for blind, revised in rows], quorum=item.quorum)
+    label = found.label or ""
+    if found.state == item.status and label == item.label:
+        return
+    if found.state != item.status:
+        check_transition(ItemState(item.status), found.state)
+    move_item(item=item, status=ItemStatus(found.state.value), label=label, at=at)
+
+
+def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime) -> None:
+    """Store a locked item's new status and label, and bring the counters with it."""
+    was_open, is_open = item.is_open, status == ItemStatus.OPEN
+    item.status, item.label = status, label
+    item.settled_at = at if status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED} else None
+    item.save(update_fields=["status", "label", "settled_at", "quorum"])
+    if was_open != is_open and item.retest_of_id is None:
+        Assignment.objects.filter(item=item).update(item_open=is_open)
+        Queue.objects.filter(pk=item.queue_id).update(open_count=F("open_count") + (1 if is_open else -1))
+        _tell(item, at)
+
+
+def _tell(item: ReviewItem, at: datetime) -> None:
+    """Leave notices for adjudicators: people split on an item, or the queue has all its answers."""
+    if item.status == ItemStatus.SPLIT:
+        notify_adjudicators(queue=item.queue, kind=NoticeKind.SPLIT, at=at)
+    if not Queue.objects.values_list("open_count", flat=True).get(pk=item.queue_id):
+        notify_adjudicators(queue=item.queue, kind=NoticeKind.DONE, at=at)
+
+
+@dataclass(frozen=True, slots=True)
+class FinalWord:
+    """What an adjudicator decided; `adopted` names the answer they took over."""
+
+    label: str
+    reason: str
+    adopted_id: int | None = None
+
+
+@transaction.atomic
+def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: datetime) -> ReviewItem:
+    """Store the final human word on an item that people split on.
+
+    Raises:
+        ReviewRefused: people did not split on it, no reason, or a label off the scale.
+    """
+    item = _locked(item_id)
+    check_can_adjudicate(_facts(item), label=word.label, reason=word.reason)
+    adopted = item.annotations.filter(pk=word.adopted_id).first() if word.adopted_id else None
+    if adopted is not None and adopted.final_label != word.label:
+        adopted = None
+    Adjudication.objects.create(
+        item=item,
+        adjudicator=adjudicator,
+        label=word.label,
+        adopted=adopted,
+        reason=word.reason.strip(),
+        created_at=at,
+    )
+    move_item(item=item, status=ItemStatus.ADJUDICATED, label=word.label, at=at)
+    announce(actor=adjudicator, action="item.adjudicated", subject=item, detail={"label": word.label})
+    return item
+
+
+@transaction.atomic
+def reopen_item(*, item_id: int, actor: User, reason: str, at: datetime) -> ReviewItem:
+    """Send a decided item back to adjudication; the former word is kept in the audit log.
+
+    Raises:
+        ReviewRefused: it is not decided, or no reason.
+    """
+    item = _locked(item_id)
+    check_can_reopen(_facts(item), reason=reason)
+    detail = {"reason": reason.strip(), "label": item.label}
+    former = Adjudication.objects.filter(item=item).first()
+    if former is not None:
+        detail |= {"former_reason": former.reason, "former_adjudicator": str(former.adjudicator_id)}
+        former.delete()
+    move_item(item=item, status=ItemStatus.SPLIT, label="", at=at)
+    announce(actor=actor, action="item.reopened", subject=item, detail=detail)
+    return item
+
+
+@transaction.atomic
+def ask_more(*, item_id: int, actor: User, at: datetime) -> ReviewItem:
+    """Ask one more person about an item that people split on.
+
+    Raises:
+        ReviewRefused: it is not split, or has been asked too often.
+    """
+    item = _locked(item_id)
+    if item.status != ItemStatus.SPLIT:
+        raise ReviewRefused("Only an item that people split on can be put to another person.")
+    if item.quorum >= MOST_ANSWERS:
+        raise ReviewRefused(f"{MOST_ANSWERS} people have answered; decide it yourself.")
+    item.quorum = max(item.quorum, item.answer_count) + 1
+    move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
+    announce(actor=actor, action="item.asked_again", subject=item, detail={"quorum": item.quorum})
+    return item
+
+
+def _locked(item_id: int) -> ReviewItem:
+    return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue").get(pk=item_id)
+
+
+def _facts(item: ReviewItem) -> ItemFacts:
+    return ItemFacts(
+        state=ItemState(item.status),
+        queue=QueueState(item.queue.status),
+        quorum=item.quorum,
+        answers=item.answer_count,
+        labels=tuple(str(label["value"]) for label in item.queue.labels),
+    )

@@ -1,0 +1,271 @@
+"""Where items, queues and claims may go, when an item is settled, and the sentences that refuse the rest. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+LEASE = timedelta(minutes=2)  # a claim lapses this long after the page's last heartbeat
+
+
+class ReviewRefused(Exception):
+    """An act that the queue's rules forbid; the message is the sentence the page shows."""
+
+
+class ItemState(StrEnum):
+    """Where an item is."""
+
+    OPEN = "open"
+    SETTLED = "settled"
+    SPLIT = "split"  # needs adjudication
+    ADJUDICATED = "adjudicated"
+    STALE = "stale"
+
+
+class QueueState(StrEnum):
+    """Whether a queue hands out items."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+    ARCHIVED = "archived"
+
+
+class ClaimState(StrEnum):
+    """Where a person's claim on an item is."""
+
+    LEASED = "leased"
+    SUBMITTED = "submitted"
+    SKIPPED = "skipped"
+    LAPSED = "lapsed"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One allowed change and what brings it about."""
+
+    before: StrEnum
+    after: StrEnum
+    when: str
+
+
+ITEM_TRANSITIONS = (
+    Transition(ItemState.OPEN, ItemState.SETTLED, "quorum reached with a strict majority"),
+    Transition(ItemState.OPEN, ItemState.SPLIT, "quorum reached without a majority"),
+    Transition(ItemState.OPEN, ItemState.STALE, "rubric or response changed"),
+    Transition(ItemState.SPLIT, ItemState.ADJUDICATED, "a researcher gave the final word"),
+    Transition(ItemState.SPLIT, ItemState.SETTLED, "a revision made a majority"),
+    Transition(ItemState.SPLIT, ItemState.OPEN, "more answers were asked for"),
+    Transition(ItemState.SPLIT, ItemState.STALE, "rubric or response changed"),
+    Transition(ItemState.SETTLED, ItemState.SPLIT, "reopened with a reason, or a revision broke the majority"),
+    Transition(ItemState.SETTLED, ItemState.OPEN, "more answers were asked for"),
+    Transition(ItemState.SETTLED, ItemState.STALE, "rubric or response changed"),
+    Transition(ItemState.ADJUDICATED, ItemState.SPLIT, "reopened with a reason"),
+    Transition(ItemState.ADJUDICATED, ItemState.STALE, "rubric or response changed"),
+    Transition(ItemState.STALE, ItemState.OPEN, "the former rubric and response are back"),
+)
+QUEUE_TRANSITIONS = (
+    Transition(QueueState.OPEN, QueueState.PAUSED, "paused"),
+    Transition(QueueState.PAUSED, QueueState.OPEN, "resumed"),
+    Transition(QueueState.OPEN, QueueState.ARCHIVED, "archived"),
+    Transition(QueueState.PAUSED, QueueState.ARCHIVED, "archived"),
+    Transition(QueueState.ARCHIVED, QueueState.PAUSED, "brought back"),
+)
+CLAIM_TRANSITIONS = (
+    Transition(ClaimState.LEASED, ClaimState.SUBMITTED, "answered"),
+    Transition(ClaimState.LEASED, ClaimState.SKIPPED, "skipped with a reason"),
+    Transition(ClaimState.LEASED, ClaimState.LAPSED, "no heartbeat for two minutes"),
+    Transition(ClaimState.LAPSED, ClaimState.LEASED, "claimed again"),
+    Transition(ClaimState.SKIPPED, ClaimState.LEASED, "skip taken back"),
+    Transition(ClaimState.SUBMITTED, ClaimState.LEASED, "answer taken back while the item is open"),
+)
+_ALLOWED = {(row.before, row.after) for row in (*ITEM_TRANSITIONS, *QUEUE_TRANSITIONS, *CLAIM_TRANSITIONS)}
+
+
+def check_transition(before: StrEnum, after: StrEnum) -> None:
+    """Accept a change of state that one of the tables holds. Raises: ReviewRefused."""
+    if type(before) is not type(after) or (before, after) not in _ALLOWED:
+        kinds = {ItemState: "An item", QueueState: "A queue", ClaimState: "A claim"}
+        raise ReviewRefused(f"{kinds.get(type(before), 'It')} that is {before} cannot become {after}.")
+
+
+def transition_diagram(transitions: Sequence[Transition]) -> str:
+    """Return a Mermaid state diagram of one table, for the README."""
+    rows = (f"    {row.before} --> {row.after}: {row.when}" for row in transitions)
+    return "\n".join(["stateDiagram-v2", *rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the answers so far make of an item; `label` only when it is settled."""
+
+    state: ItemState
+    label: str | None
+    votes: tuple[tuple[str, int], ...]  # most frequent first, ties by label
+
+
+def outcome(labels: Sequence[str], *, quorum: int) -> Outcome:
+    """Return settled when the quorum is reached and one label has more than half of the answers, else open or split.
+
+    Raises:
+        ValueError: the quorum is not positive.
+    """
+    if quorum < 1:
+        raise ValueError(f"quorum of {quorum}")
+    votes = tuple(sorted(Counter(labels).items(), key=lambda vote: (-vote[1], vote[0])))
+    if len(labels) < quorum:
+        return Outcome(ItemState.OPEN, None, votes)
+    label, count = votes[0]
+    if 2 * count > len(labels):
+        return Outcome(ItemState.SETTLED, label, votes)
+    return Outcome(ItemState.SPLIT, None, votes)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFacts:
+    """What the checks need to know of an item and of the person before it."""
+
+    state: ItemState
+    queue: QueueState
+    quorum: int
+    answers: int  # committed by anyone
+    leased: int = 0  # live claims of other people
+    labels: tuple[str, ...] = ()  # of the queue's scale
+    is_member: bool = True
+    has_answered: bool = False
+    has_revised: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFacts:
+    """A person's claim as it is stored."""
+
+    state: ClaimState
+    token: str
+    expires_at: datetime
+
+
+_CLOSED = {
+    ItemState.SETTLED: "This item is settled.",
+    ItemState.SPLIT: "This item has all its answers and waits for adjudication.",
+    ItemState.ADJUDICATED: "This item has been adjudicated.",
+    ItemState.STALE: "This item is out of date: its rubric or a response has changed since.",
+}
+_PAUSED = {
+    QueueState.PAUSED: "This queue is paused; answers are taken again once it resumes.",
+    QueueState.ARCHIVED: "This queue is archived and takes no more answers.",
+}
+
+
+def check_can_claim(item: ItemFacts) -> None:
+    """Accept a person who may take one of the item's slots. Raises: ReviewRefused."""
+    if not item.is_member:
+        raise ReviewRefused("You are not a member of this queue.")
+    if item.queue in _PAUSED:
+        raise ReviewRefused(_PAUSED[item.queue])
+    if item.has_answered:
+        raise ReviewRefused("You have already answered this item.")
+    if item.state in _CLOSED:
+        raise ReviewRefused(_CLOSED[item.state])
+    if item.answers + item.leased >= item.quorum:
+        raise ReviewRefused("Other people are working on this item; every slot is taken.")
+
+
+def check_can_answer(item: ItemFacts, claim: ClaimFacts | None, *, token: str, label: str, at: datetime) -> None:
+    """Accept an answer from whoever holds a live claim. Raises: ReviewRefused; the caller keeps the text typed.
+
+    A claim whose lease has run out is still good while nobody took the slot over: the fencing token decides, and a
+    free slot is not refused to the person who did the work.
+    """
+    if item.has_answered:
+        raise ReviewRefused("You have already answered this item.")
+    if item.state in _CLOSED:
+        raise ReviewRefused(f"{_CLOSED[item.state]} Your answer was not counted; your text is kept as a draft.")
+    if item.queue is QueueState.ARCHIVED:
+        raise ReviewRefused(_PAUSED[item.queue])
+    if claim is None or claim.token != token or claim.state not in (ClaimState.LEASED, ClaimState.LAPSED):
+        raise ReviewRefused(
+            "You no longer hold this item. Your text is kept as a draft; take the item again to send it."
+        )
+    is_late = claim.state is ClaimState.LAPSED or claim.expires_at < at
+    if is_late and item.answers + item.leased >= item.quorum:
+        raise ReviewRefused("Your claim ran out and someone else took over. Your text is kept as a draft.")
+    check_label(item, label)
+
+
+def check_label(item: ItemFacts, label: str) -> None:
+    """Accept a label of the queue's scale. Raises: ReviewRefused."""
+    if label not in item.labels:
+        raise ReviewRefused(f"“{label}” is not on this queue's scale: {', '.join(item.labels)}.")
+
+
+def check_can_edit(item: ItemFacts, *, label: str) -> None:
+    """Accept a change of one's own blind answer, allowed until the item is settled. Raises: ReviewRefused."""
+    if not item.has_answered:
+        raise ReviewRefused("You have not answered this item yet.")
+    if item.state in _CLOSED:
+        raise ReviewRefused(f"{_CLOSED[item.state]} Your answer can no longer be changed.")
+    if item.has_revised:
+        raise ReviewRefused("You have seen the verdicts and revised; the blind answer stands as it was.")
+    check_label(item, label)
+
+
+def check_can_revise(item: ItemFacts, *, label: str, reason: str) -> None:
+    """Accept the one revision after the reveal, with a reason. Raises: ReviewRefused."""
+    if not item.has_answered:
+        raise ReviewRefused("Answer first; the verdicts are revealed afterwards.")
+    if item.has_revised:
+        raise ReviewRefused("You have already revised this answer once.")
+    if item.state in (ItemState.ADJUDICATED, ItemState.STALE):
+        raise ReviewRefused(_CLOSED[item.state])
+    if not reason.strip():
+        raise ReviewRefused("Say why you changed your mind.")
+    check_label(item, label)
+
+
+def check_can_adjudicate(item: ItemFacts, *, label: str, reason: str) -> None:
+    """Accept a final word on an item that people split on. Raises: ReviewRefused."""
+    if item.state is not ItemState.SPLIT:
+        raise ReviewRefused(_CLOSED.get(item.state, "This item still waits for answers."))
+    if not reason.strip():
+        raise ReviewRefused("Say why: the reason is stored beside the final label.")
+    check_label(item, label)
+
+
+def check_can_reopen(item: ItemFacts, *, reason: str) -> None:
+    """Accept the reopening of a decided item, with a reason. Raises: ReviewRefused."""
+    if item.state not in (ItemState.SETTLED, ItemState.ADJUDICATED):
+        raise ReviewRefused("Only a settled or adjudicated item can be reopened.")
+    if not reason.strip():
+        raise ReviewRefused("Say why this item is reopened.")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """What is left in a queue, seen by one person."""
+
+    state: QueueState
+    is_member: bool
+    n_open: int  # items that still need answers
+    n_mine: int  # open items that this person has answered or skipped
+    n_leased: int  # open items whose free slots others hold
+    seconds_to_next_lapse: int | None = None
+
+
+def why_nothing(queue: QueueFacts) -> str:
+    """Return why there is no next item for this person, and when to come back."""
+    if not queue.is_member:
+        return "Nothing for you: you are not a member of this queue. Ask its owner to add you."
+    if queue.state in _PAUSED:
+        return _PAUSED[queue.state]
+    if not queue.n_open:
+        return "All done: every item of this queue has its answers."
+    if queue.n_leased:
+        minutes = max(1, -(-(queue.seconds_to_next_lapse or int(LEASE.total_seconds())) // 60))
+        when = "in a minute" if minutes == 1 else f"in {minutes} minutes"
+        return f"Nothing for you now: other people hold the last items. Come back {when}; a claim may lapse."
+    return (
+        f"Nothing for you now: the {queue.n_mine} open items wait for other people; you have answered or skipped them."
+    )

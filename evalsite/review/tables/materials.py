@@ -1,0 +1,107 @@
+"""Reads questions with one or two answers each, to be reviewed by people: CSV, XLSX or JSONL, one row per item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evalsite.review.tables.rows import Row, problem, read_rows
+from judging.specs.problems import Parsed, Problem
+
+NAMES = {  # what a column may be called, the first that occurs is taken
+    "key": ("id", "key", "case_id", "case", "item", "idx"),
+    "question": ("question", "prompt", "instruction", "input"),
+    "context": ("context", "material", "document"),
+    "reference": ("reference", "reference_answer", "gold"),
+    "response_a": ("response_a", "answer_a", "a", "response1", "answer1"),
+    "response_b": ("response_b", "answer_b", "b", "response2", "answer2"),
+    "response": ("response", "answer", "output"),
+    "system_a": ("system_a", "model_a", "system1", "model1", "system", "model"),
+    "system_b": ("system_b", "model_b", "system2", "model2"),
+    "criterion": ("criterion",),
+    "criterion_text": ("criterion_text", "rubric", "criterion_description"),
+    "scenario": ("scenario", "task", "domain"),
+    "language": ("language", "lang"),
+}
+LIMITS = {"key": 200, "criterion": 100, "scenario": 100, "language": 20, "system_a": 200, "system_b": 200}
+TEXT_LIMIT = 200_000
+MOST_PROBLEMS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MaterialRow:
+    """One item of a file; `response_b` is None for a single response."""
+
+    key: str
+    question: str
+    response_a: str
+    response_b: str | None = None
+    context: str = ""
+    reference: str = ""
+    system_a: str = ""
+    system_b: str = ""
+    criterion: str = ""
+    criterion_text: str = ""
+    scenario: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MaterialFile:
+    """The items of a file, all pairs or all single responses."""
+
+    rows: tuple[MaterialRow, ...]
+    is_pair: bool
+
+
+def read_materials(data: bytes, name: str) -> Parsed[MaterialFile]:
+    """Return the items of a file; rows without a key are numbered."""
+    parsed = read_rows(data, name)
+    if parsed.value is None:
+        return Parsed(None, parsed.problems)
+    known = {column.lower(): column for column in parsed.value.columns}
+    columns = {what: next((known[one] for one in names if one in known), "") for what, names in NAMES.items()}
+    is_pair = bool(columns["response_a"] and columns["response_b"])
+    if not columns["question"] or not (is_pair or columns["response"]):
+        text = "The columns do not say what was asked and answered."
+        hint = "Use question with response_a and response_b for pairs, or question with response."
+        return Parsed(None, (*parsed.problems, problem(name, "line 1", text, hint=hint, code="queue-columns")))
+    problems: list[Problem] = []
+    rows: list[MaterialRow] = []
+    seen: set[str] = set()
+    for number, row in enumerate(parsed.value.rows, start=1):
+        wrong = _why_unfit(row, columns, seen, is_pair=is_pair)
+        if wrong:
+            problems.append(problem(name, row.place, wrong, code="queue-row"))
+        else:
+            rows.append(_material(row.cells, columns, number, is_pair=is_pair))
+            seen.add(rows[-1].key)
+    if not rows and not problems:
+        problems.append(problem(name, "", "The table has no rows.", code="queue-empty"))
+    if problems:
+        return Parsed(None, (*parsed.problems, *problems[:MOST_PROBLEMS]))
+    return Parsed(MaterialFile(tuple(rows), is_pair), parsed.problems)
+
+
+def _why_unfit(row: Row, columns: Mapping[str, str], seen: set[str], *, is_pair: bool) -> str:
+    key = row.cells.get(columns["key"], "")
+    if key and key in seen:
+        return f"The id {key!r} occurs twice."
+    for what in ("question", *(("response_a", "response_b") if is_pair else ("response",))):
+        if not row.cells.get(columns[what], "").strip():
+            return f"The {what.replace('_', ' ')} is empty."
+    for what, column in columns.items():
+        if column and len(row.cells.get(column, "")) > LIMITS.get(what, TEXT_LIMIT):
+            return f"The {what.replace('_', ' ')} has more than {LIMITS.get(what, TEXT_LIMIT):,} characters."
+    return ""
+
+
+def _material(cells: Mapping[str, str], columns: Mapping[str, str], number: int, *, is_pair: bool) -> MaterialRow:
+    found = {what: cells.get(column, "") for what, column in columns.items() if column}
+    only = found.pop("response", "")
+    first = found.pop("response_a", "") if is_pair else only
+    second = found.pop("response_b", "") if is_pair else None
+    found.pop("response_a", None)
+    found.pop("response_b", None)
+    key = found.pop("key", "") or str(number)
+    return MaterialRow(key=key, response_a=first, response_b=second, **found)

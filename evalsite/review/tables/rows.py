@@ -1,0 +1,108 @@
+"""Rows of a CSV, XLSX or JSONL file as texts by column, each with the place where its author finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judging.specs.bundles import Bundle
+from judging.specs.grids import Findings, Grid, is_blank, read_grids, text_cell
+from judging.specs.jsonl_reading import read_rows as read_json_lines
+from judging.specs.problems import Parsed, Problem, Severity
+
+MOST_ROWS = 600_000
+MOST_COLUMNS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row; blank cells are left out of `cells`."""
+
+    place: str
+    cells: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table with its columns in their order, named as in its header."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def read_rows(data: bytes, name: str) -> Parsed[Rows]:
+    """Return the first sheet of a workbook, the table of a CSV file, or the objects of a JSONL file."""
+    if name.lower().endswith((".jsonl", ".json", ".ndjson")):
+        return _from_json(data, name)
+    findings = Findings(name)
+    grids = read_grids(data, name, findings)
+    if findings.failed:
+        return Parsed(None, findings.listed())
+    if not grids:
+        findings.error("", "empty-file", "There is no table in this file.")
+        return Parsed(None, findings.listed())
+    for grid in grids[1:]:
+        findings.warning(grid.sheet, "second-sheet", f"The sheet {grid.sheet!r} was not read: one table per file.")
+    rows = _from_grid(grids[0], findings)
+    return Parsed(None if findings.failed else rows, findings.listed())
+
+
+def _from_grid(grid: Grid, findings: Findings) -> Rows:
+    columns: dict[int, str] = {}
+    rows: list[Row] = []
+    for number, cells in grid.rows:
+        if all(is_blank(cell) for cell in cells):
+            continue
+        if not columns:
+            columns = _header(grid, number, cells, findings)
+            continue
+        kept = {
+            columns[column]: text_cell(grid, number, column, cell, findings)
+            for column, cell in enumerate(cells, start=1)
+            if column in columns and not is_blank(cell)
+        }
+        rows.append(Row(f"{grid.sheet}!{number}" if grid.sheet else f"line {number}", kept))
+        if len(rows) > MOST_ROWS:
+            findings.error("", "too-many-rows", f"The table has more than {MOST_ROWS:,} rows.")
+            break
+    if not columns:
+        findings.error("", "empty-file", "There is no table in this file.")
+    return Rows(tuple(columns.values()), tuple(rows))
+
+
+def _header(grid: Grid, number: int, cells: Sequence[object], findings: Findings) -> dict[int, str]:
+    columns: dict[int, str] = {}
+    for column, cell in enumerate(cells, start=1):
+        name = str(cell).strip()[:100]
+        if not name:
+            continue
+        if name in columns.values():
+            findings.error(grid.place(number, column), "twin-column", f"The column {name!r} occurs twice.")
+        columns[column] = name
+    if len(columns) > MOST_COLUMNS:
+        findings.error("", "too-many-columns", f"The table has more than {MOST_COLUMNS} columns.")
+    return columns
+
+
+def _from_json(data: bytes, name: str) -> Parsed[Rows]:
+    parsed = read_json_lines(Bundle({name: data}), name)
+    if parsed.value is None or any(problem.severity is Severity.ERROR for problem in parsed.problems):
+        return Parsed(None, parsed.problems)
+    columns: dict[str, None] = {}
+    rows = []
+    for row in parsed.value:
+        cells = {str(key)[:100]: _as_text(value) for key, value in row.fields.items() if value is not None}
+        columns |= dict.fromkeys(cells)
+        rows.append(Row(f"line {row.line}", {key: text for key, text in cells.items() if text != ""}))
+    return Parsed(Rows(tuple(columns), tuple(rows)), parsed.problems)
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def problem(file: str, place: str, message: str, *, offending: str = "", hint: str = "", code: str = "") -> Problem:
+    """Return an error at one place of a file."""
+    return Problem(Severity.ERROR, file, place, message, offending[:120], hint, code)

@@ -1,0 +1,35 @@
+"""Addresses of this room."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from evalsite.review.views import adjudication, files, items, notices, queues
+
+app_name = "review"
+urlpatterns: list[URLPattern] = [
+    path("", queues.queue_list, name="queue-list"),
+    path("queues/new/", files.queue_create, name="queue-create"),
+    path("mine/", notices.my_work, name="my-work"),
+    path("notices/", notices.notice_list, name="notice-list"),
+    path("notices/read/", notices.notice_read, name="notice-read"),
+    path("notices/mail/", notices.notice_mail, name="notice-mail"),
+    path("queues/<slug:slug>/", queues.queue_detail, name="queue-detail"),
+    path("queues/<slug:slug>/settings/", queues.queue_update, name="queue-update"),
+    path("queues/<slug:slug>/status/", queues.queue_status, name="queue-status"),
+    path("queues/<slug:slug>/annotations.<str:format>", queues.queue_export, name="queue-export"),
+    path("queues/<slug:slug>/next/", items.item_next, name="item-next"),
+    path("adjudications/", adjudication.adjudication_list, name="adjudication-list"),
+    path("items/<int:item_id>/", items.item_detail, name="item-detail"),
+    path("items/<int:item_id>/annotate/", items.item_annotate, name="item-annotate"),
+    path("items/<int:item_id>/skip/", items.item_skip, name="item-skip"),
+    path("items/<int:item_id>/flag/", items.item_flag, name="item-flag"),
+    path("items/<int:item_id>/draft/", items.item_draft, name="item-draft"),
+    path("items/<int:item_id>/heartbeat/", items.item_heartbeat, name="item-heartbeat"),
+    path("items/<int:item_id>/undo/", items.item_undo, name="item-undo"),
+    path("items/<int:item_id>/reveal/", items.item_reveal, name="item-reveal"),
+    path("items/<int:item_id>/revise/", items.item_revise, name="item-revise"),
+    path("items/<int:item_id>/adjudicate/", adjudication.item_adjudicate, name="item-adjudicate"),
+    path("items/<int:item_id>/reopen/", adjudication.item_reopen, name="item-reopen"),
+    path("items/<int:item_id>/ask-more/", adjudication.item_ask_more, name="item-ask-more"),
+]

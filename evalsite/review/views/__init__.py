@@ -1,0 +1,1 @@
+"""Pages of the review room: queues, the item page, adjudication."""

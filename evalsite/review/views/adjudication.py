@@ -1,0 +1,110 @@
+"""Settling what people split on: all answers with their reasons, one word that counts."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from evalsite.review.forms import AdjudicationForm, ReasonForm
+from evalsite.review.models import ItemStatus, ReviewItem
+from evalsite.review.scales import labels_from_json, shown_label
+from evalsite.review.selectors import pages
+from evalsite.review.selectors.panels import Panel, read_adjudication
+from evalsite.review.services import settling
+from evalsite.review.services.settling import FinalWord
+from evalsite.review.states import ReviewRefused
+from judging.http import PageRequest, page_of
+
+
+@require_GET
+@permission_required("review.adjudicate", raise_exception=True)
+def adjudication_list(request: PageRequest) -> HttpResponse:
+    """Show what people split on."""
+    slug = request.GET.get("queue", "")
+    page = page_of(request, pages.items_to_adjudicate(queue_slug=slug))
+    rows = []
+    for item in page.object_list:
+        texts = {label.value: label.text for label in labels_from_json(item.queue.labels)}
+        answers = sorted(item.annotations.all(), key=lambda answer: answer.slot)
+        rows.append({"item": item, "votes": [texts.get(answer.final_label, answer.final_label) for answer in answers]})
+    context = {"page_obj": page, "rows": rows, "queue_slug": slug}
+    return render(request, "review/adjudication_list.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@permission_required("review.adjudicate", raise_exception=True)
+def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
+    """Show all answers to an item and take the final word."""
+    try:
+        panel = read_adjudication(item_id=item_id, user=request.user)
+    except ReviewItem.DoesNotExist as error:
+        raise Http404("No such item.") from error
+    form = AdjudicationForm(request.POST or None, choices=panel.content.choices, answers=panel.content.answers)
+    if request.method == "POST" and form.is_valid() and _store(request, panel, form):
+        messages.success(request, "Adjudicated")
+        following = pages.next_to_adjudicate(item=panel.item)
+        if following is None:
+            return redirect("review:adjudication-list")
+        return redirect("review:item-adjudicate", following)
+    context = {
+        "panel": panel,
+        "item": panel.item,
+        "queue": panel.item.queue,
+        "content": panel.content,
+        "form": form,
+        "reason_form": ReasonForm(),
+        "is_split": panel.item.status == ItemStatus.SPLIT,
+        "is_decided": panel.item.status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED},
+    }
+    return render(request, "review/item_adjudicate.html", context)
+
+
+def _store(request: PageRequest, panel: Panel, form: AdjudicationForm) -> bool:
+    labels = labels_from_json(panel.item.queue.labels)
+    word = FinalWord(
+        label=shown_label(form.label, labels, swapped=panel.swapped),
+        reason=form.cleaned_data["reason"],
+        adopted_id=form.adopted_id,
+    )
+    try:
+        settling.adjudicate_item(item_id=panel.item.pk, adjudicator=request.user, word=word, at=timezone.now())
+    except ReviewRefused as refusal:
+        form.add_error(None, str(refusal))
+        return False
+    return True
+
+
+@require_POST
+@permission_required("review.adjudicate", raise_exception=True)
+def item_reopen(request: PageRequest, item_id: int) -> HttpResponse:
+    """Send a decided item back to adjudication."""
+    item = get_object_or_404(ReviewItem, pk=item_id)
+    try:
+        settling.reopen_item(
+            item_id=item.pk, actor=request.user, reason=request.POST.get("reason", ""), at=timezone.now()
+        )
+    except ReviewRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "Reopened; it waits for adjudication")
+    return redirect("review:item-adjudicate", item_id)
+
+
+@require_POST
+@permission_required("review.adjudicate", raise_exception=True)
+def item_ask_more(request: PageRequest, item_id: int) -> HttpResponse:
+    """Ask one more person about an item that people split on."""
+    item = get_object_or_404(ReviewItem, pk=item_id)
+    try:
+        settling.ask_more(item_id=item.pk, actor=request.user, at=timezone.now())
+    except ReviewRefused as refusal:
+        messages.error(request, str(refusal))
+        return redirect("review:item-adjudicate", item_id)
+    messages.success(request, "One more person will be asked")
+    return redirect("review:adjudication-list")

@@ -1,0 +1,195 @@
+"""The item page: answer, skip, flag, drafts, undo, reveal, revise."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.vary import vary_on_headers
+
+from evalsite.review.forms import AnnotationForm, FlagForm, RevisionForm, SkipForm
+from evalsite.review.models import Assignment, Queue, ReviewItem
+from evalsite.review.scales import labels_from_json, shown_label
+from evalsite.review.selectors.content import choices_of
+from evalsite.review.selectors.pages import queue_for
+from evalsite.review.selectors.panels import NotHandedOut
+from evalsite.review.services import answering, claiming
+from evalsite.review.services.answering import Answer
+from evalsite.review.states import ReviewRefused
+from evalsite.review.views.moving import Toast, show_again, show_item, show_next
+from judging.http import PageRequest
+
+STOP_POLLING = 286  # htmx ends a poll at this status
+LOST = "Your claim ran out and someone else took over. What you typed is kept as a draft."
+
+
+def _claim(request: PageRequest, item_id: int) -> Assignment:
+    """Return this person's claim; 404 for items that were never handed to them."""
+    claims = Assignment.objects.select_related("item__queue")
+    return get_object_or_404(claims, item_id=item_id, annotator=request.user)
+
+
+@require_POST
+@permission_required("review.add_annotation", raise_exception=True)
+def item_next(request: PageRequest, slug: str) -> HttpResponse:
+    """Hand out the next item of a queue."""
+    try:
+        queue = queue_for(slug=slug, user=request.user)
+    except Queue.DoesNotExist as error:
+        raise Http404("No such queue.") from error
+    return show_next(request, queue)
+
+
+@require_GET
+@never_cache
+@vary_on_headers("HX-Request")
+@permission_required("review.view_queue", raise_exception=True)
+def item_detail(request: PageRequest, item_id: int) -> HttpResponse:
+    """Show one item as far as this person may see it."""
+    try:
+        return show_item(request, item_id)
+    except ReviewItem.DoesNotExist as error:
+        raise Http404("No such item.") from error
+    except NotHandedOut as refusal:
+        messages.info(request, str(refusal))
+        return redirect("review:queue-list")
+
+
+@require_POST
+@permission_required("review.add_annotation", raise_exception=True)
+def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
+    """Take an answer and hand out the next item in the same breath. A refused answer keeps what was typed."""
+    claim = _claim(request, item_id)
+    queue, at = claim.item.queue, timezone.now()
+    labels = labels_from_json(queue.labels)
+    form = AnnotationForm(request.POST, choices=choices_of(labels))
+    if form.is_valid():
+        label = shown_label(form.cleaned_data["label"], labels, swapped=claim.swapped)
+        answer = Answer(label, form.cleaned_data["note"])
+        try:
+            done = answering.record_annotation(
+                item_id=item_id, annotator=request.user, token=form.cleaned_data["token"], answer=answer, at=at
+            )
+        except ReviewRefused as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            undo_id = item_id if done.item.is_open else None
+            return show_next(request, queue, toast=Toast("Saved", undo_id=undo_id), done_id=item_id)
+    _keep(request, item_id)
+    return show_item(request, item_id, form=form)
+
+
+def _keep(request: PageRequest, item_id: int) -> bool:
+    typed = {name: request.POST.get(name, "") for name in ("label", "note")}
+    return claiming.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now())
+
+
+@require_POST
+@permission_required("review.add_annotation", raise_exception=True)
+def item_draft(request: PageRequest, item_id: int) -> HttpResponse:
+    """Keep what is typed, without a page."""
+    return HttpResponse(status=204 if _keep(request, item_id) else 409)
+
+
+@require_POST
+@permission_required("review.add_annotation", raise_exception=True)
+def item_heartbeat(request: PageRequest, item_id: int) -> HttpResponse:
+    """Keep a claim alive while its page is open; tell the page once it is lost."""
+    token = request.POST.get("token", "")
+    idle = request.POST.get("idle", "")
+    idle_seconds = float(idle) if idle.isdigit() and len(idle) < 8 else 0.0
+    if claiming.beat(
+        item_id=item_id, annotator=request.user, token=token, at=timezone.now(), idle_seconds=idle_seconds
+    ):
+        return HttpResponse(status=204)
+    response = HttpResponse(status=STOP_POLLING)
+    response["HX-Trigger"] = Toast(LOST, "warning").as_header()
+    return response
+
+
+@require_POST
+@permission_required("review.add_annotation", raise_exception=True)
+def item_skip(request: PageRequest, item_id: int) -> HttpResponse:
+    """Give an item back with a reason and hand out the next one."""
+    claim = _claim(request, item_id)
+    form = SkipForm(request.POST)
+    if not form.is_valid():
+        return show_again(request, item_id, toast=Toast("Say why you skip this item.", "warning"))
+    try:
+        claiming.skip_item(
+            item_id=item_id,
+            annotator=request.user,
+            token=form.cleaned_data["token"],
+            reason=form.cleaned_data["reason"],
+        )
+    except ReviewRefused as refusal:
+        return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
+    return show_next(request, claim.item.queue, toast=Toast("Skipped", undo_id=item_id), done_id=item_id)
+
+
+@require_POST
+@permission_required("review.add_annotation", raise_exception=True)
+def item_flag(request: PageRequest, item_id: int) -> HttpResponse:
+    """Note that something is wrong with an item; the person stays on it."""
+    _claim(request, item_id)
+    form = FlagForm(request.POST)
+    if not form.is_valid():
+        return show_again(request, item_id, toast=Toast("At most 300 characters.", "warning"))
+    claim = claiming.flag_item(item_id=item_id, annotator=request.user, text=form.cleaned_data["text"])
+    return show_again(request, item_id, toast=Toast("Flagged for the queue's owner" if claim.flag else "Flag removed"))
+
+
+@require_POST
+@permission_required("review.change_annotation", raise_exception=True)
+def item_undo(request: PageRequest, item_id: int) -> HttpResponse:
+    """Take an answer or a skip back and show the item again."""
+    claim = _claim(request, item_id)
+    at = timezone.now()
+    try:
+        if claim.item.annotations.filter(annotator=request.user).exists():
+            answering.undo_annotation(item_id=item_id, annotator=request.user, at=at)
+        else:
+            claiming.take_back(item_id=item_id, annotator=request.user, at=at)
+    except ReviewRefused as refusal:
+        return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
+    return show_again(request, item_id, toast=Toast("Taken back; change it and submit again", "info"))
+
+
+@require_POST
+@permission_required("review.change_annotation", raise_exception=True)
+def item_reveal(request: PageRequest, item_id: int) -> HttpResponse:
+    """Show the verdicts to somebody who has answered; their blind answer is fixed from then on."""
+    _claim(request, item_id)
+    try:
+        answering.reveal_item(item_id=item_id, annotator=request.user, at=timezone.now())
+    except ReviewRefused as refusal:
+        return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
+    return show_again(request, item_id, toast=Toast("Your blind answer stands; you may revise it once", "info"))
+
+
+@require_POST
+@permission_required("review.change_annotation", raise_exception=True)
+def item_revise(request: PageRequest, item_id: int) -> HttpResponse:
+    """Take the one revision after the reveal."""
+    claim = _claim(request, item_id)
+    labels = labels_from_json(claim.item.queue.labels)
+    form = RevisionForm(request.POST, choices=choices_of(labels))
+    if form.is_valid():
+        label = shown_label(form.cleaned_data["label"], labels, swapped=claim.swapped)
+        try:
+            answering.revise_annotation(
+                item_id=item_id,
+                annotator=request.user,
+                label=label,
+                reason=form.cleaned_data["reason"],
+                at=timezone.now(),
+            )
+        except ReviewRefused as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            return show_again(request, item_id, toast=Toast("Revision saved beside your blind answer"))
+    return show_item(request, item_id, revision_form=form)

@@ -1,0 +1,114 @@
+"""From one item to the next: what both the full page and the fragment answer with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+
+from evalsite.review.forms import SKIP_REASONS, AnnotationForm, RevisionForm
+from evalsite.review.models import Queue
+from evalsite.review.selectors.panels import ANSWERED, WORK, Panel, footing_of, read_panel
+from evalsite.review.selectors.waiting import progress_of
+from evalsite.review.services.claiming import NothingNow, claim_next
+from judging.http import PageRequest
+
+PANEL = "review/_item_panel.html"
+PAGE = "review/item_detail.html"
+TARGET = "#item-panel"
+BEATS_PER_LEASE = 4
+LEVELS = {"success": messages.SUCCESS, "info": messages.INFO, "warning": messages.WARNING, "error": messages.ERROR}
+
+
+@dataclass(frozen=True, slots=True)
+class Toast:
+    """A short message; `undo_id` offers to take the answer to that item back."""
+
+    text: str
+    level: str = "success"
+    undo_id: int | None = None
+
+    def as_header(self) -> str:
+        """Return the value of HX-Trigger."""
+        shown: dict[str, Any] = {"text": self.text, "level": self.level}
+        if self.undo_id is not None:
+            url = reverse("review:item-undo", args=[self.undo_id])
+            shown["action"] = {"label": "Undo", "url": url, "key": "u", "target": TARGET}
+        return json.dumps({"toast": shown})
+
+
+def context_of(request: PageRequest, panel: Panel, **extra: Any) -> dict[str, Any]:
+    """Return what the item's templates need."""
+    context: dict[str, Any] = {"panel": panel, "item": panel.item, "queue": panel.item.queue, "content": panel.content}
+    if panel.claim is not None:
+        context["footing"] = footing_of(item=panel.item, user=request.user)
+    if panel.state == WORK and panel.claim is not None:
+        initial = {"token": panel.claim.token, "label": panel.draft.get("label"), "note": panel.draft.get("note")}
+        context["form"] = AnnotationForm(initial=initial, choices=panel.content.choices)
+        context["beat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // BEATS_PER_LEASE)
+        context["skip_reasons"] = SKIP_REASONS
+    if panel.state == ANSWERED:
+        context["revision_form"] = RevisionForm(choices=panel.content.choices)
+    return context | extra
+
+
+def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None, **extra: Any) -> HttpResponse:
+    """Answer with an item: the panel for htmx, with the address it now has, else the whole page."""
+    panel = read_panel(item_id=item_id, user=request.user)
+    context = context_of(request, panel, **extra)
+    if not request.htmx or request.htmx.history_restore_request:  # Back asks for the whole page
+        _tell(request, toast)
+        return render(request, PAGE, context)
+    response = render(request, PANEL, context)
+    response["HX-Push-Url"] = panel.item.get_absolute_url()
+    return _with_toast(response, toast)
+
+
+def show_next(request: PageRequest, queue: Queue, *, toast: Toast | None = None, done_id: int = 0) -> HttpResponse:
+    """Hand out the next item and answer with it; say why where there is none. `done_id` is the item just accepted."""
+    try:
+        claim = claim_next(queue=queue, annotator=request.user, at=timezone.now())
+    except NothingNow as nothing:
+        return _show_nothing(request, queue, str(nothing), toast, done_id)
+    if request.htmx:
+        return show_item(request, claim.item_id, toast=toast, done_id=done_id)
+    _tell(request, toast)
+    return redirect("review:item-detail", claim.item_id)
+
+
+def show_again(request: PageRequest, item_id: int, *, toast: Toast) -> HttpResponse:
+    """Answer a POST that stays with its item: the panel for htmx, else a redirect to the page."""
+    if request.htmx:
+        return show_item(request, item_id, toast=toast)
+    _tell(request, toast)
+    return redirect("review:item-detail", item_id)
+
+
+def _show_nothing(request: PageRequest, queue: Queue, why: str, toast: Toast | None, done_id: int) -> HttpResponse:
+    _tell(request, None if request.htmx else toast)
+    if not request.htmx:
+        messages.info(request, why)
+        return redirect("review:queue-detail", queue.slug)
+    progress = progress_of(queue=queue, user=request.user)
+    context = {"queue": queue, "why": why, "progress": progress, "done_id": done_id}
+    response = render(request, PANEL, context)
+    response["HX-Push-Url"] = queue.get_absolute_url()
+    return _with_toast(response, toast)
+
+
+def _tell(request: PageRequest, toast: Toast | None) -> None:
+    if toast is not None:
+        messages.add_message(request, LEVELS[toast.level], toast.text)
+
+
+def _with_toast(response: HttpResponse, toast: Toast | None) -> HttpResponse:
+    if toast is not None:
+        response["HX-Trigger"] = toast.as_header()
+    return response

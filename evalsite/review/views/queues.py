@@ -1,0 +1,152 @@
+"""Lists and pages of queues, their settings, their state and their export."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
+from evalsite.review.forms import QueueForm
+from evalsite.review.models import ItemStatus, Queue, QueueStatus
+from evalsite.review.scales import labels_from_json, shown_label
+from evalsite.review.selectors import pages, waiting
+from evalsite.review.services import queues as services
+from evalsite.review.services.acts import announce
+from evalsite.review.states import ReviewRefused
+from judging.http import PageRequest, page_of
+from judging.tables import CONTENT_TYPES, write_csv, write_jsonl, write_xlsx
+
+if TYPE_CHECKING:
+    from evalsite.review.selectors.waiting import CountedQueue
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One queue of the list, with what waits in it."""
+
+    queue: Queue
+    waiting: int
+    split: int
+
+
+def _queue(request: PageRequest, slug: str) -> CountedQueue:
+    try:
+        return pages.queue_for(slug=slug, user=request.user)
+    except Queue.DoesNotExist as error:
+        raise Http404("No such queue.") from error
+
+
+@require_GET
+@permission_required("review.view_queue", raise_exception=True)
+def queue_list(request: PageRequest) -> HttpResponse:
+    """Show the queues of this person, and where to go on."""
+    archived = request.GET.get("archived") == "1"
+    page = page_of(request, pages.queues_for(user=request.user, archived=archived))
+    rows: list[CountedQueue] = list(page.object_list)
+    splits = pages.split_counts(rows) if request.user.has_perm("review.adjudicate") else {}
+    table = [QueueRow(row, max(0, row.open_count - row.my_touched), splits.get(row.pk, 0)) for row in rows]
+    open_rows = [row for row in table if row.queue.status == QueueStatus.OPEN and row.waiting]
+    first = max(open_rows, key=lambda row: row.waiting, default=None)
+    context = {"page_obj": page, "table": table, "first": first, "archived": archived, "split": sum(splits.values())}
+    return render(request, "review/queue_list.html", context)
+
+
+@require_GET
+@permission_required("review.view_queue", raise_exception=True)
+def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
+    """Show a queue: to an annotator their part of it, to its owners everything."""
+    queue = _queue(request, slug)
+    progress = waiting.Progress(done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
+    context: dict[str, Any] = {"queue": queue, "progress": progress, "open_status": QueueStatus.OPEN}
+    if request.user.has_perm("review.change_queue"):
+        context |= _owner_context(request, queue)
+        return render(request, "review/queue_detail.html", context)
+    answers = page_of(request, pages.my_answers(queue=queue, user=request.user), per_page=25, count=queue.my_done)
+    labels = labels_from_json(queue.labels)
+    texts = {label.value: label.text for label in labels}
+    context["page_obj"] = answers
+    context["answers"] = [
+        {"answer": row, "text": texts.get(shown_label(row.final_label, labels, swapped=row.assignment.swapped), "")}
+        for row in answers.object_list
+    ]
+    return render(request, "review/queue_mine.html", context)
+
+
+def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
+    filters = pages.ItemFilters.read(request.GET)
+    items = pages.items_of(queue=queue, filters=filters)
+    count = None if filters.is_set else queue.items.count()
+    labels = {label.value: label.text for label in labels_from_json(queue.labels)}
+    page = page_of(request, items, count=count)
+    return {
+        "page_obj": page,
+        "rows": [{"item": item, "label": labels.get(item.label, item.label)} for item in page.object_list],
+        "filters": filters,
+        "statuses": ItemStatus.choices,
+        "reasons": pages.reasons(),
+        "scenarios": pages.scenarios_of(queue=queue),
+        "people": waiting.people_of(queue=queue),
+        "workload": waiting.workload_of(queue=queue),
+        "split": pages.split_counts([queue]).get(queue.pk, 0),
+        "settled": queue.total_count - queue.open_count,
+        "formats": list(CONTENT_TYPES),
+    }
+
+
+@require_http_methods(["GET", "POST"])
+@permission_required("review.change_queue", raise_exception=True)
+def queue_update(request: PageRequest, slug: str) -> HttpResponse:
+    """Change a queue's name, guidelines, mode, quorum and members."""
+    queue = _queue(request, slug)
+    people = pages.possible_members()
+    form = QueueForm(request.POST or None, instance=queue, people=people)
+    if request.method == "POST" and form.is_valid():
+        fields = {name: form.cleaned_data[name] for name in QueueForm.CHOICES}
+        members = list(form.cleaned_data["members"])
+        stored = Queue.objects.get(pk=queue.pk)  # the form has already written into its own instance
+        services.update_queue(queue=stored, fields=fields, members=members, actor=request.user, at=timezone.now())
+        messages.success(request, "Queue saved")
+        return redirect("review:queue-detail", slug)
+    return render(request, "review/queue_update.html", {"queue": queue, "form": form})
+
+
+@require_POST
+@permission_required("review.change_queue", raise_exception=True)
+def queue_status(request: PageRequest, slug: str) -> HttpResponse:
+    """Pause, resume, archive or bring back a queue."""
+    queue = _queue(request, slug)
+    wanted = request.POST.get("status", "")
+    if wanted not in QueueStatus.values:
+        raise Http404("No such status.")
+    try:
+        changed = services.set_queue_status(queue=queue, status=QueueStatus(wanted), actor=request.user)
+    except ReviewRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"The queue is {changed.get_status_display().lower()} now")
+    return redirect("review:queue-detail", slug)
+
+
+@require_GET
+@permission_required("review.change_queue", raise_exception=True)
+def queue_export(request: PageRequest, slug: str, format: str) -> HttpResponse | StreamingHttpResponse:
+    """Send every answer of a queue with its provenance."""
+    queue = _queue(request, slug)
+    if format not in CONTENT_TYPES:
+        raise Http404("No such format.")
+    announce(actor=request.user, action="annotations.exported", subject=queue, detail={"format": format})
+    headers = {"Content-Disposition": f'attachment; filename="{queue.slug}-annotations.{format}"'}
+    rows = annotation_rows(queue)
+    if format == "xlsx":
+        book = write_xlsx(rows, columns=ANNOTATION_COLUMNS, title="Annotations")
+        return HttpResponse(book, content_type=CONTENT_TYPES[format], headers=headers)
+    write = write_csv if format == "csv" else write_jsonl
+    stream = write(rows, columns=ANNOTATION_COLUMNS)
+    return StreamingHttpResponse(stream, content_type=CONTENT_TYPES[format], headers=headers)
