@@ -1,0 +1,1 @@
+"""Top storey: leaderboards, agreement, judge quality and exports. Reads; owns no tables but caches."""

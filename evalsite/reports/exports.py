@@ -1,0 +1,265 @@
+"""Reports as tables to take away: CSV, XLSX and JSONL, large ones streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.utils.text import slugify
+
+from evalsite.reports.services.payloads import Payload
+from evalsite.review.models import Annotation, ImportedLabel
+from judging.models import Run, Score, Suite, SuiteCase
+from judging.tables import CONTENT_TYPES, Row, write_csv, write_jsonl, write_latex, write_xlsx
+
+FORMATS = tuple(CONTENT_TYPES)
+PAPER_FORMATS = ("csv", "xlsx", "tex")  # of tables that go into papers
+LATEX_TYPE = "application/x-tex; charset=utf-8"
+CHUNK = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows with the columns in their order; the rows may be a generator."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Iterable[Row]
+
+
+def table_bytes(table: Table, format_name: str) -> Iterable[bytes]:
+    """Return the table as pieces of a file. Raises: KeyError for an unknown format."""
+    if format_name == "xlsx":
+        return [write_xlsx(table.rows, columns=table.columns, title=table.name)]
+    if format_name == "tex":
+        return write_latex(table.rows, columns=table.columns, caption=table.name)
+    return {"csv": write_csv, "jsonl": write_jsonl}[format_name](table.rows, columns=table.columns)
+
+
+def table_response(table: Table, format_name: str, *, file_name: str) -> HttpResponse | StreamingHttpResponse:
+    """Return a download. Raises: KeyError for an unknown format."""
+    response: HttpResponse | StreamingHttpResponse
+    if format_name == "xlsx":
+        response = HttpResponse(b"".join(table_bytes(table, format_name)))
+    else:
+        response = StreamingHttpResponse(table_bytes(table, format_name))
+    response["Content-Type"] = LATEX_TYPE if format_name == "tex" else CONTENT_TYPES[format_name]
+    response["Content-Disposition"] = f'attachment; filename="{slugify(file_name)}.{format_name}"'
+    return response
+
+
+def leaderboard_tables(payload: Payload) -> dict[str, Table]:
+    """Return the tables behind a leaderboard by name."""
+    names = {row["system_id"]: row["system"] for row in payload["rows"]}
+    return {
+        "systems": _table("systems", SYSTEM_COLUMNS, (_system_row(row) for row in payload["rows"])),
+        "pairs": _table("pairs", PAIR_COLUMNS, (_pair_row(pair, names) for pair in payload["pairs"])),
+        "matrix": _matrix_table(payload),
+    }
+
+
+SYSTEM_COLUMNS = (
+    *("system", "raw_rank", "raw_mean", "raw_low", "raw_high", "human_mean", "human_low", "human_high"),
+    *("corrected_rank", "corrected_mean", "corrected_low", "corrected_high", "n_scored", "n_unscored"),
+    *("n_missing", "n_human", "win_rate", "win_rate_low", "win_rate_high"),
+)
+PAIR_COLUMNS = ("first", "second", "difference", "low", "high", "n_cases", "p_value", "holm_p", "separated")
+
+
+def _system_row(row: Payload) -> Row:
+    found: dict[str, Any] = {"system": row["system"], "raw_rank": row["ranks"]["raw"]}
+    found["corrected_rank"] = row["ranks"]["corrected"]
+    for mode, figure in row["figures"].items():
+        found |= {f"{mode}_mean": figure["value"], f"{mode}_low": figure["low"], f"{mode}_high": figure["high"]}
+    found |= {f"n_{name}": row[name] for name in ("scored", "unscored", "missing", "human")}
+    wins = row["win_rate"]
+    return found | {"win_rate": wins["value"], "win_rate_low": wins["low"], "win_rate_high": wins["high"]}
+
+
+def _pair_row(pair: Payload, names: dict[int, str]) -> Row:
+    difference = pair["difference"]
+    return {
+        "first": names[pair["first"]],
+        "second": names[pair["second"]],
+        "difference": difference["value"],
+        "low": difference["low"],
+        "high": difference["high"],
+        "n_cases": difference["n"],
+        "p_value": pair["p_value"],
+        "holm_p": pair["adjusted_p"],
+        "separated": pair["is_separated"],
+    }
+
+
+def _matrix_table(payload: Payload) -> Table:
+    columns = payload["matrix"]["columns"]
+    cells = payload["matrix"]["cells"]
+    rows = (
+        {"system": row["system"]}
+        | {name or "(none)": cell["mean"] for name, cell in zip(columns, cells[str(row["system_id"])], strict=True)}
+        for row in payload["rows"]
+    )
+    return _table("matrix", ("system", *(name or "(none)" for name in columns)), rows)
+
+
+def breakdown_table(payload: Payload) -> Table:
+    """Return a grader's points by language, type and metric, one line per system and row."""
+    columns = ("system", "dimension", "name", "mean", "std", "full", "share", "cases")
+    rows = ({"system": table["system"]} | row for table in payload["tables"] for row in table["rows"])
+    return _table("breakdown", columns, rows)
+
+
+def agreement_tables(payload: Payload) -> dict[str, Table]:
+    """Return the tables behind an agreement report by name."""
+    ends = ("value", "low", "high", "n", "reason")
+    dimensions = (("criterion", "criteria"), ("scenario", "scenarios"), ("language", "languages"))
+    groups = [(dimension, row) for dimension, name in dimensions for row in payload[name]]
+    return {
+        "figures": _table("figures", ("key", "name", *ends, "words"), payload["figures"]),
+        "pairs": _table(
+            "pairs",
+            ("first", "second", "items", "percent", "kappa", "kappa_low", "kappa_high", "reason"),
+            (_rater_pair(pair) for pair in payload["pairs"]),
+        ),
+        "raters": _table(
+            "raters",
+            ("name", "answers", "agrees_with_the_rest", "low", "high", "items"),
+            (_rater_row(rater) for rater in payload["raters"]),
+        ),
+        "groups": _table(
+            "groups",
+            ("dimension", "name", "items", "pairable", "percent", "fleiss", "alpha", "ac1", "warning"),
+            (_group_row(dimension, row) for dimension, row in groups),
+        ),
+        "items": _table(
+            "items",
+            ("id", "disagreement", "criterion", "scenario", "given"),
+            (item | {"given": ", ".join(f"{g['text']}: {g['n']}" for g in item["given"])} for item in payload["items"]),
+        ),
+    }
+
+
+def _rater_pair(pair: Payload) -> Row:
+    kappa = pair["kappa"]
+    return {
+        "first": pair["first"],
+        "second": pair["second"],
+        "items": pair["percent"]["n"],
+        "percent": pair["percent"]["value"],
+        "kappa": kappa["value"],
+        "kappa_low": kappa["low"],
+        "kappa_high": kappa["high"],
+        "reason": kappa["reason"],
+    }
+
+
+def _rater_row(rater: Payload) -> Row:
+    rest = rater["rest"]
+    return {
+        "name": rater["name"],
+        "answers": rater["answers"],
+        "agrees_with_the_rest": rest["value"],
+        "low": rest["low"],
+        "high": rest["high"],
+        "items": rest["n"],
+    }
+
+
+def _group_row(dimension: str, row: Payload) -> Row:
+    figures = {name: row[name]["value"] for name in ("percent", "fleiss", "alpha", "ac1")}
+    kept = {name: row[name] for name in ("name", "items", "pairable", "warning")}
+    return {"dimension": dimension} | kept | figures
+
+
+def judge_tables(payload: Payload) -> dict[str, Table]:
+    """Return one table of judges and one of debate speakers."""
+    shared = (
+        *("name", "is_baseline", "verdicts", "ok", "repaired", "refused", "unparsed", "failed", "parse_rate"),
+        *("calls", "prompt_tokens", "completion_tokens", "cost", "cost_per_verdict", "unpriced", "seconds_mean"),
+        *("consistency", "first_position"),
+    )
+    judges = (*shared, "people", "people_low", "people_high", "people_n", "people_audit", "debates", "debates_n")
+    seats = (*shared, "debates_held", "outcome", "outcome_n", "leave_one_out", "leave_one_out_n")
+    return {
+        "judges": _table("judges", judges, (_judge_row(row) for row in payload["judges"])),
+        "speakers": _table("speakers", seats, (_judge_row(row) for row in payload["speakers"])),
+    }
+
+
+def _judge_row(row: Payload) -> Row:
+    found = {name: value for name, value in row.items() if not isinstance(value, dict | list)}
+    found |= row["statuses"] | {"parse_rate": row["parsed"]["value"]}
+    for name in ("people", "people_audit", "debates", "outcome", "leave_one_out", "consistency", "first_position"):
+        figure = row.get(name)
+        if isinstance(figure, dict):
+            found |= {name: figure["value"], f"{name}_low": figure["low"], f"{name}_high": figure["high"]}
+            found[f"{name}_n"] = figure["n"]
+    return found
+
+
+SCORE_COLUMNS = (
+    *("suite", "run_id", "run", "evaluator", "is_baseline", "case", "scenario", "type", "lang", "system", "attempt"),
+    *("response_id", "status", "value", "full", "share", "flags", "verdict_id", "verdict_status", "reason"),
+)
+
+
+def score_table(*, run: Run | None = None, suite: Suite | None = None, evaluator_id: int | None = None) -> Table:
+    """Return every score of a run, or of all runs over a suite, in the order stored; one evaluator's where named."""
+    scores = Score.objects.order_by("pk")
+    scores = scores.filter(run=run) if run is not None else scores.filter(run__suite=suite)
+    if evaluator_id is not None:
+        scores = scores.filter(evaluator=evaluator_id)
+    owner = run.suite if run is not None else suite
+    links = SuiteCase.objects.filter(suite=owner)
+    fields = ("case__prompt_id", "case__key", "case__scenario", "case__question_type", "case__lang")
+    cases = {prompt: facts for prompt, *facts in links.values_list(*fields)}
+    rows = scores.values_list(
+        *("run_id", "run__name", "evaluator__name", "evaluator__is_baseline", "response__prompt_id"),
+        *("response__system__name", "response__attempt", "response_id", "status", "value", "full", "share", "flags"),
+        *("verdict_id", "verdict__status", "verdict__reason"),
+    )
+    return Table("scores", SCORE_COLUMNS, _score_rows(str(owner), cases, rows.iterator(chunk_size=CHUNK)))
+
+
+def _score_rows(suite: str, cases: dict[int, list[str]], rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
+    for run_id, run, evaluator, baseline, prompt_id, *rest in rows:
+        facts = cases.get(prompt_id, ["", "", "", ""])
+        yield dict(zip(SCORE_COLUMNS, (suite, run_id, run, evaluator, baseline, *facts, *rest), strict=True))
+
+
+ANSWER_COLUMNS = (
+    *("item_id", "criterion", "scenario", "annotator", "label", "note", "seconds", "created_at"),
+    *("revised_label", "revision_note", "revised_at", "item_status", "item_label", "arm", "inclusion_probability"),
+)
+
+
+def answer_table(queue_id: int) -> Table:
+    """Return every blind answer of a queue with its revision and the item's final word."""
+    rows = (
+        Annotation.objects.filter(queue=queue_id)
+        .order_by("item_id", "pk")
+        .values_list(
+            *("item_id", "item__criterion", "item__scenario", "annotator__username", "label", "note", "seconds"),
+            *("created_at", "revised_label", "revision_note", "revised_at", "item__status", "item__label"),
+            *("item__arm", "item__inclusion_probability"),
+        )
+    )
+    found = (dict(zip(ANSWER_COLUMNS, row, strict=True)) for row in rows.iterator(chunk_size=CHUNK))
+    return Table("answers", ANSWER_COLUMNS, found)
+
+
+LABEL_COLUMNS = ("item", "rater", "label", "given_at", "criterion", "scenario", "language")
+
+
+def imported_label_table(table_id: int) -> Table:
+    """Return every label of a table from elsewhere, in a form that the import reads again."""
+    rows = ImportedLabel.objects.filter(table=table_id).order_by("item_id", "pk")
+    fields = ("item__key", "rater", "label", "given_at", "item__criterion", "item__scenario", "item__language")
+    found = (dict(zip(LABEL_COLUMNS, row, strict=True)) for row in rows.values_list(*fields).iterator(chunk_size=CHUNK))
+    return Table("answers", LABEL_COLUMNS, found)
+
+
+def _table(name: str, columns: Sequence[str], rows: Iterable[Row]) -> Table:
+    return Table(name, tuple(columns), rows)

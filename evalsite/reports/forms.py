@@ -1,0 +1,88 @@
+"""What a report's address asks for, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+
+from evalsite.reports.services.leaderboards import MODES
+from evalsite.review.tables.labels import LabelColumns
+
+Query = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardChoice:
+    """One leaderboard's choices. `options` is what its figures depend on; mode and order only choose among them."""
+
+    evaluator: str
+    mode: str
+    sort: str
+    options: dict[str, Any]
+
+
+def leaderboard_choice(query: Query) -> LeaderboardChoice:
+    """Return the choices of an address; what it does not say, or says wrongly, is the default."""
+    options = {name: str(query[name])[:100] for name in ("scenario", "lang", "type") if query.get(name)}
+    if query.get("missing") == "skip":
+        options["missing"] = "skip"
+    mode = str(query.get("mode", ""))
+    return LeaderboardChoice(
+        evaluator=str(query.get("evaluator", "")),
+        mode=mode if mode in MODES else MODES[0],
+        sort=str(query.get("sort", "")),
+        options=options,
+    )
+
+
+def agreement_options(query: Query) -> dict[str, Any]:
+    """Return criterion, scenario and language where the address names them."""
+    return {name: str(query[name])[:100] for name in ("criterion", "scenario", "language") if query.get(name)}
+
+
+def two_systems(values: list[str]) -> tuple[int, int] | None:
+    """Return two different keys of systems, None where the address does not name just two."""
+    keys = [int(value) for value in values if value.isdigit() and len(value) < 19]
+    return (keys[0], keys[1]) if len(keys) == 2 and keys[0] != keys[1] else None
+
+
+class LabelImportForm(forms.Form):
+    """A file of labels and what its columns mean, where their names do not say it."""
+
+    file = forms.FileField(label="File", help_text="CSV, XLSX or JSONL.")
+    name = forms.CharField(max_length=200, required=False, help_text="The file's name, unless you give another.")
+    scale = forms.CharField(
+        max_length=1000,
+        required=False,
+        label="Label scale",
+        help_text="Every label that was possible, in order, separated by commas. Chance-corrected figures need it.",
+    )
+    item_column = forms.CharField(max_length=100, required=False, label="Column of the item")
+    rater_column = forms.CharField(max_length=100, required=False, label="Column of the rater (long tables)")
+    label_column = forms.CharField(max_length=100, required=False, label="Column of the label (long tables)")
+    rater_columns = forms.CharField(
+        max_length=2000, required=False, label="Columns of raters (wide tables)", help_text="Separated by commas."
+    )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The declared scale."""
+        return _words(self.cleaned_data["scale"])
+
+    @property
+    def columns(self) -> LabelColumns:
+        """What the person said of the columns."""
+        data = self.cleaned_data
+        return LabelColumns(
+            item=data["item_column"].strip(),
+            rater=data["rater_column"].strip(),
+            label=data["label_column"].strip(),
+            raters=_words(data["rater_columns"]),
+        )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))

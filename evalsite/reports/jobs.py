@@ -1,0 +1,140 @@
+"""Computes reports in the background, and gives pages the best answer there is now."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+from django_rq import get_queue, job
+from redis.exceptions import RedisError
+from rq.job import Job
+
+from evalsite.reports.selectors.leaderboards import evaluators_of
+from evalsite.reports.selectors.options import Options, fingerprint
+from evalsite.reports.services import snapshots
+from evalsite.reports.services.kinds import KINDS
+from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.snapshots import Kept, ReportKind
+from evalsite.review.models import Queue
+from judging.models import SCORED_KINDS, EvaluatorKind, Run
+
+logger = logging.getLogger(__name__)
+
+REST = timedelta(seconds=60)  # between two computations of a long report whose data keeps changing
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a page can show now. Without a payload the report is being computed for the first time."""
+
+    payload: Payload | None
+    computed_at: datetime | None
+    is_current: bool
+    is_computing: bool
+
+
+def obtain(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> Report:
+    """Return the current report; a short one is computed at once, a long one in a job while the last one is shown."""
+    kept = snapshots.find(kind, subject_id=subject_id, options=options)
+    if kept is not None and kept.is_current:
+        return _shown(kept)
+    if snapshots.is_small(kind, subject_id=subject_id, options=options):
+        return _shown(snapshots.compute(kind, subject_id=subject_id, options=options, at=at))
+    if kept is not None and at - kept.computed_at < REST:
+        return Report(kept.payload, kept.computed_at, is_current=False, is_computing=False)
+    if not launch_report(kind.name, subject_id=subject_id, options=options):
+        return _shown(snapshots.compute(kind, subject_id=subject_id, options=options, at=at))
+    if kept is None:
+        return Report(None, None, is_current=False, is_computing=True)
+    return Report(kept.payload, kept.computed_at, is_current=False, is_computing=True)
+
+
+def require(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> Payload:
+    """Return the current payload, computed now where need be: for commands and downloads."""
+    kept = snapshots.find(kind, subject_id=subject_id, options=options)
+    if kept is not None and kept.is_current:
+        return kept.payload
+    return snapshots.compute(kind, subject_id=subject_id, options=options, at=at).payload
+
+
+def _shown(kept: Kept) -> Report:
+    return Report(kept.payload, kept.computed_at, is_current=True, is_computing=False)
+
+
+@job("default")
+def compute_report(kind_name: str, subject_id: int, options: dict[str, object]) -> None:
+    """Compute one report. Safe to repeat: the answer replaces the one before it."""
+    kind = KINDS[kind_name]
+    kept = snapshots.find(kind, subject_id=subject_id, options=options)
+    if kept is None or not kept.is_current:
+        snapshots.compute(kind, subject_id=subject_id, options=options, at=timezone.now())
+
+
+def launch_report(kind_name: str, *, subject_id: int, options: Options) -> bool:
+    """Queue one report unless it is queued already; return False where there is no broker."""
+    job_id = f"report-{kind_name}-{subject_id}-{fingerprint(options)}"
+    return _enqueue_once(job_id, compute_report, kind_name, subject_id, dict(options))
+
+
+@job("default")
+def refresh_run(run_id: int) -> None:
+    """Compute the leaderboards of a run's evaluators and the judges' figures. Safe to repeat."""
+    run = Run.objects.get(pk=run_id)
+    now = timezone.now()
+    if run.kind in SCORED_KINDS:
+        newest = {row.pk: row for row in evaluators_of([run.suite_id])[run.suite_id].newest}
+        for evaluator_id, row in newest.items():
+            require(KINDS["leaderboard"], subject_id=evaluator_id, options={}, at=now)
+            if row.kind == EvaluatorKind.GRADER:
+                require(KINDS["breakdown"], subject_id=evaluator_id, options={}, at=now)
+    require(KINDS["judges"], subject_id=0, options={}, at=now)
+    logger.info("reports.run_refreshed run_id=%s", run_id)
+
+
+@job("default")
+def refresh_judges() -> None:
+    """Compute the judges' figures. Safe to repeat."""
+    require(KINDS["judges"], subject_id=0, options={}, at=timezone.now())
+
+
+@job("default")
+def refresh_queue(queue_id: int) -> None:
+    """Compute a queue's agreement, unless it is short (its page does so) or was computed within the last minute."""
+    queue = Queue.objects.filter(pk=queue_id).first()
+    kind, now = KINDS["agreement"], timezone.now()
+    if queue is None or snapshots.is_small(kind, subject_id=queue_id, options={}):
+        return
+    kept = snapshots.find(kind, subject_id=queue_id, options={})
+    if kept is None or (not kept.is_current and now - kept.computed_at >= REST):
+        snapshots.compute(kind, subject_id=queue_id, options={}, at=now)
+        logger.info("reports.queue_refreshed queue_id=%s", queue_id)
+
+
+def launch_run_refresh(run_id: int) -> None:
+    """Queue the reports that a finished run changes."""
+    _enqueue_once(f"report-run-{run_id}", refresh_run, run_id)
+
+
+def launch_judges_refresh() -> None:
+    """Queue the judges' figures."""
+    _enqueue_once("report-judges", refresh_judges)
+
+
+def launch_queue_refresh(queue_id: int) -> None:
+    """Queue the agreement of a queue."""
+    _enqueue_once(f"report-queue-{queue_id}", refresh_queue, queue_id)
+
+
+def _enqueue_once(job_id: str, work: Callable[..., None], *arguments: object) -> bool:
+    """Queue a job unless one of that id waits; pages come back for what was lost, so a broken broker is only logged."""
+    try:
+        queue = get_queue("default")
+        if not Job.exists(job_id, connection=queue.connection):
+            queue.enqueue(work, *arguments, job_id=job_id, result_ttl=0, failure_ttl=0)
+    except RedisError as error:
+        logger.warning("reports.launch_postponed job_id=%s error=%s", job_id, error)
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""`report leaderboard | agreement | judges | debates`: the figures of a page on standard output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from debate.models import DebateSet
+from debate.selectors.records import debates_report
+from evalsite.reports import jobs
+from evalsite.reports.forms import agreement_options, leaderboard_choice
+from evalsite.reports.selectors.leaderboards import evaluators_of, suite_named
+from evalsite.reports.services.agreements import AGREEMENT
+from evalsite.reports.services.breakdowns import BREAKDOWN
+from evalsite.reports.services.judge_reports import JUDGES
+from evalsite.reports.services.leaderboards import LEADERBOARD
+from evalsite.reports.services.payloads import Payload
+from evalsite.review.models import Queue
+from judging.management.base import BadInput, JsonCommand
+from judging.models import EvaluatorKind, Run, RunEvaluator
+
+
+class Command(JsonCommand):
+    """Print a report."""
+
+    help = "Print a leaderboard, a queue's agreement, where judges and speakers stand, or every figure of debates."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add what to report and on what."""
+        parser.add_argument("what", choices=("leaderboard", "agreement", "judges", "debates"))
+        parser.add_argument("--suite", default="", help="leaderboard: id of a suite, or slug of a benchmark (newest)")
+        parser.add_argument("--run", type=int, help="leaderboard: the suite and evaluators of this run")
+        parser.add_argument("--evaluator", default="", help="leaderboard: name of the grader or judge")
+        parser.add_argument("--set", type=int, help="debates: id of one set; all sets without it")
+        parser.add_argument("--queue", default="", help="agreement: the queue's slug")
+        for name in ("scenario", "lang", "type", "criterion"):
+            parser.add_argument(f"--{name}", default="", help=f"only this {name}")
+        parser.add_argument("--skip-missing", action="store_true", help="leave out cases without a response")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Return the report."""
+        reports = {"leaderboard": _leaderboard, "agreement": _agreement, "judges": _judges, "debates": _debates}
+        return reports[options["what"]](options)
+
+
+def _leaderboard(options: dict[str, Any]) -> Payload:
+    evaluator = _evaluator(options)
+    query = {name: options[name] for name in ("scenario", "lang", "type")}
+    query["missing"] = "skip" if options["skip_missing"] else ""
+    choice = leaderboard_choice(query)
+    now = timezone.now()
+    payload = jobs.require(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
+    if evaluator.kind != EvaluatorKind.GRADER:
+        return payload
+    return payload | {"breakdown": jobs.require(BREAKDOWN, subject_id=evaluator.pk, options={}, at=now)}
+
+
+def _evaluator(options: dict[str, Any]) -> RunEvaluator:
+    if options["run"] is not None:
+        run = Run.objects.filter(pk=options["run"]).first()
+        if run is None:
+            raise BadInput(f"There is no run {options['run']}.")
+        suite_id, only = run.suite_id, run.pk
+    else:
+        suite = suite_named(options["suite"])
+        if suite is None:
+            raise BadInput("Name a suite (--suite, its id or its benchmark's slug) or a run (--run).")
+        suite_id, only = suite.pk, None
+    choices = evaluators_of([suite_id])[suite_id]
+    name = options["evaluator"]
+    if not name and only is None:
+        picked = choices.pick("")
+    else:
+        rows = choices.newest if only is None else [row for row in choices.every if row.run_id == only]
+        picked = next((row for row in rows if name in ("", row.name)), None)
+    if picked is None:
+        known = ", ".join(sorted({row.name for row in choices.every})) or "nobody"
+        raise BadInput(f"No scores by “{name or 'any evaluator'}”. Scored by: {known}.")
+    return picked
+
+
+def _agreement(options: dict[str, Any]) -> Payload:
+    queue = Queue.objects.filter(slug=options["queue"]).first()
+    if queue is None:
+        known = ", ".join(Queue.objects.order_by("slug").values_list("slug", flat=True)[:50]) or "none yet"
+        raise BadInput(f"There is no queue “{options['queue']}” (--queue). Queues: {known}.")
+    return jobs.require(AGREEMENT, subject_id=queue.pk, options=agreement_options(options), at=timezone.now())
+
+
+def _judges(options: dict[str, Any]) -> Payload:
+    return jobs.require(JUDGES, subject_id=0, options={}, at=timezone.now())
+
+
+def _debates(options: dict[str, Any]) -> Payload:
+    sets = DebateSet.objects.order_by("pk")
+    if options["set"] is not None:
+        sets = sets.filter(pk=options["set"])
+        if not sets.exists():
+            raise BadInput(f"There is no set of debates {options['set']}.")
+    return debates_report(sets.select_related("system_a", "system_b", "rubric"))

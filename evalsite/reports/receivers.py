@@ -1,0 +1,60 @@
+"""Hears of finished runs, finished debates and new labels, and wakes the jobs that bring reports up to date."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models.signals import post_delete, post_save
+from django.dispatch import receiver
+from django.utils import timezone
+
+from debate.signals import debates_finished
+from evalsite.reports import jobs
+from evalsite.reports.services import snapshots
+from evalsite.review.models import Adjudication, Annotation
+from judging.signals import run_finished
+
+QUIET_SECONDS = 30
+LABELS = {"label", "revised_label"}
+
+
+@receiver(run_finished)
+def refresh_after_run(sender: object, *, run_id: int, kind: str, **extra: Any) -> None:
+    """Bring the leaderboards of the run's suite and the judges up to date."""
+    transaction.on_commit(partial(jobs.launch_run_refresh, run_id))
+
+
+@receiver(debates_finished)
+def refresh_after_debates(sender: object, *, debate_set_id: int, **extra: Any) -> None:
+    """Bring the judges and speakers up to date."""
+    transaction.on_commit(jobs.launch_judges_refresh)
+
+
+@receiver(post_save, sender=Annotation)
+@receiver(post_save, sender=Adjudication)
+def refresh_after_label(
+    sender: object, instance: Annotation | Adjudication, created: bool, raw: bool = False, **extra: Any
+) -> None:
+    """Let reports know of a label. A changed one has no new key to be seen by, so it ticks the label clock."""
+    changed = extra.get("update_fields")
+    if raw or (not created and changed and not LABELS & set(changed)):
+        return
+    if not created:
+        transaction.on_commit(_tick)
+    queue_id = instance.queue_id if isinstance(instance, Annotation) else instance.item.queue_id
+    if cache.add(f"report-queue-{queue_id}", True, QUIET_SECONDS):  # a queue in full work wakes the job now and then
+        transaction.on_commit(partial(jobs.launch_queue_refresh, queue_id))
+
+
+@receiver(post_delete, sender=Annotation)
+@receiver(post_delete, sender=Adjudication)
+def refresh_after_loss(sender: object, instance: Annotation | Adjudication, **extra: Any) -> None:
+    """Let reports know of a label that was taken back."""
+    transaction.on_commit(_tick)
+
+
+def _tick() -> None:
+    snapshots.tick_labels(at=timezone.now())

@@ -1,0 +1,1 @@
+"""What reports read of the rooms below: plain tuples and arrays, never a hundred thousand model instances."""

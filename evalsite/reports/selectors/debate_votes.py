@@ -1,0 +1,265 @@
+"""Votes of debates without their texts, and everything else that was said about the same two responses."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from django.db.models import Max, Sum
+
+from debate.models import (
+    Debate,
+    DebateSet,
+    DebateSource,
+    DebateStatus,
+    DecisionMethod,
+    ExperimentKind,
+    OutsideLabel,
+    Speaker,
+    Statement,
+)
+from debate.protocol.ballots import Ballot, seat_names, system_ballot
+from debate.protocol.verdicts import Reading, read_author_compat, read_recorded, to_system_space
+from debate.selectors.labels import outside_labels
+from evalsite.reports.selectors.marks import label_mark
+from evalsite.review.models import Annotation, ItemStatus
+from evalsite.review.selectors.labels import human_labels_for_debates
+from judging.models import EvaluatorKind, Score
+
+SETTLED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
+CHUNK = 5000
+INTACT = ("", "none")  # what is stored of a criterion that nothing was done to
+PREFERENCES = {"1": 1, "0": 0, "-1": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class SetFacts:
+    """What a report says of one set."""
+
+    pk: int
+    name: str
+    method: str
+    source: str
+    system_a: str
+    system_b: str
+    criterion: str  # as it is called on pages; of imported ones as the original's folder has it
+    criterion_key: str  # as the rubric has it; equal keys are the same criterion
+    judges: tuple[str, ...]
+    samples: int
+    damage: str
+
+    @property
+    def pair(self) -> str:
+        return f"{self.system_a} vs {self.system_b}"
+
+
+@dataclass(slots=True)
+class Seat:
+    """One judge's part in one decision."""
+
+    name: str
+    opening_cost: Decimal | None = None
+    statuses: list[str] = field(default_factory=list)  # how each statement was read, the opening first
+    disagreements: int = 0  # statements whose filed score is not what the text says
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One settled debate, or one decision of a baseline. Verdicts are in system space, in the chosen reading."""
+
+    pk: int
+    owner: SetFacts
+    case_id: int
+    responses: tuple[int, int]
+    scenario: str
+    order: int  # 0: A was shown as submission 1; 1: B was
+    stored_verdict: int | None
+    ballot: Ballot
+    seats: tuple[Seat, ...]
+    calls: int
+    cost: Decimal | None
+
+    @property
+    def subject(self) -> tuple[int, int, str]:
+        """What it is about: decisions with equal subjects can be compared."""
+        return (*self.responses, self.owner.criterion_key)
+
+
+def sets_by_id(set_ids: Iterable[int] | None = None, *, method: str = "") -> dict[int, SetFacts]:
+    """Return sets, or all of a method, by id. One query."""
+    found = DebateSet.objects.select_related("system_a", "system_b").order_by("pk")
+    if set_ids is not None:
+        found = found.filter(pk__in=list(set_ids))
+    if method:
+        found = found.filter(method=method)
+    return {one.pk: set_facts(one) for one in found}
+
+
+def set_facts(one: DebateSet) -> SetFacts:
+    """Return what a report says of a set whose systems are loaded."""
+    filed = one.setup.get("recorded", {})
+    # In the original's files the intact text is called helpfulness-1, or helpfulness.
+    key = str(one.setup.get("shown_criterion") or one.criterion).removesuffix("-1")
+    return SetFacts(
+        pk=one.pk,
+        name=one.name,
+        method=one.method,
+        source=one.source,
+        system_a=one.system_a.name,
+        system_b=one.system_b.name,
+        criterion=str(filed.get("criterion") or key),
+        criterion_key=key,
+        judges=seat_names(one.setup.get("endpoints", [])),
+        samples=int(one.setup.get("samples", 1)),
+        damage=str(one.setup.get("damage", "none")),
+    )
+
+
+def rivals_of(sets: Iterable[SetFacts]) -> dict[int, SetFacts]:
+    """Return the baselines' sets over the same two systems and criterion, but no damaged criterion. One query."""
+    wanted = {(one.system_a, one.system_b, one.criterion_key) for one in sets}
+    found = DebateSet.objects.exclude(method=DecisionMethod.DEBATE)
+    found = found.exclude(experiment__kind=ExperimentKind.ROBUSTNESS).select_related("system_a", "system_b")
+    known = {one.pk: set_facts(one) for one in found.order_by("pk")}
+    return {pk: one for pk, one in known.items() if (one.system_a, one.system_b, one.criterion_key) in wanted}
+
+
+def decisions_of(sets: dict[int, SetFacts], *, reading: Reading = Reading.STRICT) -> list[Decision]:
+    """Return the settled decisions of these sets. Three queries, no text but under `author_compat`."""
+    rows = Debate.objects.filter(debate_set__in=list(sets), status__in=SETTLED).order_by("pk")
+    fields = ("pk", "debate_set_id", "case_id", "response_a_id", "response_b_id", "scenario", "submission_order",
+              "verdict", "call_count", "cost")  # fmt: skip
+    facts = list(rows.values_list(*fields))
+    seats, keys = _seats(list(sets))
+    votes = _votes(list(sets), keys, {row[0]: row[6] for row in facts}, reading, sets)
+    found = []
+    for pk, set_id, case_id, a, b, scenario, order, verdict, calls, cost in facts:
+        taken, held = seats.get(pk, []), votes.get(pk, {})
+        if not taken or not held:
+            continue
+        rounds = [[held[number].get(place) for place in range(len(taken))] for number in sorted(held)]
+        names = seat_names([seat.name for seat in taken])
+        ballot = system_ballot(item=pk, submission_order=order, judges=names, rounds=rounds)
+        statements = sum(len(seat.statuses) for seat in taken)
+        found.append(
+            Decision(
+                pk, sets[set_id], case_id, (a, b), scenario or "", order, verdict, ballot, tuple(taken),
+                calls or statements, cost,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _seats(set_ids: Sequence[int]) -> tuple[dict[int, list[Seat]], dict[int, tuple[int, int]]]:
+    """Return the seats of each debate, and of each speaker its debate and its place there."""
+    seats: dict[int, list[Seat]] = defaultdict(list)
+    keys: dict[int, tuple[int, int]] = {}
+    rows = Speaker.objects.filter(debate__debate_set__in=set_ids).order_by("debate_id", "seat")
+    for pk, debate_id, name in rows.values_list("pk", "debate_id", "name").iterator(CHUNK):
+        keys[pk] = (debate_id, len(seats[debate_id]))
+        seats[debate_id].append(Seat(name))
+    _read_statuses(seats, keys, set_ids)
+    return seats, keys
+
+
+def _read_statuses(seats: dict[int, list[Seat]], keys: dict[int, tuple[int, int]], set_ids: Sequence[int]) -> None:
+    rows = Statement.objects.filter(speaker__debate__debate_set__in=set_ids).order_by("round", "pk")
+    fields = ("speaker_id", "status", "position_verdict", "recorded_verdict", "round", "asked_cost")
+    for speaker_id, status, position, recorded, number, cost in rows.values_list(*fields).iterator(CHUNK):
+        debate_id, place = keys[speaker_id]
+        seat = seats[debate_id][place]
+        seat.statuses.append(status)
+        if number == 0:
+            seat.opening_cost = cost
+        if recorded:
+            filed = read_recorded(json.loads(recorded))
+            seat.disagreements += ("" if filed is None else str(filed)) != position
+
+
+def _votes(
+    set_ids: Sequence[int],
+    keys: dict[int, tuple[int, int]],
+    orders: dict[int, int],
+    reading: Reading,
+    sets: dict[int, SetFacts],
+) -> dict[int, dict[int, dict[int, int | None]]]:
+    """Return each debate's votes by round and place at the table."""
+    found: dict[int, dict[int, dict[int, int | None]]] = defaultdict(lambda: defaultdict(dict))
+    rows = Statement.objects.filter(speaker__debate__debate_set__in=set_ids, speaker__debate__status__in=SETTLED)
+    fields = ["speaker_id", "round", "verdict", "recorded_verdict"]
+    if reading is Reading.AUTHOR_COMPAT:
+        fields.append("text")
+    imported = any(one.source == DebateSource.IMPORT for one in sets.values())
+    for speaker_id, number, verdict, recorded, *text in rows.values_list(*fields).iterator(CHUNK):
+        debate_id, place = keys[speaker_id]
+        vote = verdict
+        if imported and recorded and reading is not Reading.STRICT:
+            score = json.loads(recorded)
+            shown = read_recorded(score) if reading is Reading.RECORDED else read_author_compat(score, text[0])
+            vote = to_system_space(shown, submission_order=orders[debate_id])
+        found[debate_id][number][place] = vote
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleSaid:
+    """People's labels of debates, in system space."""
+
+    final: dict[int, int]  # by debate: the settled or adjudicated label, else the most frequent of the imported ones
+    given: list[tuple[int, str, int]]  # (debate, rater, label): every answer before anything was revealed
+
+
+def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
+    """Return what people said of these debates, here and elsewhere. Three queries."""
+    ids = list(debate_ids)
+    outside = outside_labels(ids)
+    given = [(debate_id, f"{rater} (imported)", verdict) for debate_id, rater, verdict in outside]
+    rows = Annotation.objects.filter(item__debate__in=ids).exclude(item__status=ItemStatus.STALE).order_by("pk")
+    seen: set[tuple[int, str]] = set()
+    for debate_id, rater, label in rows.values_list("item__debate_id", "annotator__username", "label"):
+        if debate_id is not None and label in PREFERENCES and (debate_id, rater) not in seen:
+            seen.add((debate_id, rater))
+            given.append((debate_id, rater, PREFERENCES[label]))
+    votes: dict[int, list[int]] = defaultdict(list)
+    for debate_id, _, verdict in outside:
+        votes[debate_id].append(verdict)
+    final = {debate_id: most for debate_id, said in votes.items() if (most := _lead(said)) is not None}
+    settled = human_labels_for_debates(ids)
+    final |= {pk: PREFERENCES[label.label] for pk, label in settled.items() if label.label in PREFERENCES}
+    return PeopleSaid(final, given)
+
+
+def _lead(said: Sequence[int]) -> int | None:
+    ranked = sorted(((said.count(value), value) for value in set(said)), reverse=True)
+    return None if len(ranked) > 1 and ranked[0][0] == ranked[1][0] else ranked[0][1]
+
+
+def scored_preferences(pairs: Iterable[tuple[int, int]]) -> dict[str, dict[tuple[int, int], int]]:
+    """Return, for each judge that scored both responses of a pair, the sign of the difference. One query per chunk."""
+    wanted = list(dict.fromkeys(pairs))
+    ids = sorted({pk for pair in wanted for pk in pair})
+    shares: dict[str, dict[int, float]] = defaultdict(dict)  # by judge and response
+    for start in range(0, len(ids), CHUNK):
+        scores = Score.objects.filter(
+            response__in=ids[start : start + CHUNK], share__isnull=False, evaluator__kind=EvaluatorKind.JUDGE
+        )
+        for name, response_id, share in scores.order_by("pk").values_list("evaluator__name", "response_id", "share"):
+            if share is not None:
+                shares[name][response_id] = share
+    found = {
+        name: {(a, b): (own[a] > own[b]) - (own[a] < own[b]) for a, b in wanted if a in own and b in own}
+        for name, own in shares.items()
+    }
+    return {name: preferences for name, preferences in found.items() if preferences}
+
+
+def debates_mark() -> str:
+    """Return a text that differs once any debate was settled, any baseline decided or any label given."""
+    debates = Debate.objects.aggregate(last=Max("pk"), ended=Max("finished_at"))
+    runs = DebateSet.objects.aggregate(last=Max("pk"), done=Sum("run__done"), failed=Sum("run__failed"))
+    labels = OutsideLabel.objects.aggregate(last=Max("pk"), at=Max("created_at"))
+    scores = Score.objects.order_by("-pk").values_list("pk", flat=True).first()
+    return f"{debates}.{runs}.{labels}.{scores}.{label_mark()}"

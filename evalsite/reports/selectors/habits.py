@@ -1,0 +1,65 @@
+"""How people answered in a queue: when, how fast, whether they repeat themselves, and what the reveal did to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count
+
+from evalsite.reports.selectors.annotations import answers_of
+from evalsite.reports.selectors.options import Options
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemArm, Queue
+from evalsite.review.selectors.machine_labels import machine_labels
+
+
+@dataclass(slots=True)
+class Repeats:
+    """The answers of one person to items that came back to them."""
+
+    name: str
+    pairs: list[tuple[str, str, int, int]] = field(default_factory=list)  # (first, second, item, retest)
+
+
+@dataclass(frozen=True, slots=True)
+class Swayed:
+    """One answer of somebody who saw the verdicts, beside what the machines said."""
+
+    item_id: int
+    name: str
+    blind: str
+    final: str
+    machine: str | None
+
+
+def skip_counts(queue: Queue) -> dict[str, int]:
+    """Return how many items each person skipped."""
+    skipped = Assignment.objects.filter(queue=queue, status=AssignmentStatus.SKIPPED).order_by()
+    rows: Any = skipped.values_list("annotator__username").annotate(n=Count("pk"))
+    return dict(rows)
+
+
+def repeats(queue: Queue) -> list[Repeats]:
+    """Return the pairs of answers that each person gave to the same item, by person."""
+    second = Annotation.objects.filter(queue=queue, item__arm=ItemArm.RETEST).order_by("annotator_id", "pk")
+    rows: list[Any] = list(
+        second.values_list("annotator_id", "annotator__username", "label", "item__retest_of", "item")
+    )
+    first = Annotation.objects.filter(queue=queue, item__in={row[3] for row in rows})
+    known = {(item, person): label for item, person, label in first.values_list("item_id", "annotator_id", "label")}
+    found: dict[int, Repeats] = {}
+    for person, name, label, item, retest in rows:
+        if (item, person) in known:
+            found.setdefault(person, Repeats(name)).pairs.append((known[item, person], label, item, retest))
+    return list(found.values())
+
+
+def swayed(queue: Queue, options: Options) -> list[Swayed]:
+    """Return every answer whose author saw the verdicts."""
+    rows: list[Any] = list(
+        answers_of(queue, options)
+        .filter(revealed_at__isnull=False)
+        .values_list("item_id", "annotator__username", "label", "revised_label")
+    )
+    machine = machine_labels(queue=queue, item_ids={row[0] for row in rows})
+    return [Swayed(item, name, blind, revised or blind, machine.get(item)) for item, name, blind, revised in rows]

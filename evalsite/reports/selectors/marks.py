@@ -1,0 +1,45 @@
+"""Marks of how far the data has come: a handful of rows read by key, whatever the size of the tables."""
+
+from __future__ import annotations
+
+from django.db.models import Max, Sum
+
+from debate.models import Debate, DebateSet
+from evalsite.reports.models import Snapshot
+from evalsite.review.models import Adjudication, Annotation, Queue
+from judging.models import Run, RunEvaluator
+
+LABEL_CLOCK = "label-clock"  # ticks when a label that exists is changed; new ones are seen by their key
+
+
+def label_mark(queue: Queue | None = None) -> str:
+    """Return a text that differs once any label (or one of this queue) was given or any changed. Three reads by key."""
+    annotations = Annotation.objects.all() if queue is None else Annotation.objects.filter(queue=queue)
+    annotation = annotations.order_by("-pk").values_list("pk", flat=True).first()
+    adjudication = Adjudication.objects.order_by("-pk").values_list("pk", flat=True).first()
+    clock = Snapshot.objects.filter(kind=LABEL_CLOCK).values_list("payload", flat=True).first()
+    return f"{annotation}.{adjudication}.{(clock or {}).get('ticks')}"
+
+
+def evaluator_mark(evaluator: RunEvaluator) -> str:
+    """Return a text that differs once this evaluator's run has gone on, or a label came. `evaluator.run` is loaded."""
+    run = evaluator.run
+    rescored = len(evaluator.options.get("history", ()))
+    counted = f"{run.pk}.{run.status}.{evaluator.done}.{evaluator.failed}.{run.done}.{run.failed}.{rescored}"
+    return f"{counted}.{run.finished_at}.{label_mark()}"
+
+
+def queue_mark(queue: Queue) -> str:
+    """Return a text that differs once a queue's items or their labels have changed."""
+    return f"{queue.pk}.{queue.open_count}.{queue.total_count}.{label_mark(queue)}"
+
+
+def work_mark() -> str:
+    """Return a text that differs once any run, debate or label has gone on, or a run was scored anew."""
+    runs = Run.objects.aggregate(last=Max("pk"), done=Sum("done"), failed=Sum("failed"), ended=Max("finished_at"))
+    sets = DebateSet.objects.order_by("-pk").values_list("pk", flat=True).first()
+    debates = Debate.objects.order_by("-pk").values_list("pk", flat=True).first()
+    histories = RunEvaluator.objects.filter(options__has_key="history").values_list("options__history", flat=True)
+    rescored = sum(len(history) for history in histories)
+    counted = f"{runs['last']}.{runs['done']}.{runs['failed']}.{runs['ended']}.{rescored}"
+    return f"{counted}.{sets}.{debates}.{label_mark()}"

@@ -1,0 +1,139 @@
+"""What speakers said in debates: their votes, how these were read, and the debates' outcomes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Avg, Count, Q, Sum
+
+from debate.models import Debate, DebateStatus, DecisionMethod, Speaker, Statement
+from debate.protocol.ballots import Ballot, seat_names, system_ballot
+from judging.models import Call, EndpointKind
+
+ENDED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
+HOW_READ = {  # a statement's status in the words used for judges; every other one carries no verdict
+    "final_line": "ok",
+    "phrase": "repaired",
+    "out_of_range_phrase": "repaired",
+    "refused": "refused",
+    "failed": "failed",
+}
+SHOWN = {"1": 1, "2": -1, "0": 0}  # a vote by position, as a preference for the answer shown first
+
+
+@dataclass(frozen=True, slots=True)
+class EndedDebate:
+    """One debate that came to its end, its votes in system space."""
+
+    pk: int
+    scenario: str
+    verdict: int | None  # None: unresolved
+    ballot: Ballot
+
+
+@dataclass(slots=True)
+class SpeakerWork:
+    """One speaker over all debates. `calls` and the like are those of its endpoint in the runs it sat in."""
+
+    name: str
+    is_baseline: bool = False
+    endpoint_ids: set[int] = field(default_factory=set)
+    run_ids: set[int] = field(default_factory=set)
+    how_read: Counter[str] = field(default_factory=Counter)
+    openings: list[tuple[int, int]] = field(default_factory=list)  # preferences for one answer, in both orders
+
+
+def ended_debates() -> list[EndedDebate]:
+    """Return the ended debates in which every seat spoke at the opening. Three queries."""
+    debates = Debate.objects.filter(status__in=ENDED, debate_set__method=DecisionMethod.DEBATE).order_by("pk")
+    facts = list(debates.values_list("pk", "scenario", "verdict", "submission_order"))
+    seats: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    speakers = Speaker.objects.filter(debate__in=debates).order_by("debate_id", "seat")
+    for pk, debate_id, name in speakers.values_list("pk", "debate_id", "name"):
+        seats[debate_id].append((pk, name))
+    votes: dict[int, dict[int, dict[int, int | None]]] = defaultdict(lambda: defaultdict(dict))
+    statements = Statement.objects.filter(speaker__debate__in=debates)
+    fields = ("speaker__debate_id", "round", "speaker_id", "verdict")
+    for debate_id, number, speaker_id, verdict in statements.values_list(*fields).iterator(chunk_size=5000):
+        votes[debate_id][number][speaker_id] = verdict
+    found = []
+    for pk, scenario, verdict, order in facts:
+        if not votes[pk] or not seats[pk]:
+            continue
+        rounds = [[votes[pk][number].get(seat) for seat, _ in seats[pk]] for number in sorted(votes[pk])]
+        names = [name for _, name in seats[pk]]
+        ballot = system_ballot(item=pk, submission_order=order, judges=names, rounds=rounds)
+        found.append(EndedDebate(pk, scenario, verdict, ballot))
+    return found
+
+
+def speaker_work() -> dict[str, SpeakerWork]:
+    """Return the work of every speaker by name, a judge that sits twice in a debate as two (see `seat_names`)."""
+    found: dict[str, SpeakerWork] = {}
+    names: dict[int, str] = {}
+    by_debate: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    fields = ("pk", "debate_id", "name", "endpoint_id", "endpoint__kind", "debate__debate_set__run_id")
+    for row in Speaker.objects.order_by("debate_id", "seat").values_list(*fields).iterator(chunk_size=5000):
+        by_debate[row[1]].append(row)
+    for rows in by_debate.values():
+        for row, name in zip(rows, seat_names([row[2] for row in rows]), strict=True):
+            pk, _, _, endpoint_id, kind, run_id = row
+            work = found.setdefault(name, SpeakerWork(name))
+            names[pk] = name
+            work.is_baseline = work.is_baseline or kind == EndpointKind.LEXICAL
+            work.endpoint_ids |= {endpoint_id} if endpoint_id else set()
+            work.run_ids |= {run_id} if run_id else set()
+    _read_statements(found, names)
+    return found
+
+
+def _read_statements(found: dict[str, SpeakerWork], names: dict[int, str]) -> None:
+    fields = ("speaker_id", "status", "position_verdict", "mirrored_position_verdict")
+    statements = Statement.objects.values_list(*fields)
+    for speaker_id, status, position, mirrored in statements.iterator(chunk_size=5000):
+        work = found[names[speaker_id]]
+        work.how_read[HOW_READ.get(status, "unparsed")] += 1
+        if position in SHOWN and mirrored in SHOWN:
+            work.openings.append((SHOWN[position], -SHOWN[mirrored]))
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSpending:
+    """What an endpoint took in debate runs."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: Decimal | None
+    unpriced: int
+    seconds_mean: float | None
+
+
+def debate_spending(work: SpeakerWork, others: Sequence[SpeakerWork]) -> EndpointSpending | None:
+    """Return what the speaker's calls took; None where another speaker shares its endpoint in the same runs."""
+    shared = any(
+        other is not work and other.endpoint_ids & work.endpoint_ids and other.run_ids & work.run_ids
+        for other in others
+    )
+    if shared or not work.run_ids or not work.endpoint_ids:
+        return None
+    sums = Call.objects.filter(run__in=work.run_ids, endpoint__in=work.endpoint_ids).aggregate(
+        calls=Count("pk"),
+        prompt=Sum("prompt_tokens"),
+        completion=Sum("completion_tokens"),
+        spent=Sum("cost"),
+        unpriced=Count("pk", filter=Q(cost__isnull=True)),
+        seconds=Avg("seconds"),
+    )
+    return EndpointSpending(
+        calls=sums["calls"],
+        prompt_tokens=sums["prompt"] or 0,
+        completion_tokens=sums["completion"] or 0,
+        cost=sums["spent"],
+        unpriced=sums["unpriced"],
+        seconds_mean=sums["seconds"],
+    )

@@ -1,0 +1,379 @@
+"""Meta-evaluation of debates: how they end, and how every other evaluator compares with them and with people."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import combinations
+
+from debate.models import Debate, DecisionMethod
+from debate.protocol.metaeval import OutcomeRule, first_consensus, leave_one_out, outcome_of, tally
+from debate.protocol.verdicts import Reading
+from evalsite.reports.selectors.debate_votes import (
+    Decision,
+    PeopleSaid,
+    SetFacts,
+    debates_mark,
+    decisions_of,
+    people_said,
+    rivals_of,
+    scored_preferences,
+    sets_by_id,
+)
+from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.snapshots import ReportKind
+from evalsite.reports.statistics.bootstrap import Bootstrap
+from evalsite.reports.statistics.estimates import Estimate, undefined
+from evalsite.reports.statistics.evaluators import (
+    Cell,
+    Label,
+    accuracy_differences,
+    cell_agreement,
+    first_place_rate,
+    standing,
+    win_rate,
+)
+from evalsite.reports.statistics.fleiss import fleiss_kappa
+from evalsite.reports.statistics.intervals import wilson
+from evalsite.reports.statistics.ranking import holm
+from evalsite.reports.statistics.ratings import from_long
+
+DEBATE = "Debate"
+LABELS = (1, 0, -1)
+PAIRED_AT_MOST = 8
+REFUSED = ("refused", "refusal")
+READ = ("final_line", "phrase", "out_of_range_phrase")
+RULES = {
+    OutcomeRule.UNANIMOUS: "all speakers agree",
+    OutcomeRule.MAJORITY: "most speakers agree",
+    OutcomeRule.ADJUDICATED: "all speakers agree, else people's word",
+    OutcomeRule.HUMAN: "people's word only",
+}
+NOT_SPEAKING = "Not a speaker in these debates."
+NO_PEOPLE = "No debate here has a final human label yet."
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """One source of labels for the debates in view, by debate id."""
+
+    key: str
+    name: str
+    kind: str  # opening | method | scores | debate
+    labels: dict[int, Label] = field(default_factory=dict)
+    orders: dict[int, int] = field(default_factory=dict)
+    calls: int = 0
+    cost: Decimal | None = Decimal(0)
+    statements: int = 0
+    refused: int = 0
+    unread: int = 0
+    disagreements: int = 0
+
+    def spend(self, calls: int, cost: Decimal | None) -> None:
+        """Add what one decision took; one unknown price makes the sum unknown."""
+        self.calls += calls
+        self.cost = None if cost is None or self.cost is None else self.cost + cost
+
+    def read(self, statuses: Sequence[str], disagreements: int) -> None:
+        """Count how its statements were read."""
+        self.statements += len(statuses)
+        self.refused += sum(status in REFUSED for status in statuses)
+        self.unread += sum(status not in READ and status not in REFUSED for status in statuses)
+        self.disagreements += disagreements
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The debates that the report is about, with their outcomes."""
+
+    debates: list[Decision]
+    outcomes: dict[int, Label]
+    people: PeopleSaid
+    cells: dict[Cell, list[int]]
+
+    @property
+    def cases(self) -> dict[int, str]:
+        return {one.pk: str(one.case_id) for one in self.debates}
+
+
+def compute_debates(subject_id: int, options: Options) -> Payload:
+    """Return the meta-evaluation of the chosen sets of debates, all of them where none is chosen."""
+    wanted = [int(pk) for pk in options.get("sets", [])]
+    sets = sets_by_id(wanted or None, method=DecisionMethod.DEBATE)
+    reading = Reading(chosen(options, "reading") or Reading.STRICT)
+    rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
+    every = decisions_of(sets, reading=reading)
+    picked = [one for one in every if _fits(one, options)]
+    view = _view(picked, rule)
+    evaluators = _evaluators(view, sets)
+    reference = view.people.final if view.people.final else view.outcomes
+    return {
+        "sets": [{"id": one.pk, "name": one.name, "source": one.source} for one in sets.values()],
+        "criteria": sorted({one.owner.criterion for one in every}),
+        "scenarios": sorted({one.scenario for one in every if one.scenario}),
+        "rule": rule.value,
+        "reading": reading.value,
+        "n": len(view.debates),
+        "resolved": sum(outcome is not None for outcome in view.outcomes.values()),
+        "rounds": _rounds(view),
+        "people": _people(view),
+        "cells": [_cell(cell, items, view, evaluators) for cell, items in view.cells.items()],
+        "evaluators": [_row(one, view) for one in evaluators],
+        "wins": _wins(view, evaluators),
+        "reference": "people" if view.people.final else "debates",
+        "pairs": _pairs(evaluators, reference, view),
+        "open_ids": [one.pk for one in view.debates if view.outcomes[one.pk] is None][:200],
+    }
+
+
+def _fits(one: Decision, options: Options) -> bool:
+    scenario, criterion = chosen(options, "scenario"), chosen(options, "criterion")
+    return scenario in ("", one.scenario) and criterion in ("", one.owner.criterion)
+
+
+def _view(debates: list[Decision], rule: OutcomeRule) -> View:
+    people = people_said([one.pk for one in debates])
+    cells: dict[Cell, list[int]] = defaultdict(list)
+    for one in debates:
+        cells[one.owner.pair, one.owner.criterion, one.scenario].append(one.pk)
+    human: dict[int | str, int] = {pk: label for pk, label in people.final.items()}  # noqa: C416 - widens the key
+    outcomes = {one.pk: outcome_of(one.ballot, rule, human) for one in debates}
+    return View(debates, outcomes, people, dict(sorted(cells.items())))
+
+
+# --- who is compared
+
+
+def _evaluators(view: View, sets: Mapping[int, SetFacts]) -> list[Evaluator]:
+    """Return everybody who labelled the same pairs: speakers on their own, baselines, judges by score, the debate."""
+    found: dict[str, Evaluator] = {}
+    for one in view.debates:
+        _add_openings(found, one)
+    _add_baselines(found, view, sets)
+    _add_scores(found, view)
+    own = Evaluator("debate", DEBATE, "debate")
+    for one in view.debates:
+        own.labels[one.pk] = view.outcomes[one.pk]
+        own.orders[one.pk] = one.order
+        own.spend(one.calls, one.cost)
+        for seat in one.seats:
+            own.read(seat.statuses, seat.disagreements)
+    return [*found.values(), own] if view.debates else []
+
+
+def _add_openings(found: dict[str, Evaluator], debate: Decision) -> None:
+    votes = debate.ballot.by_system(0)
+    for (name, vote), seat in zip(votes.items(), debate.seats, strict=True):
+        one = found.setdefault(f"opening:{name}", Evaluator(f"opening:{name}", name, "opening"))
+        one.labels[debate.pk], one.orders[debate.pk] = vote, debate.order
+        one.spend(1, seat.opening_cost)
+        one.read(seat.statuses, seat.disagreements)
+
+
+def _add_baselines(found: dict[str, Evaluator], view: View, sets: Mapping[int, SetFacts]) -> None:
+    rivals = rivals_of(sets.values())
+    subjects: dict[tuple[int, int, str], list[int]] = defaultdict(list)
+    for debate in view.debates:
+        subjects[debate.subject].append(debate.pk)
+    for decision in decisions_of(rivals):
+        name = method_name(decision.owner)
+        for debate_id in subjects.get(decision.subject, ()):
+            one = found.setdefault(f"method:{name}", Evaluator(f"method:{name}", name, "method"))
+            one.labels[debate_id], one.orders[debate_id] = decision.stored_verdict, decision.order
+            one.spend(decision.calls, decision.cost)
+            for seat in decision.seats:
+                one.read(seat.statuses, seat.disagreements)
+
+
+def method_name(owner: SetFacts) -> str:
+    """Return what a baseline is called: its method, how often it asks, and its judges."""
+    times = f" ×{owner.samples}" if owner.samples > 1 else ""
+    return f"{DecisionMethod(owner.method).label}{times}: {', '.join(owner.judges)}"
+
+
+def _add_scores(found: dict[str, Evaluator], view: View) -> None:
+    preferences = scored_preferences([one.responses for one in view.debates])
+    for name, own in preferences.items():
+        labels: dict[int, Label] = {one.pk: own[one.responses] for one in view.debates if one.responses in own}
+        found[f"scores:{name}"] = Evaluator(f"scores:{name}", name, "scores", labels, cost=None)
+
+
+# --- the tables
+
+
+def _rounds(view: View) -> list[Payload]:
+    """Return how many debates first agreed in each round, and how many never did."""
+    counts = Counter(first_consensus(one.ballot) for one in view.debates)
+    last = max((number for number in counts if number is not None), default=0)
+    held = max((len(one.ballot.rounds) - 1 for one in view.debates), default=0)
+    rows: list[Payload] = [{"round": number, "n": counts[number]} for number in range(max(last, held) + 1)]
+    return [*rows, {"round": None, "n": counts[None]}] if view.debates else []
+
+
+def _people(view: View) -> Payload:
+    waiting = [one.pk for one in view.debates if outcome_of(one.ballot, OutcomeRule.UNANIMOUS) is None]
+    agreed = {one.pk: outcome_of(one.ballot, OutcomeRule.UNANIMOUS) for one in view.debates}
+    both = [(agreed[pk], label) for pk, label in view.people.final.items() if agreed.get(pk) is not None]
+    return {
+        "sent": len(waiting),
+        "sent_share": figure(wilson(len(waiting), len(view.debates))) if view.debates else None,
+        "decided": sum(pk in view.people.final for pk in waiting),
+        "labelled": len(view.people.final),
+        "raters": len({rater for _, rater, _ in view.people.given}),
+        "answers": len(view.people.given),
+        "fleiss": figure(_fleiss(list(view.people.given))),
+        "agreed_debates": figure(
+            wilson(sum(one == other for one, other in both), len(both)) if both else undefined(NO_PEOPLE)
+        ),
+    }
+
+
+def _fleiss(given: Sequence[tuple[int, str, int]]) -> Estimate:
+    if not given:
+        return undefined("No person has answered yet.")
+    triples = [(str(item), rater, label) for item, rater, label in given]
+    return fleiss_kappa(from_long(triples, labels=LABELS), bootstrap=Bootstrap(resamples=500))
+
+
+def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Evaluator]) -> Payload:
+    pair, criterion, scenario = cell
+    debates = {one.pk: one for one in view.debates}
+    inside = set(items)
+    given = [row for row in view.people.given if row[0] in inside]
+    found = tally(view.outcomes[item] for item in items)
+    return {
+        "pair": pair,
+        "criterion": criterion,
+        "scenario": scenario,
+        "n": len(items),
+        "resolved": sum(view.outcomes[item] is not None for item in items),
+        "open": sum(first_consensus(debates[item].ballot) is None for item in items),
+        "a": found.a,
+        "tie": found.tie,
+        "b": found.b,
+        "mode": found.mode,
+        "labelled": sum(item in view.people.final for item in items),
+        "fleiss": figure(_fleiss(given)),
+        "evaluators": {one.key: _in_cell(one.labels, view.outcomes, items) for one in evaluators},
+        "people": {one.key: _in_cell(one.labels, dict(view.people.final), items) for one in evaluators},
+    }
+
+
+def _in_cell(labels: Mapping[int, Label], outcomes: Mapping[int, Label], items: Sequence[int]) -> Payload | None:
+    found = cell_agreement(items, labels, outcomes)
+    if found is None:
+        return None
+    return {
+        "example": figure(wilson(found.matches, found.n_with_outcome)),
+        "system": found.system_level,
+        "direction": found.same_direction,
+    }
+
+
+def _row(one: Evaluator, view: View) -> Payload:
+    against = standing(one.labels, view.outcomes, view.cells)
+    people = standing(one.labels, view.people.final, view.cells)
+    speaking = [debate for debate in view.debates if one.name in debate.ballot.rounds[0]]
+    is_speaker = one.kind == "opening" and bool(speaking)
+    others = leave_one_out([debate.ballot for debate in speaking], one.name) if is_speaker else None
+    decided = sum(label is not None for label in one.labels.values())
+    matches = sum(
+        label is not None and label == view.outcomes[item] for item, label in one.labels.items()
+    )  # outcomes that are None agree with nothing
+    given = tally(one.labels.values())
+    return {
+        "key": one.key,
+        "name": one.name,
+        "kind": one.kind,
+        "asked": len(one.labels),
+        "missing": sum(label is None for label in one.labels.values()),
+        "a": given.a,
+        "tie": given.tie,
+        "b": given.b,
+        "example": figure(against.example),
+        "of_all": figure(against.of_all),
+        "system": figure(against.system),
+        "direction": figure(against.direction),
+        "people": figure(people.example if view.people.final else undefined(NO_PEOPLE)),
+        "people_system": figure(people.system if view.people.final else undefined(NO_PEOPLE)),
+        "leave_one_out": figure(
+            undefined(NOT_SPEAKING) if others is None else wilson(others.matches, others.n_with_outcome)
+        ),
+        "first": figure(first_place_rate(one.labels, one.orders)),
+        "statements": one.statements,
+        "refused": one.refused,
+        "unread": one.unread,
+        "disagreements": one.disagreements,
+        "calls": one.calls if one.kind != "scores" else None,
+        "cost": None if one.cost is None else float(one.cost),
+        "calls_per_decision": one.calls / decided if decided and one.kind != "scores" else None,
+        "cost_per_decision": None if one.cost is None or not decided else float(one.cost) / decided,
+        "agreements_per_dollar": matches / float(one.cost) if one.cost else None,
+    }
+
+
+def _wins(view: View, evaluators: Sequence[Evaluator]) -> list[Payload]:
+    """Return A's win rate per pair of systems: by the outcomes, by people and by each evaluator."""
+    pairs: dict[str, list[int]] = defaultdict(list)
+    for (pair, _, _), items in view.cells.items():
+        pairs[pair] += items
+    return [
+        {
+            "pair": pair,
+            "people": figure(win_rate([view.people.final.get(item) for item in items])),
+            "evaluators": {one.key: figure(win_rate([one.labels.get(item) for item in items])) for one in evaluators},
+        }
+        for pair, items in pairs.items()
+    ]
+
+
+def _pairs(evaluators: Sequence[Evaluator], reference: Mapping[int, Label], view: View) -> list[Payload]:
+    """Return paired differences in agreement with the reference; the debate takes part only where people are it."""
+    own = [one for one in evaluators if one.kind != "debate" or view.people.final]
+    by_reach = sorted(own, key=lambda one: -len(one.labels))[:PAIRED_AT_MOST]
+    names = {one.key: one for one in by_reach}
+    found = []
+    for first, second in combinations(names.values(), 2):
+        both = {first.key: first.labels, second.key: second.labels}
+        for pair in accuracy_differences(both, reference, view.cases):
+            found.append((first, second, pair))
+    known = [pair.p_value for _, _, pair in found if pair.p_value is not None]
+    adjusted = iter(holm(known))
+    rows = []
+    for first, second, pair in found:
+        p_value = None if pair.p_value is None else next(adjusted)
+        rows.append(
+            {
+                "first": first.name,
+                "second": second.name,
+                "difference": figure(pair.difference),
+                "p_value": pair.p_value,
+                "holm_p": p_value,
+                "separated": p_value is not None and p_value <= 0.05,
+                "cost_difference": _cost_difference(first, second),
+            }
+        )
+    return rows
+
+
+def _cost_difference(first: Evaluator, second: Evaluator) -> float | None:
+    """Return how much more one decision of the first costs, in USD."""
+    if first.cost is None or second.cost is None or not first.labels or not second.labels:
+        return None
+    return float(first.cost / len(first.labels) - second.cost / len(second.labels))
+
+
+def _mark(subject_id: int, options: Options) -> str:
+    return debates_mark()
+
+
+def _size(subject_id: int, options: Options) -> int:
+    sets = options.get("sets") or []
+    found = Debate.objects.filter(debate_set__in=sets) if sets else Debate.objects.all()
+    return found.count() * 5  # a debate has about five statements
+
+
+DEBATES = ReportKind("debates", _mark, _size, compute_debates)

@@ -1,0 +1,15 @@
+"""Figures as the JSON that snapshots keep."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from evalsite.reports.statistics.estimates import Estimate
+
+Payload = dict[str, Any]
+
+
+def figure(estimate: Estimate) -> Payload:
+    """Return a figure with its interval, or None with the reason."""
+    return asdict(estimate)

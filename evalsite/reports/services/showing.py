@@ -1,0 +1,157 @@
+"""Snapshots made ready for a page: rows in the wanted order, a common axis, shades and bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalsite.reports.services.payloads import Payload
+
+AXIS_STEP = 0.05
+SHADES = 10
+BAR_WIDTH, BAR_HEIGHT = 9, 28
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The two ends of the axis that all intervals of a table share."""
+
+    low: float
+    high: float
+
+
+def leaderboard_rows(payload: Payload, *, mode: str, sort: str) -> list[Payload]:
+    """Return the rows with the figure, rank and tie of one mode in front, sorted; rows without a value come last."""
+    rows = [
+        row | {"figure": row["figures"][mode], "rank": row["ranks"][mode], "tied": row["tied"][mode]}
+        for row in payload["rows"]
+    ]
+    keys = {
+        "rank": lambda row: row["rank"],
+        "system": lambda row: row["system"].lower(),
+        "score": lambda row: row["figure"]["value"],
+        "wins": lambda row: row["win_rate"]["value"],
+        "scored": lambda row: row["scored"],
+        "human": lambda row: row["human"],
+    }
+    by_score = sorted(rows, key=lambda row: (row["figure"]["value"] is None, -(row["figure"]["value"] or 0.0)))
+    field = sort.removeprefix("-")
+    if field not in keys:
+        return by_score
+    known = [row for row in by_score if keys[field](row) is not None]
+    unknown = [row for row in by_score if keys[field](row) is None]
+    return sorted(known, key=keys[field], reverse=sort.startswith("-")) + unknown
+
+
+def common_axis(figures: Sequence[Payload]) -> Axis:
+    """Return an axis in steps of 0.05 that holds every figure and interval; from 0 to 1 where there are none."""
+    ends = [figure[end] for figure in figures for end in ("value", "low", "high") if figure[end] is not None]
+    if not ends:
+        return Axis(0.0, 1.0)
+    low, high = math.floor(min(ends) / AXIS_STEP) * AXIS_STEP, math.ceil(max(ends) / AXIS_STEP) * AXIS_STEP
+    return Axis(round(low, 2), round(max(high, low + AXIS_STEP), 2))
+
+
+def shade(value: float | None) -> int | None:
+    """Return 0..10 for a value within 0..1, what lies outside taken to its ends; None for no value."""
+    return None if value is None else round(min(1.0, max(0.0, value)) * SHADES)
+
+
+def matrix_rows(payload: Payload) -> list[Payload]:
+    """Return the result matrix by system, best first, each cell with its shade."""
+    cells = payload["matrix"]["cells"]
+    return [
+        {
+            "system_id": row["system_id"],
+            "system": row["system"],
+            "cells": [cell | {"shade": shade(cell["mean"])} for cell in cells[str(row["system_id"])]],
+        }
+        for row in payload["rows"]
+    ]
+
+
+def find_pair(payload: Payload, first: int, second: int) -> Payload | None:
+    """Return the paired difference first minus second, turned round where it was kept the other way."""
+    for pair in payload["pairs"]:
+        if (pair["first"], pair["second"]) == (first, second):
+            return dict(pair)
+        if (pair["first"], pair["second"]) == (second, first):
+            kept = pair["difference"]
+            turned = {end: None if kept[end] is None else -kept[end] for end in ("value", "low", "high")}
+            turned["low"], turned["high"] = turned["high"], turned["low"]
+            return {**pair, "first": first, "second": second, "difference": {**kept, **turned}}
+    return None
+
+
+def agreement_context(payload: Payload) -> dict[str, Any]:
+    """Return what the page of an agreement report needs beside its options."""
+    return {
+        "payload": payload,
+        "pairs": pair_matrix(payload),
+        "coincidences": square(payload["labels"], payload["coincidences"]),
+        "main": {row["key"]: row for row in payload["figures"]},
+        "is_ordered": any("quadratic" in pair for pair in payload["pairs"]),
+    }
+
+
+def confusion_rows(payload: Payload) -> list[Payload]:
+    """Return a confusion matrix by row, each cell with the items behind it."""
+    rows = square(payload["labels"], payload["counts"])
+    for row, items in zip(rows, payload["items"], strict=True):
+        for cell, keys in zip(row["cells"], items, strict=True):
+            cell["items"] = keys
+    return rows
+
+
+def pair_matrix(payload: Payload) -> list[Payload]:
+    """Return a square of people: Cohen's kappa (and percent agreement) of every two, each cell with its shade."""
+    names = [rater["name"] for rater in payload["raters"]]
+    pairs = {(pair["first"], pair["second"]): pair for pair in payload["pairs"]}
+    shown = [name for name in names if any(name in pair for pair in pairs)]
+    rows = []
+    for one in shown:
+        cells: list[Any] = []
+        for other in shown:
+            pair = pairs.get((one, other)) or pairs.get((other, one))
+            if pair is None:
+                cells.append(None)
+                continue
+            kappa = pair["kappa"]
+            weighted = {name: pair[name] for name in ("linear", "quadratic") if name in pair}
+            cell = {"other": other, "shade": shade(kappa["value"]), "kappa": kappa, "percent": pair["percent"]}
+            cells.append(cell | weighted)
+        rows.append({"name": one, "cells": cells})
+    return rows
+
+
+def square(labels: Sequence[Any], counts: Sequence[Sequence[int]]) -> list[Payload]:
+    """Return a confusion matrix by row, each cell shaded by its share of the row."""
+    rows = []
+    for label, row in zip(labels, counts, strict=True):
+        total = sum(row)
+        cells = [{"n": n, "shade": shade(n / total) if total else None} for n in row]
+        rows.append({"label": label, "cells": cells, "total": total})
+    return rows
+
+
+def bars(counts: Sequence[int]) -> list[Payload]:
+    """Return the bars of a small histogram as rectangles; the highest fills the drawing."""
+    most = max(counts, default=0)
+    found = []
+    for place, n in enumerate(counts):
+        height = round(BAR_HEIGHT * n / most, 1) if most else 0.0
+        height = max(height, 1.0) if n else 0.0
+        low, high = place / len(counts), (place + 1) / len(counts)
+        found.append(
+            {
+                "x": place * BAR_WIDTH,
+                "y": round(BAR_HEIGHT - height, 1),
+                "height": height,
+                "n": n,
+                "range": f"{low:.0%} to {high:.0%}",
+                "says": f"{low:.0%} to {high:.0%}: {n}",
+            }
+        )
+    return found

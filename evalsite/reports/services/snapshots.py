@@ -1,0 +1,101 @@
+"""Finds a stored report, computes one, and throws away what it replaces.
+
+A snapshot's fingerprint is the options' 32 hex digits followed by those of the data's mark, so the last known answer to
+the same question is found even when the data has gone on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from evalsite.reports.models import Snapshot
+from evalsite.reports.selectors import options as chosen_options
+from evalsite.reports.selectors.marks import LABEL_CLOCK
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.services.payloads import Payload
+
+logger = logging.getLogger(__name__)
+
+INLINE_ROWS = 3000  # a report over fewer rows is computed while its reader waits
+
+
+@dataclass(frozen=True, slots=True)
+class ReportKind:
+    """How one kind of report is made. `mark` and `rows` are asked at every page view, so they read by key only."""
+
+    name: str
+    mark: Callable[[int, Options], str]  # differs once the report would differ
+    rows: Callable[[int, Options], int]  # about how many rows it has to read
+    compute: Callable[[int, Options], Payload]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A stored report; `is_current` says whether the data has stayed the same since."""
+
+    payload: Payload
+    computed_at: datetime
+    seconds: float
+    is_current: bool
+
+
+def find(kind: ReportKind, *, subject_id: int, options: Options) -> Kept | None:
+    """Return the newest stored answer to these options, None where there is none."""
+    wanted = _fingerprint(kind, subject_id, options)
+    row = (
+        Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:32])
+        .order_by("-computed_at", "-pk")
+        .first()
+    )
+    if row is None:
+        return None
+    return Kept(row.payload, row.computed_at, row.seconds, row.fingerprint == wanted)
+
+
+def is_small(kind: ReportKind, *, subject_id: int, options: Options) -> bool:
+    """Whether the report can be computed while its reader waits."""
+    return kind.rows(subject_id, options) <= INLINE_ROWS
+
+
+def compute(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> Kept:
+    """Compute a report and keep it in place of older answers to the same options.
+
+    The mark is read before the data: what changes meanwhile makes the snapshot look old, never new.
+    """
+    wanted = _fingerprint(kind, subject_id, options)
+    started = time.perf_counter()
+    payload = kind.compute(subject_id, options)
+    seconds = time.perf_counter() - started
+    with transaction.atomic():
+        Snapshot.objects.update_or_create(
+            kind=kind.name,
+            subject_id=subject_id,
+            fingerprint=wanted,
+            defaults={"payload": payload, "computed_at": at, "seconds": seconds},
+        )
+        older = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:32])
+        older.exclude(fingerprint=wanted).delete()
+    logger.info("reports.computed kind=%s subject_id=%s seconds=%.3f", kind.name, subject_id, seconds)
+    return Kept(payload, at, seconds, True)
+
+
+@transaction.atomic
+def tick_labels(*, at: datetime) -> None:
+    """Let every report know that a label which was there before has changed."""
+    clock, _ = Snapshot.objects.select_for_update().get_or_create(
+        kind=LABEL_CLOCK, subject_id=0, fingerprint="", defaults={"payload": {"ticks": 0}, "computed_at": at}
+    )
+    clock.payload, clock.computed_at = {"ticks": clock.payload["ticks"] + 1}, at
+    clock.save(update_fields=["payload", "computed_at"])
+
+
+def _fingerprint(kind: ReportKind, subject_id: int, options: Options) -> str:
+    mark = hashlib.sha256(kind.mark(subject_id, options).encode()).hexdigest()[:32]
+    return chosen_options.fingerprint(options) + mark

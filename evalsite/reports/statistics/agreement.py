@@ -1,0 +1,193 @@
+"""Everything a report on agreement between people shows, from one set of resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from evalsite.reports.statistics.ac1 import gwet_chance, gwet_of
+from evalsite.reports.statistics.alpha import AlphaParts, Metric, alpha_parts
+from evalsite.reports.statistics.bootstrap import Bootstrap, Features, percentile_interval, resampled_sums
+from evalsite.reports.statistics.estimates import Estimate, Floats, undefined, with_interval
+from evalsite.reports.statistics.fleiss import brennan_prediger_of, fleiss_chance, fleiss_of, uniform_chance
+from evalsite.reports.statistics.interpret import prevalence_warning
+from evalsite.reports.statistics.intervals import wilson
+from evalsite.reports.statistics.kappa import CohenKappa, Weights, cohen_of, contingency
+from evalsite.reports.statistics.percent import percent_of
+from evalsite.reports.statistics.profiles import (
+    Profiles,
+    chance_corrected,
+    count_profiles,
+    item_features,
+    observed_agreement,
+)
+from evalsite.reports.statistics.ratings import MISSING, RatingTable
+
+POINT_ONLY = Bootstrap(resamples=0)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSummary:
+    """What is in a table before any figure is computed."""
+
+    n_items: int
+    n_raters: int
+    n_answers: int
+    n_unanswered: int
+    n_single: int  # items with one answer: left out of agreement, and counted here
+    n_pairable: int
+    n_unanimous: int  # of the pairable
+    n_no_majority: int  # pairable items on which no label has more than half of the answers
+    label_counts: tuple[tuple[str, int], ...]
+    majority_counts: tuple[tuple[str, int], ...]  # pairable items by the label that has more than half
+    answers_per_item: tuple[tuple[int, int], ...]  # (answers, items)
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """Two raters over the items both answered."""
+
+    first: str
+    second: str
+    percent: Estimate
+    kappa: CohenKappa
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementReport:
+    """Each figure with its bootstrap interval over items."""
+
+    summary: TableSummary
+    percent: Estimate
+    fleiss: Estimate
+    ac1: Estimate
+    brennan_prediger: Estimate
+    alpha: tuple[tuple[Metric, Estimate], ...]
+    pairs: tuple[PairAgreement, ...]  # none when the table does not know its raters
+    warning: str  # when one label dominates, else empty
+
+
+def summarise(table: RatingTable) -> TableSummary:
+    """Return the counts that stand above a report."""
+    counts = table.counts()
+    given = counts.sum(axis=1)
+    pairable = given >= 2
+    top = counts.argmax(axis=1) if len(counts) else np.zeros(0, dtype=np.int64)
+    most = counts.max(axis=1, initial=0)
+    majority = pairable & (2 * most > given)
+    majorities = np.bincount(top[majority], minlength=table.n_labels)
+    sizes, items = np.unique(given, return_counts=True)
+    return TableSummary(
+        n_items=len(table.items),
+        n_raters=len(table.raters),
+        n_answers=int(given.sum()),
+        n_unanswered=int((given == 0).sum()),
+        n_single=int((given == 1).sum()),
+        n_pairable=int(pairable.sum()),
+        n_unanimous=int((pairable & (most == given)).sum()),
+        n_no_majority=int((pairable & ~majority).sum()),
+        label_counts=tuple(zip(table.labels, counts.sum(axis=0).tolist(), strict=True)),
+        majority_counts=tuple(zip(table.labels, majorities.tolist(), strict=True)),
+        answers_per_item=tuple(zip(sizes.tolist(), items.tolist(), strict=True)),
+    )
+
+
+def agreement_report(
+    table: RatingTable,
+    *,
+    metrics: Sequence[Metric] = (Metric.NOMINAL,),
+    weights: Weights = Weights.NONE,
+    bootstrap: Bootstrap | None = None,
+) -> AgreementReport:
+    """Return every figure of agreement; all but the pairs' share one set of resamples."""
+    plan = bootstrap or Bootstrap()
+    profiles = count_profiles(table)
+    items = item_features(profiles)
+    parts = [alpha_parts(profiles, table, metric) for metric in metrics]
+    blocks: list[Features] = [items.features, *(part.features for part in parts if isinstance(part, AlphaParts))]
+    sums = resampled_sums(blocks, items.multiplicity, plan=plan) if items.n_pairable and plan.resamples else []
+    shared = _Shared(sums[0] if sums else None, profiles, plan)
+    percent = shared.interval(percent_of(items, bootstrap=POINT_ONLY), observed_agreement)
+    fleiss = shared.interval(fleiss_of(items, table.labels, bootstrap=POINT_ONLY), _beyond(fleiss_chance))
+    ac1 = shared.interval(gwet_of(items, table.labels, bootstrap=POINT_ONLY), _beyond(gwet_chance))
+    uniform = shared.interval(brennan_prediger_of(items, table.labels, bootstrap=POINT_ONLY), _beyond(uniform_chance))
+    return AgreementReport(
+        summary=summarise(table),
+        percent=percent,
+        fleiss=fleiss,
+        ac1=ac1,
+        brennan_prediger=uniform,
+        alpha=tuple(zip(metrics, _alphas(parts, sums[1:], profiles, plan), strict=True)),
+        pairs=pair_agreements(table, weights=weights, bootstrap=plan),
+        warning=prevalence_warning(percent, fleiss, ac1),
+    )
+
+
+def pair_agreements(
+    table: RatingTable, *, weights: Weights = Weights.NONE, bootstrap: Bootstrap | None = None
+) -> tuple[PairAgreement, ...]:
+    """Return percent agreement (Wilson) and Cohen's kappa of every two raters; empty for tables built from counts."""
+    if not table.raters_known:
+        return ()
+    found = []
+    for first, second in combinations(table.raters, 2):
+        matrix = contingency(table, first, second)
+        percent = wilson(int(np.trace(matrix)), int(matrix.sum()))
+        kappa = cohen_of(matrix, table.labels, weights, bootstrap=bootstrap)
+        found.append(PairAgreement(first, second, percent, kappa))
+    return tuple(found)
+
+
+def against_the_rest(table: RatingTable, rater: str) -> Estimate:
+    """Return how often a rater gives the label that more than half of the others give; n = items where they have one.
+
+    Raises: RatingsRefused for an unknown rater.
+    """
+    own = table.column(rater)
+    counts = table.counts()
+    answered = np.flatnonzero(own != MISSING)
+    counts[answered, own[answered]] -= 1
+    most = counts.max(axis=1, initial=0)
+    usable = (own != MISSING) & (2 * most > counts.sum(axis=1))
+    if not usable.any():
+        return undefined(f"The others have no majority on any item that {rater} answered.")
+    return wilson(int((counts.argmax(axis=1) == own)[usable].sum()), int(usable.sum()))
+
+
+def _beyond(chance: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
+    return lambda sums: chance_corrected(observed_agreement(sums), chance(sums))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shared:
+    """The resampled feature sums of one table."""
+
+    sums: Floats | None
+    profiles: Profiles
+    plan: Bootstrap
+
+    def interval(self, point: Estimate, statistic: Callable[[Floats], Floats]) -> Estimate:
+        """Return the point with the interval that the shared resamples give it."""
+        n = int(self.profiles.multiplicity.sum())
+        if point.value is None or n < 2 or self.sums is None:
+            return point
+        return with_interval(
+            point.value, percentile_interval(statistic(self.sums), n=n, level=self.plan.level), n=point.n
+        )
+
+
+def _alphas(
+    parts: Sequence[AlphaParts | Estimate], sums: Sequence[Floats], profiles: Profiles, plan: Bootstrap
+) -> list[Estimate]:
+    waiting = iter(sums)
+    found = []
+    for part in parts:
+        if isinstance(part, Estimate):
+            found.append(part)
+            continue
+        point = Estimate(part.value, None, None, part.n, "One item has no interval." if plan.resamples else "")
+        found.append(_Shared(next(waiting, None), profiles, plan).interval(point, part.coefficient))
+    return found

@@ -1,0 +1,148 @@
+"""Krippendorff's alpha for nominal, ordinal, interval and ratio labels with gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy import sparse
+
+from evalsite.reports.statistics.bootstrap import Bootstrap, Features, bootstrap_interval
+from evalsite.reports.statistics.estimates import Estimate, Floats, undefined, with_interval
+from evalsite.reports.statistics.interpret import NEGATIVE_RATIO, NO_PAIRS, NO_VALUES, everyone_chose
+from evalsite.reports.statistics.profiles import Profiles, count_profiles, divide
+from evalsite.reports.statistics.ratings import RatingTable
+
+
+class Metric(StrEnum):
+    """How far apart two labels are."""
+
+    NOMINAL = "nominal"
+    ORDINAL = "ordinal"
+    INTERVAL = "interval"
+    RATIO = "ratio"
+
+
+def krippendorff_alpha(
+    table: RatingTable, metric: Metric = Metric.NOMINAL, *, bootstrap: Bootstrap | None = None
+) -> Estimate:
+    """Return alpha = 1 - Do/De, at most 1; n = items with two answers or more (the others are left out).
+
+    With n_uk answers k on item u of m_u answers, N = sum_u m_u and n_k = sum_u n_uk over those items,
+    Do = sum_u sum_ck n_uc (n_uk - [c=k]) d²_ck / (m_u - 1) / N and De = sum_ck n_c (n_k - [c=k]) d²_ck / (N (N - 1)).
+    d² is 1 (nominal), the squared answers between two ranks (ordinal, in the declared order), the squared difference
+    (interval), or ((c - k) / (c + k))² (ratio). Undefined when one label was used throughout.
+    Source: Krippendorff 2011, "Computing Krippendorff's alpha-reliability".
+    """
+    return alpha_of(count_profiles(table), table, metric, bootstrap=bootstrap)
+
+
+def alpha_of(
+    profiles: Profiles, table: RatingTable, metric: Metric = Metric.NOMINAL, *, bootstrap: Bootstrap | None = None
+) -> Estimate:
+    """Return alpha from distinct rows of label counts already gathered."""
+    parts = alpha_parts(profiles, table, metric)
+    if isinstance(parts, Estimate):
+        return parts
+    plan = bootstrap or Bootstrap()
+    interval = bootstrap_interval(parts.coefficient, parts.features, profiles.multiplicity, plan=plan)
+    return with_interval(parts.value, interval, n=parts.n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlphaParts:
+    """Alpha, and what resampling it takes: additive features of each distinct row, and alpha of their sums."""
+
+    value: float
+    n: int  # items with two answers or more
+    features: Features
+    coefficient: Callable[[Floats], Floats]
+
+
+def alpha_parts(profiles: Profiles, table: RatingTable, metric: Metric) -> AlphaParts | Estimate:
+    """Return alpha with its parts, or the undefined figure with its reason.
+
+    Fixed distances need one observed disagreement per item; ordinal distances depend on the labels drawn, so they need
+    the whole coincidence matrix, kept sparse. Items with one answer have features of zero.
+    """
+    counts = np.where((profiles.rows.sum(axis=1) >= 2)[:, None], profiles.rows, 0).astype(np.float64)
+    n = int(profiles.multiplicity[counts.any(axis=1)].sum())
+    reason = NO_PAIRS if not n else _why_unfit(table, metric)
+    if reason:
+        return undefined(reason, n=n)
+    if metric is Metric.ORDINAL:
+        features, coefficient = _coincidences(counts), _ordinal_alpha(table.n_labels)
+    else:
+        distances = _fixed_distances(table, metric)
+        features, coefficient = _disagreements(counts, distances), _fixed_alpha(distances)
+    value = float(coefficient(np.asarray(profiles.multiplicity @ features)[None, :])[0])
+    if np.isnan(value):
+        return undefined(everyone_chose(table.labels[int(np.argmax(profiles.multiplicity @ counts))]), n=n)
+    return AlphaParts(value, n, features, coefficient)
+
+
+def _disagreements(counts: Floats, distances: Floats) -> Floats:
+    others = np.maximum(counts.sum(axis=1) - 1, 1)[:, None]
+    observed = ((counts @ distances) * counts / others).sum(axis=1)  # d²_kk = 0, so equal pairs add nothing
+    return np.column_stack([observed, counts])
+
+
+def _coincidences(counts: Floats) -> Features:
+    n_rows, q = counts.shape
+    others = np.maximum(counts.sum(axis=1) - 1, 1)
+    sparse_counts = sparse.csr_array(counts)
+    rows = np.repeat(np.arange(n_rows), np.diff(sparse_counts.indptr))
+    # Every pair of labels within one row: repeat each stored cell once per stored cell of its row.
+    width = np.diff(sparse_counts.indptr)[rows]
+    left = np.repeat(np.arange(len(rows)), width)
+    start = np.repeat(sparse_counts.indptr[rows], width)
+    within = np.arange(len(left)) - np.repeat(np.cumsum(width) - width, width)
+    right = start + within
+    first, second = sparse_counts.indices[left], sparse_counts.indices[right]
+    amount = sparse_counts.data[left] * (sparse_counts.data[right] - (first == second)) / others[rows[left]]
+    pairs = sparse.csr_array((amount, (rows[left], first * q + second)), shape=(n_rows, q * q))
+    return sparse.csr_array(sparse.hstack([pairs, sparse_counts]))
+
+
+def _fixed_alpha(distances: Floats) -> Callable[[Floats], Floats]:
+    def coefficient(sums: Floats) -> Floats:
+        marginals = sums[:, 1:]
+        expected = ((marginals @ distances) * marginals).sum(axis=1)
+        return 1 - divide((marginals.sum(axis=1) - 1) * sums[:, 0], expected)
+
+    return coefficient
+
+
+def _ordinal_alpha(n_labels: int) -> Callable[[Floats], Floats]:
+    def coefficient(sums: Floats) -> Floats:
+        pairs, marginals = sums[:, : n_labels**2], sums[:, n_labels**2 :]
+        ranks = marginals.cumsum(axis=1) - marginals / 2
+        distances = (ranks[:, :, None] - ranks[:, None, :]) ** 2
+        observed = (pairs * distances.reshape(len(sums), -1)).sum(axis=1)
+        expected = np.einsum("bc,bck,bk->b", marginals, distances, marginals, optimize=True)
+        return 1 - divide((marginals.sum(axis=1) - 1) * observed, expected)
+
+    return coefficient
+
+
+def _fixed_distances(table: RatingTable, metric: Metric) -> Floats:
+    if metric is Metric.NOMINAL:
+        return 1.0 - np.eye(table.n_labels)
+    values = np.array(table.values, dtype=np.float64)
+    difference = values[:, None] - values[None, :]
+    if metric is Metric.INTERVAL:
+        return difference**2
+    total = values[:, None] + values[None, :]
+    return np.where(total > 0, difference / np.where(total > 0, total, 1.0), 0.0) ** 2
+
+
+def _why_unfit(table: RatingTable, metric: Metric) -> str:
+    if metric in (Metric.NOMINAL, Metric.ORDINAL):
+        return ""
+    if table.values is None:
+        return NO_VALUES
+    if metric is Metric.RATIO and min(table.values) < 0:
+        return NEGATIVE_RATIO
+    return ""

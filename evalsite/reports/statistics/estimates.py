@@ -1,0 +1,50 @@
+"""One figure with its interval, or the reason why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure, its 95% interval (unless said otherwise) and the number of units behind it.
+
+    `value` is None when the figure is undefined, `low` and `high` are None when only the interval is; `reason`
+    then says why in words. A figure is never NaN.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int  # units used: items, cases or comparisons, as the function says
+    reason: str = ""
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether there is a figure to show."""
+        return self.value is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Both ends, or neither and the reason."""
+
+    low: float | None
+    high: float | None
+    reason: str = ""
+
+
+def undefined(reason: str, *, n: int = 0) -> Estimate:
+    """Return a figure that does not exist, with the reason in words."""
+    return Estimate(value=None, low=None, high=None, n=n, reason=reason)
+
+
+def with_interval(value: float, interval: Interval, *, n: int) -> Estimate:
+    """Return a defined figure beside its interval; the interval's reason is kept."""
+    return Estimate(value=value, low=interval.low, high=interval.high, n=n, reason=interval.reason)

@@ -1,0 +1,116 @@
+"""Evaluators beside outcomes: item-level and system-level agreement, and paired differences between evaluators.
+
+Labels are in system space (1 = A better, 0 = tie, -1 = B better), None where an evaluator gave none. Items are grouped
+into cells (one pair of systems, criterion and scenario), since A and B mean the same systems only inside a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from debate.protocol.metaeval import Agreement, agreement
+from evalsite.reports.statistics.estimates import Estimate, Interval, undefined, with_interval
+from evalsite.reports.statistics.intervals import wilson
+from evalsite.reports.statistics.ranking import PairedDifference, paired_differences
+
+Label = int | None
+Cell = tuple[str, ...]
+
+NO_OUTCOME = "No item has an outcome under this rule."
+NOT_ASKED = "This evaluator was asked about none of these items."
+NO_CELL = "In no cell do both sides have one most frequent label, so eq. 5 is undefined."
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an evaluator compares with outcomes."""
+
+    example: Estimate  # share of the items with an outcome on which it says the same; a missing label does not
+    of_all: Estimate  # the same of all items it was asked about
+    system: Estimate  # share of the cells in which both have the same most frequent label (eq. 5), of those defined
+    direction: Estimate  # share of the cells in which both put the same system ahead
+    missing: int  # items with an outcome on which it gave no label
+
+
+def standing(
+    labels: Mapping[int, Label], outcomes: Mapping[int, Label], cells: Mapping[Cell, Sequence[int]]
+) -> Standing:
+    """Return how the evaluator's labels compare with outcomes, over the items it was asked about."""
+    asked = [item for items in cells.values() for item in items if item in labels]
+    if not asked:
+        nothing = undefined(NOT_ASKED)
+        return Standing(nothing, nothing, nothing, nothing, 0)
+    found = _compare(asked, labels, outcomes)
+    by_cell = [
+        compared for items in cells.values() if (compared := cell_agreement(items, labels, outcomes)) is not None
+    ]
+    modes = [one.system_level for one in by_cell if one.system_level is not None]
+    directions = [one.same_direction for one in by_cell if one.same_direction is not None]
+    return Standing(
+        example=wilson(found.matches, found.n_with_outcome) if found.n_with_outcome else undefined(NO_OUTCOME),
+        of_all=wilson(found.matches, found.n),
+        system=wilson(sum(modes), len(modes)) if modes else undefined(NO_CELL),
+        direction=wilson(sum(directions), len(directions)) if directions else undefined(NO_OUTCOME),
+        missing=sum(labels[item] is None for item in asked if outcomes.get(item) is not None),
+    )
+
+
+def cell_agreement(
+    items: Sequence[int], labels: Mapping[int, Label], outcomes: Mapping[int, Label]
+) -> Agreement | None:
+    """Return the comparison in one cell; None where the evaluator was asked about none of its items."""
+    asked = [item for item in items if item in labels]
+    return _compare(asked, labels, outcomes) if asked else None
+
+
+def _compare(items: Sequence[int], labels: Mapping[int, Label], outcomes: Mapping[int, Label]) -> Agreement:
+    return agreement([labels[item] for item in items], [outcomes.get(item) for item in items])
+
+
+def win_rate(labels: Sequence[Label]) -> Estimate:
+    """Return A's share of the labels given, ties half, with Wilson's interval of an equal count."""
+    given = [label for label in labels if label is not None]
+    if not given:
+        return undefined("No label was given.")
+    share = sum((1 + label) / 2 for label in given)
+    found = agreement(given, given).judge.win_rate_a
+    low, high = found.interval or (None, None)
+    return with_interval(share / len(given), Interval(low, high), n=len(given))
+
+
+def first_place_rate(labels: Mapping[int, Label], orders: Mapping[int, int]) -> Estimate:
+    """Return the share of preferences for what was shown first; 0.5 is unbiased where orders are fair coins.
+
+    `orders` says by item whether A was shown first (0) or B (1), to this evaluator.
+    """
+    first = [
+        (label == 1) == (orders[item] == 0) for item, label in labels.items() if label in (1, -1) and item in orders
+    ]
+    return wilson(sum(first), len(first)) if first else undefined("It preferred neither answer to any other.")
+
+
+def accuracy_differences(
+    evaluators: Mapping[str, Mapping[int, Label]], reference: Mapping[int, Label], cases: Mapping[int, str]
+) -> tuple[PairedDifference, ...]:
+    """Return, for every two evaluators, how much more often the first says what the reference says.
+
+    Over the items both were asked about, clustered by case, with Holm's correction over all pairs. A missing label says
+    nothing, so it is counted as not agreeing.
+    """
+    scores: dict[str, dict[str, list[float]]] = {}
+    shared = _asked_of_all(evaluators, reference)
+    for name, labels in evaluators.items():
+        own: dict[str, list[float]] = {}
+        for item in shared:
+            own.setdefault(cases[item], []).append(float(labels[item] == reference[item]))
+        scores[name] = own
+    return paired_differences(scores) if shared and len(scores) > 1 else ()
+
+
+def _asked_of_all(evaluators: Mapping[str, Mapping[int, Label]], reference: Mapping[int, Label]) -> list[int]:
+    return [
+        item
+        for item, outcome in reference.items()
+        if outcome is not None and all(item in labels for labels in evaluators.values())
+    ]

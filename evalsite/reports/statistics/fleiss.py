@@ -1,0 +1,88 @@
+"""Fleiss' kappa for any number of raters per item, and Brennan-Prediger's (Randolph's) kappa."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from evalsite.reports.statistics.bootstrap import Bootstrap, bootstrap_interval
+from evalsite.reports.statistics.estimates import Estimate, Floats, undefined, with_interval
+from evalsite.reports.statistics.interpret import NO_PAIRS, ONE_LABEL, everyone_chose
+from evalsite.reports.statistics.profiles import (
+    ItemFeatures,
+    chance_corrected,
+    count_profiles,
+    item_features,
+    label_shares,
+    observed_agreement,
+)
+from evalsite.reports.statistics.ratings import RatingTable
+
+
+def fleiss_kappa(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Return Fleiss' kappa in [-1, 1], generalised to unequal numbers of raters; n = items with two answers or more.
+
+    (Po - Pe) / (1 - Pe); Po = mean over items with a pair of their agreeing share of pairs, Pe = sum_k pi_k²,
+    pi_k = mean over rated items of the share of raters who chose k. Undefined when one label was used throughout.
+    Sources: Fleiss 1971; Gwet, Handbook of Inter-Rater Reliability, for unequal raters. For two it is Scott's pi.
+    """
+    return fleiss_of(item_features(count_profiles(table)), table.labels, bootstrap=bootstrap)
+
+
+def fleiss_of(items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Return Fleiss' kappa from features already gathered."""
+    return corrected_agreement(items, labels, fleiss_chance, bootstrap=bootstrap)
+
+
+def brennan_prediger(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Return the kappa whose chance agreement is 1/q for q DECLARED labels; undefined for one declared label.
+
+    Sources: Brennan and Prediger 1981; Randolph 2005 (free-marginal kappa).
+    """
+    return brennan_prediger_of(item_features(count_profiles(table)), table.labels, bootstrap=bootstrap)
+
+
+def brennan_prediger_of(
+    items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootstrap | None = None
+) -> Estimate:
+    """Return Brennan-Prediger's kappa from features already gathered."""
+    return corrected_agreement(items, labels, uniform_chance, bootstrap=bootstrap)
+
+
+def fleiss_chance(sums: Floats) -> Floats:
+    """Return the chance that two answers drawn from the pooled labels are equal, shape (resamples,)."""
+    chance: Floats = (label_shares(sums) ** 2).sum(axis=1)
+    return chance
+
+
+def uniform_chance(sums: Floats) -> Floats:
+    """Return 1/q for q declared labels, shape (resamples,)."""
+    return np.full(len(sums), 1.0 / (sums.shape[1] - 3))
+
+
+def corrected_agreement(
+    items: ItemFeatures,
+    labels: tuple[str, ...],
+    chance: Callable[[Floats], Floats],
+    *,
+    bootstrap: Bootstrap | None = None,
+) -> Estimate:
+    """Return agreement beyond `chance` (a function of feature sums), with its bootstrap interval over items."""
+
+    def coefficient(sums: Floats) -> Floats:
+        return chance_corrected(observed_agreement(sums), chance(sums))
+
+    if not items.n_pairable:
+        return undefined(NO_PAIRS)
+    value = float(coefficient(items.totals)[0])
+    if np.isnan(value):
+        return undefined(_why_undefined(items, labels), n=items.n_pairable)
+    interval = bootstrap_interval(coefficient, items.features, items.multiplicity, plan=bootstrap or Bootstrap())
+    return with_interval(value, interval, n=items.n_pairable)
+
+
+def _why_undefined(items: ItemFeatures, labels: tuple[str, ...]) -> str:
+    if len(labels) == 1:
+        return ONE_LABEL
+    return everyone_chose(labels[int(np.argmax(label_shares(items.totals)[0]))])

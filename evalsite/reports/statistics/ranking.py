@@ -1,0 +1,158 @@
+"""Leaderboards whose ranks admit ties: paired differences over cases, corrected for how many pairs are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy import stats
+
+from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
+from evalsite.reports.statistics.intervals import LEVEL, clustered_mean, mean_interval
+
+SIGNIFICANT = 1 - LEVEL
+
+CaseScores = Mapping[str, Sequence[float]]  # case key -> the scores of its attempts
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """First minus second over the cases both answered."""
+
+    first: str
+    second: str
+    difference: Estimate  # n = shared cases; not corrected for the number of pairs
+    p_value: float | None
+    adjusted_p: float | None  # Holm, over all pairs of the leaderboard
+
+    @property
+    def is_separated(self) -> bool:
+        """Whether the two differ once all pairs are taken into account."""
+        return self.adjusted_p is not None and self.adjusted_p <= SIGNIFICANT
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardRow:
+    """One system. Systems that cannot be told apart from each other may share a rank."""
+
+    system: str
+    rank: int | None  # 1 + the number of systems shown to be better; None without scores
+    tied: bool  # some other system cannot be told apart from this one
+    mean: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """Rows by mean, best first, and every pair."""
+
+    rows: tuple[LeaderboardRow, ...]
+    pairs: tuple[PairedDifference, ...]
+
+
+def leaderboard(scores: Mapping[str, CaseScores]) -> Leaderboard:
+    """Return systems ranked by mean score (attempts clustered by case), with every paired difference after Holm."""
+    means = {system: system_mean(cases) for system, cases in scores.items()}
+    pairs = paired_differences(scores)
+    better: dict[str, int] = dict.fromkeys(scores, 0)
+    apart: dict[str, int] = dict.fromkeys(scores, 0)
+    for pair in pairs:
+        if pair.is_separated and pair.difference.value is not None:
+            better[pair.second if pair.difference.value > 0 else pair.first] += 1
+            apart[pair.first] += 1
+            apart[pair.second] += 1
+    ranked = sorted(scores, key=lambda system: (-_sort_value(means[system]), system))
+    scored = sum(mean.is_defined for mean in means.values())
+    rows = (
+        LeaderboardRow(
+            system,
+            1 + better[system] if means[system].is_defined else None,
+            means[system].is_defined and apart[system] < scored - 1,
+            means[system],
+        )
+        for system in ranked
+    )
+    return Leaderboard(tuple(rows), pairs)
+
+
+def system_mean(cases: CaseScores, *, level: float = LEVEL) -> Estimate:
+    """Return the mean over all attempts with an interval clustered by case; n = cases."""
+    values = [score for attempts in cases.values() for score in attempts]
+    clusters = [case for case, attempts in cases.items() for _ in attempts]
+    return clustered_mean(values, clusters, level=level)
+
+
+def paired_differences(scores: Mapping[str, CaseScores]) -> tuple[PairedDifference, ...]:
+    """Return the difference of every two systems with t interval, p-value and Holm-adjusted p-value."""
+    means = {system: case_means(cases) for system, cases in scores.items()}
+    found = [(*names, *_difference(means[names[0]], means[names[1]])) for names in combinations(scores, 2)]
+    tested = [p for *_, p in found if p is not None]
+    adjusted = iter(holm(tested))
+    return tuple(
+        PairedDifference(first, second, difference, p, None if p is None else next(adjusted))
+        for first, second, difference, p in found
+    )
+
+
+def case_differences(first: CaseScores, second: CaseScores) -> tuple[tuple[str, float], ...]:
+    """Return (case, mean of first - mean of second) over shared cases, the largest difference first."""
+    one, other = case_means(first), case_means(second)
+    differences = [(case, one[case] - other[case]) for case in one if case in other]
+    return tuple(sorted(differences, key=lambda pair: -abs(pair[1])))
+
+
+def case_means(cases: CaseScores) -> dict[str, float]:
+    """Return the mean over attempts of each case that has any."""
+    return {case: float(np.mean(attempts)) for case, attempts in cases.items() if attempts}
+
+
+def _difference(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[Estimate, float | None]:
+    differences = np.array([mean - second[case] for case, mean in first.items() if case in second])
+    if differences.size < 2:
+        return undefined("The two share fewer than two scored cases.", n=differences.size), None
+    return mean_interval(differences), difference_p_value(differences)
+
+
+def difference_p_value(differences: Floats) -> float:
+    """Return the two-sided p-value of a zero mean: t-test over cases, or the sign test where all cases are equal.
+
+    The t-test has no spread to work with when every case differs by the same amount; n equal signs then have
+    probability 2 * 0.5^n, and no difference at all has probability 1.
+    """
+    spread = float(differences.std(ddof=1))
+    mean = float(differences.mean())
+    if spread < 1e-12:
+        return 1.0 if abs(mean) < 1e-12 else min(1.0, 2 * 0.5**differences.size)
+    return float(2 * stats.t.sf(abs(mean) / (spread / np.sqrt(differences.size)), differences.size - 1))
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Return p-values adjusted step-down, in the order given: the running maximum of (m - rank) p (Holm 1979)."""
+    m = len(p_values)
+    adjusted = [0.0] * m
+    largest = 0.0
+    for rank, i in enumerate(sorted(range(m), key=lambda i: p_values[i])):
+        largest = max(largest, min(1.0, (m - rank) * p_values[i]))
+        adjusted[i] = largest
+    return tuple(adjusted)
+
+
+def interval_ranks(means: Mapping[str, Estimate]) -> dict[str, int | None]:
+    """Return 1 + the number of systems whose whole interval lies above a system's; None without a figure.
+
+    For corrected means, which are not paired case by case. A system without an interval is tied with all.
+    """
+    ranks: dict[str, int | None] = {}
+    for system, mean in means.items():
+        above = sum(_lies_above(other, mean) for other in means.values())
+        ranks[system] = 1 + above if mean.is_defined else None
+    return ranks
+
+
+def _lies_above(other: Estimate, mean: Estimate) -> bool:
+    return other.low is not None and mean.high is not None and other.low > mean.high
+
+
+def _sort_value(mean: Estimate) -> float:
+    return float("-inf") if mean.value is None else mean.value

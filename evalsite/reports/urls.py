@@ -1,0 +1,49 @@
+"""Addresses of this room."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from evalsite.reports.views import agreement, debates, differences, judges, labels, leaderboards
+
+app_name = "reports"
+urlpatterns = [
+    path("leaderboards/", leaderboards.leaderboard_list, name="leaderboard-list"),
+    path("leaderboards/<int:suite_id>/", leaderboards.leaderboard_detail, name="leaderboard-detail"),
+    path("leaderboards/<int:suite_id>/pair/", leaderboards.leaderboard_compare, name="leaderboard-compare"),
+    path("leaderboards/<int:suite_id>/breakdown/", leaderboards.leaderboard_breakdown, name="leaderboard-breakdown"),
+    path(
+        "leaderboards/<int:suite_id>/exports/<slug:table>.<slug:format_name>",
+        leaderboards.leaderboard_export,
+        name="leaderboard-export",
+    ),
+    path("differences/<int:run_id>/", differences.difference_detail, name="difference-detail"),
+    path("agreement/", agreement.agreement_list, name="agreement-list"),
+    path("agreement/<slug:slug>/", agreement.agreement_detail, name="agreement-detail"),
+    path("agreement/<slug:slug>/confusion/", agreement.agreement_confusion, name="agreement-confusion"),
+    path(
+        "agreement/<slug:slug>/exports/<slug:table>.<slug:format_name>",
+        agreement.agreement_export,
+        name="agreement-export",
+    ),
+    path("debates/", debates.debate_report, name="debate-report"),
+    path("debates/exports/<slug:table>.<slug:format_name>", debates.debate_export, name="debate-export"),
+    path("arena/", debates.arena, name="arena"),
+    path("arena/exports/<slug:table>.<slug:format_name>", debates.arena_export, name="arena-export"),
+    path("robustness/", debates.robustness_list, name="robustness-list"),
+    path("robustness/<int:experiment_id>/", debates.robustness_detail, name="robustness-detail"),
+    path(
+        "robustness/<int:experiment_id>/exports/<slug:table>.<slug:format_name>",
+        debates.robustness_export,
+        name="robustness-export",
+    ),
+    path("labels/new/", labels.labels_create, name="labels-create"),
+    path("labels/items/<int:item_id>/", labels.labels_item, name="labels-item"),
+    path("labels/<slug:slug>/", labels.labels_detail, name="labels-detail"),
+    path("labels/<slug:slug>/confusion/", labels.labels_confusion, name="labels-confusion"),
+    path("labels/<slug:slug>/delete/", labels.labels_delete, name="labels-delete"),
+    path("labels/<slug:slug>/exports/<slug:table>.<slug:format_name>", labels.labels_export, name="labels-export"),
+    path("judges/", judges.judge_list, name="judge-list"),
+    path("judges/detail/", judges.judge_detail, name="judge-detail"),
+    path("judges/exports/<slug:table>.<slug:format_name>", judges.judge_export, name="judge-export"),
+]

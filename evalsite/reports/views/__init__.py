@@ -1,0 +1,1 @@
+"""Pages of reports: they show snapshots, and poll while one is being computed."""

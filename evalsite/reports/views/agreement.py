@@ -1,0 +1,83 @@
+"""Agreement between people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+from django.views.decorators.vary import vary_on_headers
+
+from evalsite.reports import exports, jobs
+from evalsite.reports.forms import agreement_options
+from evalsite.reports.selectors.annotations import answered_queues, has_answered
+from evalsite.reports.services import showing
+from evalsite.reports.services.agreements import AGREEMENT, CONFUSION
+from evalsite.reports.statistics.ratings import RatingsRefused
+from evalsite.reports.views.pages import download, report_page
+from evalsite.review.models import LabelTable, Queue
+from judging.http import PageRequest, page_of
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def agreement_list(request: PageRequest) -> HttpResponse:
+    """List the queues that people answer."""
+    page = page_of(request, answered_queues(), per_page=25)
+    tables = LabelTable.objects.order_by("-created_at", "-pk")[:100]
+    return render(request, "reports/agreement_list.html", {"page_obj": page, "label_tables": tables})
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def agreement_detail(request: PageRequest, slug: str) -> HttpResponse:
+    """Show how far the people of a queue agree."""
+    queue = get_object_or_404(Queue, slug=slug)
+    options = agreement_options(request.GET)
+    report = jobs.obtain(AGREEMENT, subject_id=queue.pk, options=options, at=timezone.now())
+    context: dict[str, Any] = {"queue": queue, "options": options, "report": report, "formats": exports.FORMATS}
+    if report.payload is not None:
+        context |= showing.agreement_context(report.payload)
+    return report_page(request, "agreement_detail", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def agreement_confusion(request: PageRequest, slug: str) -> HttpResponse:
+    """Show which label one person gave where another gave which, with the items behind each cell."""
+    queue = get_object_or_404(Queue, slug=slug)
+    people = {name: str(request.GET.get(name, ""))[:150] for name in ("first", "second")}
+    if not all(has_answered(queue, name) for name in people.values()):
+        raise Http404("One of these people has not answered in this queue.")
+    options = agreement_options(request.GET) | people
+    try:
+        report = jobs.obtain(CONFUSION, subject_id=queue.pk, options=options, at=timezone.now())
+    except RatingsRefused as refusal:  # answered, but nothing under this criterion or scenario
+        raise Http404(str(refusal)) from refusal
+    context: dict[str, Any] = {"queue": queue, "people": people, "report": report, "payload": report.payload}
+    if report.payload is not None:
+        context["rows"] = showing.confusion_rows(report.payload)
+    return report_page(request, "agreement_confusion", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def agreement_export(
+    request: PageRequest, slug: str, table: str, format_name: str
+) -> HttpResponse | StreamingHttpResponse:
+    """Download a table of an agreement report; `answers` is every single answer of the queue."""
+    queue = get_object_or_404(Queue, slug=slug)
+    if table == "answers":
+        tables = {"answers": exports.answer_table(queue.pk)}
+    else:
+        options = agreement_options(request.GET)
+        payload = jobs.require(AGREEMENT, subject_id=queue.pk, options=options, at=timezone.now())
+        tables = exports.agreement_tables(payload)
+    return download(
+        request, tables, table=table, format_name=format_name, subject=f"agreement {queue.slug}", subject_id=queue.pk
+    )

@@ -1,0 +1,195 @@
+"""Meta-evaluation of debates, the ranking that follows from them, and what damaged criteria do to judges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+from django.views.decorators.vary import vary_on_headers
+
+from debate.models import DebateSet, DecisionMethod, Experiment, ExperimentKind
+from debate.protocol.metaeval import OutcomeRule
+from debate.protocol.verdicts import Reading
+from evalsite.reports import jobs
+from evalsite.reports.exports import PAPER_FORMATS, Table, table_response
+from evalsite.reports.services import debate_charts
+from evalsite.reports.services.arena_reports import ARENA
+from evalsite.reports.services.debate_reports import DEBATES, RULES
+from evalsite.reports.services.debate_tables import (
+    PaperTable,
+    arena_tables,
+    column_names,
+    debate_tables,
+    robustness_tables,
+)
+from evalsite.reports.services.robustness_reports import ROBUSTNESS
+from evalsite.reports.services.showing import common_axis
+from evalsite.reports.views.pages import report_page
+from judging.http import PageRequest, page_of
+from judging.signals import acted
+
+READINGS = {
+    Reading.STRICT: "strict: what the last line says",
+    Reading.RECORDED: "as recorded in the files",
+    Reading.AUTHOR_COMPAT: "as the original's authors mended it",
+}
+SETS_OFFERED = 300
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def debate_report(request: PageRequest) -> HttpResponse:
+    """Show how debates end, and how single judges, baselines, scores and people compare with them."""
+    options = _debate_options(request)
+    sets = DebateSet.objects.filter(method=DecisionMethod.DEBATE).order_by("name", "pk")
+    chosen = set(options.get("sets", []))
+    context: dict[str, Any] = {
+        "sets": [(pk, name, pk in chosen) for pk, name in sets.values_list("pk", "name")[:SETS_OFFERED]],
+        "chosen_sets": chosen,
+        "options": options,
+        "rules": [(rule.value, words) for rule, words in RULES.items()],
+        "readings": [(reading.value, words) for reading, words in READINGS.items()],
+        "formats": PAPER_FORMATS,
+    }
+    report = jobs.obtain(DEBATES, subject_id=0, options=options, at=timezone.now())
+    context["report"] = report
+    if report.payload is not None:
+        payload = report.payload
+        names = column_names(payload)
+        axis = common_axis([one["example"] for one in payload["evaluators"] if one["kind"] != "debate"])
+        context |= {
+            "payload": payload,
+            "columns": [(key, name) for key, name in names.items() if key != "debate"],
+            "every_column": list(names.items()),
+            "cells": debate_charts.cell_rows(payload),
+            "rounds": debate_charts.round_bars(payload["rounds"]),
+            "axis": axis,
+            "wins": debate_charts.win_rows(payload),
+            "has_people": bool(payload["people"]["labelled"]),
+            "rule_words": RULES[OutcomeRule(payload["rule"])],
+        }
+    return report_page(request, "debate_report", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def debate_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
+    """Download a table of the meta-evaluation under the address's choices."""
+    payload = jobs.require(DEBATES, subject_id=0, options=_debate_options(request), at=timezone.now())
+    return _download(request, debate_tables(payload), table, format_name, subject="debates", subject_id=None)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def arena(request: PageRequest) -> HttpResponse:
+    """Show the Bradley-Terry ranking of systems from agreed debates."""
+    options = _arena_options(request)
+    report = jobs.obtain(ARENA, subject_id=0, options=options, at=timezone.now())
+    experiments = Experiment.objects.filter(kind=ExperimentKind.ROUND_ROBIN).order_by("-pk")
+    context: dict[str, Any] = {
+        "report": report,
+        "options": options,
+        "formats": PAPER_FORMATS,
+        "experiments": list(experiments[:100]),
+    }
+    if report.payload is not None:
+        payload = report.payload
+        figures = [row["strength"] for row in payload["whole"]["rows"]]
+        parts = [("Criterion", payload["by_criterion"]), ("Scenario", payload["by_scenario"])]
+        context |= {"payload": payload, "axis": common_axis(figures), "parts": parts}
+    return report_page(request, "arena", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def arena_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
+    """Download the ranking or the pairs behind it."""
+    payload = jobs.require(ARENA, subject_id=0, options=_arena_options(request), at=timezone.now())
+    return _download(request, arena_tables(payload), table, format_name, subject="arena", subject_id=None)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def robustness_list(request: PageRequest) -> HttpResponse:
+    """Show the experiments in which judges read damaged criteria."""
+    found = Experiment.objects.filter(kind=ExperimentKind.ROBUSTNESS).order_by("-created_at", "-pk")
+    return render(request, "reports/robustness_list.html", {"page_obj": page_of(request, found)})
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def robustness_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
+    """Show what each damage does to each judge."""
+    experiment = _robustness(experiment_id)
+    report = jobs.obtain(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
+    context: dict[str, Any] = {"report": report, "experiment": experiment, "formats": PAPER_FORMATS}
+    if report.payload is not None:
+        figures = [cell["agreement"] for row in report.payload["judges"] for cell in row["cells"]]
+        context |= {"payload": report.payload, "axis": common_axis(figures)}
+    return report_page(request, "robustness_detail", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def robustness_export(
+    request: PageRequest, experiment_id: int, table: str, format_name: str
+) -> HttpResponse | StreamingHttpResponse:
+    """Download agreement by damage."""
+    experiment = _robustness(experiment_id)
+    payload = jobs.require(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
+    tables = robustness_tables(payload)
+    return _download(request, tables, table, format_name, subject=experiment.name, subject_id=experiment.pk)
+
+
+def _robustness(experiment_id: int) -> Experiment:
+    return get_object_or_404(Experiment, pk=experiment_id, kind=ExperimentKind.ROBUSTNESS)
+
+
+def _debate_options(request: PageRequest) -> dict[str, Any]:
+    """Return the address's choices; what it does not say, or says wrongly, is the default."""
+    query = request.GET
+    options: dict[str, Any] = {name: query[name][:100] for name in ("scenario", "criterion") if query.get(name)}
+    sets = sorted({int(value) for value in query.getlist("set") if value.isdigit() and len(value) < 19})
+    if sets:
+        options["sets"] = sets
+    if query.get("rule") in {rule.value for rule in RULES} - {OutcomeRule.UNANIMOUS.value}:
+        options["rule"] = query["rule"]
+    if query.get("reading") in {reading.value for reading in READINGS} - {Reading.STRICT.value}:
+        options["reading"] = query["reading"]
+    return options
+
+
+def _arena_options(request: PageRequest) -> dict[str, Any]:
+    names = ("scenario", "criterion")
+    options = {name: request.GET[name][:100] for name in names if request.GET.get(name)}
+    experiment = request.GET.get("experiment", "")
+    if experiment.isdigit() and len(experiment) < 19:
+        options["experiment"] = experiment
+    return options
+
+
+def _download(
+    request: PageRequest,
+    tables: dict[str, PaperTable],
+    table: str,
+    format_name: str,
+    *,
+    subject: str,
+    subject_id: int | None,
+) -> HttpResponse | StreamingHttpResponse:
+    if table not in tables or format_name not in PAPER_FORMATS:
+        raise Http404("There is no such table or format.")
+    detail = {"table": table, "format": format_name}
+    acted.send(
+        sender=Table, actor_id=request.user.pk, action="report.exported", subject=subject[:200], subject_id=subject_id,
+        detail=detail,
+    )  # fmt: skip
+    found = tables[table]
+    return table_response(Table(found.title, found.columns, found.rows), format_name, file_name=f"{subject} {table}")

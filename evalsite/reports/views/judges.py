@@ -1,0 +1,70 @@
+"""Where judges and debate speakers stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+from django.views.decorators.vary import vary_on_headers
+
+from evalsite.reports import exports, jobs
+from evalsite.reports.selectors.judge_rows import judge_exists
+from evalsite.reports.services import showing
+from evalsite.reports.services.judge_reports import JUDGE, JUDGES
+from evalsite.reports.views.pages import download, report_page
+from judging.http import PageRequest
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def judge_list(request: PageRequest) -> HttpResponse:
+    """Show one row per judge and per speaker."""
+    report = jobs.obtain(JUDGES, subject_id=0, options={}, at=timezone.now())
+    context: dict[str, Any] = {"report": report, "formats": exports.FORMATS}
+    if report.payload is not None:
+        judges = [row | {"bars": showing.bars(row["histogram"])} for row in report.payload["judges"]]
+        seats = report.payload["speakers"]
+        has_baseline = any(row["is_baseline"] for row in (*judges, *seats))
+        context |= {"payload": report.payload, "judges": judges, "speakers": seats, "has_baseline": has_baseline}
+    return report_page(request, "judge_list", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def judge_detail(request: PageRequest) -> HttpResponse:
+    """Show what stands behind one judge's figures; the address names it by `?name=`."""
+    name = str(request.GET.get("name", ""))[:160]
+    if not judge_exists(name):
+        raise Http404("No run has had a judge of this name.")
+    report = jobs.obtain(JUDGE, subject_id=0, options={"name": name}, at=timezone.now())
+    context: dict[str, Any] = {"name": name, "report": report}
+    if report.payload is not None:
+        payload = report.payload
+        context |= {
+            "payload": payload,
+            "row": payload["row"],
+            "bars": showing.bars(payload["row"]["histogram"]),
+            "people": showing.square(payload["people"]["labels"], payload["people"]["counts"]),
+            "debates": showing.square(payload["debates"]["labels"], payload["debates"]["counts"]),
+        }
+    return report_page(request, "judge_detail", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def judge_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
+    """Download the judges or the speakers."""
+    payload = jobs.require(JUDGES, subject_id=0, options={}, at=timezone.now())
+    return download(
+        request,
+        exports.judge_tables(payload),
+        table=table,
+        format_name=format_name,
+        subject="judges",
+        subject_id=None,
+    )

@@ -1,0 +1,148 @@
+"""Leaderboards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+from django.views.decorators.vary import vary_on_headers
+
+from evalsite.reports import exports, jobs
+from evalsite.reports.forms import LeaderboardChoice, leaderboard_choice, two_systems
+from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of, scored_suites
+from evalsite.reports.services import showing
+from evalsite.reports.services.breakdowns import BREAKDOWN
+from evalsite.reports.services.leaderboards import COMPARISON, LEADERBOARD, MODES
+from evalsite.reports.views.pages import download, report_page
+from judging.http import PageRequest, page_of
+from judging.models import EvaluatorKind, RunEvaluator, Suite
+
+MODE_WORDS = {
+    "raw": ("Raw", "The mean of all scores as the grader or judge gave them."),
+    "human": ("Human only", "The mean of people's final labels on the random audit sample alone."),
+    "corrected": ("Corrected", "All scores, corrected for the judge's bias by the random audit sample."),
+}
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def leaderboard_list(request: PageRequest) -> HttpResponse:
+    """List suites with scores."""
+    page = page_of(request, scored_suites(), per_page=25)
+    suites = list(page.object_list)
+    choices = evaluators_of([suite.pk for suite in suites])
+    rows = [{"suite": suite, "choices": choices[suite.pk], "best": choices[suite.pk].pick("")} for suite in suites]
+    return render(request, "reports/leaderboard_list.html", {"rows": rows, "page_obj": page})
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Show one suite's systems in order."""
+    suite, choices, choice = _asked(request, suite_id)
+    evaluator = choices.pick(choice.evaluator)
+    context: dict[str, Any] = {
+        "suite": suite,
+        "choices": choices,
+        "choice": choice,
+        "evaluator": evaluator,
+        "modes": [(mode, *MODE_WORDS[mode]) for mode in MODES],
+        "mode_words": MODE_WORDS[choice.mode][1],
+        "formats": exports.FORMATS,
+    }
+    if evaluator is not None:
+        report = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
+        context["report"] = report
+        if report.payload is not None:
+            rows = showing.leaderboard_rows(report.payload, mode=choice.mode, sort=choice.sort)
+            context |= {
+                "payload": report.payload,
+                "rows": rows,
+                "axis": showing.common_axis([row["figure"] for row in rows]),
+                "matrix": showing.matrix_rows(report.payload),
+                "reason": next((row["figure"]["reason"] for row in rows if row["figure"]["value"] is None), ""),
+            }
+    return report_page(request, "leaderboard_detail", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Show two systems against each other, and the cases on which they differ most."""
+    suite, choices, choice = _asked(request, suite_id)
+    evaluator = _chosen(choices, choice)
+    pair = two_systems(request.GET.getlist("system"))
+    context: dict[str, Any] = {"suite": suite, "evaluator": evaluator, "choice": choice, "pair_keys": pair}
+    if pair is not None:
+        options = choice.options | {"systems": list(pair)}
+        report = jobs.obtain(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
+        whole = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
+        found = showing.find_pair(whole.payload, *pair) if whole.payload is not None else None
+        if whole.payload is not None and found is None:
+            raise Http404("One of these systems is not on this leaderboard.")
+        figures = [found["difference"]] if found else []
+        payload = report.payload if found else None
+        context |= {"report": report, "payload": payload, "pair": found, "axis": showing.common_axis(figures)}
+    return report_page(request, "leaderboard_compare", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Show a rule grader's points by language, type and metric."""
+    suite, choices, choice = _asked(request, suite_id)
+    graders = [row for row in choices.every if row.kind == EvaluatorKind.GRADER]
+    grader = next((row for row in graders if str(row.pk) == choice.evaluator), next(iter(graders), None))
+    context: dict[str, Any] = {"suite": suite, "evaluator": grader, "formats": exports.FORMATS}
+    if grader is not None:
+        report = jobs.obtain(BREAKDOWN, subject_id=grader.pk, options={}, at=timezone.now())
+        context |= {"report": report, "payload": report.payload}
+    return report_page(request, "leaderboard_breakdown", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def leaderboard_export(
+    request: PageRequest, suite_id: int, table: str, format_name: str
+) -> HttpResponse | StreamingHttpResponse:
+    """Download a table of a leaderboard; `scores` is every single score of the evaluator."""
+    suite, choices, choice = _asked(request, suite_id)
+    evaluator = _chosen(choices, choice)
+    now = timezone.now()
+    if table == "scores":
+        tables = {"scores": exports.score_table(run=evaluator.run, evaluator_id=evaluator.pk)}
+    elif table == "breakdown":
+        if evaluator.kind != EvaluatorKind.GRADER:
+            raise Http404("Only rule graders have points by metric.")
+        payload = jobs.require(BREAKDOWN, subject_id=evaluator.pk, options={}, at=now)
+        tables = {"breakdown": exports.breakdown_table(payload)}
+    else:
+        payload = jobs.require(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
+        tables = exports.leaderboard_tables(payload)
+    return download(
+        request,
+        tables,
+        table=table,
+        format_name=format_name,
+        subject=f"{suite} {evaluator.name}",
+        subject_id=suite.pk,
+    )
+
+
+def _asked(request: PageRequest, suite_id: int) -> tuple[Suite, EvaluatorChoices, LeaderboardChoice]:
+    suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
+    return suite, evaluators_of([suite_id])[suite_id], leaderboard_choice(request.GET)
+
+
+def _chosen(choices: EvaluatorChoices, choice: LeaderboardChoice) -> RunEvaluator:
+    evaluator = choices.pick(choice.evaluator)
+    if evaluator is None:
+        raise Http404("Nothing has scored this suite yet.")
+    return evaluator
