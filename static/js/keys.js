@@ -1,0 +1,107 @@
+// Keyboard shortcuts, declared on the page itself: data-key="j" (or "j ArrowDown") presses or focuses the element.
+// Keys are dead while someone types, while a dialog is open, while the element's own part of the page is being
+// replaced, and until the new part has been painted. The sheet behind `?` is built from what is on the page.
+
+const TYPING = "input:not([type=checkbox], [type=radio], [type=button], [type=submit], [type=file]), textarea, select, [contenteditable=true]";
+const PRESSES = "a[href], button, summary, label, input, [role=button], [role=tab]";
+const NAMES = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Enter: "Enter ↵", Escape: "Esc", " ": "Space" };
+const sheet = document.getElementById("help-sheet");
+
+const keysOf = (element) => element.dataset.key.split(/\s+/).filter(Boolean);
+const sameKey = (wanted, pressed) => (wanted.length === 1 ? wanted.toLowerCase() === pressed.toLowerCase() : wanted === pressed);
+const enabled = () => {
+  try {
+    return localStorage.getItem("keys") !== "off";
+  } catch {
+    return true; // storage is blocked: shortcuts stay on
+  }
+};
+const dialogOpen = () => document.querySelector("dialog[open], .modal.show, .dropdown-menu.show") !== null;
+const usable = (element) =>
+  element.checkVisibility() &&
+  !element.disabled &&
+  element.getAttribute("aria-disabled") !== "true" &&
+  !element.closest("[inert], [aria-busy=true], .htmx-request, .htmx-swapping, .htmx-settling");
+
+function belongsToFocus(event) {
+  const focus = event.target;
+  if (focus.closest(TYPING)) return true;
+  if (event.key === "Enter" || event.key === " ") return focus.closest("a[href], button, summary, [role=button]") !== null;
+  if (event.key.startsWith("Arrow")) return focus.closest("input[type=radio], [role=tab], [role=slider], [role=separator]") !== null;
+  return false;
+}
+
+function press(element) {
+  if (element.matches(TYPING)) {
+    element.focus();
+  } else if (element.matches(PRESSES)) {
+    element.click();
+  } else {
+    if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
+    element.focus();
+  }
+}
+
+let waitingForPaint = false;
+document.addEventListener("htmx:afterSwap", (event) => {
+  const part = event.detail.target;
+  if (!(part instanceof Element)) return;
+  if (!part.matches("[data-key]") && !part.querySelector("[data-key]")) return;
+  waitingForPaint = true;
+  requestAnimationFrame(() => requestAnimationFrame(() => { waitingForPaint = false; }));
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
+  if (waitingForPaint || dialogOpen() || belongsToFocus(event)) return;
+  if (!enabled() && event.key !== "?") return;
+  const found = [...document.querySelectorAll("[data-key]")].find(
+    (element) => keysOf(element).some((key) => sameKey(key, event.key)) && usable(element),
+  );
+  if (!found) return;
+  event.preventDefault();
+  press(found);
+});
+
+function labelOf(element) {
+  return element.dataset.keyLabel || element.getAttribute("aria-label") || element.textContent.trim().replace(/\s+/g, " ");
+}
+
+function fillSheet() {
+  const list = sheet.querySelector("[data-key-list]");
+  const rows = new Map();
+  for (const element of document.querySelectorAll("[data-key]")) {
+    if (element.checkVisibility() && !rows.has(element.dataset.key)) rows.set(element.dataset.key, element);
+  }
+  list.replaceChildren();
+  for (const [keys, element] of rows) {
+    const term = document.createElement("dt");
+    for (const key of keys.split(/\s+/)) {
+      const cap = document.createElement("kbd");
+      cap.textContent = NAMES[key] || (key.length === 1 ? key.toUpperCase() : key);
+      term.append(cap, " ");
+    }
+    const meaning = document.createElement("dd");
+    meaning.textContent = labelOf(element);
+    list.append(term, meaning);
+  }
+  sheet.querySelector("[data-keys-enabled]").checked = enabled();
+}
+
+if (sheet) {
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-help-open]")) {
+      fillSheet();
+      sheet.showModal();
+    } else if (event.target === sheet) {
+      sheet.close();
+    }
+  });
+  sheet.querySelector("[data-keys-enabled]").addEventListener("change", (event) => {
+    try {
+      localStorage.setItem("keys", event.target.checked ? "on" : "off");
+    } catch {
+      event.target.checked = true; // storage is blocked: the choice cannot be kept
+    }
+  });
+}
