@@ -1,0 +1,101 @@
+"""Times the agreement report of a queue: 100,000 items x 5 people, 1,000 resamples, against 3 s in its job.
+
+    python -m tests.bench.bench_agreement [--items 100000] [--people 5] [--limit 3]
+
+Uses a new SQLite database in a temporary folder and, where EVALSITE_DATABASE_URL names a PostgreSQL, a database of its
+own there as well. Exits with 1 when the report takes longer, or when a second look computes it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+
+from tests.bench.queue_rows import fill_queue
+from tests.bench.sites import ONE_BACKEND, each_backend, say, start_django
+
+
+def main() -> None:
+    """Measure on each backend in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=100_000)
+    parser.add_argument("--people", type=int, default=5)
+    parser.add_argument("--limit", type=float, default=3.0)
+    options = parser.parse_args()
+    if ONE_BACKEND not in os.environ:
+        sys.exit(each_backend("tests.bench.bench_agreement"))
+    sys.exit(0 if measure(options) else 1)
+
+
+def measure(options: argparse.Namespace) -> bool:
+    """Load the answers, compute the report as its job does, and look at it again."""
+    start_django()
+    from django.utils import timezone
+
+    from evalsite.reports import jobs
+    from evalsite.reports.services.agreements import AGREEMENT
+
+    queue = fill_queue(options.items, quorum=options.people)
+    answer_all(queue.pk, options.people)
+    started = time.perf_counter()
+    payload = jobs.require(AGREEMENT, subject_id=queue.pk, options={}, at=timezone.now())
+    computed = time.perf_counter() - started
+    started = time.perf_counter()
+    jobs.require(AGREEMENT, subject_id=queue.pk, options={}, at=timezone.now())
+    cached = time.perf_counter() - started
+    answers = payload["summary"]["answers"]
+    passes = computed <= options.limit and cached < computed / 10
+    verdict = "pass" if passes else "FAIL"
+    say(f"{os.environ[ONE_BACKEND]}: {verdict}  {answers:,} answers in {computed:.2f} s; again {cached * 1000:.1f} ms")
+    return passes
+
+
+def answer_all(queue_id: int, people: int) -> None:
+    """Store one answer per item and person; people agree on about four of five items."""
+    from uuid import uuid4
+
+    from django.contrib.auth.models import User
+
+    from evalsite.review.models import Annotation, Assignment, ReviewItem
+    from tests.bench.queue_rows import AT, BATCH
+
+    seeded = random.Random(7)
+    team = User.objects.bulk_create([User(username=f"rater-{number}") for number in range(people)])
+    keys = list(ReviewItem.objects.filter(queue_id=queue_id).order_by("pk").values_list("pk", flat=True))
+    truth = {key: seeded.choice(("1", "0", "-1")) for key in keys}
+    for person_number, person in enumerate(team):
+        for start in range(0, len(keys), BATCH):
+            part = keys[start : start + BATCH]
+            claims = Assignment.objects.bulk_create(
+                Assignment(
+                    item_id=key,
+                    queue_id=queue_id,
+                    annotator=person,
+                    token=uuid4(),
+                    status="submitted",
+                    claimed_at=AT,
+                    expires_at=AT,
+                )
+                for key in part
+            )
+            Annotation.objects.bulk_create(
+                Annotation(
+                    item_id=key,
+                    queue_id=queue_id,
+                    annotator=person,
+                    slot=person_number,
+                    assignment=claim,
+                    label=truth[key] if seeded.random() < 0.8 else seeded.choice(("1", "0", "-1")),
+                    seconds=seeded.uniform(5, 60),
+                    active_seconds=seeded.uniform(5, 40),
+                    created_at=AT,
+                )
+                for key, claim in zip(part, claims, strict=True)
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""Judge calls through the whole site: a run made in the browser's way, broker, workers, ledger, fake model server.
+
+    python -m tests.bench.bench_judge [--quick]
+
+Prints, for each setting, the wall time from the first call to the last verdict stored, its ratio to the ideal
+ceil(N / C) x L, CPU per call and peak memory of the workers, and a plain `requests` loop on as many threads beside it.
+Uses its own data folder, or the database and Redis that EVALSITE_DATABASE_URL and EVALSITE_REDIS_URL name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One line of the table."""
+
+    calls: int
+    latency: float  # seconds
+    concurrency: int  # of the endpoint, over all workers
+    workers: int
+    threads: int
+    target: float | None  # ratio to the ideal that is promised
+
+
+HEADINGS = (
+    "calls",
+    "latency",
+    "at once",
+    "workers",
+    "wall",
+    "ideal",
+    "ratio",
+    "calls/s",
+    "CPU/call",
+    "peak",
+    "loop",
+    "",
+)
+SETTINGS = (
+    Setting(1000, 0.5, 50, 1, 50, 1.05),
+    Setting(1000, 0.5, 100, 2, 50, 1.15),
+    Setting(1000, 0.05, 50, 1, 50, 1.5),
+    Setting(3000, 0.0, 50, 1, 50, None),
+)
+
+
+def main() -> None:
+    """Run the settings and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a fifth of the calls")
+    quick = parser.parse_args().quick
+    with tempfile.TemporaryDirectory(prefix="evalsite-bench-") as folder:
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+        os.environ |= {"EVALSITE_SECRET_KEY": "bench", "EVALSITE_LOG_LEVEL": "WARNING", "EVALSITE_DATA_DIR": folder}
+        import django
+
+        django.setup()
+        from django.conf import settings
+        from django.core.management import call_command
+
+        from evalsite.serving.broker import EmbeddedBroker
+
+        call_command("migrate", verbosity=0)
+        broker = None if settings.EXTERNAL_REDIS_URL else EmbeddedBroker(Path(folder))
+        if broker is not None:
+            broker.start()
+        try:
+            say(HEADINGS)
+            for setting in SETTINGS:
+                measure(setting, calls=setting.calls // 5 if quick else setting.calls)
+        finally:
+            if broker is not None:
+                broker.stop()
+
+
+def measure(setting: Setting, *, calls: int) -> None:
+    """Run one setting and print its line."""
+    from tests.fake_llm.fixture import FakeLLM
+
+    with FakeLLM(latency=setting.latency * 1000) as server:
+        plain = plain_loop(server.url, calls=calls, threads=setting.concurrency)
+        server.reset()
+        run_id = make_run(server.url, calls=calls, concurrency=setting.concurrency)
+        with workers(setting.workers, threads=setting.threads):
+            time.sleep(3)  # imported and listening
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            launch(run_id)
+            wall = wait(run_id)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / calls
+    ideal = ceil(calls / setting.concurrency) * setting.latency
+    met = setting.target is None or not ideal or wall / ideal <= setting.target
+    say(
+        (
+            f"{calls}",
+            f"{setting.latency:.2f} s",
+            f"{setting.concurrency}",
+            f"{setting.workers}",
+            f"{wall:.2f} s",
+            f"{ideal:.2f} s",
+            f"{wall / ideal:.3f}" if ideal else "-",
+            f"{calls / wall:.0f}",
+            f"{1000 * cpu:.2f} ms",
+            f"{after.ru_maxrss / 1024:.0f} MiB",
+            f"{plain:.2f} s",
+            "ok" if met else "MISSED",
+        )
+    )
+
+
+def say(cells: tuple[str, ...]) -> None:
+    """Print one line of the table."""
+    sys.stdout.write("".join(f"{cell:>10}" for cell in cells) + "\n")
+    sys.stdout.flush()
+
+
+def plain_loop(url: str, *, calls: int, threads: int) -> float:
+    """Return the seconds that a bare requests loop on as many threads takes."""
+    import requests
+    from requests.adapters import HTTPAdapter
+
+    session = requests.Session()
+    session.trust_env = False
+    session.mount("http://", HTTPAdapter(pool_maxsize=threads))
+
+    def one(number: int) -> int:
+        body = {"model": "plain", "messages": [{"role": "user", "content": f"<score> question {number}"}]}
+        return session.post(f"{url}/chat/completions", json=body, timeout=60).status_code
+
+    started = time.monotonic()
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(one, range(calls)))
+    return time.monotonic() - started
+
+
+def make_run(url: str, *, calls: int, concurrency: int) -> int:
+    """Return a new run of one level-cascade judge over that many responses, made as the page makes it."""
+    from django.utils import timezone
+
+    from judging.models import ModelEndpoint
+    from judging.services import rubrics, suites
+    from judging.services.endpoints import EndpointFields, save_endpoint, save_judge
+    from judging.services.planning import EvaluatorChoice, RunPlan, create_run
+    from judging.services.responses import store_responses
+    from judging.specs.types import CaseSpec, NodeSpec, ResponseSpec, RubricItemSpec, RubricSpec, ScaleSpec, SuiteSpec
+
+    at, name = timezone.now(), f"bench-{time.monotonic_ns()}"
+    keys = [f"case-{number}" for number in range(calls)]
+    spec = SuiteSpec(
+        name=name, version="1", cases=tuple(CaseSpec(key=key, prompt=f"{name} asks {key}?") for key in keys)
+    )
+    suite = suites.store_suite(spec=spec, benchmark_slug=name, actor=None, at=at).suite
+    answers = [ResponseSpec(key, name, 0, f"The answer to {key}. " * 20) for key in keys]
+    store_responses(specs=answers, suite=suite, actor=None, at=at)
+    check = NodeSpec("100.1", "check", "answers the question", scale=ScaleSpec("boolean"))
+    level = NodeSpec("100", "level", aggregator={"type": "any", "value": 100}, children=(check,))
+    root = NodeSpec("root", "group", aggregator={"type": "cascade", "clip": [0, 100]}, children=(level,))
+    rubric = rubrics.store_rubric(
+        spec=RubricSpec(name, "levels", "benchmark", (RubricItemSpec("", root),)),
+        benchmark=suite.benchmark,
+        source_name="bench",
+        actor=None,
+        at=at,
+    ).rubric
+    fields = EndpointFields(name=name, base_url=url, model="fake", max_concurrency=concurrency)
+    endpoint: ModelEndpoint = save_endpoint(endpoint=None, fields=fields, actor=None)
+    judge = save_judge(judge=None, name=name, kind="level_cascade", endpoint=endpoint, options={}, actor=None)
+    systems = list({response.system for prompt in suite.benchmark.prompts.all() for response in prompt.responses.all()})
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+    return create_run(plan=plan, actor=None, at=at).pk
+
+
+def launch(run_id: int) -> None:
+    """Queue the run as its page does."""
+    from judging.jobs import launch_run
+    from judging.models import Run
+
+    launch_run(run_id=run_id, waiting=Run.objects.get(pk=run_id).total)
+
+
+def wait(run_id: int) -> float:
+    """Return the seconds from the first call to the last verdict stored."""
+    from judging.models import Call, Run, RunStatus, Verdict
+
+    while Run.objects.get(pk=run_id).status != RunStatus.FINISHED:
+        time.sleep(0.2)
+    run = Run.objects.get(pk=run_id)
+    first = min(
+        call.finished_at.timestamp() - call.seconds
+        for call in Call.objects.filter(run=run).only("finished_at", "seconds")
+    )
+    last = max(Verdict.objects.filter(run=run).values_list("created_at", flat=True)).timestamp()
+    assert run.failed == 0, f"{run.failed} tasks failed"
+    return last - first
+
+
+@contextlib.contextmanager
+def workers(count: int, *, threads: int) -> Iterator[None]:
+    """Run that many worker processes."""
+    environment = {**os.environ, "EVALSITE_CALL_THREADS": str(threads)}
+    command = [sys.executable, str(REPOSITORY / "manage.py"), "work", "calls", "default"]
+    processes = [subprocess.Popen(command, env=environment, cwd=REPOSITORY) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        for process in processes:
+            process.wait(timeout=30)
+
+
+if __name__ == "__main__":
+    main()

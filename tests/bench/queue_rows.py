@@ -1,0 +1,64 @@
+"""A queue of many pairs for benches: real items with real texts, loaded in batches."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalsite.review.models import Queue
+
+AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+BATCH = 5_000
+TEXT = "Close the valve first, then loosen the two nuts by hand. **Mind the spring.**\n\n- one\n- two\n\n" * 8
+
+
+def fill_queue(items: int, *, quorum: int, name: str = "Bench queue") -> Queue:
+    """Return an open queue of pairs that ask which answer is better."""
+    from django.db import transaction
+
+    from evalsite.review.models import ItemArm, Material, Queue, ReviewItem
+    from evalsite.review.sampling import uniform_number
+    from evalsite.review.scales import PREFERENCE, labels_to_json
+    from evalsite.review.services.queues import free_slug, recount
+
+    queue = Queue.objects.create(
+        slug=free_slug(Queue, name),
+        name=name,
+        labels=labels_to_json(PREFERENCE),
+        quorum=quorum,
+        created_at=AT,
+        total_count=items,
+        open_count=items,
+        retest_share=0.0,
+    )
+    for start in range(0, items, BATCH):
+        numbers = range(start, min(start + BATCH, items))
+        materials = Material.objects.bulk_create(
+            Material(
+                queue=queue,
+                key=f"pair-{number}",
+                question=f"How is part {number} replaced?",
+                response_a=f"{number}: {TEXT}",
+                response_b=f"{TEXT} ({number})",
+                is_pair=True,
+            )
+            for number in numbers
+        )
+        ReviewItem.objects.bulk_create(
+            ReviewItem(
+                queue=queue,
+                material=material,
+                reason="given",
+                reason_text="Came with the file.",
+                arm=ItemArm.GIVEN,
+                shuffle=int(uniform_number("bench", number) * 2**53),
+                quorum=quorum,
+                scenario=("code", "letters", "plans")[number % 3],
+                content_hash=f"{number:064x}",
+                created_at=AT,
+            )
+            for number, material in zip(numbers, materials, strict=True)
+        )
+    with transaction.atomic():
+        return recount(queue_id=queue.pk)  # as every service does that adds items

@@ -1,0 +1,93 @@
+"""The command that holds debates, against a fake server and with lexical baselines."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from debate.models import DebateSet
+from judging.models import RunStatus
+from tests import factories
+from tests.debate import rows
+from tests.fake_llm.fixture import FakeLLM
+
+pytestmark = pytest.mark.django_db
+
+
+def command(**changes: str) -> dict[str, Any]:
+    suite, a, b = rows.answered_suite("One?", "Two?")
+    rubric = rows.criteria()
+    arguments = {
+        "suite": str(suite.pk),
+        "system_a": a.name,
+        "system_b": b.name,
+        "rubric": rubric.slug,
+        "endpoints": "x,y",
+        **changes,
+    }
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in arguments.items()]
+    out = StringIO()
+    call_command("run_debates", *flags, "--wait", "--json", stdout=out)
+    found: dict[str, Any] = json.loads(out.getvalue())
+    return found
+
+
+def lexical(**lenses: str) -> None:
+    for name, lens in lenses.items():
+        factories.endpoint(name=name, kind="lexical", model=lens, base_url="")
+
+
+def test_run_debates_waits_for_models_and_reports_outcomes(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply="Neither.\n\n0")
+    for name in ("x", "y"):
+        factories.endpoint(name=name, model=name, base_url=fake_llm.url)
+
+    report = command(rounds="1")
+
+    assert (report["status"], report["debates"], report["calls_made"]) == (RunStatus.FINISHED, 2, 4)
+    assert report["outcomes"] == {
+        "agreed": 2,
+        "unresolved": 0,
+        "failed": 0,
+        "waiting": 0,
+        "a_better": 0,
+        "b_better": 0,
+        "neither": 2,
+    }
+
+
+def test_run_debates_holds_debates_between_baselines() -> None:
+    lexical(x="criterion", y="balance")
+
+    report = command()
+
+    assert report["status"] == RunStatus.FINISHED
+    assert report["outcomes"]["agreed"] + report["outcomes"]["unresolved"] == 2
+    assert report["spent"] == "0.000000"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"suite": "nowhere"}, "no suite nowhere"),
+        ({"system_a": "nobody"}, "no system 'nobody'"),
+        ({"rubric": "none:3"}, "no rubric 'none:3'"),
+        ({"criterion": "beauty"}, "no criterion 'beauty'"),
+        ({"endpoints": "x"}, "2 to 5 speakers; 1 were chosen"),
+        ({"endpoints": "x,z"}, "no endpoint called z"),
+        ({"rounds": "99"}, "0 to 8 discussion rounds, not 99"),
+        ({"budget": "lots"}, "not 'lots'"),
+    ],
+)
+def test_run_debates_refuses_bad_input_with_a_sentence(changes: dict[str, str], message: str) -> None:
+    lexical(x="criterion", y="balance")
+
+    with pytest.raises(CommandError, match=message) as refusal:
+        command(**changes)
+
+    assert refusal.value.returncode == 2
+    assert not DebateSet.objects.exists()

@@ -1,0 +1,113 @@
+"""Damaged criteria: reproducible, damaged as declared, and what they do to a judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate.protocol.recorded_files import read_criteria
+from debate.protocol.setups import Criterion
+from debate.protocol.variants import (
+    DAMAGED_SHARE,
+    SYMBOLS,
+    Damage,
+    all_variants,
+    damaged,
+    given_variants,
+    robustness,
+)
+
+TEXT = "Helpful - The user's reply is on-point, clear and short."
+CRITERION = Criterion("helpfulness", {"1": "Not helpful at all. It is off the mark.", "5": TEXT})
+
+
+def test_all_variants_are_the_same_again_from_the_same_seed_only() -> None:
+    assert all_variants(CRITERION, seed=4) == all_variants(CRITERION, seed=4)
+    assert damaged(CRITERION, Damage.SHUFFLED, seed=4) != damaged(CRITERION, Damage.SHUFFLED, seed=5)
+
+
+def test_damaged_shortens_by_label_or_first_sentence_or_half() -> None:
+    criterion = Criterion("x", {"1": TEXT, "2": "One. Two.", "3": "one two three four five"})
+
+    assert damaged(criterion, Damage.SHORTENED, seed=0).levels == {
+        "1": "The user's reply is on-point, clear and short.",
+        "2": "One.",
+        "3": "one two three",
+    }
+
+
+def test_damaged_flips_each_word_and_leaves_punctuation_in_place() -> None:
+    assert damaged(CRITERION, Damage.FLIPPED, seed=0).levels["5"] == (
+        "lufpleH - ehT s'resu ylper si tniop-no, raelc dna trohs."
+    )
+
+
+def test_damaged_shuffles_the_same_words() -> None:
+    mixed = damaged(CRITERION, Damage.SHUFFLED, seed=0).levels["5"]
+
+    assert sorted(mixed.split()) == sorted(TEXT.split())
+    assert mixed != TEXT
+
+
+@given(st.text(), st.integers())
+def test_damaged_masks_the_declared_share_of_letters(text: str, seed: int) -> None:
+    masked = damaged(Criterion("x", {"1": text}), Damage.MASKED, seed=seed).levels["1"]
+
+    letters = sum(character.isalpha() for character in text)
+    hidden = [index for index, (before, after) in enumerate(zip(text, masked, strict=True)) if before != after]
+    assert len(hidden) == (max(1, round(letters * DAMAGED_SHARE)) if letters else 0)
+    assert all(text[index].isalpha() and masked[index] == "_" for index in hidden)
+
+
+@given(st.text(), st.integers())
+def test_damaged_writes_gibberish_over_letters_only(text: str, seed: int) -> None:
+    mad = damaged(Criterion("x", {"1": text}), Damage.GIBBERISH, seed=seed).levels["1"]
+
+    changed = [(before, after) for before, after in zip(text, mad, strict=True) if before != after]
+    assert all(before.isalpha() and after in SYMBOLS for before, after in changed)
+    assert bool(changed) == any(character.isalpha() for character in text)
+
+
+@given(st.text(), st.sampled_from(list(Damage)))
+def test_damaged_takes_any_text(text: str, damage: Damage) -> None:
+    assert set(damaged(Criterion("x", {"1": text}), damage, seed=1).levels) == {"1"}
+
+
+def test_given_variants_are_known_by_their_number() -> None:
+    criteria = {"wit": {"1": "a"}, "wit-2": {"1": "b"}, "wit-6": {"1": "c"}, "other": {"1": "d"}}
+
+    assert given_variants(criteria, "wit") == {
+        Damage.NONE: Criterion("wit", {"1": "a"}),
+        Damage.SHORTENED: Criterion("wit", {"1": "b"}),
+        Damage.MASKED: Criterion("wit", {"1": "c"}),
+    }
+
+
+def test_robustness_counts_what_the_damage_cost() -> None:
+    # Ten items won by A. Intact: 9 right, 1 tie. Damaged: 2 right, 7 for B, 1 without a verdict (the former tie).
+    found = robustness(base=[1] * 9 + [0], damaged=[1] * 2 + [-1] * 7 + [None], outcomes=[1] * 10)
+
+    assert (found.lost, found.gained, found.changed, found.compared) == (7, 0, 7, 9)
+    assert (found.base.of_all.value, found.damaged.of_all.value, found.damaged.judge.missing) == (0.9, 0.2, 1)
+    assert found.p_value == 2 / 2**7  # all seven changes went one way
+    assert found.holds is False
+
+
+def test_robustness_holds_where_nothing_is_lost() -> None:
+    found = robustness(base=[1, 0], damaged=[1, 0], outcomes=[1, None])
+
+    assert (found.holds, found.p_value) == (True, 1.0)
+
+
+@pytest.mark.shared_data
+def test_damaged_shortens_as_the_shipped_criteria_do(shared_data: Path) -> None:
+    path = shared_data / "debate/original/criteria/metaeval_creativity.yaml"
+    criteria = read_criteria("c.yaml", path.read_bytes()).value or {}
+
+    given_ones = given_variants(criteria, "creativity")
+
+    assert set(given_ones) == set(Damage)
+    assert damaged(given_ones[Damage.NONE], Damage.SHORTENED, seed=0) == given_ones[Damage.SHORTENED]

@@ -1,0 +1,215 @@
+"""Reading verdicts: shipped cases, recorded transcripts, and texts nobody foresaw."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate.protocol.verdicts import (
+    HowRead,
+    Reading,
+    TextReading,
+    read_author_compat,
+    read_recorded,
+    read_strict,
+    read_verdict,
+    to_system_space,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "how"),
+    [
+        ("Long reasons.\n\n2", 2, HowRead.FINAL_LINE),
+        ("Long reasons.\n\n**Answer: 1**", 1, HowRead.FINAL_LINE),
+        ("Reasons.\n0\n```", 0, HowRead.FINAL_LINE),
+        ("Reasons.\n2\n</answer></reply>", 2, HowRead.FINAL_LINE),
+        ("1\n\nSubmission 2 is shorter.", None, HowRead.NONE),  # only the end counts
+        ("-1", None, HowRead.OUT_OF_RANGE),
+        ("1.5", None, HowRead.OUT_OF_RANGE),
+        ("10", None, HowRead.OUT_OF_RANGE),
+        ("٢", None, HowRead.NONE),  # a digit, but not one of ours
+        ("Therefore, Submission 2 is better.", 2, HowRead.PHRASE),
+        ("So neither submission is better.", 0, HowRead.PHRASE),
+        ("It doesn't cover much. I maintain that Submission 2 is the better response.", 2, HowRead.PHRASE),
+        ("I don't think Submission 1 is better.", None, HowRead.NONE),
+        ("Although Submission 1 is better in style, the second covers more.", None, HowRead.NONE),
+        ("Speaker 1 says that Submission 1 is better.", None, HowRead.NONE),
+        ('Style: "1", depth: "2".', None, HowRead.NONE),
+        ("Submission 1 is better. But I cannot choose.", None, HowRead.NONE),
+        ("Is Submission 1 is better?", None, HowRead.NONE),
+        ("Submission 1 is better.\n\nMuch detail here.\n\n4", None, HowRead.OUT_OF_RANGE),  # two lines up: too far
+        ("Score: 2", None, HowRead.NONE),  # a score may be a level of the criterion
+        ("</p>\n```", None, HowRead.EMPTY),
+    ],
+)
+def test_read_strict_reads_only_the_end(text: str, verdict: int | None, how: HowRead) -> None:
+    reading = read_strict(text)
+
+    assert (reading.verdict, reading.how) == (verdict, how)
+
+
+def test_read_strict_names_a_refusal() -> None:
+    assert read_strict("I apologize, but I cannot compare these.") == TextReading(None, HowRead.NONE, refused=True)
+
+
+def test_read_strict_does_not_call_nonsense_a_refusal() -> None:
+    assert read_strict("Bananas are yellow.") == TextReading(None, HowRead.NONE, refused=False)
+
+
+def test_read_recorded_takes_only_the_three_strings() -> None:
+    scores = ["0", "1", "2", 0, 1, None, "4", "150", ""]
+
+    assert [read_recorded(score) for score in scores] == [0, 1, 2, None, None, None, None, None, None]
+
+
+def test_read_author_compat_turns_what_is_no_verdict_into_a_tie() -> None:
+    assert [
+        read_author_compat("2", "whatever"),
+        read_author_compat(0, "2"),
+        read_author_compat(None, None),
+        read_author_compat("4", "Submission 1 is better.\n\n4"),
+        read_author_compat("3", "Both deserve a 3.\n\n3"),
+    ] == [2, 0, 0, 1, 0]
+
+
+def test_to_system_space_undoes_the_order() -> None:
+    seen = {order: [to_system_space(v, submission_order=order) for v in (1, 2, 0, None)] for order in (0, 1)}
+
+    assert seen == {0: [1, -1, 0, None], 1: [-1, 1, 0, None]}
+
+
+@pytest.mark.shared_data
+def test_read_strict_holds_on_every_parser_case(shared_data: Path) -> None:
+    cases = json.loads((shared_data / "debate/parser_cases.json").read_text(encoding="utf-8"))
+
+    read = [read_strict(case["text"]) for case in cases]
+
+    assert [(None if r.verdict is None else str(r.verdict), str(r.how)) for r in read] == [
+        (case["verdict"], case["status"]) for case in cases
+    ]
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("reading", [Reading.RECORDED, Reading.STRICT])
+def test_read_verdict_matches_every_recorded_turn(shared_data: Path, reading: Reading) -> None:
+    turns = [
+        turn
+        for file in sorted((shared_data / "debate").glob("*__*.json"))
+        for item in json.loads(file.read_text(encoding="utf-8"))["items"]
+        for stage in item["stages"]
+        for turn in stage["turns"]
+    ]
+
+    read = [read_verdict(reading, text=turn["text"], score=turn["recorded_score"]) for turn in turns]
+
+    assert len(turns) == 846
+    assert [None if verdict is None else str(verdict) for verdict in read] == [
+        turn[f"verdict_{reading}"] for turn in turns
+    ]
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "1",
+            "2",
+            "0",
+            "4",
+            "150",
+            "-1",
+            '"1"',
+            '"2"',
+            "**0**",
+            "</function1>",
+            "```",
+            "<br/>",
+            "\n",
+            "\n\n",
+            " ",
+            ". ",
+        ),
+        *(
+            "Submission 1",
+            "Submission 2",
+            " is better",
+            "neither is better",
+            "I cannot",
+            "not ",
+            "Speaker 2",
+            "choose ",
+            ": ",
+        ),
+        *("answer: ", "rather ", "if ", "\r\n", "\u2028", "\x00", "“2”", "'", "[", "]", "`"),
+    ]
+)
+TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=14).map("".join))
+
+
+def _end(text: str) -> list[str]:
+    """The content lines of a text, read apart from the parser: last first, trailing tags and fences gone."""
+    lines = [" ".join(line.split()) for line in reversed(text.splitlines()) if line.strip()]
+    while lines and ((lines[0].lstrip("`~").isalnum() and lines[0][:3] in ("```", "~~~")) or _is_mark(lines[0])):
+        lines.pop(0)
+    return lines
+
+
+def _is_mark(line: str) -> bool:
+    return (set(line) in ({"`"}, {"~"}) and len(line) >= 3) or re.sub(r"</?[A-Za-z][^<>]*>", "", line).strip() == ""
+
+
+@given(TEXTS)
+def test_read_strict_yields_only_what_the_end_states(text: str) -> None:
+    reading = read_strict(text)
+
+    if reading.verdict is None:
+        assert reading.how in (HowRead.NONE, HowRead.EMPTY, HowRead.OUT_OF_RANGE)
+        return
+    line = _end(text)[1] if reading.how is HowRead.OUT_OF_RANGE_PHRASE else _end(text)[0]
+    stated = set(re.findall(r"[0-9]+", line)) | ({"0"} if "neither" in line.lower() else set())
+    assert reading.how in (HowRead.FINAL_LINE, HowRead.PHRASE, HowRead.OUT_OF_RANGE_PHRASE)
+    assert str(reading.verdict) in stated
+    if reading.how is HowRead.FINAL_LINE:
+        assert stated == {str(reading.verdict)}
+
+
+@given(st.text(), TEXTS)
+def test_read_strict_ignores_what_stands_above_the_last_two_lines(above: str, text: str) -> None:
+    tail = "\nA line between.\nAnother line between.\n" + text
+
+    with_more, without = read_strict(above + tail), read_strict(tail)
+
+    assert (with_more.verdict, with_more.how) == (without.verdict, without.how)
+
+
+@given(TEXTS, st.sampled_from(["1", "2", "0"]))
+def test_read_strict_reads_a_number_alone_on_the_last_line(text: str, digit: str) -> None:
+    assert read_strict(f"{text}\n\n{digit}\n") == TextReading(int(digit), HowRead.FINAL_LINE)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "answer" + " " * 50_000 + "x",
+        "answer" + "*" * 50_000 + "x",
+        "<a " * 20_000,
+        "<a>" * 20_000 + "<",
+        "I " * 50_000,
+        "`" * 50_000 + " x",
+        '"1" ' * 10_000,
+        "submission 1 is " * 5_000,
+        "1." * 50_000,
+    ],
+)
+def test_read_strict_stays_fast_on_hostile_lines(line: str) -> None:
+    started = time.perf_counter()
+
+    read_strict(line + "\n" + line)
+
+    assert time.perf_counter() - started < 1

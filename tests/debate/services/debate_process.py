@@ -1,0 +1,82 @@
+"""A process that makes and reads debates on a site of its own; its workers are those of `site_process`.
+
+python -m tests.debate.services.debate_process make URL FOLDER MODE     prints the run's id and the questions
+python -m tests.debate.services.debate_process state RUN [--lapse]      prints how the debates stand
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+django.setup()
+
+from django.utils import timezone  # noqa: E402 models load only after setup
+
+from debate.models import Debate, DebateSet, Statement  # noqa: E402
+from debate.protocol.options import DebateOptions  # noqa: E402
+from debate.protocol.setups import Mode  # noqa: E402
+from debate.services.creating import create_debate_set  # noqa: E402
+from debate.services.importing import read_records, store_records  # noqa: E402
+from debate.services.pairing import DebateWish  # noqa: E402
+from judging.models import Call, Lease, ModelEndpoint, Rubric, Run, Suite, System  # noqa: E402
+from judging.services.intake import bundle_of  # noqa: E402
+
+SPEAKERS = ("first", "second", "third")
+
+
+def make(url: str, folder: str, mode: str) -> dict[str, Any]:
+    """Import the original's folder, and set up debates of three endpoints over the real answers of two systems."""
+    root = Path(folder)
+    files = [(str(one.relative_to(root)), one.read_bytes()) for one in sorted(root.rglob("*")) if one.is_file()]
+    bundle = bundle_of(files).value
+    assert bundle is not None
+    records = read_records(bundle).value
+    assert records is not None
+    store_records(records=records, actor=None, at=timezone.now())
+    endpoints = [ModelEndpoint.objects.create(name=name, base_url=url, model=name) for name in SPEAKERS]
+    imported = DebateSet.objects.filter(criterion="helpfulness-1").order_by("pk")[0]
+    wish = DebateWish(
+        suite=Suite.objects.get(),
+        system_a=System.objects.get(name="gpt3.5"),
+        system_b=System.objects.get(name="claude-instant"),
+        rubric=Rubric.objects.get(debate_sets=imported),
+        criterion=imported.criterion,
+        endpoints=endpoints,
+        options=DebateOptions(mode=Mode(mode), max_rounds=2, seed=5),
+    )
+    made = create_debate_set(wish=wish, actor=None, at=timezone.now())
+    questions = made.debates.order_by("pk").values_list("case__prompt__text", flat=True)
+    return {"run": made.run_id, "questions": list(questions)}
+
+
+def state(run_id: str, lapse: str = "") -> dict[str, Any]:
+    """Return the outcome of each debate by place, and the messages of finished calls."""
+    if lapse:
+        Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    run = Run.objects.get(pk=int(run_id))
+    debates = Debate.objects.filter(debate_set__run=run).order_by("pk")
+    calls = Call.objects.filter(run=run, status="finished").order_by("pk")
+    fields = ("status", "verdict", "agreed_round", "round_count", "submission_order")
+    return {
+        "status": run.status,
+        "counts": [run.total, run.done, run.failed],
+        "calls_made": run.calls_made,
+        "outcomes": [list(row) for row in debates.values_list(*fields)],
+        "statements": Statement.objects.filter(speaker__debate__debate_set__run=run).count(),
+        "finished": [[call.endpoint.name, call.request["messages"]] for call in calls.select_related("endpoint")],
+        "leases": Lease.objects.count(),
+    }
+
+
+if __name__ == "__main__":
+    commands: dict[str, Callable[..., dict[str, Any]]] = {"make": make, "state": state}
+    sys.stdout.write(json.dumps(commands[sys.argv[1]](*sys.argv[2:])))

@@ -1,0 +1,76 @@
+"""Labels that people gave elsewhere, joined to debates by id."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from debate.models import DebateSet, OutsideLabel
+from debate.services.labels import StoredLabels, import_labels
+from tests.debate import rows
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def put(text: str, *sets: DebateSet) -> tuple[StoredLabels | None, list[str]]:
+    parsed = import_labels(
+        data=f"item,rater,label,set\n{text}".encode(), file="may.csv", sets=sets, actor=None, at=NOON
+    )
+    return parsed.value, [problem.message for problem in parsed.problems]
+
+
+def stored() -> list[tuple[int, str, int]]:
+    return list(OutsideLabel.objects.order_by("pk").values_list("debate_id", "rater", "verdict"))
+
+
+def test_import_labels_finds_items_by_number_key_and_debate_id() -> None:
+    one, two = rows.debate(), rows.debate()
+    owner = one.debate_set
+    two.debate_set = owner
+    two.save()
+    one.source_id = 21
+    one.save()
+
+    found, problems = put(f"21,ada,A,\n{two.case.key},ada,tie,\n{two.pk},bob,B,", owner)
+
+    assert problems == []
+    assert stored() == [(one.pk, "ada", 1), (two.pk, "ada", 0), (two.pk, "bob", -1)]
+    assert found == StoredLabels(3, 0, 0, ("ada", "bob"), 2, (owner.pk,))
+
+
+def test_import_labels_twice_changes_nothing_and_a_new_answer_replaces_the_old() -> None:
+    debate = rows.debate()
+    first, _ = put(f"{debate.pk},ada,A,", debate.debate_set)
+    again, _ = put(f"{debate.pk},ada,A,", debate.debate_set)
+    changed, _ = put(f"{debate.pk},ada,B,", debate.debate_set)
+
+    assert first is not None
+    assert again == replace(first, new=0, unchanged=1)
+    assert changed == replace(first, new=0, changed=1)
+    assert stored() == [(debate.pk, "ada", -1)]
+
+
+def test_import_labels_stores_nothing_where_a_row_has_no_place() -> None:
+    debate = rows.debate()
+
+    found, problems = put(f"{debate.pk},ada,A,\nnone,ada,A,\n{debate.pk},bob,A,Elsewhere", debate.debate_set)
+
+    assert found is None
+    assert problems == ["No chosen set has an item 'none'.", "'Elsewhere' is none of the chosen sets."]
+    assert stored() == []
+
+
+def test_import_labels_asks_for_the_set_where_two_have_the_item() -> None:
+    first, second = rows.debate(), rows.debate()
+    for one in (first, second):
+        one.source_id = 3
+        one.save()
+    sets = (first.debate_set, second.debate_set)
+
+    _, problems = put("3,ada,A,", *sets)
+    put(f"3,ada,A,{second.debate_set_id}", *sets)
+
+    assert problems == ["2 sets have an item '3'. Add a column `set`, or import for one set at a time."]
+    assert stored() == [(second.pk, "ada", 1)]

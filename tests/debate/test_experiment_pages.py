@@ -1,0 +1,150 @@
+"""New sets by method and plan through the form, experiments, labels, and the way to people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from debate.forms import DebateSetForm
+from debate.models import DebateSet, Experiment, OutsideLabel
+from evalsite.accounts.roles import Role
+from tests import factories
+from tests.debate import rows
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def researcher(client: Client) -> Client:
+    client.force_login(factories.user(role=Role.RESEARCHER))
+    return client
+
+
+def entered(**changes: Any) -> dict[str, Any]:
+    """Return a filled-in form with one lexical judge `x` and another `y`."""
+    judges = [factories.endpoint(name=name, kind="lexical", model="criterion", base_url="") for name in ("x", "y")]
+    wish = rows.wish("One?", "Two?", endpoints=judges)
+    form = DebateSetForm(initial={})
+    data = {name: field.initial for name, field in form.fields.items() if field.initial is not None}
+    data |= {
+        "suite": wish.suite.pk,
+        "system_a": wish.system_a.pk,
+        "system_b": wish.system_b.pk,
+        "criterion": f"{wish.rubric.pk}:helpfulness",
+        "endpoints": [judges[0].pk, judges[1].pk],
+        "mode": "simultaneous",
+        "visibility": "previous",
+        "seating": "permutations",
+    }
+    return data | changes
+
+
+def text_of(response: Any) -> str:
+    assert response.status_code == 200, response.status_code
+    return str(response.content.decode())
+
+
+def test_set_create_seats_one_endpoint_twice(researcher: Client) -> None:
+    data = entered()
+    twice = data["endpoints"][0]
+
+    researcher.post(reverse("debate:set-create"), data | {"endpoints": [twice, "", twice, "", ""]})
+
+    made = DebateSet.objects.get()
+    assert (made.method, made.setup["endpoints"]) == ("debate", ["x", "x"])
+
+
+def test_set_create_makes_each_baseline(researcher: Client) -> None:
+    data = entered()
+    one = data["endpoints"][:1]
+
+    for more in (
+        {"method": "single", "endpoints": one},
+        {"method": "self-consistency", "endpoints": one, "samples": 4, "temperature": 0.7},
+        {"method": "multi-judge"},
+    ):
+        assert researcher.post(reverse("debate:set-create"), data | more).status_code == 302
+
+    made = [(one.method, one.setup["samples"], one.setup["endpoints"]) for one in DebateSet.objects.order_by("pk")]
+    assert made == [("single", 1, ["x"]), ("self-consistency", 4, ["x"]), ("multi-judge", 2, ["x", "y"])]
+
+
+def test_set_create_refuses_two_single_judges_in_words(researcher: Client) -> None:
+    data = entered(method="single")
+
+    page = text_of(researcher.post(reverse("debate:set-create"), data))
+    estimate = text_of(researcher.get(reverse("debate:set-estimate"), data))
+
+    assert "Single judge takes exactly one judge; 2 were chosen." in page
+    assert "Single judge takes exactly one judge; 2 were chosen." in estimate
+    assert not DebateSet.objects.exists()
+
+
+def test_set_create_compares_every_two_of_three_systems(researcher: Client) -> None:
+    data = entered(plan="round-robin")
+    systems = [data.pop("system_a"), data.pop("system_b"), factories.system().pk]
+
+    too_few = text_of(researcher.post(reverse("debate:set-create"), data | {"systems": systems[:2]}))
+    response = researcher.post(reverse("debate:set-create"), data | {"systems": systems})
+
+    made = Experiment.objects.get()
+    assert "Choose at least 3 systems." in too_few
+    assert response.headers["Location"] == made.get_absolute_url()
+    assert made.sets.count() == 1  # the third has answered nothing
+    assert "Not compared" in text_of(researcher.get(made.get_absolute_url()))
+
+
+def test_set_create_makes_six_conditions_of_a_criterion(researcher: Client) -> None:
+    data = entered(plan="robustness", variant_seed=7)
+    estimate = text_of(researcher.get(reverse("debate:set-estimate"), data))
+
+    response = researcher.post(reverse("debate:set-create"), data)
+
+    made = Experiment.objects.get()
+    assert "12 in 6 sets" in estimate
+    assert response.headers["Location"] == made.get_absolute_url()
+    assert made.options == {"criterion": "helpfulness", "seed": 7, "given": []}
+    assert "masked" in text_of(researcher.get(made.get_absolute_url()))
+
+
+def test_set_list_filters_by_method(researcher: Client) -> None:
+    rows.debate_set(name="A debate")
+    rows.debate_set(name="A baseline", method="single")
+
+    page = text_of(researcher.get(reverse("debate:set-list"), {"method": "single"}))
+
+    assert "A baseline" in page
+    assert "A debate" not in page
+
+
+def test_set_detail_links_to_its_own_queue(researcher: Client) -> None:
+    owner = rows.debate(votes=((1, -1),)).debate_set
+    other = factories.queue(slug="another", name="Another")
+    queue = factories.queue(slug="mine", name="Mine", debate_set=owner)
+
+    page = text_of(researcher.get(owner.get_absolute_url()))
+
+    assert f'href="{queue.get_absolute_url()}"' in page
+    assert other.get_absolute_url() not in page
+
+
+def test_label_create_stores_a_table_and_lists_what_is_wrong(researcher: Client) -> None:
+    debate = rows.debate()
+    address = reverse("debate:label-create", args=[debate.debate_set_id])
+
+    def send(text: str) -> Any:
+        upload = SimpleUploadedFile("may.csv", f"item,rater,label\n{text}".encode())
+        return researcher.post(address, {"file": upload})
+
+    wrong = text_of(send(f"{debate.pk},ada,better"))
+    right = send(f"{debate.pk},ada,A")
+
+    assert "Nothing was stored." in wrong
+    assert "line 2, column C" in wrong
+    assert right.headers["Location"] == debate.debate_set.get_absolute_url()
+    assert OutsideLabel.objects.get().verdict == 1
+    assert "ada (1)" in text_of(researcher.get(address))

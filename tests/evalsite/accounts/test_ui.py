@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.core.paginator import Paginator
+from django.template import RequestContext, Template
+from django.test import RequestFactory
+from django.utils.safestring import SafeString
+
+from evalsite.accounts.context import ENTRIES
+from evalsite.accounts.formats import STATUSES
+from evalsite.accounts.templatetags import ui
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def rendered(source: str, *, path: str = "/runs/", **context: object) -> str:
+    """What the template gives, white space folded."""
+    request = RequestFactory().get(path)
+    html = Template("{% load ui %}" + source).render(RequestContext(request, context))
+    return " ".join(html.split())
+
+
+def test_figure_shows_a_missing_value_as_a_dash_with_its_reason() -> None:
+    assert rendered("{% figure value reason=why %}", value=None, why="not <scored>") == (
+        '<span class="missing" title="not &lt;scored&gt;">–'
+        '<span class="visually-hidden">not &lt;scored&gt;</span></span>'
+    )
+
+
+def test_figure_shows_zero_as_zero() -> None:
+    assert rendered('{% figure 0 places=1 style="percent" %}') == "0.0%"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{{ v|number:1 }}", "1,234.5"),
+        ("{{ v|money }}", "$1,234.50"),
+        ("{{ v|duration }}", "20 min 34 s"),
+        ("{{ v|percent:0 }}", "123,450%"),
+    ],
+)
+def test_filters_write_a_figure(source: str, expected: str) -> None:
+    assert rendered(source, v=1234.5) == expected
+
+
+@pytest.mark.parametrize("source", ["{{ v|number }}", "{{ v|money }}", "{{ v|duration }}", "{{ v|percent }}"])
+@pytest.mark.parametrize("value", [None, "", "n/a", float("nan")])
+def test_filters_show_a_dash_for_what_is_no_figure(source: str, value: object) -> None:
+    assert 'class="missing"' in rendered(source, v=value)
+
+
+def test_duration_reads_a_timedelta() -> None:
+    assert ui.duration(timedelta(minutes=3, seconds=5)) == "3 min 05 s"
+
+
+def test_icon_is_silent_unless_it_has_a_label() -> None:
+    assert 'aria-hidden="true"' in ui.icon("house")
+    assert 'role="img" aria-label="&quot;Home&quot;"' in ui.icon("house", '"Home"')
+
+
+def test_status_badge_says_icon_word_and_reason() -> None:
+    html = rendered('{% status_badge "failed" why="three timeouts" %}')
+
+    assert 'data-tone="bad"' in html
+    assert "#x-circle-fill" in html
+    assert '</svg>Failed<span class="visually-hidden">: three timeouts</span>' in html
+
+
+def test_when_carries_the_full_date() -> None:
+    html = ui.when(datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC))
+
+    assert 'datetime="2020-01-0' in html
+    assert ">2 Jan 2020</time>" in html
+
+
+def test_when_says_never_for_no_time() -> None:
+    assert 'title="never"' in ui.when(None)
+
+
+def test_interval_draws_by_attributes_only() -> None:
+    html = rendered("{% interval 0.5 0.25 0.75 %}")
+
+    # Axis 0..1 over 160 units: 0.25 -> 40, 0.75 -> 120, 0.5 -> 80.
+    assert '<rect class="span" x="40.0" y="4" width="80.0" height="8" rx="2">' in html
+    assert '<circle class="point" cx="80.0" cy="8" r="3.5">' in html
+    assert 'aria-label="0.500, interval 0.250 to 0.750"' in html
+    assert "style=" not in html
+
+
+def test_interval_without_bounds_is_a_dash() -> None:
+    assert "too few items" in rendered("{% interval 0.5 None None %}")
+
+
+def test_progress_counts_what_waits() -> None:
+    html = rendered("{% progress done=812 total=1240 failed=12 %}")
+
+    assert "812 of 1,240" in html
+    assert "416 waiting" in html  # 1240 - 812 - 12
+    assert 'aria-valuenow="66"' in html  # (812 + 12) / 1240 = 66.45%
+
+
+def test_sort_header_keeps_filters_and_leaves_the_page() -> None:
+    html = rendered('{% sort_header "score" "Score" %}', path="/runs/?sort=score&status=done&page=4")
+
+    assert 'href="?sort=-score&amp;status=done"' in html
+    assert 'aria-sort="ascending"' in html
+
+
+def test_elided_pages_offers_ends_and_neighbours() -> None:
+    assert ui.elided_pages(Paginator(range(250), 10).get_page(10)) == [1, "…", 8, 9, 10, 11, 12, "…", 25]
+
+
+def test_pagination_keeps_the_query_string() -> None:
+    page = Paginator(range(100), 10).get_page(2)
+
+    html = rendered('{% include "_pagination.html" %}', path="/runs/?status=done&page=2", page_obj=page)
+
+    assert 'href="?status=done&amp;page=3"' in html
+    assert "11–20 of 100" in html
+
+
+def test_markdown_returns_cleaned_html_and_accepts_none() -> None:
+    assert ui.markdown("<script>x</script>") == SafeString("<p>&lt;script&gt;x&lt;/script&gt;</p>\n")
+    assert ui.markdown(None) == ""
+
+
+def test_problems_table_escapes_what_the_file_says() -> None:
+    problem = {"severity": "error", "file": "a.yaml", "place": "line 3", "message": "No.", "offending": "<b>"}
+
+    html = rendered('{% include "_problems_table.html" %}', problems=[problem])
+
+    assert "<code>&lt;b&gt;</code>" in html
+    assert "1 problem<" in html
+
+
+def test_every_icon_that_is_named_is_in_the_sprite() -> None:
+    sprite = set(re.findall(r'<symbol id="([\w-]+)"', (ROOT / "static/vendor/icons.svg").read_text()))
+    named = {look.icon for look in STATUSES.values()} | {entry[2] for entry in ENTRIES}
+    for template in (ROOT / "templates").rglob("*.html"):
+        named |= set(re.findall(r'{%\s*icon "([\w-]+)"', template.read_text()))
+        named |= set(re.findall(r'\bicon="([\w-]+)"', template.read_text()))
+
+    assert named - sprite == set()
+
+
+def test_templates_and_scripts_carry_nothing_the_policy_forbids() -> None:
+    forbidden = re.compile(
+        r'\sstyle="|\son[a-z]+="|<style|<script(?![^>]*\ssrc=)|javascript:|https?://[^"]*\.(?:js|css)'
+    )
+    tags = re.compile(r"{%.*?%}")  # their arguments are no HTML attributes
+    offending = {
+        template.relative_to(ROOT).as_posix(): found.group()
+        for template in (ROOT / "templates").rglob("*.html")
+        if (found := forbidden.search(tags.sub("", template.read_text())))
+    }
+
+    assert offending == {}

@@ -1,0 +1,123 @@
+"""Judges and speakers, worked out by hand."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from debate.models import DebateStatus
+from evalsite.reports.selectors.marks import work_mark
+from evalsite.reports.services.judge_reports import NO_DEBATES, NO_PEOPLE, compute_judge, compute_judges
+from evalsite.review.scales import JUDGEMENT, labels_to_json
+from judging.models import Call, EvaluatorKind, RunEvaluator
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def judge_named(name: str, **fields: Any) -> RunEvaluator:
+    return factories.evaluator(kind=EvaluatorKind.JUDGE, name=name, options={"endpoint": "fake"}, **fields)
+
+
+def call(number: int, **fields: Any) -> Call:
+    endpoint = fields.pop("endpoint", None) or factories.endpoint()
+    defaults = {"status": "finished", "request": {}, "prompt_tokens": 100, "completion_tokens": 10, "seconds": 2.0}
+    return Call.objects.create(key=f"{number:064x}", endpoint=endpoint, finished_at=factories.NOON, **defaults | fields)
+
+
+def test_compute_judges_counts_replies_calls_and_cost() -> None:
+    judge = judge_named("Strict")
+    calls = [call(1, cost=Decimal("0.03")), call(2, cost=Decimal("0.01"), seconds=4.0), call(3, cost=None)]
+    factories.verdict(evaluator=judge, share=0.95, call_ids=[calls[0].pk])
+    factories.verdict(evaluator=judge, share=1.0, status="repaired", call_ids=[calls[1].pk, calls[2].pk])
+    factories.verdict(evaluator=judge, status="refused", value=None, call_ids=[calls[2].pk])
+    factories.verdict(evaluator=judge, status="failed", value=None)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert row["statuses"] == {"ok": 1, "repaired": 1, "refused": 1, "unparsed": 0, "failed": 1}
+    assert row["parsed"]["value"] == 0.5
+    assert (row["calls"], row["prompt_tokens"], row["completion_tokens"], row["unpriced"]) == (3, 300, 30, 1)
+    assert row["cost_per_verdict"] == pytest.approx(0.01)  # 0.04 over four verdicts
+    assert row["seconds_mean"] == pytest.approx(8 / 3)
+    assert row["histogram"] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 2]
+    assert (row["people"]["reason"], row["debates"]["reason"]) == (NO_PEOPLE, NO_DEBATES)
+
+
+def test_work_mark_differs_once_a_run_is_scored_anew() -> None:
+    judge = judge_named("Strict")
+    marks = [work_mark()]
+
+    for times in (1, 2):
+        judge.options = {**judge.options, "history": [{"before": {}, "after": {}}] * times}
+        judge.save(update_fields=["options"])
+        marks.append(work_mark())
+
+    assert len(set(marks)) == 3
+
+
+def test_compute_judges_compares_with_people_on_the_queues_scale() -> None:
+    judge = judge_named("Strict")
+    queue = factories.queue(run=judge.run, labels=labels_to_json(JUDGEMENT))
+    for share, label, arm in ((0.9, "right", "audit"), (0.6, "partly", "routed"), (0.2, "right", "audit")):
+        verdict = factories.verdict(evaluator=judge, share=share)
+        factories.review_item(queue=queue, verdict=verdict, status="settled", label=label, arm=arm)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    # nearest labels: 0.9 right, 0.6 partly, 0.2 wrong
+    assert (row["people"]["value"], row["people"]["n"]) == (pytest.approx(2 / 3), 3)
+    assert (row["people_audit"]["value"], row["people_audit"]["n"]) == (0.5, 2)
+
+
+def test_compute_judges_compares_preferences_with_debates() -> None:
+    judge = judge_named("Strict")
+    for verdict, shares in ((1, (0.9, 0.1)), (0, (0.5, 0.5)), (-1, (0.8, 0.2))):
+        debate = factories.debate(status=DebateStatus.AGREED, verdict=verdict)
+        for response, share in zip((debate.response_a, debate.response_b), shares, strict=True):
+            factories.verdict(evaluator=judge, response=response, share=share)
+    factories.debate()  # unresolved: nothing to compare with
+
+    payload = compute_judge(0, {"name": "Strict"})
+
+    # A better, tie, A better against 1, 0, -1
+    assert payload["row"]["debates"]["value"] == pytest.approx(2 / 3)
+    assert payload["debates"]["counts"] == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    assert payload["debates"]["n_differing"] == 1
+    # debates: one each of 1, 0, -1, so no most frequent label
+    assert payload["debates_system_level"]["same_mode"] is None
+
+
+def test_compute_judges_reads_position_consistency_of_both_orders() -> None:
+    judge = judge_named("Pairs")
+    for orders in ([1, 1], [1, -1], [0, 0], [-1, -1]):
+        factories.verdict(evaluator=judge, value={"preference": orders[0], "orders": orders}, share=0.5)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert row["consistency"]["value"] == 0.75
+    # decided verdicts for the answer shown first: in order 1, 1, -1 -> 2; swapped 1, -1, -1 -> 2; 4 of 6
+    assert row["first_position"]["value"] == pytest.approx(4 / 6)
+
+
+def test_compute_judges_takes_a_speaker_out_of_its_own_outcome() -> None:
+    for votes, verdict in (((1, 1, 1), 1), ((1, -1, -1), -1), ((0, 1, -1), None)):
+        status = DebateStatus.UNRESOLVED if verdict is None else DebateStatus.AGREED
+        debate = factories.debate(status=status, verdict=verdict)
+        for seat, vote in enumerate(votes, 1):
+            factories.statement(debate=debate, seat=seat, verdict=vote)
+            if verdict is not None:
+                speaker = debate.speakers.get(seat=seat)
+                factories.statement(speaker=speaker, round=1, verdict=verdict)
+
+    rows = {row["name"]: row for row in compute_judges(0, {})["speakers"]}
+
+    assert sorted(rows) == ["Seat 1", "Seat 2", "Seat 3"]
+    # Seat 1 opened 1, 1, 0 on outcomes 1, -1, none
+    assert (rows["Seat 1"]["outcome"]["value"], rows["Seat 1"]["outcome"]["n"]) == (0.5, 2)
+    # the others' last votes: 1, -1, and in the third 1 and -1, which is no agreement
+    assert (rows["Seat 1"]["leave_one_out"]["value"], rows["Seat 1"]["leave_one_out"]["n"]) == (0.5, 2)
+    assert rows["Seat 1"]["statuses"]["ok"] == 5
+    assert rows["Seat 1"]["cost_per_verdict"] is None

@@ -1,0 +1,100 @@
+"""When a stored report still answers, and what a change of data does to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalsite.reports import jobs
+from evalsite.reports.models import Snapshot
+from evalsite.reports.services import snapshots
+from evalsite.reports.services.agreements import AGREEMENT
+from evalsite.reports.services.leaderboards import LEADERBOARD
+from evalsite.reports.services.snapshots import ReportKind
+from tests import factories
+from tests.evalsite.reports.conftest import Scored
+
+pytestmark = pytest.mark.django_db
+NOON = factories.NOON
+
+
+def counting_kind() -> tuple[ReportKind, dict[str, Any]]:
+    state: dict[str, Any] = {"mark": "a", "computed": 0}
+
+    def compute(subject_id: int, options: Any) -> dict[str, Any]:
+        state["computed"] += 1
+        return {"n": state["computed"]}
+
+    return ReportKind("counting", lambda *_: str(state["mark"]), lambda *_: 1, compute), state
+
+
+def test_find_returns_the_last_answer_and_whether_it_is_current() -> None:
+    kind, state = counting_kind()
+    snapshots.compute(kind, subject_id=1, options={"a": 1, "b": 2}, at=NOON)
+
+    current = snapshots.find(kind, subject_id=1, options={"b": 2, "a": 1})
+    state["mark"] = "b"
+    old = snapshots.find(kind, subject_id=1, options={"a": 1, "b": 2})
+
+    assert current is not None
+    assert old is not None
+    assert (current.payload, current.is_current) == ({"n": 1}, True)
+    assert (old.payload, old.is_current) == ({"n": 1}, False)
+    assert snapshots.find(kind, subject_id=1, options={"a": 2}) is None
+
+
+def test_compute_replaces_older_answers_to_the_same_question_only() -> None:
+    kind, state = counting_kind()
+    snapshots.compute(kind, subject_id=1, options={}, at=NOON)
+    snapshots.compute(kind, subject_id=1, options={"a": 1}, at=NOON)
+    state["mark"] = "b"
+    snapshots.compute(kind, subject_id=1, options={}, at=NOON)
+
+    assert sorted(row.payload["n"] for row in Snapshot.objects.filter(kind="counting")) == [2, 3]
+
+
+def test_obtain_computes_a_short_report_once() -> None:
+    kind, state = counting_kind()
+
+    first = jobs.obtain(kind, subject_id=1, options={}, at=NOON)
+    second = jobs.obtain(kind, subject_id=1, options={}, at=NOON)
+
+    assert (first.payload, second.payload, state["computed"]) == ({"n": 1}, {"n": 1}, 1)
+
+
+def test_leaderboard_goes_stale_with_its_run(scored: Scored) -> None:
+    snapshots.compute(LEADERBOARD, subject_id=scored.rules.pk, options={}, at=NOON)
+    scored.rules.done += 1
+    scored.rules.save()
+
+    kept = snapshots.find(LEADERBOARD, subject_id=scored.rules.pk, options={})
+
+    assert kept is not None
+    assert not kept.is_current
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("act", ["new", "changed", "taken back", "other queue", "draft"])
+def test_agreement_goes_stale_with_its_labels(act: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "launch_queue_refresh", lambda queue_id: None)
+    item = factories.review_item()
+    given = factories.annotation(item=item, label="1")
+    snapshots.compute(AGREEMENT, subject_id=item.queue_id, options={}, at=NOON)
+
+    if act == "new":
+        factories.annotation(item=item, label="0")
+    elif act == "changed":
+        given.label = "0"
+        given.save(update_fields=["label"])
+    elif act == "taken back":
+        given.delete()
+    elif act == "draft":
+        given.note = "a thought"
+        given.save(update_fields=["note"])
+    else:
+        factories.annotation(item=factories.review_item(), label="1")
+
+    kept = snapshots.find(AGREEMENT, subject_id=item.queue_id, options={})
+    assert kept is not None
+    assert kept.is_current == (act in ("other queue", "draft"))

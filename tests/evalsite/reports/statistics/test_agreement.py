@@ -1,0 +1,306 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from evalsite.reports.statistics.agreement import (
+    TableSummary,
+    against_the_rest,
+    agreement_report,
+    pair_agreements,
+    summarise,
+)
+from evalsite.reports.statistics.alpha import AlphaParts, Metric, alpha_parts, krippendorff_alpha
+from evalsite.reports.statistics.bootstrap import Bootstrap, bootstrap_interval, percentile_interval
+from evalsite.reports.statistics.confusion import confusion, confusion_of, disagreeing_items
+from evalsite.reports.statistics.estimates import Estimate, Interval
+from evalsite.reports.statistics.fleiss import fleiss_kappa
+from evalsite.reports.statistics.handbook import linearised_alpha, linearised_slope
+from evalsite.reports.statistics.interpret import describe_reliability, format_estimate, prevalence_warning
+from evalsite.reports.statistics.intervals import wilson
+from evalsite.reports.statistics.percent import percent_agreement
+from evalsite.reports.statistics.profiles import count_profiles, distinct_rows
+from evalsite.reports.statistics.ratings import RatingTable, from_contingency, from_counts, from_rows
+
+SMALL = from_rows(
+    [["a", "a", "b"], ["a", None, None], [None, None, None], ["b", "b", None], ["a", "b", None]],
+    ["a", "b", "c"],
+    raters=["ada", "bob", "cyd"],
+    items=["i1", "i2", "i3", "i4", "i5"],
+)
+
+
+def random_table(n_items: int, n_labels: int, *, seed: int = 7) -> RatingTable:
+    random = np.random.default_rng(seed)
+    truth = random.integers(0, n_labels, size=(n_items, 1))
+    codes = np.where(random.random((n_items, 5)) < 0.6, truth, random.integers(0, n_labels, size=(n_items, 5)))
+    codes[random.random((n_items, 5)) < 0.2] = -1
+    labels = tuple(str(label) for label in range(n_labels))
+    items = tuple(str(i) for i in range(n_items))
+    return RatingTable(items, ("a", "b", "c", "d", "e"), labels, codes, tuple(float(label) for label in labels))
+
+
+def test_summarise_counts_what_is_left_out() -> None:
+    # i2 has one answer, i3 none; i1 has majority a, i4 majority b, i5 is one against one.
+    assert summarise(SMALL) == TableSummary(
+        n_items=5,
+        n_raters=3,
+        n_answers=8,
+        n_unanswered=1,
+        n_single=1,
+        n_pairable=3,
+        n_unanimous=1,
+        n_no_majority=1,
+        label_counts=(("a", 4), ("b", 4), ("c", 0)),
+        majority_counts=(("a", 1), ("b", 1), ("c", 0)),
+        answers_per_item=((0, 1), (1, 1), (2, 2), (3, 1)),
+    )
+
+
+def test_percent_agreement_is_mean_share_of_equal_pairs() -> None:
+    # i1: 1 of 3 pairs, i4: 1 of 1, i5: 0 of 1 -> (1/3 + 1 + 0) / 3
+    found = percent_agreement(SMALL)
+
+    assert [found.value, found.n] == pytest.approx([4 / 9, 3])
+
+
+def test_agreement_report_equals_the_single_functions() -> None:
+    table = random_table(400, 4)
+    plan = Bootstrap(resamples=200, seed=3)
+
+    report = agreement_report(table, metrics=tuple(Metric), bootstrap=plan)
+
+    assert report.percent == percent_agreement(table, bootstrap=plan)
+    assert report.fleiss == fleiss_kappa(table, bootstrap=plan)
+    assert report.alpha == tuple((metric, krippendorff_alpha(table, metric, bootstrap=plan)) for metric in Metric)
+    assert report.pairs == pair_agreements(table, bootstrap=plan)
+
+
+def test_agreement_report_repeats_exactly() -> None:
+    table = random_table(200, 3)
+
+    assert agreement_report(table) == agreement_report(table)
+
+
+def test_agreement_report_of_counts_names_no_pairs() -> None:
+    report = agreement_report(from_counts([[2, 0], [1, 1], [0, 2]], ["x", "y"]))
+
+    # Po = 2/3, Pe = 1/2 -> kappa 1/3
+    assert report.fleiss.value == pytest.approx(1 / 3)
+    assert report.pairs == ()
+
+
+def test_agreement_report_of_an_empty_table_says_why() -> None:
+    report = agreement_report(from_rows([], ["x", "y"]))
+
+    reason = "No item has two answers or more, so there is nothing to compare."
+    assert (report.percent, report.fleiss, report.warning) == (
+        Estimate(None, None, None, 0, reason),
+        Estimate(None, None, None, 0, reason),
+        "",
+    )
+
+
+def test_agreement_report_copes_with_a_scale_of_101_points() -> None:
+    table = random_table(2000, 101)
+
+    report = agreement_report(table, metrics=(Metric.ORDINAL, Metric.INTERVAL), bootstrap=Bootstrap(resamples=50))
+
+    # Ranks of evenly used points are evenly spaced, so that both metrics say nearly the same.
+    ordinal, interval = (estimate.value for _, estimate in report.alpha)
+    assert ordinal == pytest.approx(interval, abs=0.01)
+    assert all(pair.kappa.estimate.low is not None for pair in report.pairs)
+
+
+@pytest.mark.parametrize("n_labels", [3, 11])
+def test_agreement_report_takes_under_three_seconds_for_100_000_items(n_labels: int) -> None:
+    table = random_table(100_000, n_labels)
+
+    start = time.perf_counter()
+    report = agreement_report(table, metrics=tuple(Metric))
+    seconds = time.perf_counter() - start
+
+    assert report.fleiss.low is not None
+    assert seconds < 3
+
+
+def test_bootstrap_interval_matches_theory_for_a_mean() -> None:
+    # 400 items of value 1 and 600 of value 0: mean .4, error sqrt(.4 * .6 / 1000) = .01549, interval .4 +- .0304
+    interval = bootstrap_interval(
+        lambda sums: sums[:, 0] / sums[:, 1],
+        np.array([[1.0, 1.0], [0.0, 1.0]]),
+        np.array([400, 600]),
+        plan=Bootstrap(resamples=4000),
+    )
+
+    assert [interval.low, interval.high] == pytest.approx([0.3696, 0.4304], abs=0.002)
+
+
+def test_bootstrap_interval_agrees_whether_items_are_grouped_or_not() -> None:
+    def mean(
+        sums: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        return sums[:, 0] / sums[:, 1]
+
+    values = np.repeat([0.0, 1.0], [60, 140])
+    plan = Bootstrap(resamples=4000)
+    grouped = bootstrap_interval(mean, np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([60, 140]), plan=plan)
+    single = bootstrap_interval(mean, np.column_stack([values, np.ones(200)]), np.ones(200, dtype=np.int64), plan=plan)
+
+    assert [single.low, single.high] == pytest.approx([grouped.low, grouped.high], abs=0.01)
+
+
+def test_percentile_interval_refuses_mostly_undefined_resamples() -> None:
+    figures = np.array([np.nan] * 6 + [0.5] * 94)
+
+    assert percentile_interval(figures, n=9) == Interval(
+        None, None, "No interval: too few or too uniform items (6% of resamples undefined)."
+    )
+
+
+def test_percentile_interval_refuses_a_single_point() -> None:
+    assert percentile_interval(np.ones(100), n=5) == Interval(
+        None, None, "No interval: every resample of these 5 items gives the same figure."
+    )
+
+
+def test_distinct_rows_agrees_with_the_slow_way() -> None:
+    matrix = np.random.default_rng(1).integers(-1, 4, size=(500, 5))
+
+    found = distinct_rows(matrix)
+    rows, counts = np.unique(matrix, axis=0, return_counts=True)
+
+    assert found.rows.tolist() == rows.tolist()
+    assert found.multiplicity.tolist() == counts.tolist()
+    assert found.rows[found.which].tolist() == matrix.tolist()
+
+
+def test_distinct_rows_of_a_wide_matrix() -> None:
+    # 70 columns of 3 values do not fit into one 64-bit number.
+    matrix = np.random.default_rng(1).integers(0, 3, size=(20, 70))
+    matrix[5] = matrix[6]
+
+    found = distinct_rows(matrix)
+
+    assert (len(found.rows), found.rows[found.which].tolist()) == (19, matrix.tolist())
+
+
+def test_linearised_alpha_agrees_with_measured_slopes_when_raters_are_unequal() -> None:
+    table = random_table(3000, 3)
+    profiles = count_profiles(table)
+    parts = alpha_parts(profiles, table, Metric.NOMINAL)
+    assert isinstance(parts, AlphaParts)
+
+    closed = linearised_alpha(profiles).error
+    measured = linearised_slope(parts.coefficient, parts.features, profiles.multiplicity).error
+
+    assert closed == pytest.approx(measured, rel=0.01)
+
+
+def test_krippendorff_alpha_ordinal_ignores_the_numbers_behind_labels() -> None:
+    rows = [[1, 2], [2, 2], [5, 2], [1, 1]]
+    near = from_rows(rows, [1, 2, 5])
+    far = from_rows(rows, [1, 2, 5], values=[1.0, 2.0, 500.0])
+
+    assert krippendorff_alpha(near, Metric.ORDINAL) == krippendorff_alpha(far, Metric.ORDINAL)
+    assert krippendorff_alpha(near, Metric.INTERVAL) != krippendorff_alpha(far, Metric.INTERVAL)
+
+
+def test_krippendorff_alpha_of_names_has_no_interval_metric() -> None:
+    assert krippendorff_alpha(SMALL, Metric.INTERVAL).reason == (
+        "The labels are not numbers; interval and ratio agreement need a number for each label."
+    )
+
+
+def test_krippendorff_alpha_ratio_refuses_negative_numbers() -> None:
+    table = from_rows([[-1, 0], [1, 1]], [-1, 0, 1])
+
+    assert krippendorff_alpha(table, Metric.RATIO).reason == "Ratio agreement needs numbers that are not negative."
+
+
+def test_against_the_rest_skips_items_without_a_majority() -> None:
+    # ada: i1 others (a, b) have no majority, i2 nobody else, i4 others b: equal, i5 others b: differs -> 1 of 2
+    assert against_the_rest(SMALL, "ada") == wilson(1, 2)
+
+
+def test_against_the_rest_says_when_there_is_no_rest() -> None:
+    table = from_rows([["a"], ["b"]], ["a", "b"], raters=["ada"])
+
+    assert against_the_rest(table, "ada").reason == "The others have no majority on any item that ada answered."
+
+
+def test_confusion_links_counts_to_items() -> None:
+    found = confusion(SMALL, "ada", "bob")
+
+    assert found.counts == ((1, 1, 0), (0, 1, 0), (0, 0, 0))
+    assert found.items[0] == (("i1",), ("i5",), ())
+    assert (found.n, found.n_missing) == (3, 2)
+    assert (found.recall("a"), found.precision("b")) == (wilson(1, 2), wilson(1, 2))
+    assert found.recall("c").value is None
+
+
+def test_confusion_of_refuses_a_label_off_the_scale() -> None:
+    with pytest.raises(KeyError):
+        confusion_of(["a"], ["z"], ["a", "b"], ["i1"])
+
+
+def test_disagreeing_items_come_worst_first() -> None:
+    # i1: two of three pairs differ; i5: the one pair differs.
+    assert disagreeing_items(SMALL) == (("i5", 1.0), ("i1", 1 - 2 / 6))
+
+
+def test_prevalence_warning_speaks_for_the_gwet_paradox() -> None:
+    # Gwet 2008: 118 + 0 of 125 agree (.944), kappa below 0, AC1 .94
+    report = agreement_report(from_contingency([[118, 5], [2, 0]], ["no", "yes"]))
+
+    assert report.warning == (
+        "94% of answers agree, yet kappa is -0.03: one label dominates, and kappa counts most agreement as chance. "
+        "Read AC1 (0.94) beside it."
+    )
+
+
+def test_prevalence_warning_is_silent_when_labels_are_balanced() -> None:
+    assert agreement_report(from_contingency([[45, 5], [5, 45]], ["no", "yes"])).warning == ""
+
+
+def test_prevalence_warning_names_an_undefined_kappa() -> None:
+    unanimous = from_rows([["no", "no"]] * 3, ["no", "yes"])
+    report = agreement_report(unanimous)
+
+    assert report.fleiss.reason == "Everyone chose “no”; chance-corrected agreement is undefined."
+    assert report.warning.startswith("100% of answers agree, but kappa is undefined")
+    assert prevalence_warning(report.percent, report.fleiss, Estimate(None, None, None, 0, "x")) == ""
+
+
+@pytest.mark.parametrize(
+    ("estimate", "words"),
+    [
+        (Estimate(0.9, 0.85, 0.95, 100), "Reliable: conclusions may rest on these labels."),
+        (Estimate(0.9, 0.7, 0.95, 100), "Good enough for tentative conclusions."),
+        (
+            Estimate(0.7, 0.6, 0.8, 100),
+            "Looks usable, but the interval reaches below 0.667: more items are needed to be sure.",
+        ),
+        (
+            Estimate(0.4, 0.3, 0.5, 12),
+            "Too low for conclusions: sharpen the guidelines or adjudicate the disagreements. "
+            "Only 12 items: read with care.",
+        ),
+        (Estimate(-0.1, -0.2, 0.0, 99), "No better than chance: these labels cannot be used as they are."),
+        (Estimate(None, None, None, 3, "Because."), "Because."),
+    ],
+)
+def test_describe_reliability_goes_by_the_lower_end(estimate: Estimate, words: str) -> None:
+    assert describe_reliability(estimate) == words
+
+
+def test_format_estimate_shows_interval_figure_or_reason() -> None:
+    found = [
+        format_estimate(Estimate(0.4304, 0.36, 0.5, 30)),
+        format_estimate(Estimate(1.0, None, None, 5, "No interval.")),
+        format_estimate(Estimate(None, None, None, 0, "Nothing yet.")),
+    ]
+
+    assert found == ["0.43 [0.36, 0.50]", "1.00", "Nothing yet."]

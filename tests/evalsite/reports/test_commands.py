@@ -1,0 +1,101 @@
+"""The commands `report` and `export_scores`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from openpyxl import load_workbook
+
+from evalsite.accounts.models import AuditEntry
+from judging.management.base import BadInput
+from tests import factories
+from tests.evalsite.reports.conftest import Scored
+
+pytestmark = pytest.mark.django_db
+
+
+def as_json(*arguments: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command(*arguments, "--json", stdout=out)
+    found = json.loads(out.getvalue())
+    assert isinstance(found, dict)
+    return found
+
+
+def test_report_leaderboard_prints_what_the_page_shows(scored: Scored) -> None:
+    by_slug = as_json("report", "leaderboard", "--suite", "sums")
+    by_run = as_json("report", "leaderboard", "--run", str(scored.run.pk), "--skip-missing")
+
+    assert [(row["system"], row["figures"]["raw"]["value"]) for row in by_slug["rows"]] == [
+        ("ada", 0.875),
+        ("cy", pytest.approx(1 / 3)),
+        ("bob", 0.25),
+    ]
+    assert {row["system"]: row["figures"]["raw"]["value"] for row in by_run["rows"]}["cy"] == 0.5
+    assert [table["system"] for table in by_slug["breakdown"]["tables"]] == ["ada", "bob", "cy"]
+
+
+def test_report_agreement_and_judges_print_one_object() -> None:
+    item = factories.review_item(queue=factories.queue(slug="pairs"))
+    for label in ("1", "1"):
+        factories.annotation(item=item, label=label)
+
+    assert as_json("report", "agreement", "--queue", "pairs")["summary"]["unanimous"] == 1
+    assert as_json("report", "judges")["judges"] == []
+    assert isinstance(as_json("report", "debates"), dict)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["leaderboard"], "Name a suite"),
+        (["leaderboard", "--run", "999"], "There is no run 999"),
+        (["leaderboard", "--suite", "sums", "--evaluator", "Nobody"], "Scored by: rules"),
+        (["agreement", "--queue", "nowhere"], "There is no queue “nowhere”"),
+        (["debates", "--set", "999"], "There is no set of debates 999"),
+    ],
+)
+def test_report_refuses_what_is_not_there(scored: Scored, arguments: list[str], message: str) -> None:
+    with pytest.raises(BadInput, match=message) as refused:
+        call_command("report", *arguments)
+
+    assert refused.value.returncode == 2
+
+
+def test_export_scores_writes_the_same_rows_in_every_format(scored: Scored, tmp_path: Path) -> None:
+    for format_name in ("csv", "xlsx", "jsonl"):
+        path = tmp_path / f"scores.{format_name}"
+        result = as_json("export_scores", "--run", str(scored.run.pk), "--format", format_name, "--output", str(path))
+        assert result == {"output": str(path), "format": format_name, "rows": 11, "bytes": path.stat().st_size}
+
+    with (tmp_path / "scores.csv").open(encoding="utf-8-sig", newline="") as file:
+        from_csv = [(row["system"], row["case"], row["share"]) for row in csv.DictReader(file)]
+    lines = (tmp_path / "scores.jsonl").read_text().splitlines()
+    from_jsonl = [(row["system"], row["case"], row["share"]) for row in map(json.loads, lines)]
+    sheet = load_workbook(tmp_path / "scores.xlsx").active
+    assert sheet is not None
+    header, *body = sheet.iter_rows(values_only=True)
+    places = [header.index(name) for name in ("system", "case", "share")]
+    from_xlsx = [tuple(row[place] for place in places) for row in body]
+    assert from_jsonl[:5] == [
+        ("ada", "case-1", 1.0),
+        ("ada", "case-2", 1.0),
+        ("ada", "case-3", 1.0),
+        ("ada", "case-4", 0.5),
+        ("bob", "case-1", 0.0),
+    ]
+    assert from_jsonl[10] == ("cy", "case-3", None)
+    assert from_xlsx == from_jsonl
+    assert [(*row[:2], float(row[2]) if row[2] else None) for row in from_csv] == from_jsonl
+    assert AuditEntry.objects.filter(action="report.exported", detail__rows=11).count() == 3
+
+
+def test_export_scores_refuses_a_file_it_cannot_write(scored: Scored, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="Cannot write"):
+        call_command("export_scores", "--suite", "sums", "--output", str(tmp_path / "none" / "scores.csv"))

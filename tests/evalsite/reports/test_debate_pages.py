@@ -1,0 +1,279 @@
+"""Meta-evaluation, arena and robustness: figures worked out by hand, pages and downloads through the whole site."""
+
+from __future__ import annotations
+
+import csv
+import io
+from math import exp
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from openpyxl import load_workbook
+
+from debate.models import Debate, DebateSet, Experiment, OutsideLabel
+from evalsite.accounts.roles import Role
+from evalsite.reports.services.arena_reports import compute_arena
+from evalsite.reports.services.debate_reports import compute_debates
+from evalsite.reports.services.robustness_reports import compute_robustness
+from judging.models import System
+from tests import factories
+from tests.debate import rows
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def researcher(client: Client) -> Client:
+    client.force_login(factories.user(role=Role.RESEARCHER))
+    return client
+
+
+def text_of(response: Any) -> str:
+    assert response.status_code == 200, response.status_code
+    return str(response.content.decode())
+
+
+def judged(debate: Debate, *, method: str, vote: int | None, owner: DebateSet | None = None, **setup: Any) -> DebateSet:
+    """Return a set of a baseline that decided about the same pair."""
+    of = debate.debate_set
+    owner = owner or rows.debate_set(
+        system_a=of.system_a,
+        system_b=of.system_b,
+        method=method,
+        source="run",
+        setup={**of.setup, "endpoints": ["solo"], **setup},
+    )
+    made = rows.debate(owner=owner, votes=((vote,),))
+    made.status, made.verdict = ("unresolved", None) if vote is None else ("agreed", vote)
+    made.case, made.response_a, made.response_b = debate.case, debate.response_a, debate.response_b
+    made.cost, made.call_count = "0.50", 1
+    made.save()
+    return owner
+
+
+def four_debates() -> list[Debate]:
+    """Return debates of two judges: A at once, A after a round, B at once, and one that stays open."""
+    owner = rows.debate_set()
+    votes = (((1, 1),), ((1, -1), (1, 1)), ((-1, -1),), ((0, 1), (0, 1), (0, 1)))
+    return [rows.debate(owner=owner, votes=one) for one in votes]
+
+
+def label(debate: Debate, **raters: int) -> None:
+    for rater, verdict in raters.items():
+        OutsideLabel.objects.create(debate=debate, rater=rater, verdict=verdict, source="t.csv", created_at=NOON)
+
+
+def evaluator(payload: dict[str, Any], key: str) -> dict[str, Any]:
+    return next(one for one in payload["evaluators"] if one["key"] == key)
+
+
+def test_compute_debates_counts_rounds_agreement_and_what_goes_to_people() -> None:
+    four_debates()
+
+    found = compute_debates(0, {})
+
+    assert found["rounds"] == [
+        {"round": 0, "n": 2},
+        {"round": 1, "n": 1},
+        {"round": 2, "n": 0},
+        {"round": None, "n": 1},
+    ]
+    assert (found["n"], found["resolved"], found["people"]["sent"]) == (4, 3, 1)
+    first, second = evaluator(found, "opening:judge-1"), evaluator(found, "opening:judge-2")
+    assert (first["example"]["value"], first["of_all"]["value"]) == (1.0, 0.75)  # right on the three agreed ones
+    assert (second["example"]["value"], second["example"]["n"]) == (pytest.approx(2 / 3), 3)  # it was moved once
+    assert (first["a"], first["tie"], first["b"]) == (2, 1, 1)
+    assert first["first"]["value"] == pytest.approx(2 / 3)  # A was shown first throughout
+    # Leave one out: the other's last vote alone is no agreement of others.
+    assert first["leave_one_out"]["value"] is None
+
+
+def test_compute_debates_joins_people_by_debate_and_settles_open_ones_by_rule() -> None:
+    debates = four_debates()
+    label(debates[0], ada=1, bob=1)
+    label(debates[2], ada=1, bob=1)  # people disagree with the debate
+    label(debates[3], ada=0, bob=0)
+
+    unanimous = compute_debates(0, {})
+    adjudicated = compute_debates(0, {"rule": "adjudicated"})
+    people = compute_debates(0, {"rule": "human"})
+
+    assert [one["resolved"] for one in (unanimous, adjudicated, people)] == [3, 4, 3]
+    assert unanimous["people"]["agreed_debates"]["value"] == 0.5  # of the two agreed ones with a label
+    assert unanimous["people"]["fleiss"]["value"] == 1.0
+    assert evaluator(unanimous, "debate")["people"]["value"] == pytest.approx(1 / 3)  # the open one agrees with nothing
+    assert evaluator(adjudicated, "opening:judge-1")["example"]["value"] == 1.0
+
+
+def test_compute_debates_sets_baselines_beside_debates_on_the_same_pairs() -> None:
+    debates = four_debates()
+    label(debates[0], ada=1)
+    label(debates[1], ada=1)
+    label(debates[2], ada=-1)
+    label(debates[3], ada=0)
+    owner = judged(debates[0], method="single", vote=1)
+    for debate, vote in zip(debates[1:], (-1, -1, None), strict=True):
+        judged(debate, method="single", vote=vote, owner=owner)
+    judged(debates[0], method="single", vote=-1, damage="masked")  # damaged criteria are no baseline
+    Experiment.objects.create(kind="robustness", name="x", created_at=NOON)
+    DebateSet.objects.filter(setup__damage="masked").update(experiment=Experiment.objects.get())
+
+    found = compute_debates(0, {})
+
+    single = evaluator(found, "method:Single judge: solo")
+    assert (single["asked"], single["missing"], single["calls"], single["cost"]) == (4, 1, 4, 2.0)
+    assert single["example"]["value"] == pytest.approx(2 / 3)
+    assert single["people"]["value"] == 0.5
+    assert (single["calls_per_decision"], single["cost_per_decision"]) == (4 / 3, pytest.approx(2 / 3))
+    assert single["agreements_per_dollar"] == 1.0  # two for two dollars
+    pair = next(p for p in found["pairs"] if {p["first"], p["second"]} == {"Single judge: solo", "Debate"})
+    sign = 1 if pair["first"] == "Debate" else -1
+    assert pair["difference"]["value"] == sign * 0.25  # 3 of 4 right against 2 of 4
+    assert found["reference"] == "people"
+
+
+def test_debate_report_filters_shows_people_and_exports_the_papers_tables(researcher: Client) -> None:
+    debates = four_debates()
+    label(debates[0], ada=1, bob=-1)
+    label(debates[2], ada=-1, bob=-1)
+    page = text_of(researcher.get(reverse("reports:debate-report"), {"rule": "majority", "criterion": "helpfulness"}))
+    none = text_of(researcher.get(reverse("reports:debate-report"), {"scenario": "nowhere"}))
+
+    assert "Agreement by round" in page
+    assert '<svg class="rounds"' in page
+    assert "Fleiss" in page
+    assert "No settled debate to evaluate" in none
+    for table in ("judges", "people", "fleiss", "evaluators", "differences"):
+        for format_name in ("csv", "xlsx", "tex"):
+            address = reverse("reports:debate-export", args=[table, format_name])
+            response = researcher.get(address)
+            data = bytes(response.getvalue())
+            assert response.status_code == 200
+            if format_name == "csv":
+                assert len(list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))) > 1
+            elif format_name == "xlsx":
+                assert load_workbook(io.BytesIO(data)).active is not None
+            else:
+                assert data.startswith(b"% needs \\usepackage{booktabs}")
+    assert researcher.get(reverse("reports:debate-export", args=["judges", "jsonl"])).status_code == 404
+    assert researcher.get(reverse("reports:debate-export", args=["secrets", "csv"])).status_code == 404
+
+
+def test_debate_report_takes_the_same_queries_for_three_debates_as_for_one(
+    researcher: Client, django_assert_num_queries: Any
+) -> None:
+    owner = rows.debate_set()
+    for _ in range(3):
+        rows.debate(owner=owner)
+        with django_assert_num_queries(REPORT_QUERIES):
+            text_of(researcher.get(reverse("reports:debate-report")))
+
+
+def three_systems() -> list[System]:
+    return [factories.system(name=name) for name in ("ant", "bee", "cow")]
+
+
+def contest(a: System, b: System, *verdicts: int) -> DebateSet:
+    owner = rows.debate_set(system_a=a, system_b=b)
+    for verdict in verdicts:
+        rows.debate(owner=owner, votes=((verdict, verdict),))
+    return owner
+
+
+def test_compute_arena_ranks_three_systems_from_agreed_debates() -> None:
+    ant, bee, cow = three_systems()
+    contest(ant, bee, 1, 1, 1, -1)
+    contest(bee, cow, 1, 1, 1, -1)
+    contest(ant, cow, 1, 1, 1, 0)
+
+    found = compute_arena(0, {})
+
+    assert [row["system"] for row in found["whole"]["rows"]] == ["ant", "bee", "cow"]
+    strengths = [row["strength"]["value"] for row in found["whole"]["rows"]]
+    assert sum(strengths) == pytest.approx(0)
+    # Expected wins at the fitted strengths are the wins that were counted: 3 + 3.5 for ant (Ford 1957).
+    expected = sum(4 / (1 + exp(other - strengths[0])) for other in strengths[1:])
+    assert expected == pytest.approx(6.5, abs=1e-6)
+    assert found["pairs"][0] == {"first": "ant", "second": "bee", "wins": 3, "ties": 0, "losses": 1, "undecided": 0}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "sentence"),
+    [((1, 1), "needs the debates of three systems"), ((1, -1), "needs the debates of three systems")],
+)
+def test_compute_arena_says_why_there_is_no_ranking(verdicts: tuple[int, ...], sentence: str) -> None:
+    ant, bee, _ = three_systems()
+    contest(ant, bee, *verdicts)
+
+    assert sentence in compute_arena(0, {})["whole"]["reason"]
+
+
+def test_compute_arena_names_groups_that_cannot_be_compared() -> None:
+    ant, bee, cow = three_systems()
+    contest(ant, bee, 1, -1)
+    contest(bee, cow, 1, 1)
+
+    found = compute_arena(0, {})["whole"]
+
+    assert found["rows"] == []
+    assert found["groups"] == [["ant", "bee"], ["cow"]]
+    assert "one side won every comparison" in found["reason"]
+
+
+def test_arena_shows_and_exports_the_ranking(researcher: Client) -> None:
+    ant, bee, cow = three_systems()
+    for a, b in ((ant, bee), (bee, cow), (ant, cow)):
+        contest(a, b, 1, 1, -1, 0)
+
+    page = text_of(researcher.get(reverse("reports:arena")))
+    data = bytes(researcher.get(reverse("reports:arena-export", args=["ranking", "csv"])).getvalue())
+
+    assert "Ranking" in page
+    assert "ant" in page
+    lines = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"))))
+    assert [line["part"] for line in lines] == ["all"] * 3 + ["criterion"] * 3 + ["scenario"] * 3
+
+
+def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Client) -> None:
+    owner = rows.debate_set()
+    debates = [rows.debate(owner=owner, votes=((1, 1),)) for _ in range(8)]
+    experiment = Experiment.objects.create(
+        kind="robustness", name="Robustness", options={"criterion": "helpfulness", "seed": 3}, created_at=NOON
+    )
+    votes: dict[str, list[int | None]] = {
+        "none": [*[1] * 8],
+        "masked": [*[-1] * 6, 1, None],
+        "flipped": [*[1] * 7, 0],
+    }
+    for damage, said in votes.items():
+        made = None
+        for debate, vote in zip(debates, said, strict=True):
+            made = judged(debate, method="single", vote=vote, owner=made, damage=damage)
+        assert made is not None
+        DebateSet.objects.filter(pk=made.pk).update(experiment=experiment)
+
+    found = compute_robustness(experiment.pk, {})
+    page = text_of(researcher.get(reverse("reports:robustness-detail", args=[experiment.pk])))
+
+    (judge,) = found["judges"]
+    cells = {cell["damage"]: cell for cell in judge["cells"]}
+    assert [cells[name]["agreement"]["value"] for name in votes] == [1.0, 0.125, 0.875]
+    assert (cells["masked"]["lost"], cells["masked"]["gained"]) == (7, 0)
+    assert cells["masked"]["p_value"] == pytest.approx(2 / 2**7)  # seven losses and no gain, both sides
+    assert (cells["masked"]["holds"], cells["flipped"]["holds"]) == (False, True)
+    assert cells["masked"]["same"]["value"] == pytest.approx(1 / 7)
+    assert judge["lost"] == ["letters masked"]
+    assert "Loses agreement" in page
+
+
+def test_debate_reports_are_closed_to_annotators(client: Client) -> None:
+    client.force_login(factories.user(role=Role.ANNOTATOR))
+    names = ("reports:debate-report", "reports:arena", "reports:robustness-list")
+
+    assert [client.get(reverse(name)).status_code for name in names] == [403] * 3
+
+
+REPORT_QUERIES = 42  # the report is computed at each view, since the data has gone on

@@ -1,0 +1,83 @@
+"""Recorded debates from the original's folder to every figure, through the commands that a person types."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from debate.models import DebateSet
+
+pytestmark = [pytest.mark.django_db, pytest.mark.shared_data]
+
+
+def command(*arguments: str) -> dict[str, Any]:
+    out = io.StringIO()
+    call_command(*arguments, "--json", stdout=out)
+    found: dict[str, Any] = json.loads(out.getvalue())
+    return found
+
+
+@pytest.fixture
+def report(shared_data: Path) -> dict[str, Any]:
+    command("import_debates", str(shared_data / "debate" / "original"))
+    return command("report", "debates")
+
+
+def test_report_debates_gives_every_expected_figure(report: dict[str, Any], shared_data: Path) -> None:
+    expected = json.loads((shared_data / "debate" / "expected.json").read_text(encoding="utf-8"))
+
+    assert report["cells"] == expected["cells"]
+
+
+def test_report_debates_explains_by_item_why_the_strict_reading_differs(report: dict[str, Any]) -> None:
+    differences = report["reading_differences"]
+
+    by_cell: dict[str, int] = {}
+    for one in differences:
+        by_cell[one["cell"]] = by_cell.get(one["cell"], 0) + 1
+        assert one["recorded"] != one["strict"]
+        assert one["why"]
+    assert by_cell == {
+        key: cell["strict_vs_recorded"]["different"]
+        for key, cell in report["cells"].items()
+        if cell["strict_vs_recorded"]["different"]
+    }
+    for key, cell in report["cells"].items():
+        explained = {one["item"] for one in differences if one["cell"] == key}
+        changed = cell["strict_vs_recorded"]
+        assert {*changed["consensus_changed"], *changed["majority_changed"]} <= explained
+
+
+def test_import_debates_twice_changes_nothing(report: dict[str, Any], shared_data: Path) -> None:
+    again = command("import_debates", str(shared_data / "debate" / "original"))
+
+    assert (again["changed"], again["new"], len(again["known"])) == (False, [], len(report["cells"]))
+    assert command("report", "debates") == report
+    assert DebateSet.objects.count() == len(report["cells"])
+
+
+def test_report_debates_of_one_set_holds_that_cell_only(report: dict[str, Any]) -> None:
+    first = DebateSet.objects.order_by("pk")[0]
+
+    assert list(command("report", "debates", "--set", str(first.pk))["cells"]) == [next(iter(report["cells"]))]
+
+
+@pytest.mark.usefixtures("report")
+def test_meta_evaluation_counts_as_the_file_does(shared_data: Path, admin_client: Any) -> None:
+    expected = json.loads((shared_data / "debate" / "expected.json").read_text(encoding="utf-8"))["cells"]
+
+    text = b"".join(admin_client.get("/reports/debates/exports/judges.csv?reading=recorded").streaming_content).decode(
+        "utf-8-sig"
+    )
+
+    rows = {(row["criterion"], row["scenario"]): row for row in csv.DictReader(io.StringIO(text)) if row["scenario"]}
+    for key, cell in expected.items():
+        _, criterion, scenario = key.split("/")
+        for judge, found in cell["recorded"]["outcomes"]["consensus"]["judges"].items():
+            assert float(rows[criterion, scenario][judge]) == pytest.approx(found["agree_resolved_only"], abs=1e-6)

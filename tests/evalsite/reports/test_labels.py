@@ -1,0 +1,222 @@
+"""Labels from elsewhere: imported by browser or command, reported like a queue's answers, to six places."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.accounts.roles import Role
+from evalsite.reports.services.label_agreements import compute_label_agreement
+from evalsite.review.models import ImportedLabel, LabelledItem, LabelTable
+from judging.management.base import BadInput
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+SIX_PLACES = 1e-6
+FIVE_PLACES = 1e-5  # irrCAC prints five places
+LONG = b"item,rater,label,scenario\n1,ann,a,code\n1,ben,a,code\n2,ann,b,letters\n2,ben,a,letters\n"
+FIGURES = {
+    "fleiss_kappa": "fleiss",
+    "fleiss_kappa_complete_items": "fleiss",
+    "fleiss_generalised_missing": "fleiss",
+    "scott_pi": "fleiss",
+    "Po": "percent",
+    "po": "percent",
+    "mean_pairwise_agreement_complete_items": "percent",
+    "krippendorff_alpha_nominal": "alpha_nominal",
+    "gwet_ac1": "ac1",
+    "randolph": "brennan_prediger",
+    "randolph_kappa_complete_items": "brennan_prediger",
+    "brennan_prediger": "brennan_prediger",
+}
+
+
+@pytest.fixture
+def researcher() -> Client:
+    client = Client()
+    client.force_login(factories.user("rosa", Role.RESEARCHER))
+    return client
+
+
+def send(client: Client, data: bytes, file_name: str = "labels.csv", **fields: str) -> Any:
+    return client.post(reverse("reports:labels-create"), {"file": SimpleUploadedFile(file_name, data)} | fields)
+
+
+def table_of(rows: list[list[Any]], labels: list[Any], client: Client) -> dict[str, Any]:
+    """Import a wide table through the page and return the payload behind its report."""
+    width = max(len(row) for row in rows)
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["item", *(f"rater {number}" for number in range(1, width + 1))])
+    for number, row in enumerate(rows, start=1):
+        writer.writerow([number, *("" if cell is None else cell for cell in row), *[""] * (width - len(row))])
+    names = ",".join(f"rater {number}" for number in range(1, width + 1))
+    scale = ",".join(str(label) for label in labels)
+    answer = send(client, text.getvalue().encode(), scale=scale, rater_columns=names, name="Vector")
+    assert answer.status_code == 302, answer.content.decode()
+    return compute_label_agreement(LabelTable.objects.latest("pk").pk, {})
+
+
+def rows_of(vector: dict[str, Any]) -> tuple[list[list[Any]], list[Any]]:
+    """Return the rows and the declared scale of any kind of vector."""
+    if vector["kind"] == "count_table":
+        scale = list(range(len(vector["table"][0])))
+        return [
+            [label for label, n in zip(scale, row, strict=True) for _ in range(n)] for row in vector["table"]
+        ], scale
+    if vector["kind"] == "contingency":
+        scale = list(range(len(vector["table"])))
+        return [[a, b] for a, row in enumerate(vector["table"]) for b, n in enumerate(row) for _ in range(n)], scale
+    return vector["rows"], vector["labels"]
+
+
+def compared(payload: dict[str, Any], wanted: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    values = {row["key"]: row["value"] for row in payload["figures"]}
+    names = [name for name in wanted if name in FIGURES and not isinstance(wanted[name], dict)]
+    got = {name: values[FIGURES[name]] for name in names}
+    places = {name: FIVE_PLACES if name == "brennan_prediger" else SIX_PLACES for name in names}
+    return got, {
+        name: None if wanted[name] is None else pytest.approx(wanted[name], abs=places[name]) for name in names
+    }
+
+
+@pytest.mark.shared_data
+def test_pandalm_by_browser_gives_the_published_figures(researcher: Client, shared_data: Path) -> None:
+    wanted = json.loads((shared_data / "statistics/pandalm_expected.json").read_text())
+    data = (shared_data / "statistics/pandalm_labels.csv").read_bytes()
+
+    answer = send(researcher, data, "pandalm_labels.csv", scale="0,1,2")
+    page = researcher.get(answer["Location"]).content.decode()
+
+    table = LabelTable.objects.get()
+    payload = compute_label_agreement(table.pk, {})
+    got, expected = compared(payload, wanted)
+    assert len(got) == 4
+    assert got == expected
+    values = {row["key"]: row["value"] for row in payload["figures"]}
+    others = ("gwet_ac1", "irrcac_fleiss", "irrcac_krippendorff", "irrcac_conger", "brennan_prediger")
+    keys = ("ac1", "fleiss", "alpha_nominal", "conger", "brennan_prediger")
+    assert [values[key] for key in keys] == pytest.approx([wanted[name]["value"] for name in others], abs=FIVE_PLACES)
+    pairs = {f"{pair['first'][-1]}-{pair['second'][-1]}": pair for pair in payload["pairs"]}
+    kappas = {name: pair["kappa"]["value"] for name, pair in pairs.items()}
+    assert kappas == pytest.approx(wanted["cohen_pairwise"], abs=SIX_PLACES)
+    shares = {name: pair["percent"]["value"] for name, pair in pairs.items()}
+    assert shares == pytest.approx(wanted["agreement_pairwise"], abs=SIX_PLACES)
+    assert {row["value"]: row["n"] for row in payload["summary"]["label_counts"]} == wanted["label_counts"]
+    assert (table.item_count, payload["summary"]["unanimous"]) == (999, wanted["unanimous_items"])
+    for figure in ("0.864", "92.0%", "0.886", "0.852"):  # Fleiss and alpha, percent, AC1; a pair by two places
+        assert figure in page or figure[:4] in page, figure
+
+
+@pytest.mark.shared_data
+def test_every_vector_through_the_site(researcher: Client, shared_data: Path) -> None:
+    vectors = json.loads((shared_data / "statistics/iaa_vectors.json").read_text())
+    edges = vectors.pop("edge_cases")
+    vectors.pop("_meta")
+    checked = 0
+    for name, vector in vectors.items():
+        payload = table_of(*rows_of(vector), researcher)
+        got, expected = compared(payload, vector)
+        assert got == expected, name
+        alphas = {f"alpha_{metric}": value for metric, value in vector.get("krippendorff_alpha", {}).items()}
+        values = {row["key"]: row["value"] for row in payload["figures"]}
+        assert {key: values[key] for key in alphas} == pytest.approx(alphas, abs=SIX_PLACES), name
+        if "cohen_kappa" in vector:
+            assert payload["pairs"][0]["kappa"]["value"] == pytest.approx(vector["cohen_kappa"], abs=SIX_PLACES)
+        for weights in ("linear", "quadratic"):
+            if weights in vector and weights in payload["pairs"][0]:
+                assert payload["pairs"][0][weights]["value"] == pytest.approx(vector[weights], abs=SIX_PLACES)
+        checked += len(got) + len(alphas)
+    for name, case in edges.items():
+        if not any(cell is not None for row in case["rows"] for cell in row):
+            continue  # a file without any label is refused, see below
+        got, expected = compared(
+            table_of(case["rows"], case["labels"], researcher), case["formula (null = undefined 0/0)"]
+        )
+        assert got == expected, name
+        checked += len(got)
+    assert checked > 80
+
+
+def test_long_table_groups_by_scenario_and_links_items(researcher: Client) -> None:
+    page = researcher.get(send(researcher, LONG)["Location"]).content.decode()
+
+    disputed = LabelledItem.objects.get(key="2")
+    assert reverse("reports:labels-item", args=[disputed.pk]) in page
+    assert "letters" in page
+    found = researcher.get(reverse("reports:labels-item", args=[disputed.pk])).content.decode()
+    assert "ann" in found
+    assert "ben" in found
+
+
+def test_confusion_of_two_raters_shows_the_items(researcher: Client) -> None:
+    send(researcher, LONG)
+    table, item = LabelTable.objects.get(), LabelledItem.objects.get(key="2")
+
+    url = reverse("reports:labels-confusion", args=[table.slug])
+    page = researcher.get(url, {"first": "ann", "second": "ben"}).content.decode()
+
+    assert f"Item {item.pk}" in page
+    assert researcher.get(url, {"first": "ann", "second": "nobody"}).status_code == 404
+
+
+def test_looking_first_stores_nothing(researcher: Client) -> None:
+    page = send(researcher, LONG, check="1").content.decode()
+
+    assert "What was read" in page
+    assert LabelTable.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"item,rater,label\n1,ann,a\n1,ann,b\n", "labelled the item"),
+        (b"question,text\n1,ann\n", "do not say who gave which label"),
+        (b"item,rater,label\n1,ann,\n", "There is no label in this table"),
+        (b"item,rater,label\n,ann,a\n", "does not name the item"),
+    ],
+)
+def test_bad_files_are_refused_with_their_place_and_leave_nothing(
+    researcher: Client, data: bytes, sentence: str
+) -> None:
+    page = send(researcher, data).content.decode()
+
+    assert sentence in page
+    assert (LabelTable.objects.count(), ImportedLabel.objects.count()) == (0, 0)
+
+
+def test_import_label_table_command_reads_and_a_dry_run_stores_nothing(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_bytes(LONG)
+
+    call_command("import_label_table", str(path), "--queue", "Pilot", "--labels", "a,b,c", "--dry-run", "--json")
+    dry = json.loads(capsys.readouterr().out)
+    assert (dry["dry_run"], dry["labels"], LabelTable.objects.count()) == (True, 4, 0)
+
+    call_command("import_label_table", str(path), "--queue", "Pilot", "--labels", "a,b,c", "--json")
+    assert json.loads(capsys.readouterr().out)["table"] == "pilot"
+    assert ImportedLabel.objects.count() == 4
+    with pytest.raises(BadInput, match="not on the declared scale"):
+        call_command("import_label_table", str(path), "--labels", "a,c")
+
+
+def test_exported_labels_import_again_unchanged(researcher: Client) -> None:
+    send(researcher, LONG, name="First")
+    first = LabelTable.objects.get()
+    url = reverse("reports:labels-export", args=[first.slug, "answers", "csv"])
+    exported = b"".join(researcher.get(url))
+
+    send(researcher, exported, name="Second")
+
+    second = LabelTable.objects.latest("pk")
+    again = b"".join(researcher.get(reverse("reports:labels-export", args=[second.slug, "answers", "csv"])))
+    assert again == exported

@@ -1,0 +1,227 @@
+"""What reaches people, once each, with the audit's known chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from debate.models import DebateStatus
+from evalsite.review.models import ItemStatus, Queue, ReviewItem
+from evalsite.review.sampling import draw_audit
+from evalsite.review.scales import JUDGEMENT, PREFERENCE, labels_to_json
+from evalsite.review.selectors import human_labels_for_verdicts
+from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
+from evalsite.review.services.opening import close_systems, open_items_for_debates, open_items_for_run
+from evalsite.review.services.refreshing import Refreshed, refresh_items
+from judging.models import EvaluatorKind, Rubric, Run
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+TREE = {"key": "root", "kind": "group", "text": "Be right."}
+
+
+@pytest.fixture
+def _no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is drawn, so that only rules route."""
+    from evalsite.review import sampling
+    from evalsite.review.services import opening
+
+    monkeypatch.setattr(
+        opening, "draw_audit", lambda keys, *, seed, share: sampling.draw_audit(keys, seed=seed, share=0, minimum=0)
+    )
+
+
+def judged_run(*verdicts: dict[str, Any], judges: int = 1) -> Run:
+    """A finished run of judges; each dict is one response's verdict by every judge."""
+    run = factories.run(status="finished", finished_at=NOON)
+    evaluators = [
+        factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, name=f"judge-{number}", position=number)
+        for number in range(judges)
+    ]
+    for fields in verdicts:
+        response = factories.response()
+        shares = fields.pop("shares", (0.5,) * judges)
+        for evaluator, share in zip(evaluators, shares, strict=True):
+            factories.verdict(evaluator=evaluator, response=response, share=share, **fields)
+    return run
+
+
+@pytest.mark.usefixtures("_no_audit")
+def test_open_items_for_debates_routes_the_unresolved_once() -> None:
+    owner = factories.debate_set(name="Chat, helpfulness")
+    unresolved = factories.debate(debate_set=owner, scenario="coding", round_count=4)
+    factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=1, agreed_round=1)
+    factories.debate(debate_set=owner, status=DebateStatus.WAITING)
+
+    opened = [open_items_for_debates(debate_set=owner, at=NOON) for _ in range(2)]
+
+    queue = Queue.objects.get()
+    item = ReviewItem.objects.get()
+    assert opened == [1, 0]
+    assert (queue.slug, queue.name, queue.labels, queue.quorum, queue.open_count, queue.total_count) == (
+        "chat-helpfulness",
+        "Chat, helpfulness",
+        labels_to_json(PREFERENCE),
+        2,
+        1,
+        1,
+    )
+    assert (item.debate, item.reason, item.reason_text, item.arm, item.inclusion_probability, item.scenario) == (
+        unresolved,
+        "unresolved_debate",
+        "The speakers still differ after 4 rounds.",
+        "routed",
+        None,
+        "coding",
+    )
+
+
+def test_open_items_for_debates_draws_the_audit_from_all_debates(settings: Any) -> None:
+    settings.REVIEW_AUDIT_SHARE = 0.5
+    owner = factories.debate_set()
+    debates = [
+        factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=0, agreed_round=0) for _ in range(80)
+    ]
+
+    open_items_for_debates(debate_set=owner, at=NOON)
+
+    drawn = draw_audit([str(debate.pk) for debate in debates], seed=owner.pk, share=0.5)
+    items = ReviewItem.objects.all()
+    assert {str(item.debate_id) for item in items} == drawn.chosen
+    assert {(item.arm, item.inclusion_probability, item.reason) for item in items} == {("audit", 0.5, "audit")}
+    assert {item.priority for item in items} == {1, 2}
+
+
+@pytest.mark.usefixtures("_no_audit")
+def test_open_items_for_run_routes_by_verdict_status_and_confidence() -> None:
+    run = judged_run(
+        {"status": "ok", "confidence": 0.9},
+        {"status": "ok", "confidence": 0.4},
+        {"status": "unparsed", "value": None, "shares": (None,)},
+        {"status": "refused", "value": None, "shares": (None,)},
+        {"status": "ok", "flags": ["position_flip"]},
+    )
+
+    opened = [open_items_for_run(run=run, at=NOON) for _ in range(2)]
+
+    assert opened == [4, 0]
+    assert sorted(ReviewItem.objects.values_list("reason", "reason_text")) == [
+        ("low_confidence", "The judge's confidence is 0.40, below 0.70."),
+        ("order_flip", "The judge changed its mind when the answers were swapped."),
+        ("refused_verdict", "The judge refused to answer."),
+        ("unparsed_verdict", "The judge's reply could not be read."),
+    ]
+    assert Queue.objects.get().labels == labels_to_json(JUDGEMENT)
+
+
+@pytest.mark.usefixtures("_no_audit")
+def test_open_items_for_run_asks_once_per_response_where_judges_split() -> None:
+    run = judged_run({"shares": (1.0, 0.0)}, {"shares": (1.0, 0.9)}, judges=2)
+
+    open_items_for_run(run=run, at=NOON)
+
+    item = ReviewItem.objects.get()
+    assert (item.reason, item.reason_text) == ("jury_split", "The judges split 1 to 1.")
+    assert item.verdict is not None
+    ReviewItem.objects.update(status=ItemStatus.SETTLED, label="right", settled_at=NOON)
+    labelled = human_labels_for_verdicts(run_id=run.pk)
+    assert {verdict_id: label.label for verdict_id, label in labelled.items()} == dict.fromkeys(
+        run.verdicts.filter(response=item.verdict.response).values_list("pk", flat=True), "right"
+    )
+    assert len(labelled) == 2
+
+
+@pytest.mark.usefixtures("_no_audit")
+def test_open_items_for_run_routes_rules_that_could_not_decide() -> None:
+    evaluator = factories.evaluator()
+    factories.score(evaluator=evaluator, share=1.0)
+    undecided = factories.score(evaluator=evaluator, share=None, detail={"reason": "the sandbox is not available"})
+
+    open_items_for_run(run=evaluator.run, at=NOON)
+
+    item = ReviewItem.objects.get()
+    assert (item.score, item.reason, item.reason_text) == (
+        undecided,
+        "grader_incomplete",
+        "The rules could not decide: the sandbox is not available.",
+    )
+
+
+@pytest.mark.usefixtures("_no_audit")
+def test_open_items_for_run_offers_the_scores_that_the_levels_allow() -> None:
+    check = {"kind": "check", "text": "x", "scale": {"kind": "boolean"}}
+    level = {"key": "50", "kind": "level", "points": 50.0, "children": [check | {"key": "50.1"}]}
+    tree = {"key": "root", "kind": "group", "aggregator": {"type": "cascade"}, "children": [level]}
+    run = judged_run({"status": "unparsed", "value": None, "shares": (None,)})
+    run.evaluators.update(rubric=factories.rubric(trees={"": tree}, shape="levels"))
+
+    open_items_for_run(run=run, at=NOON)
+
+    assert [label["value"] for label in Queue.objects.get().labels] == ["0", "50", "100"]
+
+
+def test_close_systems_are_those_one_answer_could_swap() -> None:
+    """Means 1.0, 0.9 and 0.0 over ten responses each: the first two are 1/n apart, the third is not."""
+    evaluator = factories.evaluator()
+    systems = [factories.system() for _ in range(3)]
+    for system, shares in zip(systems, ([1.0] * 10, [1.0] * 9 + [0.0], [0.0] * 10), strict=True):
+        for share in shares:
+            factories.score(evaluator=evaluator, share=share, response=factories.response(system=system))
+
+    assert close_systems(evaluator.run) == {systems[0].pk, systems[1].pk}
+
+
+def test_unheard_finds_what_was_never_routed_or_finished_again() -> None:
+    run = judged_run({})
+    owner = factories.debate().debate_set
+    factories.run(status="running")
+    assert (list(unheard_runs()), list(unheard_debate_sets())) == ([run], [owner])
+
+    open_items_for_run(run=run, at=NOON)
+    open_items_for_debates(debate_set=owner, at=NOON)
+    assert (list(unheard_runs()), list(unheard_debate_sets())) == ([], [])
+
+    Run.objects.filter(pk=run.pk).update(finished_at=NOON.replace(hour=13))
+    assert list(unheard_runs()) == [run]
+
+
+def test_refresh_items_marks_items_of_replaced_responses_stale() -> None:
+    debate = factories.debate()
+    open_items_for_debates(debate_set=debate.debate_set, at=NOON)
+    benchmark_id = debate.case.prompt.benchmark_id
+    assert refresh_items(benchmark_id=benchmark_id, at=NOON) == Refreshed()
+
+    debate.response_a.superseded_at = NOON
+    debate.response_a.save()
+
+    assert refresh_items(benchmark_id=benchmark_id, at=NOON) == Refreshed(stale=1)
+    assert refresh_items(benchmark_id=benchmark_id, at=NOON) == Refreshed()
+    queue = Queue.objects.get()
+    assert (queue.items.get().status, queue.open_count, queue.total_count) == (ItemStatus.STALE, 0, 0)
+
+
+def test_refresh_items_asks_again_under_a_changed_rubric_and_restores_the_former() -> None:
+    rubric = factories.rubric(slug="r", trees={"": TREE})
+    debate = factories.debate(debate_set=factories.debate_set(rubric=rubric))
+    open_items_for_debates(debate_set=debate.debate_set, at=NOON)
+    benchmark_id = debate.case.prompt.benchmark_id
+    factories.rubric(slug="r", version=2, trees={"": TREE | {"text": "Be brief."}})
+
+    asked = refresh_items(benchmark_id=benchmark_id, at=NOON)
+
+    old, new = ReviewItem.objects.order_by("pk")
+    assert asked == Refreshed(stale=1, asked_again=1)
+    assert (old.status, new.status, old.shuffle == new.shuffle) == (ItemStatus.STALE, ItemStatus.OPEN, True)
+    assert old.content_hash != new.content_hash
+
+    Rubric.objects.filter(version=2).delete()
+    restored = refresh_items(benchmark_id=benchmark_id, at=NOON)
+
+    old.refresh_from_db()
+    new.refresh_from_db()
+    assert restored == Refreshed(stale=1, restored=1)
+    assert (old.status, new.status) == (ItemStatus.OPEN, ItemStatus.STALE)
+    queue = Queue.objects.get()
+    assert (queue.open_count, queue.total_count) == (1, 1)

@@ -1,0 +1,161 @@
+"""A majority settles, a split waits for a word with a reason, and nothing decided changes silently."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from evalsite.accounts.models import AuditEntry
+from evalsite.review.models import Adjudication, Annotation, ItemStatus, ReviewItem
+from evalsite.review.selectors import human_labels_for_debates, label_tables
+from evalsite.review.selectors.labels import HumanLabel, LabelRow
+from evalsite.review.services.answering import (
+    Answer,
+    record_annotation,
+    reveal_item,
+    revise_annotation,
+    undo_annotation,
+)
+from evalsite.review.services.claiming import claim_next
+from evalsite.review.services.settling import FinalWord, adjudicate_item, ask_more, reopen_item
+from evalsite.review.states import ReviewRefused
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def answered(*labels: str, quorum: int = 2) -> tuple[ReviewItem, list[Annotation]]:
+    """An item with these answers by as many people."""
+    item = factories.review_item(queue=factories.queue(quorum=quorum))
+    answers = []
+    for label in labels:
+        person = factories.user()
+        claim = claim_next(queue=item.queue, annotator=person, at=NOON)
+        answers.append(
+            record_annotation(
+                item_id=item.pk, annotator=person, token=str(claim.token), answer=Answer(label, "note"), at=NOON
+            )
+        )
+    item.refresh_from_db()
+    item.queue.refresh_from_db()
+    return item, answers
+
+
+def state(item: ReviewItem) -> tuple[str, str, int, int]:
+    item.refresh_from_db()
+    item.queue.refresh_from_db()
+    return item.status, item.label, item.answer_count, item.queue.open_count
+
+
+@pytest.mark.parametrize(
+    ("labels", "quorum", "expected"),
+    [
+        (("1",), 2, (ItemStatus.OPEN, "", 1, 1)),
+        (("1", "1"), 2, (ItemStatus.SETTLED, "1", 2, 0)),
+        (("1", "-1"), 2, (ItemStatus.SPLIT, "", 2, 0)),
+        (("1", "0", "-1"), 3, (ItemStatus.SPLIT, "", 3, 0)),
+        (("1", "0", "0"), 3, (ItemStatus.SETTLED, "0", 3, 0)),
+    ],
+)
+def test_answers_settle_an_item(labels: tuple[str, ...], quorum: int, expected: tuple[str, str, int, int]) -> None:
+    item, _ = answered(*labels, quorum=quorum)
+
+    assert state(item) == expected
+
+
+def test_undo_annotation_frees_the_slot_while_the_item_is_open() -> None:
+    item, (answer,) = answered("1")
+
+    undo_annotation(item_id=item.pk, annotator=answer.annotator, at=NOON)
+
+    assert state(item) == (ItemStatus.OPEN, "", 0, 1)
+    assert Annotation.objects.count() == 0
+
+
+def test_revise_annotation_settles_a_split() -> None:
+    item, (first, second) = answered("1", "-1")
+    reveal_item(item_id=item.pk, annotator=second.annotator, at=NOON)
+
+    revise_annotation(item_id=item.pk, annotator=second.annotator, label="1", reason="convinced", at=NOON)
+
+    assert state(item) == (ItemStatus.SETTLED, "1", 2, 0)
+    second.refresh_from_db()
+    assert (second.label, second.final_label) == ("-1", "1")
+    assert first.annotator_id != second.annotator_id
+
+
+def test_revise_annotation_needs_the_reveal() -> None:
+    item, (first, _) = answered("1", "-1")
+
+    with pytest.raises(ReviewRefused, match="Look at the verdicts first"):
+        revise_annotation(item_id=item.pk, annotator=first.annotator, label="0", reason="hm", at=NOON)
+
+
+def test_adjudicate_item_stores_the_word_and_whose_answer_it_adopts() -> None:
+    item, (_, second) = answered("1", "-1")
+    rita = factories.user("rita")
+
+    adjudicate_item(item_id=item.pk, adjudicator=rita, word=FinalWord("-1", "B cites the source", second.pk), at=NOON)
+
+    word = Adjudication.objects.get()
+    assert state(item) == (ItemStatus.ADJUDICATED, "-1", 2, 0)
+    assert (word.adjudicator, word.adopted, word.reason, word.label) == (rita, second, "B cites the source", "-1")
+    assert human_labels_for_debates() == {item.debate_id: HumanLabel(item.pk, "-1", "", "routed", None, True)}
+
+
+@pytest.mark.parametrize(
+    ("labels", "word", "sentence"),
+    [
+        (("1", "1"), FinalWord("1", "because"), "This item is settled"),
+        (("1",), FinalWord("1", "because"), "still waits for answers"),
+        (("1", "-1"), FinalWord("1", "  "), "Say why"),
+        (("1", "-1"), FinalWord("7", "because"), "not on this queue's scale"),
+    ],
+)
+def test_adjudicate_item_refuses(labels: tuple[str, ...], word: FinalWord, sentence: str) -> None:
+    item, _ = answered(*labels)
+
+    with pytest.raises(ReviewRefused, match=sentence):
+        adjudicate_item(item_id=item.pk, adjudicator=factories.user("rita"), word=word, at=NOON)
+
+
+def test_reopen_item_keeps_the_former_word_in_the_audit_log() -> None:
+    item, _ = answered("1", "-1")
+    rita: User = factories.user("rita")
+    adjudicate_item(item_id=item.pk, adjudicator=rita, word=FinalWord("1", "clear"), at=NOON)
+
+    reopen_item(item_id=item.pk, actor=rita, reason="the rubric was misread", at=NOON)
+
+    entry = AuditEntry.objects.get(action="item.reopened")
+    assert state(item) == (ItemStatus.SPLIT, "", 2, 0)
+    assert entry.detail == {
+        "reason": "the rubric was misread",
+        "label": "1",
+        "former_reason": "clear",
+        "former_adjudicator": str(rita.pk),
+    }
+
+
+def test_ask_more_opens_a_split_item_for_one_more_person() -> None:
+    item, _ = answered("1", "-1")
+
+    ask_more(item_id=item.pk, actor=factories.user("rita"), at=NOON)
+
+    assert state(item) == (ItemStatus.OPEN, "", 2, 1)
+    third = factories.user()
+    claim = claim_next(queue=item.queue, annotator=third, at=NOON)
+    record_annotation(item_id=item.pk, annotator=third, token=str(claim.token), answer=Answer("1"), at=NOON)
+    assert state(item) == (ItemStatus.SETTLED, "1", 3, 0)
+
+
+def test_label_tables_holds_blind_and_final_labels() -> None:
+    item, (first, second) = answered("1", "-1")
+    reveal_item(item_id=item.pk, annotator=second.annotator, at=NOON)
+    revise_annotation(item_id=item.pk, annotator=second.annotator, label="0", reason="hm", at=NOON)
+
+    common = ("", "", "unresolved_debate", "routed", 0.0, NOON)
+    assert list(label_tables(item.queue)) == [
+        LabelRow(item.pk, first.annotator_id, "1", "1", *common),
+        LabelRow(item.pk, second.annotator_id, "-1", "0", *common),
+    ]

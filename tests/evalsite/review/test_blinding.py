@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import pytest
+
+from evalsite.review import models
+from evalsite.review.blinding import (
+    EVERYTHING,
+    Mode,
+    Part,
+    Sides,
+    Stage,
+    Viewer,
+    blind_name,
+    is_swapped,
+    sides,
+    speaker_names,
+    stage_of,
+    to_system_space,
+    viewer_of,
+    visible,
+)
+
+TASK = {Part.QUESTION, Part.RESPONSES, Part.RUBRIC, Part.OWN_ANSWER}
+REVEALED = TASK | {Part.TRANSCRIPT, Part.VERDICTS}
+
+
+@pytest.mark.parametrize(
+    ("mode", "stage", "parts"),
+    [
+        (Mode.BLIND, Stage.BEFORE_ANSWER, TASK),
+        (Mode.DEBATE, Stage.BEFORE_ANSWER, TASK | {Part.TRANSCRIPT}),
+        (Mode.BLIND, Stage.COMMITTED, REVEALED),
+        (Mode.DEBATE, Stage.COMMITTED, REVEALED),
+        (Mode.BLIND, Stage.QUORUM, REVEALED | {Part.OTHER_ANSWERS, Part.FINAL_LABEL, Part.REASON}),
+    ],
+)
+def test_visible_opens_step_by_step_for_annotators(mode: Mode, stage: Stage, parts: set[Part]) -> None:
+    assert visible(Viewer.ANNOTATOR, mode, stage) == parts
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("stage", Stage)
+def test_visible_never_shows_annotators_names_people_or_the_arm(mode: Mode, stage: Stage) -> None:
+    hidden = {Part.SYSTEM_NAMES, Part.MODEL_NAMES, Part.PEOPLE, Part.ARM}
+
+    assert not visible(Viewer.ANNOTATOR, mode, stage) & hidden
+    assert not visible(Viewer.ADJUDICATOR, mode, stage) & hidden
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_visible_only_grows(mode: Mode) -> None:
+    before, committed, quorum = (visible(Viewer.ANNOTATOR, mode, stage) for stage in Stage)
+
+    assert before < committed < quorum
+
+
+def test_visible_shows_owners_everything_and_strangers_nothing() -> None:
+    assert visible(Viewer.OWNER, Mode.BLIND, Stage.BEFORE_ANSWER) == EVERYTHING
+    assert visible(Viewer.STRANGER, Mode.BLIND, Stage.QUORUM) == frozenset()
+
+
+def test_viewer_of_lets_a_claim_bind_even_the_owner() -> None:
+    def viewer(member: bool, claimed: bool, adjudicating: bool, owner: bool) -> Viewer:
+        return viewer_of(is_member=member, has_claimed=claimed, is_adjudicating=adjudicating, is_owner=owner)
+
+    assert [
+        viewer(True, True, False, True),
+        viewer(False, False, True, True),
+        viewer(True, False, False, True),
+        viewer(True, False, False, False),
+        viewer(False, False, False, False),
+    ] == [Viewer.ANNOTATOR, Viewer.ADJUDICATOR, Viewer.OWNER, Viewer.ANNOTATOR, Viewer.STRANGER]
+
+
+def test_stage_of_waits_for_one_own_answer() -> None:
+    assert [
+        stage_of(has_answered=False, takes_answers=False),
+        stage_of(has_answered=True, takes_answers=True),
+        stage_of(has_answered=True, takes_answers=False),
+    ] == [Stage.BEFORE_ANSWER, Stage.COMMITTED, Stage.QUORUM]
+
+
+def test_modes_are_those_of_the_tables() -> None:
+    assert [str(mode) for mode in Mode] == models.QueueMode.values
+
+
+def test_is_swapped_is_a_fair_coin_per_person() -> None:
+    swapped = sum(is_swapped(item, person) for item in range(500) for person in ("ada", "bob"))
+    different = sum(is_swapped(item, "ada") != is_swapped(item, "bob") for item in range(1000))
+
+    # 1,000 fair coins: 500 with a standard deviation of 15.8
+    assert abs(swapped - 500) < 64
+    assert abs(different - 500) < 64
+    assert is_swapped(7, "ada") == is_swapped(7, "ada")
+
+
+def test_is_swapped_turns_around_for_a_retest() -> None:
+    assert all(is_swapped(item, "ada") != is_swapped(item, "ada", retest=True) for item in range(50))
+
+
+@pytest.mark.parametrize("swapped", [True, False])
+def test_to_system_space_undoes_the_shuffle(swapped: bool) -> None:
+    shown = sides("A's text", "B's text", swapped=swapped)
+
+    left_better = to_system_space(1, swapped=swapped)
+    assert shown == (Sides("B's text", "A's text") if swapped else Sides("A's text", "B's text"))
+    assert left_better == (1 if shown.left == "A's text" else -1)
+    assert to_system_space(0, swapped=swapped) == 0
+    assert to_system_space(to_system_space(-1, swapped=swapped), swapped=swapped) == -1
+
+
+def test_to_system_space_refuses_what_is_no_preference() -> None:
+    with pytest.raises(ValueError, match="2 is no preference"):
+        to_system_space(2, swapped=False)
+
+
+def test_speaker_names_hide_which_model_speaks() -> None:
+    first = [speaker_names(["m1", "m2", "m3"], shuffle=item)["m1"] for item in range(300)]
+
+    assert {name: first.count(name) > 60 for name in first} == {f"Speaker {i}": True for i in (1, 2, 3)}
+    # The order in which speakers are listed does not matter.
+    assert speaker_names(["m1", "m2"], shuffle=4) == speaker_names(["m2", "m1"], shuffle=4)
+
+
+def test_blind_name_takes_the_first_that_names_no_system() -> None:
+    wanted = ("GPT-4 vs Claude, helpfulness", "helpfulness, debates 7", "Debates 7")
+
+    assert blind_name(wanted, hidden=["gpt-4", "claude"]) == "helpfulness, debates 7"
+    assert blind_name(wanted, hidden=["gemini", ""]) == "GPT-4 vs Claude, helpfulness"
+    assert blind_name(wanted, hidden=["e"]) == "Debates 7"

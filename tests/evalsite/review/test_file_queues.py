@@ -1,0 +1,230 @@
+"""Queues out of files, retests, notices and the annotator's own page."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.accounts.roles import Role
+from evalsite.reports.services.agreements import compute_agreement
+from evalsite.review.models import Annotation, Assignment, ItemArm, MailChoice, Notice, NoticeKind, Queue, ReviewItem
+from evalsite.review.services.answering import Answer, record_annotation, undo_annotation
+from evalsite.review.services.claiming import beat, claim_next
+from evalsite.review.services.notices import send_waiting_mail
+from judging.management.base import BadInput
+from judging.tables import write_xlsx
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+PAIRS = (
+    b"id,question,response_a,response_b,system_a,system_b,scenario,lang,criterion,criterion_text\n"
+    b"p1,What is 2+2?,Four.,Five.,secret-oak,secret-elm,maths,en,correctness,Is it right?\n"
+    b"p2,What is 3+3?,Six.,Seven.,secret-oak,secret-elm,maths,de,correctness,Is it right?\n"
+)
+
+
+def signed_in(name: str, role: Role) -> Client:
+    client = Client()
+    client.force_login(factories.user(name, role))
+    return client
+
+
+def send(client: Client, data: bytes, file_name: str = "pairs.csv", **fields: str) -> Any:
+    values = {"quorum": "2", "mode": "blind", "order": "given"} | fields
+    return client.post(reverse("review:queue-create"), {"file": SimpleUploadedFile(file_name, data)} | values)
+
+
+def test_a_file_of_pairs_becomes_a_queue_that_hides_the_systems() -> None:
+    rosa, ada = signed_in("rosa", Role.RESEARCHER), signed_in("ada", Role.ANNOTATOR)
+
+    answer = send(rosa, PAIRS)
+    queue = Queue.objects.get()
+    ada.post(reverse("review:item-next", args=[queue.slug]))
+    claim = Assignment.objects.get()
+    page = ada.get(reverse("review:item-detail", args=[claim.item_id]))
+
+    assert answer["Location"] == queue.get_absolute_url()
+    assert (queue.total_count, queue.open_count, queue.quorum) == (2, 2, 2)
+    assert claim.item.material is not None
+    assert claim.item.material.key == "p1"  # the file's own order
+    text = page.content.decode()
+    for shown in ("What is 2+2?", "Four.", "Five.", "Is it right?", "A is better"):
+        assert shown in text
+    assert "secret" not in text + str(page.headers)
+    shown_first = text.index("Five.") < text.index("Four.")
+    assert shown_first == claim.swapped
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "xlsx"])
+def test_single_responses_take_the_scale_of_their_owner(kind: str) -> None:
+    rows = [{"id": "1", "question": "Why?", "response": "Because.", "system": "oak"}]
+    data = json.dumps(rows[0]).encode() if kind == "jsonl" else write_xlsx(rows, columns=list(rows[0]))
+    rosa = signed_in("rosa", Role.RESEARCHER)
+
+    send(rosa, data, f"single.{kind}", scale="1,2,3")
+
+    queue = Queue.objects.get()
+    assert [(label["value"], label["share"]) for label in queue.labels] == [("1", 0.0), ("2", 0.5), ("3", 1.0)]
+    assert queue.items.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"id,text\n1,a\n", "do not say what was asked"),
+        (b"question,response_a,response_b\nWhy?,Yes.,\n", "response b is empty"),
+        (b"id,question,response\n1,Why?,Yes.\n1,Why?,No.\n", "occurs twice"),
+    ],
+)
+def test_bad_files_are_refused_and_leave_nothing(data: bytes, sentence: str) -> None:
+    page = send(signed_in("rosa", Role.RESEARCHER), data).content.decode()
+
+    assert sentence in page
+    assert Queue.objects.count() == 0
+
+
+def test_create_queue_command_names_members_who_hear_of_it(tmp_path: Path, capsys: Any) -> None:
+    ada = factories.user("ada", Role.ANNOTATOR)
+    path = tmp_path / "pairs.csv"
+    path.write_bytes(PAIRS)
+
+    call_command("create_queue", str(path), "--members", "ada", "--quorum", "1", "--json")
+
+    found = json.loads(capsys.readouterr().out)
+    notice = Notice.objects.get()
+    assert (found["items"], notice.person, notice.kind) == (2, ada, NoticeKind.ASSIGNED)
+    with pytest.raises(BadInput, match="no active person"):
+        call_command("create_queue", str(path), "--members", "nobody")
+
+
+def long_queue(items: int, share: float) -> Queue:
+    rows = "".join(f"p{number},Question {number}?,Yes.,No.\n" for number in range(items))
+    rosa = signed_in("rosa", Role.RESEARCHER)
+    send(rosa, f"id,question,response_a,response_b\n{rows}".encode())
+    Queue.objects.update(retest_share=share)
+    return Queue.objects.get()
+
+
+def answer_next(queue: Queue, person: Any, minutes: int, label: str = "1") -> Annotation:
+    at = NOON + timedelta(minutes=minutes)
+    claim = claim_next(queue=queue, annotator=person, at=at)
+    done = at + timedelta(seconds=30)
+    return record_annotation(
+        item_id=claim.item_id, annotator=person, token=str(claim.token), answer=Answer(label), at=done
+    )
+
+
+def test_own_items_come_back_with_the_sides_turned_and_look_the_same() -> None:
+    queue, ada = long_queue(30, 0.5), factories.user("ada", Role.ANNOTATOR)
+
+    for minute in range(30):
+        answer_next(queue, ada, minute)
+
+    again = list(ReviewItem.objects.filter(arm=ItemArm.RETEST).select_related("retest_of"))
+    assert again
+    for item in again:
+        first, second = (Assignment.objects.get(item=one, annotator=ada) for one in (item.retest_of, item))
+        assert first.swapped != second.swapped
+        assert item.retest_of is not None
+        assert (item.content_hash, item.quorum, item.only_for) == (item.retest_of.content_hash, queue.quorum, ada)
+    queue.refresh_from_db()
+    assert (queue.open_count, queue.total_count) == (30, 30)  # a retest is nobody else's work
+    payload = compute_agreement(queue.pk, {})
+    assert payload["summary"]["answers"] == 30 - len(again)
+    assert payload["retests"][0]["same"] == payload["retests"][0]["same"] | {"value": 1.0, "n": len(again)}
+    assert claim_next(queue=queue, annotator=factories.user("ben", Role.ANNOTATOR), at=NOON).item.only_for is None
+
+
+def test_a_retest_can_be_undone_like_any_answer() -> None:
+    queue, ada = long_queue(30, 0.5), factories.user("ada", Role.ANNOTATOR)
+    minute = 0
+    while not ReviewItem.objects.filter(arm=ItemArm.RETEST, answer_count=1).exists():
+        answer_next(queue, ada, minute)
+        minute += 1
+    item = ReviewItem.objects.get(arm=ItemArm.RETEST)
+
+    claim = undo_annotation(item_id=item.pk, annotator=ada, at=NOON + timedelta(minutes=minute))
+
+    assert claim.item_open
+    assert claim_next(queue=queue, annotator=ada, at=NOON + timedelta(minutes=minute)).item_id == item.pk
+
+
+def test_idle_time_is_not_counted_as_work() -> None:
+    queue, ada = long_queue(1, 0.0), factories.user("ada", Role.ANNOTATOR)
+    claim = claim_next(queue=queue, annotator=ada, at=NOON)
+    for seconds, idle in ((30, 0.0), (60, 30.0), (90, 60.0)):
+        at = NOON + timedelta(seconds=seconds)
+        assert beat(item_id=claim.item_id, annotator=ada, token=str(claim.token), at=at, idle_seconds=idle)
+
+    done = record_annotation(
+        item_id=claim.item_id,
+        annotator=ada,
+        token=str(claim.token),
+        answer=Answer("1"),
+        at=NOON + timedelta(seconds=100),
+    )
+
+    assert (done.seconds, done.active_seconds) == (100.0, 40.0)  # 30 s, nothing, nothing, 10 s
+
+
+def test_splits_and_the_end_of_a_queue_are_told_to_adjudicators_once_while_unread() -> None:
+    queue = long_queue(2, 0.0)
+    ada, ben = factories.user("ada", Role.ANNOTATOR), factories.user("ben", Role.ANNOTATOR)
+    for person, label in ((ada, "1"), (ben, "-1")):
+        for minute in range(2):
+            answer_next(queue, person, minute, label)
+
+    kinds = dict(Notice.objects.filter(person__username="rosa").values_list("kind", "count"))
+    assert kinds == {NoticeKind.SPLIT: 2, NoticeKind.DONE: 1}
+    assert not Notice.objects.filter(person=ada).exists()
+
+
+def test_mail_goes_to_those_who_asked_for_it_and_once(settings: Any) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    queue, ada = factories.queue(name="Pilot"), factories.user("ada", Role.ANNOTATOR)
+    ada.email = "ada@example.org"
+    ada.save()
+    MailChoice.objects.create(person=ada)
+    for person in (ada, factories.user("ben", Role.ANNOTATOR)):
+        Notice.objects.create(person=person, kind=NoticeKind.ASSIGNED, queue=queue, created_at=NOON)
+
+    assert send_waiting_mail(queue_id=queue.pk, at=NOON) == 1
+    assert send_waiting_mail(queue_id=queue.pk, at=NOON) == 0
+    assert [(letter.to, letter.body) for letter in mail.outbox] == [
+        (["ada@example.org"], "You were asked to review “Pilot”.")
+    ]
+
+
+def test_notices_show_a_badge_until_they_are_read() -> None:
+    client = signed_in("ada", Role.ANNOTATOR)
+    person = client.get(reverse("review:queue-list")).context["user"]
+    Notice.objects.create(person=person, kind=NoticeKind.ASSIGNED, queue=factories.queue(), created_at=NOON)
+
+    assert "1 new" in client.get(reverse("review:queue-list")).content.decode()
+    client.post(reverse("review:notice-read"))
+    assert "1 new" not in client.get(reverse("review:queue-list")).content.decode()
+
+
+def test_my_work_shows_agreement_only_where_the_owner_allows_it() -> None:
+    client = signed_in("ada", Role.ANNOTATOR)
+    person = client.get(reverse("review:queue-list")).context["user"]
+    item = factories.review_item(status="settled", label="1")
+    factories.annotation(item=item, label="1", annotator=person, active_seconds=12.0)
+
+    hidden = client.get(reverse("review:my-work")).content.decode()
+    Queue.objects.update(shows_agreement=True)
+    shown = client.get(reverse("review:my-work")).content.decode()
+
+    assert "not shown by the owner" in hidden
+    assert "100" in shown
+    assert "12" in shown

@@ -1,0 +1,216 @@
+"""The web process, the database's connections or the broker die while people annotate: what was accepted stays."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+import requests
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PEOPLE, BETWEEN, PATIENCE = 4, 15, 90.0
+PREPARE = """
+import django; django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from tests.bench.queue_rows import fill_queue
+from tests.bench.bench_queue import sessions
+fill_queue(400, quorum=4, name="Kill")
+print("\\n".join(f"{name} {cookie}" for name, cookie in sessions(%d)))
+"""
+COUNT = """
+import django, json; django.setup()
+from evalsite.review.models import Annotation, Assignment
+answers = {f"{a.annotator.username}:{a.item_id}": a.note for a in Annotation.objects.select_related("annotator")}
+claims = Assignment.objects.select_related("annotator")
+drafts = {f"{a.annotator.username}:{a.item_id}": a.draft.get("note") for a in claims}
+print(json.dumps({"answers": answers, "drafts": drafts}))
+"""
+
+
+class Site:
+    """gunicorn on a database of its own, without any broker."""
+
+    def __init__(self, folder: Path, database: str) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.environment = {**os.environ, "EVALSITE_DATA_DIR": str(folder), "EVALSITE_SECRET_KEY": "only-for-a-test"}
+        self.environment |= {"EVALSITE_DATABASE_URL": database, "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
+        self.environment |= {"EVALSITE_LOG_LEVEL": "ERROR", "EVALSITE_REDIS_URL": "redis://127.0.0.1:1/0"}
+        self.people = [line.split() for line in self.python(PREPARE % PEOPLE).splitlines()]
+        self.start()
+
+    def python(self, script: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=REPOSITORY, env=self.environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "gunicorn", "evalsite.wsgi:application", "--bind", f"127.0.0.1:{self.port}"]
+        command += ["--workers", "2", "--threads", "2", "--log-level", "critical"]
+        self.process = subprocess.Popen(command, cwd=REPOSITORY, env=self.environment, start_new_session=True)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.05)
+        pytest.fail("gunicorn did not start")
+
+    def kill(self) -> None:
+        """Kill the web server and its workers outright."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class Person(threading.Thread):
+    """Somebody who answers until told to stop, and remembers what the server accepted."""
+
+    def __init__(self, site: Site, name: str, cookie: str, stop: threading.Event) -> None:
+        super().__init__(name=name)
+        self.site, self.stop = site, stop
+        self.answers: dict[str, str] = {}
+        self.drafts: dict[str, str] = {}
+        self.failures = 0
+        self.session = requests.Session()
+        self.session.trust_env = False
+        self.session.cookies.set("sessionid", cookie)
+        self.headers = {"HX-Request": "true", "Referer": site.url}
+
+    def post(self, path: str, values: dict[str, str]) -> str | None:
+        try:
+            if "X-CSRFToken" not in self.headers:
+                page = self.session.get(f"{self.site.url}/review/", timeout=10).text
+                found = re.search(r'"X-CSRFToken": ?"([^"]+)"|name="csrfmiddlewaretoken" value="([^"]+)"', page)
+                if found is None:
+                    return None
+                self.headers["X-CSRFToken"] = found[1] or found[2]
+            answer = self.session.post(self.site.url + path, data=values, headers=self.headers, timeout=10)
+        except requests.RequestException:
+            self.failures += 1
+            time.sleep(0.1)
+            return None
+        if answer.status_code >= 400:
+            self.failures += 1
+            time.sleep(0.1)
+            return None
+        return answer.text
+
+    def run(self) -> None:
+        while not self.stop.is_set():
+            panel = self.post("/review/queues/kill/next/", {}) or ""
+            item = re.search(r'action="/review/items/(\d+)/annotate/"', panel)
+            token = re.search(r'name="token" value="([^"]+)"', panel)
+            if item is None or token is None:
+                continue
+            key, note = f"{self.name}:{item[1]}", f"{self.name} writes {time.monotonic()}"
+            values = {"token": token[1], "label": "1", "note": note}
+            if self.post(f"/review/items/{item[1]}/draft/", values) is not None:
+                self.drafts[key] = note
+            answer = self.post(f"/review/items/{item[1]}/annotate/", values)
+            if answer is not None and f'data-draft-done="item-{item[1]}-' in answer:
+                self.answers[key] = note
+
+
+def check_nothing_lost(site: Site, people: list[Person]) -> None:
+    """Compare what the server accepted with what its database holds."""
+    import json
+
+    stored = json.loads(site.python(COUNT))
+    for person in people:
+        missing = {key: note for key, note in person.answers.items() if stored["answers"].get(key) != note}
+        assert missing == {}
+        unanswered = {key: note for key, note in person.drafts.items() if key not in stored["answers"]}
+        assert {key: stored["drafts"].get(key) for key in unanswered} == unanswered
+
+
+def annotate_while(site: Site, *acts: Callable[[], None]) -> list[Person]:
+    """Let people work, do each act once they have some more answers, and return the people once they stopped."""
+    stop = threading.Event()
+    people = [Person(site, name, cookie, stop) for name, cookie in site.people]
+    for person in people:
+        person.start()
+    try:
+        for act in acts:
+            wait_for_answers(people, more=BETWEEN)
+            act()
+        wait_for_answers(people, more=BETWEEN)
+    finally:
+        stop.set()
+        for person in people:
+            person.join()
+    return people
+
+
+def wait_for_answers(people: list[Person], *, more: int) -> None:
+    """Wait until the server has accepted so many answers more."""
+    wanted = sum(len(person.answers) for person in people) + more
+    deadline = time.monotonic() + PATIENCE
+    while sum(len(person.answers) for person in people) < wanted:
+        assert time.monotonic() < deadline, f"{wanted} answers were not reached"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="evalsite-kill-") as name:
+        yield Path(name)
+
+
+@pytest.mark.xdist_group("kill")
+def test_killing_the_web_process_without_a_broker_loses_no_answer_and_no_draft(folder: Path) -> None:
+    site = Site(folder, f"sqlite:///{folder / 'kill.sqlite3'}")
+
+    def again() -> None:
+        site.kill()
+        time.sleep(0.3)
+        site.start()
+
+    try:
+        people = annotate_while(site, again, again)
+    finally:
+        site.kill()
+
+    assert sum(len(person.answers) for person in people) > 20
+    assert sum(person.failures for person in people) > 0  # the kills were felt
+    check_nothing_lost(site, people)
+
+
+@pytest.mark.xdist_group("kill")
+def test_a_database_that_drops_its_connections_loses_no_answer_and_no_draft(folder: Path) -> None:
+    given = os.environ.get("EVALSITE_DATABASE_URL", "")
+    if not given.startswith("postgres"):
+        pytest.skip("needs a PostgreSQL in EVALSITE_DATABASE_URL; `python -m tests.services` prints one")
+    import psycopg
+    from psycopg import sql
+
+    name = f"evalsite_kill_{os.getpid()}"
+    with psycopg.connect(given, autocommit=True) as server:
+        server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        site = Site(folder, urlunsplit(urlsplit(given)._replace(path=f"/{name}")))
+
+        def cut() -> None:
+            server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+
+        try:
+            people = annotate_while(site, *[cut] * 5)
+            assert sum(len(person.answers) for person in people) > 20
+            check_nothing_lost(site, people)
+        finally:
+            site.kill()
+            server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

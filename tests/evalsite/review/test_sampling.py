@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+
+from evalsite.review.sampling import (
+    AuditDraw,
+    audit_size,
+    draw_audit,
+    half_width,
+    is_retest,
+    joins_audit,
+    labels_for,
+    uniform_number,
+)
+
+KEYS = [f"v{i}" for i in range(1000)]
+
+
+@pytest.mark.parametrize(("n", "size"), [(0, 0), (10, 10), (100, 30), (600, 30), (601, 31), (1000, 50), (2000, 100)])
+def test_audit_size_is_five_percent_but_at_least_thirty(n: int, size: int) -> None:
+    assert audit_size(n) == size
+
+
+def test_audit_size_refuses_an_impossible_share() -> None:
+    with pytest.raises(ValueError, match=r"audit 1\.5 of 10"):
+        audit_size(10, share=1.5)
+
+
+def test_draw_audit_repeats_whatever_the_order_of_keys() -> None:
+    found = draw_audit(KEYS, seed=1)
+
+    assert found == draw_audit(KEYS[::-1], seed=1)
+    assert found != draw_audit(KEYS, seed=2)
+    assert (len(found.chosen), found.probability) == (50, 0.05)
+
+
+def test_draw_audit_takes_everything_from_a_small_run() -> None:
+    assert draw_audit(["a", "b"], seed=1) == AuditDraw(frozenset({"a", "b"}), 1.0)
+    assert draw_audit([], seed=1) == AuditDraw(frozenset(), 0.0)
+
+
+def test_draw_audit_reaches_every_key_equally_often() -> None:
+    # Key v0 in 400 draws of 30 of 100: mean 120, standard deviation sqrt(400 * .3 * .7) = 9.2
+    counts = [sum(key in draw_audit(KEYS[:100], seed=seed).chosen for seed in range(400)) for key in ("v0", "v99")]
+
+    assert all(abs(count - 120) < 37 for count in counts)
+
+
+def test_draw_audit_refuses_a_key_twice() -> None:
+    with pytest.raises(ValueError, match="occurs twice"):
+        draw_audit(["a", "a"], seed=1)
+
+
+def test_joins_audit_has_the_stated_probability() -> None:
+    # 1,000 keys at .05: mean 50, standard deviation 6.9
+    assert abs(sum(joins_audit(key, seed=3, probability=0.05) for key in KEYS) - 50) < 28
+    assert all(joins_audit(key, seed=3, probability=1.0) for key in KEYS)
+    assert not any(joins_audit(key, seed=3, probability=0.0) for key in KEYS)
+
+
+def test_is_retest_differs_between_people() -> None:
+    ada = {key for key in KEYS if is_retest(key, person="ada", seed=1)}
+    bob = {key for key in KEYS if is_retest(key, person="bob", seed=1)}
+
+    assert abs(len(ada) - 50) < 28
+    assert ada != bob
+
+
+def test_uniform_number_keeps_its_parts_apart() -> None:
+    assert uniform_number("ab", "c") != uniform_number("a", "bc")
+    assert 0 <= uniform_number("x") < 1
+
+
+def test_labels_for_reproduces_the_textbook() -> None:
+    # 1.959964² * .25 / .05² = 384.15; for 1,000 items 384.15 / (1 + 383.15 / 1000) = 277.7
+    assert [labels_for(0.05), labels_for(0.05, population=1000), labels_for(0.001, population=40)] == [385, 278, 40]
+
+
+def test_half_width_undoes_labels_for() -> None:
+    # The corrected sizes agree: 278 of 1,000 reach 5 points, 277 do not.
+    enough, short = half_width(278, population=1000), half_width(277, population=1000)
+
+    assert enough is not None
+    assert short is not None
+    assert enough <= 0.05 < short
+    assert half_width(385) == pytest.approx(0.04994, abs=1e-4)
+    assert half_width(1000, population=1000) == 0.0
+    assert half_width(0) is None
+
+
+def test_labels_for_refuses_a_width_of_zero() -> None:
+    with pytest.raises(ValueError, match="above 0"):
+        labels_for(0.0)

@@ -1,0 +1,95 @@
+"""The answers a queue offers."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.review.scales import (
+    JUDGEMENT,
+    PREFERENCE,
+    Label,
+    joined_scale,
+    key_of,
+    labels_from_json,
+    labels_to_json,
+    level_scale,
+    nearest_label,
+    scale_of,
+    shown_label,
+)
+from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
+
+pytestmark = pytest.mark.backend_free
+
+
+def test_scale_of_a_numeric_criterion_names_its_anchors() -> None:
+    scale = ScaleSpec("ordinal", minimum=1, maximum=3, step=1)
+    anchors = (AnchorSpec(1, 1, "Useless. Says nothing."), AnchorSpec(3, 3, "Complete"))
+    tree = NodeSpec("root", "group", children=(NodeSpec("help", "dimension", scale=scale, anchors=anchors),))
+
+    assert scale_of(tree, criterion="help") == (
+        Label("1", "1: Useless", 0.0),
+        Label("2", "2", 0.5),
+        Label("3", "3: Complete", 1.0),
+    )
+    assert scale_of(tree) == JUDGEMENT
+    assert scale_of(tree, criterion="unknown") == JUDGEMENT
+
+
+@pytest.mark.parametrize(
+    ("scale", "expected"),
+    [
+        (ScaleSpec("boolean"), (Label("met", "Met", 1.0), Label("not met", "Not met", 0.0))),
+        (ScaleSpec("nominal", labels=("cat", "dog")), (Label("cat", "cat"), Label("dog", "dog"))),
+        (ScaleSpec("numeric", minimum=0, maximum=100), JUDGEMENT),
+        (ScaleSpec("numeric"), JUDGEMENT),
+    ],
+)
+def test_scale_of_other_scales(scale: ScaleSpec, expected: tuple[Label, ...]) -> None:
+    assert scale_of(NodeSpec("root", "dimension", scale=scale)) == expected
+
+
+def test_joined_scale_unites_levels_and_falls_back_where_scales_differ() -> None:
+    levels = joined_scale([level_scale([50]), level_scale([25, 75])])
+
+    assert [label.value for label in levels] == ["0", "25", "50", "75", "100"]
+    assert joined_scale([JUDGEMENT, JUDGEMENT]) == JUDGEMENT
+    assert joined_scale([level_scale([50]), PREFERENCE]) == JUDGEMENT
+    assert joined_scale([]) == JUDGEMENT
+
+
+@pytest.mark.parametrize(
+    ("value", "labels", "swapped", "expected"),
+    [
+        ("1", PREFERENCE, True, "-1"),
+        ("-1", PREFERENCE, True, "1"),
+        ("0", PREFERENCE, True, "0"),
+        ("1", PREFERENCE, False, "1"),
+        ("right", JUDGEMENT, True, "right"),
+        ("1", level_scale([1]), True, "1"),
+    ],
+)
+def test_shown_label_turns_preferences_only(
+    value: str, labels: tuple[Label, ...], swapped: bool, expected: str
+) -> None:
+    assert shown_label(value, labels, swapped=swapped) == expected
+
+
+def test_key_of_follows_the_spec_for_preferences_and_counts_for_scales() -> None:
+    assert [key_of(place, PREFERENCE) for place in range(3)] == ["1", "0", "2"]
+    assert [key_of(place, level_scale(range(11))) for place in (0, 8, 9, 10)] == ["1", "9", "0", ""]
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, "wrong"), (0.25, "wrong"), (0.26, "partly"), (1.0, "right")])
+def test_nearest_label_takes_the_lower_at_a_tie(share: float, expected: str) -> None:
+    assert nearest_label(share, JUDGEMENT) == expected
+
+
+def test_nearest_label_of_a_scale_without_worth_is_empty() -> None:
+    assert nearest_label(0.5, PREFERENCE) == ""
+
+
+def test_labels_survive_storage() -> None:
+    labels = (*JUDGEMENT, *PREFERENCE)
+
+    assert labels_from_json(labels_to_json(labels)) == labels

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from evalsite.review import models
+from evalsite.review.states import (
+    CLAIM_TRANSITIONS,
+    ITEM_TRANSITIONS,
+    QUEUE_TRANSITIONS,
+    ClaimFacts,
+    ClaimState,
+    ItemFacts,
+    ItemState,
+    Outcome,
+    QueueFacts,
+    QueueState,
+    ReviewRefused,
+    Transition,
+    check_can_adjudicate,
+    check_can_answer,
+    check_can_claim,
+    check_can_edit,
+    check_can_reopen,
+    check_can_revise,
+    check_transition,
+    outcome,
+    transition_diagram,
+    why_nothing,
+)
+
+NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)
+OPEN_ITEM = ItemFacts(state=ItemState.OPEN, queue=QueueState.OPEN, quorum=2, answers=0, labels=("1", "0", "-1"))
+ANSWERED = replace(OPEN_ITEM, has_answered=True, answers=1)
+CLAIM = ClaimFacts(state=ClaimState.LEASED, token="t1", expires_at=NOON + timedelta(minutes=2))
+
+
+def test_states_are_those_of_the_tables() -> None:
+    assert [str(state) for state in ItemState] == models.ItemStatus.values
+    assert [str(state) for state in QueueState] == models.QueueStatus.values
+    assert [str(state) for state in ClaimState] == models.AssignmentStatus.values
+
+
+@pytest.mark.parametrize(
+    ("labels", "quorum", "expected"),
+    [
+        ([], 2, Outcome(ItemState.OPEN, None, ())),
+        (["1"], 2, Outcome(ItemState.OPEN, None, (("1", 1),))),
+        (["1", "1"], 2, Outcome(ItemState.SETTLED, "1", (("1", 2),))),
+        (["1", "0"], 2, Outcome(ItemState.SPLIT, None, (("0", 1), ("1", 1)))),
+        (["1", "0", "1"], 3, Outcome(ItemState.SETTLED, "1", (("1", 2), ("0", 1)))),
+        (["1", "0", "-1"], 3, Outcome(ItemState.SPLIT, None, (("-1", 1), ("0", 1), ("1", 1)))),
+        # A plurality of two in five is no majority.
+        (["a", "a", "b", "c", "d"], 5, Outcome(ItemState.SPLIT, None, (("a", 2), ("b", 1), ("c", 1), ("d", 1)))),
+        # Exactly half is no majority.
+        (["a", "a", "b", "b"], 4, Outcome(ItemState.SPLIT, None, (("a", 2), ("b", 2)))),
+        (["1"], 1, Outcome(ItemState.SETTLED, "1", (("1", 1),))),
+    ],
+)
+def test_outcome_needs_quorum_and_strict_majority(labels: list[str], quorum: int, expected: Outcome) -> None:
+    assert outcome(labels, quorum=quorum) == expected
+
+
+def test_outcome_refuses_a_quorum_of_none() -> None:
+    with pytest.raises(ValueError, match="quorum of 0"):
+        outcome([], quorum=0)
+
+
+@pytest.mark.parametrize("row", [*ITEM_TRANSITIONS, *QUEUE_TRANSITIONS, *CLAIM_TRANSITIONS])
+def test_check_transition_accepts_every_row(row: Transition) -> None:
+    check_transition(row.before, row.after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (ItemState.OPEN, ItemState.ADJUDICATED, "An item that is open cannot become adjudicated."),
+        (ItemState.STALE, ItemState.SETTLED, "An item that is stale cannot become settled."),
+        (QueueState.ARCHIVED, QueueState.OPEN, "A queue that is archived cannot become open."),
+        (ClaimState.SUBMITTED, ClaimState.LAPSED, "A claim that is submitted cannot become lapsed."),
+        (QueueState.OPEN, ItemState.SETTLED, "A queue that is open cannot become settled."),
+    ],
+)
+def test_check_transition_refuses_the_rest(before: ItemState, after: ItemState, words: str) -> None:
+    with pytest.raises(ReviewRefused) as refusal:
+        check_transition(before, after)
+
+    assert str(refusal.value) == words
+
+
+def test_transition_diagram_has_one_line_per_row() -> None:
+    lines = transition_diagram(QUEUE_TRANSITIONS).splitlines()
+
+    assert lines[:2] == ["stateDiagram-v2", "    open --> paused: paused"]
+    assert len(lines) == 1 + len(QUEUE_TRANSITIONS)
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        (replace(OPEN_ITEM, is_member=False), "You are not a member of this queue."),
+        (replace(OPEN_ITEM, queue=QueueState.PAUSED), "This queue is paused; answers are taken again once it resumes."),
+        (ANSWERED, "You have already answered this item."),
+        (replace(OPEN_ITEM, state=ItemState.SETTLED), "This item is settled."),
+        (
+            replace(OPEN_ITEM, answers=1, leased=1),
+            "Other people are working on this item; every slot is taken.",
+        ),
+    ],
+)
+def test_check_can_claim_refuses_in_words(item: ItemFacts, words: str) -> None:
+    with pytest.raises(ReviewRefused) as refusal:
+        check_can_claim(item)
+
+    assert str(refusal.value) == words
+
+
+def test_check_can_claim_accepts_a_free_slot() -> None:
+    check_can_claim(replace(OPEN_ITEM, answers=1))
+
+
+def test_check_can_answer_accepts_a_live_claim_and_a_lapsed_one_nobody_took() -> None:
+    check_can_answer(OPEN_ITEM, CLAIM, token="t1", label="1", at=NOON)
+    late = replace(CLAIM, state=ClaimState.LAPSED)
+    check_can_answer(replace(OPEN_ITEM, answers=1), late, token="t1", label="1", at=NOON + timedelta(hours=1))
+    # A claim in a queue paused meanwhile may still be finished.
+    check_can_answer(replace(OPEN_ITEM, queue=QueueState.PAUSED), CLAIM, token="t1", label="1", at=NOON)
+
+
+@pytest.mark.parametrize(
+    ("item", "claim", "token", "label", "words"),
+    [
+        (OPEN_ITEM, None, "t1", "1", "You no longer hold this item"),
+        (OPEN_ITEM, CLAIM, "stolen", "1", "You no longer hold this item"),
+        (OPEN_ITEM, replace(CLAIM, state=ClaimState.SKIPPED), "t1", "1", "You no longer hold this item"),
+        (
+            replace(OPEN_ITEM, answers=1, leased=1),
+            replace(CLAIM, expires_at=NOON - timedelta(seconds=1)),
+            "t1",
+            "1",
+            "someone else took over",
+        ),
+        (replace(OPEN_ITEM, state=ItemState.STALE), CLAIM, "t1", "1", "your text is kept as a draft"),
+        (OPEN_ITEM, CLAIM, "t1", "2", "“2” is not on this queue's scale: 1, 0, -1"),
+        (ANSWERED, CLAIM, "t1", "1", "already answered"),
+        (replace(OPEN_ITEM, queue=QueueState.ARCHIVED), CLAIM, "t1", "1", "archived"),
+    ],
+)
+def test_check_can_answer_refuses_in_words(
+    item: ItemFacts, claim: ClaimFacts | None, token: str, label: str, words: str
+) -> None:
+    with pytest.raises(ReviewRefused, match=words):
+        check_can_answer(item, claim, token=token, label=label, at=NOON)
+
+
+def test_check_can_edit_holds_until_the_item_is_settled() -> None:
+    check_can_edit(ANSWERED, label="0")
+    with pytest.raises(ReviewRefused, match=r"This item is settled\. Your answer can no longer be changed\."):
+        check_can_edit(replace(ANSWERED, state=ItemState.SETTLED), label="0")
+    with pytest.raises(ReviewRefused, match="the blind answer stands"):
+        check_can_edit(replace(ANSWERED, has_revised=True), label="0")
+    with pytest.raises(ReviewRefused, match="not answered this item yet"):
+        check_can_edit(OPEN_ITEM, label="0")
+
+
+def test_check_can_revise_allows_one_revision_with_a_reason() -> None:
+    check_can_revise(replace(ANSWERED, state=ItemState.SETTLED), label="0", reason="I misread B")
+    with pytest.raises(ReviewRefused, match="already revised"):
+        check_can_revise(replace(ANSWERED, has_revised=True), label="0", reason="again")
+    with pytest.raises(ReviewRefused, match="Say why"):
+        check_can_revise(ANSWERED, label="0", reason="  ")
+    with pytest.raises(ReviewRefused, match="Answer first"):
+        check_can_revise(OPEN_ITEM, label="0", reason="x")
+    with pytest.raises(ReviewRefused, match="has been adjudicated"):
+        check_can_revise(replace(ANSWERED, state=ItemState.ADJUDICATED), label="0", reason="x")
+
+
+def test_check_can_adjudicate_takes_split_items_with_a_reason() -> None:
+    split = replace(OPEN_ITEM, state=ItemState.SPLIT, answers=2)
+    check_can_adjudicate(split, label="1", reason="B invents a source")
+    with pytest.raises(ReviewRefused, match="Say why"):
+        check_can_adjudicate(split, label="1", reason="")
+    with pytest.raises(ReviewRefused, match="still waits for answers"):
+        check_can_adjudicate(OPEN_ITEM, label="1", reason="x")
+    with pytest.raises(ReviewRefused, match="settled"):
+        check_can_adjudicate(replace(split, state=ItemState.SETTLED), label="1", reason="x")
+
+
+def test_check_can_reopen_takes_decided_items_with_a_reason() -> None:
+    check_can_reopen(replace(OPEN_ITEM, state=ItemState.SETTLED), reason="new evidence")
+    with pytest.raises(ReviewRefused, match="Only a settled or adjudicated item"):
+        check_can_reopen(OPEN_ITEM, reason="x")
+
+
+@pytest.mark.parametrize(
+    ("queue", "words"),
+    [
+        (
+            QueueFacts(QueueState.OPEN, False, 5, 0, 0),
+            "Nothing for you: you are not a member of this queue. Ask its owner to add you.",
+        ),
+        (QueueFacts(QueueState.ARCHIVED, True, 5, 0, 0), "This queue is archived and takes no more answers."),
+        (QueueFacts(QueueState.OPEN, True, 0, 0, 0), "All done: every item of this queue has its answers."),
+        (
+            QueueFacts(QueueState.OPEN, True, 3, 1, 2, seconds_to_next_lapse=61),
+            "Nothing for you now: other people hold the last items. Come back in 2 minutes; a claim may lapse.",
+        ),
+        (
+            QueueFacts(QueueState.OPEN, True, 3, 3, 0),
+            "Nothing for you now: the 3 open items wait for other people; you have answered or skipped them.",
+        ),
+    ],
+)
+def test_why_nothing_says_why_and_when(queue: QueueFacts, words: str) -> None:
+    assert why_nothing(queue) == words

@@ -1,0 +1,394 @@
+"""The item page over HTTP: one request from an answer to the next item, and nothing hidden in the bytes."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from evalsite.accounts.roles import Role
+from evalsite.review.models import Annotation, Assignment, ItemStatus, Queue, QueueMode, ReviewItem
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+HTMX = {"HX-Request": "true"}
+
+
+def signed_in(name: str, role: Role = Role.ANNOTATOR) -> tuple[Client, User]:
+    person = factories.user(name, role)
+    client = Client()
+    client.force_login(person)
+    return client, person
+
+
+def take(client: Client, queue: Queue) -> Assignment:
+    client.post(reverse("review:item-next", args=[queue.slug]))
+    return Assignment.objects.filter(queue=queue).latest("pk")
+
+
+def send(client: Client, claim: Assignment, headers: dict[str, str] | None = None, **data: str) -> Any:
+    values = {"token": str(claim.token), "label": "1"} | data
+    return client.post(reverse("review:item-annotate", args=[claim.item_id]), values, headers=headers or {})
+
+
+def test_item_annotate_answers_htmx_with_the_next_item_in_one_request() -> None:
+    queue = factories.queue()
+    first, second = (factories.review_item(queue=queue, shuffle=number) for number in (1, 2))
+    client, ada = signed_in("ada")
+    claim = take(client, queue)
+
+    response = send(client, claim, HTMX, note="because")
+
+    page = response.content.decode()
+    assert response.status_code == 200
+    assert response["HX-Push-Url"] == reverse("review:item-detail", args=[second.pk])
+    assert json.loads(response["HX-Trigger"])["toast"]["text"] == "Saved"
+    assert f'action="{reverse("review:item-annotate", args=[second.pk])}"' in page
+    assert f'data-draft-done="item-{first.pk}-{ada.pk}"' in page
+    assert "2 of 2" in page
+    assert page.strip().startswith('<section id="item-panel"')
+
+
+def test_item_annotate_without_javascript_redirects_to_the_next_item() -> None:
+    queue = factories.queue()
+    factories.review_item(queue=queue, shuffle=1)
+    second = factories.review_item(queue=queue, shuffle=2)
+    client, _ = signed_in("ada")
+
+    response = send(client, take(client, queue))
+
+    assert response.status_code == 302
+    assert response["Location"] == reverse("review:item-detail", args=[second.pk])
+
+
+def test_item_annotate_says_why_there_is_no_next_item() -> None:
+    item = factories.review_item()
+    client, _ = signed_in("ada")
+
+    page = send(client, take(client, item.queue), HTMX).content.decode()
+
+    assert "wait for other people" in page
+    assert '<section id="item-panel"' in page
+
+
+@pytest.mark.parametrize("shuffle", range(1, 7))
+def test_item_annotate_stores_labels_in_system_space(shuffle: int) -> None:
+    item = factories.review_item(shuffle=shuffle)
+    client, ada = signed_in("ada")
+    claim = take(client, item.queue)
+
+    send(client, claim, label="1")
+
+    stored = Annotation.objects.get(item=item, annotator=ada)
+    assert stored.label == ("-1" if claim.swapped else "1")
+
+
+def test_item_annotate_keeps_the_text_of_a_refused_answer() -> None:
+    queue = factories.queue(quorum=1)
+    item = factories.review_item(queue=queue)
+    (late, _), (quick, _) = signed_in("late"), signed_in("quick")
+    claim = take(late, queue)
+    Assignment.objects.filter(pk=claim.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
+    send(quick, take(quick, queue), label="0")
+
+    response = send(late, claim, HTMX, note="a long thought")
+
+    claim.refresh_from_db()
+    page = response.content.decode()
+    assert response.status_code == 200
+    assert "This item is settled. Your answer was not counted" in page
+    assert "a long thought" in page
+    assert claim.draft == {"label": "1", "note": "a long thought"}
+    assert item.annotations.count() == 1
+
+
+def test_item_annotate_without_a_choice_keeps_the_note() -> None:
+    item = factories.review_item()
+    client, _ = signed_in("ada")
+    claim = take(client, item.queue)
+
+    page = send(client, claim, label="", note="half a thought").content.decode()
+
+    assert "Choose an answer first." in page
+    assert "half a thought" in page
+    assert item.annotations.count() == 0
+
+
+def test_item_draft_survives_a_reload() -> None:
+    item = factories.review_item()
+    client, _ = signed_in("ada")
+    claim = take(client, item.queue)
+
+    saved = client.post(reverse("review:item-draft", args=[item.pk]), {"label": "0", "note": "so far"})
+    page = client.get(reverse("review:item-detail", args=[item.pk])).content.decode()
+
+    assert saved.status_code == 204
+    assert "so far" in page
+    assert str(claim.token) in page
+
+
+def test_item_heartbeat_stops_once_the_claim_is_lost() -> None:
+    queue = factories.queue(quorum=1)
+    factories.review_item(queue=queue)
+    (late, _), (quick, _) = signed_in("late"), signed_in("quick")
+    claim = take(late, queue)
+    url, token = reverse("review:item-heartbeat", args=[claim.item_id]), {"token": str(claim.token)}
+
+    alive = late.post(url, token)
+    Assignment.objects.filter(pk=claim.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
+    take(quick, queue)
+    lost = late.post(url, token)
+
+    assert (alive.status_code, lost.status_code) == (204, 286)
+    assert "someone else took over" in lost["HX-Trigger"]
+
+
+def test_item_skip_goes_on_and_undo_comes_back() -> None:
+    item = factories.review_item()
+    client, _ = signed_in("ada")
+    claim = take(client, item.queue)
+
+    skipped = client.post(
+        reverse("review:item-skip", args=[item.pk]), {"token": str(claim.token), "reason": "not my field"}, headers=HTMX
+    )
+    back = client.post(reverse("review:item-undo", args=[item.pk]), headers=HTMX)
+
+    assert "answered or skipped" in skipped.content.decode()
+    assert f'action="{reverse("review:item-annotate", args=[item.pk])}"' in back.content.decode()
+
+
+def test_item_undo_brings_the_answer_back_as_a_draft() -> None:
+    item = factories.review_item()
+    client, _ = signed_in("ada")
+    claim = take(client, item.queue)
+    send(client, claim, label="-1", note="my reasons")
+
+    page = client.post(reverse("review:item-undo", args=[item.pk]), headers=HTMX).content.decode()
+
+    item.refresh_from_db()
+    claim.refresh_from_db()
+    assert (item.answer_count, item.annotations.count()) == (0, 0)
+    assert claim.draft == {"label": "-1", "note": "my reasons"}
+    assert "my reasons" in page
+
+
+def test_item_flag_keeps_the_person_on_the_item() -> None:
+    item = factories.review_item()
+    client, _ = signed_in("ada")
+    claim = take(client, item.queue)
+
+    response = client.post(reverse("review:item-flag", args=[item.pk]), {"text": "no question"}, headers=HTMX)
+
+    claim.refresh_from_db()
+    assert claim.flag == "no question"
+    assert response["HX-Push-Url"] == reverse("review:item-detail", args=[item.pk])
+
+
+def test_items_of_others_are_not_to_be_touched() -> None:
+    item = factories.review_item()
+    signed_in("ada")
+    client, _ = signed_in("bob")
+
+    for name in ("annotate", "skip", "flag", "undo", "reveal", "revise"):
+        assert client.post(reverse(f"review:item-{name}", args=[item.pk]), {"token": "x"}).status_code == 404
+    assert client.get(reverse("review:item-detail", args=[item.pk]))["Location"] == reverse("review:queue-list")
+    assert client.get(reverse("review:item-adjudicate", args=[item.pk])).status_code == 403
+
+
+def _split_world(mode: str) -> tuple[ReviewItem, dict[str, str]]:
+    """An item with a secret in everything that must stay hidden, and those secrets by name."""
+    first, second = factories.system("secret-system-one"), factories.system("secret-system-two")
+    owner = factories.debate_set(system_a=first, system_b=second, name="Set")
+    debate = factories.debate(debate_set=owner, round_count=3)
+    endpoint = factories.endpoint(name="secret-endpoint", model="secret-model")
+    for seat, verdict in ((1, 1), (2, -1)):
+        said = factories.statement(debate=debate, seat=seat, verdict=verdict, text=f"secret-statement {seat}")
+        said.speaker.name, said.speaker.endpoint = f"secret-speaker-{seat}", endpoint
+        said.speaker.save()
+    queue = factories.queue(mode=mode, quorum=3, debate_set=owner)
+    item = factories.review_item(
+        queue=queue, debate=debate, reason_text="secret-reason", arm="audit", inclusion_probability=0.123457
+    )
+    other = factories.user("secret-colleague", Role.ANNOTATOR)
+    claim = Assignment.objects.create(
+        item=item,
+        queue=queue,
+        annotator=other,
+        token="00000000-0000-4000-8000-000000000001",
+        status="submitted",
+        claimed_at=factories.NOON,
+        expires_at=factories.NOON,
+    )
+    Annotation.objects.create(
+        item=item,
+        queue=queue,
+        annotator=other,
+        assignment=claim,
+        slot=0,
+        label="1",
+        note="secret-note",
+        created_at=factories.NOON,
+    )
+    ReviewItem.objects.filter(pk=item.pk).update(answer_count=1)
+    secrets = {
+        "system": "secret-system",
+        "endpoint": "secret-endpoint",
+        "model": "secret-model",
+        "speaker": "secret-speaker",
+        "reason": "secret-reason",
+        "colleague": "secret-colleague",
+        "note": "secret-note",
+        "token": "00000000-0000-4000",
+        "probability": "0.1234",
+        "arm": "Audit",
+    }
+    if mode == QueueMode.BLIND:
+        secrets["statement"] = "secret-statement"
+    return item, secrets
+
+
+@pytest.mark.parametrize("mode", [QueueMode.BLIND, QueueMode.DEBATE])
+def test_nothing_hidden_is_in_any_byte_before_the_answer(mode: str) -> None:
+    """Every address of the room is asked, as page and as fragment; bodies and headers are searched."""
+    item, secrets = _split_world(mode)
+    client, _ = signed_in("ada")
+    claim = take(client, item.queue)
+    pages = [
+        reverse("review:queue-list"),
+        reverse("review:queue-detail", args=[item.queue.slug]),
+        reverse("review:queue-update", args=[item.queue.slug]),
+        reverse("review:adjudication-list"),
+        reverse("review:item-detail", args=[item.pk]),
+        reverse("review:item-adjudicate", args=[item.pk]),
+        *(reverse("review:queue-export", args=[item.queue.slug, kind]) for kind in ("csv", "xlsx", "jsonl")),
+    ]
+    posts = ("heartbeat", "draft", "flag", "reveal", "revise", "annotate")
+    token = {"token": str(claim.token), "text": "x", "reason": "y"}
+
+    answers = [client.get(page, headers=headers) for page in pages for headers in ({}, HTMX)]
+    answers += [
+        client.post(reverse(f"review:item-{name}", args=[item.pk]), token, headers=headers, follow=True)
+        for name in posts
+        for headers in ({}, HTMX)
+    ]
+    answers.append(client.post(reverse("review:item-next", args=[item.queue.slug]), headers=HTMX))
+
+    seen = [(answer.getvalue().decode("utf-8", "replace") + str(answer.headers)) for answer in answers]
+    assert item.annotations.count() == 1
+    assert any("Answer A" in text for text in seen)
+    assert ("secret-statement" in "".join(seen)) == (mode == QueueMode.DEBATE)
+    assert {name for name, secret in secrets.items() if any(secret in text for text in seen)} == set()
+
+
+def test_item_reveal_shows_verdicts_then_others_after_the_quorum() -> None:
+    item, secrets = _split_world(QueueMode.BLIND)
+    client, _ = signed_in("ada")
+    send(client, take(client, item.queue))
+    url = reverse("review:item-detail", args=[item.pk])
+
+    before = client.get(url).content.decode()
+    client.post(reverse("review:item-reveal", args=[item.pk]))
+    revealed = client.get(url).content.decode()
+    bob, _ = signed_in("bob")
+    send(bob, take(bob, item.queue))
+    after = client.get(url).content.decode()
+
+    assert ["secret-statement" in page for page in (before, revealed, after)] == [False, True, True]
+    assert ["secret-note" in page for page in (before, revealed, after)] == [False, False, True]
+    for name in ("system", "endpoint", "model", "speaker", "colleague", "arm"):
+        assert secrets[name] not in before + revealed + after
+
+
+def test_item_revise_stores_both_answers_and_undo_is_refused_after_the_reveal() -> None:
+    item = factories.review_item()
+    client, ada = signed_in("ada")
+    claim = take(client, item.queue)
+    send(client, claim, label="1")
+    client.post(reverse("review:item-reveal", args=[item.pk]))
+
+    refused = client.post(reverse("review:item-undo", args=[item.pk]), headers=HTMX)
+    client.post(reverse("review:item-revise", args=[item.pk]), {"label": "0", "reason": "the debate convinced me"})
+    twice = client.post(reverse("review:item-revise", args=[item.pk]), {"label": "1", "reason": "again"}, headers=HTMX)
+
+    stored = Annotation.objects.get(item=item, annotator=ada)
+    assert "so the blind answer stands" in refused["HX-Trigger"]
+    assert "already revised" in twice.content.decode()
+    assert (stored.label, stored.revised_label, stored.revision_note) == (
+        "-1" if claim.swapped else "1",
+        "0",
+        "the debate convinced me",
+    )
+
+
+def test_item_detail_shows_owners_everything() -> None:
+    item, secrets = _split_world(QueueMode.BLIND)
+    client, _ = signed_in("rita", Role.RESEARCHER)
+
+    page = client.get(reverse("review:item-detail", args=[item.pk])).content.decode()
+
+    assert {name for name, secret in secrets.items() if secret not in page} == {
+        "endpoint",
+        "model",
+        "speaker",
+        "token",
+        "probability",  # shown rounded
+    }
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_item_detail_has_a_fixed_number_of_queries(count: int, django_assert_num_queries: Any) -> None:
+    queue = factories.queue()
+    for _ in range(count):
+        factories.statement(debate=factories.review_item(queue=queue).debate)
+    client, _ = signed_in("ada")
+    claim = take(client, queue)
+    url = reverse("review:item-detail", args=[claim.item_id])
+
+    with django_assert_num_queries(11):
+        assert client.get(url).status_code == 200
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_item_annotate_has_a_fixed_number_of_queries(count: int, django_assert_num_queries: Any) -> None:
+    queue = factories.queue()
+    for _ in range(count):
+        factories.review_item(queue=queue)
+    client, _ = signed_in("ada")
+    claim = take(client, queue)
+
+    with django_assert_num_queries(36):
+        assert send(client, claim, HTMX).status_code == 200
+
+
+def test_hostile_text_is_shown_as_text() -> None:
+    debate = factories.debate()
+    debate.response_a.text = "<script>alert(1)</script> <b hx-get='/x'>bold</b> ![i](http://evil.example/x.png)"
+    debate.response_a.save()
+    item = factories.review_item(debate=debate)
+    client, _ = signed_in("ada")
+    take(client, item.queue)
+
+    page = client.get(reverse("review:item-detail", args=[item.pk])).content.decode()
+
+    assert "<script>alert" not in page
+    assert "<b hx-get" not in page
+    assert "evil.example" not in page
+
+
+def test_settled_items_refuse_undo_with_a_sentence() -> None:
+    queue = factories.queue(quorum=1)
+    item = factories.review_item(queue=queue)
+    client, _ = signed_in("ada")
+    send(client, take(client, queue))
+
+    response = client.post(reverse("review:item-undo", args=[item.pk]), headers=HTMX)
+
+    item.refresh_from_db()
+    assert item.status == ItemStatus.SETTLED
+    assert "This item is settled" in response["HX-Trigger"]

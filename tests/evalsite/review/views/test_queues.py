@@ -1,0 +1,221 @@
+"""Pages of queues and of adjudication: who may, what they show, what they change, and how many queries they take."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role
+from evalsite.review.exports import ANNOTATION_COLUMNS
+from evalsite.review.models import ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.services.answering import Answer, record_annotation
+from evalsite.review.services.claiming import claim_next
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def signed_in(name: str, role: Role) -> tuple[Client, User]:
+    person = factories.user(name, role)
+    client = Client()
+    client.force_login(person)
+    return client, person
+
+
+def answer(queue: Queue, *labels: str) -> None:
+    for label in labels:
+        person = factories.user("", Role.ANNOTATOR)
+        claim = claim_next(queue=queue, annotator=person, at=NOON)
+        record_annotation(
+            item_id=claim.item_id, annotator=person, token=str(claim.token), answer=Answer(label, "=why"), at=NOON
+        )
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_queue_list_has_a_fixed_number_of_queries(count: int, django_assert_num_queries: Any) -> None:
+    for _ in range(count):
+        factories.review_item(queue=factories.queue())
+    client, _ = signed_in("rita", Role.RESEARCHER)
+
+    with django_assert_num_queries(10):
+        page = client.get(reverse("review:queue-list"))
+
+    assert page.status_code == 200
+    assert [row.waiting for row in page.context["table"]] == [1] * count
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_queue_detail_has_a_fixed_number_of_queries(count: int, django_assert_num_queries: Any) -> None:
+    queue = factories.queue()
+    for _ in range(count):
+        factories.review_item(queue=queue, scenario="coding")
+        answer(queue, "1", "-1")
+    client, _ = signed_in("rita", Role.RESEARCHER)
+
+    with django_assert_num_queries(15):
+        page = client.get(reverse("review:queue-detail", args=[queue.slug]))
+
+    assert page.status_code == 200
+    assert len(page.context["rows"]) == count
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_adjudication_list_has_a_fixed_number_of_queries(count: int, django_assert_num_queries: Any) -> None:
+    queue = factories.queue()
+    for _ in range(count):
+        factories.review_item(queue=queue)
+        answer(queue, "1", "-1")
+    client, _ = signed_in("rita", Role.RESEARCHER)
+
+    with django_assert_num_queries(9):
+        page = client.get(reverse("review:adjudication-list"))
+
+    assert [row["votes"] for row in page.context["rows"]] == [["A is better", "B is better"]] * count
+
+
+def test_queue_detail_filters_items() -> None:
+    queue = factories.queue()
+    coding = factories.review_item(queue=queue, scenario="coding", reason="audit")
+    factories.review_item(queue=queue, scenario="law")
+    client, _ = signed_in("rita", Role.RESEARCHER)
+    url = reverse("review:queue-detail", args=[queue.slug])
+
+    def shown(query: str) -> list[int]:
+        return sorted(row["item"].pk for row in client.get(f"{url}?{query}").context["rows"])
+
+    everything = sorted(queue.items.values_list("pk", flat=True))
+    assert shown("scenario=coding") == [coding.pk]
+    assert shown("reason=audit") == [coding.pk]
+    assert shown("status=settled") == []
+    assert shown("status=nonsense&reason=drop table") == everything
+    assert shown("flagged=1") == []
+
+
+def test_queues_of_others_are_not_found() -> None:
+    queue = factories.queue()
+    factories.review_item(queue=queue)
+    queue.members.add(factories.user("bob", Role.ANNOTATOR))
+    client, ada = signed_in("ada", Role.ANNOTATOR)
+    detail, following = (reverse(f"review:{name}", args=[queue.slug]) for name in ("queue-detail", "item-next"))
+
+    assert (client.get(detail).status_code, client.post(following).status_code) == (404, 404)
+    queue.members.add(ada)
+    assert (client.get(detail).status_code, client.post(following).status_code) == (200, 302)
+
+
+def test_annotators_may_not_change_or_export_queues() -> None:
+    item = factories.review_item()
+    client, _ = signed_in("ada", Role.ANNOTATOR)
+    slug = item.queue.slug
+
+    assert client.get(reverse("review:queue-update", args=[slug])).status_code == 403
+    assert client.post(reverse("review:queue-status", args=[slug]), {"status": "paused"}).status_code == 403
+    assert client.get(reverse("review:queue-export", args=[slug, "csv"])).status_code == 403
+    assert client.get(reverse("review:adjudication-list")).status_code == 403
+    assert client.post(reverse("review:item-reopen", args=[item.pk])).status_code == 403
+    assert client.post(reverse("review:item-ask-more", args=[item.pk])).status_code == 403
+
+
+def test_queue_status_follows_the_table_of_transitions() -> None:
+    queue = factories.queue()
+    client, _ = signed_in("rita", Role.RESEARCHER)
+    url = reverse("review:queue-status", args=[queue.slug])
+
+    statuses = []
+    for wanted in ("paused", "archived", "open", "paused"):
+        client.post(url, {"status": wanted})
+        queue.refresh_from_db()
+        statuses.append(queue.status)
+
+    assert statuses == [QueueStatus.PAUSED, QueueStatus.ARCHIVED, QueueStatus.ARCHIVED, QueueStatus.PAUSED]
+    assert client.post(url, {"status": "gone"}).status_code == 404
+
+
+def test_queue_update_changes_the_quorum_of_untouched_items_only() -> None:
+    queue = factories.queue(quorum=2)
+    for _ in range(2):
+        factories.review_item(queue=queue)
+    answer(queue, "1")
+    client, _ = signed_in("rita", Role.RESEARCHER)
+    ada = factories.user("ada", Role.ANNOTATOR)
+
+    response = client.post(
+        reverse("review:queue-update", args=[queue.slug]),
+        {"name": "New name", "guidelines": "*Read*", "mode": "debate", "quorum": "3", "members": [ada.pk]},
+    )
+
+    queue.refresh_from_db()
+    assert response.status_code == 302
+    assert (queue.name, queue.guidelines, queue.mode, queue.quorum) == ("New name", "*Read*", "debate", 3)
+    assert list(queue.members.all()) == [ada]
+    assert sorted(queue.items.values_list("answer_count", "quorum")) == [(0, 3), (1, 2)]
+
+
+def test_item_adjudicate_adopts_an_answer_and_goes_on() -> None:
+    queue = factories.queue()
+    first, second = (factories.review_item(queue=queue, shuffle=number) for number in (1, 2))
+    answer(queue, "1", "-1", "1", "0")
+    client, rita = signed_in("rita", Role.RESEARCHER)
+    url = reverse("review:item-adjudicate", args=[first.pk])
+    chosen = first.annotations.get(label="-1")
+
+    page = client.get(url).content.decode()
+    refused = client.post(url, {"decision": f"a{chosen.pk}", "reason": ""}).content.decode()
+    response = client.post(url, {"decision": f"a{chosen.pk}", "reason": "B is complete"})
+
+    first.refresh_from_db()
+    assert "Person 1" in page
+    assert chosen.annotator.username not in page
+    assert "Say why" in refused
+    assert response["Location"] == reverse("review:item-adjudicate", args=[second.pk])
+    assert (first.status, first.label, first.adjudication.adopted, first.adjudication.adjudicator) == (
+        ItemStatus.ADJUDICATED,
+        "-1",
+        chosen,
+        rita,
+    )
+
+
+def test_item_reopen_and_ask_more_by_a_researcher() -> None:
+    item = factories.review_item()
+    answer(item.queue, "1", "1")
+    client, _ = signed_in("rita", Role.RESEARCHER)
+
+    statuses = []
+    for name, data in (("reopen", {"reason": ""}), ("reopen", {"reason": "misread"}), ("ask-more", {})):
+        client.post(reverse(f"review:item-{name}", args=[item.pk]), data)
+        statuses.append(ReviewItem.objects.get(pk=item.pk).status)
+
+    assert statuses == [ItemStatus.SETTLED, ItemStatus.SPLIT, ItemStatus.OPEN]
+
+
+def test_queue_export_sends_the_same_rows_in_every_format() -> None:
+    item = factories.review_item(criterion="helpfulness", scenario="coding")
+    answer(item.queue, "1")
+    client, _ = signed_in("rita", Role.RESEARCHER)
+
+    sent = {
+        kind: client.get(reverse("review:queue-export", args=[item.queue.slug, kind])).getvalue()
+        for kind in ("csv", "jsonl", "xlsx")
+    }
+
+    table = list(csv.DictReader(io.StringIO(sent["csv"].decode("utf-8-sig"), newline="")))
+    line = json.loads(sent["jsonl"])
+    wanted = {"queue": item.queue.slug, "blind_label": "1", "criterion": "helpfulness", "scenario": "coding"}
+    assert {name: line[name] for name in wanted} == {name: table[0][name] for name in wanted} == wanted
+    assert (list(line), list(table[0])) == (list(ANNOTATION_COLUMNS), list(ANNOTATION_COLUMNS))
+    assert (line["note"], table[0]["note"]) == ("=why", "'=why")
+    assert item.debate is not None
+    assert line["system_a"] == item.debate.debate_set.system_a.name
+    assert sent["xlsx"].startswith(b"PK")
+    assert AuditEntry.objects.filter(action="annotations.exported").count() == 3
+    assert client.get(reverse("review:queue-export", args=[item.queue.slug, "exe"])).status_code == 404

@@ -1,0 +1,273 @@
+"""Who may open what: every address of the site, as nobody and as every role.
+
+An address that is not in the table fails `test_every_address_is_in_the_table`. Objects in addresses do not exist here,
+so whoever passes the permission check gets 404, and whoever fails it gets 403 before anything is looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from evalsite.accounts.roles import Role
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+NOBODY, ANNOTATOR, RESEARCHER, ADMIN = "nobody", "annotator", "researcher", "admin"
+WHO = (NOBODY, ANNOTATOR, RESEARCHER, ADMIN)
+THIRD_PARTY = ("admin/", "rq/")  # Django's empty admin and django-rq's pages: for staff, which only admins are
+
+# what each role gets, in the order annotator, researcher, admin
+EVERYBODY = {"get": (200, 200, 200)}
+EVERYBODY_OBJECT = {"get": (404, 404, 404)}
+EVERYBODY_ACT = {"post": (404, 404, 404)}
+RESEARCHERS = {"get": (403, 200, 200)}
+RESEARCHERS_OBJECT = {"get": (403, 404, 404)}
+RESEARCHERS_ACT = {"post": (403, 404, 404)}
+ADMINS = {"get": (403, 403, 200)}
+ADMINS_OBJECT = {"get": (403, 403, 404)}
+ADMINS_ACT = {"post": (403, 403, 404)}
+
+TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
+    "home": EVERYBODY,
+    "home-running": RESEARCHERS,
+    "demo-load": {"post": (403, 302, 302)},
+    "site-health": ADMINS,
+    "logout": {"get": (405, 405, 405)},
+    "help": EVERYBODY,
+    "help-topic": EVERYBODY_OBJECT,
+    "password_change": EVERYBODY,
+    "password_change_done": EVERYBODY,
+    "accounts:person-list": ADMINS,
+    "accounts:person-create": ADMINS,
+    "accounts:person-update": ADMINS_OBJECT,
+    "accounts:person-password": ADMINS_ACT,
+    "accounts:audit-list": ADMINS,
+    "accounts:audit-export": ADMINS,
+    "accounts:preferences": EVERYBODY,
+    "judging:benchmark-list": RESEARCHERS,
+    "judging:benchmark-detail": RESEARCHERS_OBJECT,
+    "judging:suite-detail": RESEARCHERS_OBJECT,
+    "judging:case-detail": RESEARCHERS_OBJECT,
+    "judging:case-edit": RESEARCHERS_OBJECT,
+    "judging:case-edit-trial": RESEARCHERS_OBJECT,
+    "judging:response-detail": RESEARCHERS_OBJECT,
+    "judging:system-detail": RESEARCHERS_OBJECT,
+    "judging:rubric-list": RESEARCHERS,
+    "judging:rubric-detail": RESEARCHERS_OBJECT,
+    "judging:rubric-workbook": RESEARCHERS_OBJECT,
+    "judging:import-list": RESEARCHERS,
+    "judging:import-create": RESEARCHERS,
+    "judging:import-detail": RESEARCHERS_OBJECT,
+    "judging:import-recheck": RESEARCHERS_ACT,
+    "judging:import-confirm": RESEARCHERS_ACT,
+    "judging:import-discard": RESEARCHERS_ACT,
+    "judging:import-problems": RESEARCHERS_OBJECT,
+    "judging:response-try": RESEARCHERS_OBJECT,
+    "judging:prompt-list": RESEARCHERS,
+    "judging:prompt-detail": RESEARCHERS_OBJECT,
+    "judging:run-list": RESEARCHERS,
+    "judging:run-create": RESEARCHERS,
+    "judging:run-estimate": RESEARCHERS_ACT,
+    "judging:esi-create": RESEARCHERS,
+    "judging:esi-estimate": RESEARCHERS_ACT,
+    "judging:esi-files": RESEARCHERS_OBJECT,
+    "judging:run-detail": RESEARCHERS_OBJECT,
+    "judging:run-progress": RESEARCHERS_OBJECT,
+    "judging:run-pause": RESEARCHERS_ACT,
+    "judging:run-resume": RESEARCHERS_ACT,
+    "judging:run-cancel": RESEARCHERS_ACT,
+    "judging:run-retry": RESEARCHERS_ACT,
+    "judging:run-rescore": RESEARCHERS_ACT,
+    "judging:verdict-detail": RESEARCHERS_OBJECT,
+    "judging:endpoint-list": RESEARCHERS,
+    "judging:endpoint-create": ADMINS,
+    "judging:endpoint-detail": RESEARCHERS_OBJECT,
+    "judging:endpoint-update": ADMINS_OBJECT,
+    "judging:endpoint-test": ADMINS_ACT,
+    "judging:language-list": ADMINS,
+    "judging:language-probe": {"post": (403, 403, 302)},
+    "judging:judge-list": RESEARCHERS,
+    "judging:judge-create": RESEARCHERS,
+    "judging:judge-detail": RESEARCHERS_OBJECT,
+    "debate:set-list": RESEARCHERS,
+    "debate:set-create": RESEARCHERS,
+    "debate:set-estimate": RESEARCHERS,
+    "debate:record-create": RESEARCHERS,
+    "debate:record-confirm": {"post": (403, 302, 302)},
+    "debate:set-detail": RESEARCHERS_OBJECT,
+    "debate:set-progress": RESEARCHERS_OBJECT,
+    "debate:experiment-detail": RESEARCHERS_OBJECT,
+    "debate:label-create": RESEARCHERS_OBJECT,
+    "debate:debate-detail": RESEARCHERS_OBJECT,
+    "debate:debate-live": RESEARCHERS_OBJECT,
+    "review:queue-list": EVERYBODY,
+    "review:queue-create": RESEARCHERS,
+    "review:my-work": EVERYBODY,
+    "review:notice-list": EVERYBODY,
+    "review:notice-read": {"post": (302, 302, 302)},
+    "review:notice-mail": {"post": (302, 302, 302)},
+    "review:queue-detail": EVERYBODY_OBJECT,
+    "review:queue-update": RESEARCHERS_OBJECT,
+    "review:queue-status": RESEARCHERS_ACT,
+    "review:queue-export": RESEARCHERS_OBJECT,
+    "review:item-next": EVERYBODY_ACT,
+    "review:adjudication-list": RESEARCHERS,
+    "review:item-detail": EVERYBODY_OBJECT,
+    "review:item-annotate": EVERYBODY_ACT,
+    "review:item-skip": EVERYBODY_ACT,
+    "review:item-flag": EVERYBODY_ACT,
+    "review:item-draft": {"post": (409, 409, 409)},
+    "review:item-heartbeat": {"post": (286, 286, 286)},
+    "review:item-undo": EVERYBODY_ACT,
+    "review:item-reveal": EVERYBODY_ACT,
+    "review:item-revise": EVERYBODY_ACT,
+    "review:item-adjudicate": RESEARCHERS_ACT,
+    "review:item-reopen": RESEARCHERS_ACT,
+    "review:item-ask-more": RESEARCHERS_ACT,
+    "reports:leaderboard-list": RESEARCHERS,
+    "reports:leaderboard-detail": RESEARCHERS_OBJECT,
+    "reports:leaderboard-compare": RESEARCHERS_OBJECT,
+    "reports:leaderboard-breakdown": RESEARCHERS_OBJECT,
+    "reports:leaderboard-export": RESEARCHERS_OBJECT,
+    "reports:difference-detail": RESEARCHERS_OBJECT,
+    "reports:agreement-list": RESEARCHERS,
+    "reports:agreement-detail": RESEARCHERS_OBJECT,
+    "reports:agreement-confusion": RESEARCHERS_OBJECT,
+    "reports:agreement-export": RESEARCHERS_OBJECT,
+    "reports:labels-create": RESEARCHERS,
+    "reports:labels-item": RESEARCHERS_OBJECT,
+    "reports:labels-detail": RESEARCHERS_OBJECT,
+    "reports:labels-confusion": RESEARCHERS_OBJECT,
+    "reports:labels-delete": RESEARCHERS_ACT,
+    "reports:labels-export": RESEARCHERS_OBJECT,
+    "reports:debate-report": RESEARCHERS,
+    "reports:debate-export": RESEARCHERS_OBJECT,
+    "reports:arena": RESEARCHERS,
+    "reports:arena-export": RESEARCHERS_OBJECT,
+    "reports:robustness-list": RESEARCHERS,
+    "reports:robustness-detail": RESEARCHERS_OBJECT,
+    "reports:robustness-export": RESEARCHERS_OBJECT,
+    "reports:judge-list": RESEARCHERS,
+    "reports:judge-detail": RESEARCHERS_OBJECT,
+    "reports:judge-export": RESEARCHERS_OBJECT,
+}
+OPEN = {"login": 200, "healthz": (200, 503)}  # for nobody, by GET
+
+EXAMPLES = {
+    "format": "csv",
+    "format_name": "csv",
+    "table": "rows",
+    "token": "none",
+    "url": "nowhere",
+    "app_label": "auth",
+}
+
+
+def _addresses(patterns: list[URLPattern | URLResolver], names: str = "", path: str = "") -> Iterator[tuple[str, str]]:
+    for pattern in patterns:
+        here = path + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            space = f"{names}{pattern.namespace}:" if pattern.namespace else names
+            yield from _addresses(pattern.url_patterns, space, here)
+        else:
+            yield f"{names}{pattern.name}", here
+
+
+def _example(path: str) -> str:
+    """Return an address with made-up objects in it: number 999999, or a name that nothing has."""
+
+    def fill(match: re.Match[str]) -> str:
+        kind, _, name = match[1].rpartition(":")
+        return EXAMPLES.get(name, "999999" if kind in {"int", ""} else "no-such-thing")
+
+    plain = re.sub(r"\(\?P<\w+>[^)]*\)", "x", path).replace("^", "").replace("$", "").replace("/?", "/")
+    return "/" + re.sub(r"<([^>]+)>", fill, plain)
+
+
+ALL = list(_addresses(get_resolver().url_patterns))
+OWN = {name: _example(path) for name, path in ALL if not path.startswith(THIRD_PARTY)}
+FOREIGN = sorted({_example(path) for _, path in ALL if path.startswith(THIRD_PARTY)})
+
+
+def _as(who: str) -> Client:
+    client = Client(raise_request_exception=False)
+    if who != NOBODY:
+        client.force_login(factories.user(role=Role(who)))
+    return client
+
+
+def _status(client: Client, method: str, address: str) -> int:
+    return client.get(address).status_code if method == "get" else client.post(address).status_code
+
+
+def test_every_address_is_in_the_table() -> None:
+    assert sorted({*TABLE, *OPEN}) == sorted(OWN)
+
+
+@pytest.mark.parametrize("name", [name for name in OWN if name not in OPEN])
+def test_nobody_is_sent_to_sign_in(name: str) -> None:
+    for method in ("get", "post"):
+        client = Client()
+        answer = client.get(OWN[name]) if method == "get" else client.post(OWN[name])
+
+        assert answer.status_code == 302, (name, method)
+        assert answer["Location"].startswith(f"/{settings.LOGIN_URL}/?next="), (name, method)
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_open_addresses_answer_nobody(name: str) -> None:
+    expected = OPEN[name]
+
+    assert Client().get(OWN[name]).status_code in (expected if isinstance(expected, tuple) else (expected,))
+
+
+@pytest.mark.parametrize("who", WHO[1:])
+def test_each_role_gets_what_the_table_says(who: str) -> None:
+    client, place = _as(who), WHO.index(who) - 1
+    expected = {(name, method): codes[place] for name, row in TABLE.items() for method, codes in row.items()}
+
+    found = {(name, method): _status(client, method, OWN[name]) for name, method in expected if name in OWN}
+
+    wrong = {key: (found.get(key), code) for key, code in expected.items() if found.get(key) != code}
+    assert wrong == {}  # (found, expected)
+
+
+@pytest.mark.parametrize("who", WHO[1:])
+def test_acts_are_never_done_by_get(who: str) -> None:
+    client = _as(who)
+
+    found = {name: _status(client, "get", OWN[name]) for name, row in TABLE.items() if "get" not in row}
+
+    assert {name: code for name, code in found.items() if code not in (403, 404, 405)} == {}
+
+
+@pytest.mark.parametrize("who", [NOBODY, ANNOTATOR, RESEARCHER])
+def test_pages_of_other_projects_are_closed_to_all_but_admins(who: str) -> None:
+    client = _as(who)
+
+    answers = {address: client.get(address) for address in FOREIGN}
+
+    open_ones = {
+        address: answer.status_code
+        for address, answer in answers.items()
+        if answer.status_code not in (302, 401, 403, 404) and not _is_sign_in(address)
+    }
+    assert open_ones == {}
+
+
+def _is_sign_in(address: str) -> bool:
+    return address in {"/admin/login/", "/admin/jsi18n/", "/admin/logout/"}  # a form, texts, and a refusal of GET
+
+
+def test_admins_see_no_tables_in_djangos_admin() -> None:
+    client = _as(ADMIN)
+
+    assert client.get("/admin/").status_code == 200
+    assert client.get("/admin/auth/user/").status_code == 404

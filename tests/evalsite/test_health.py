@@ -1,0 +1,115 @@
+"""Health: the truth about database, broker and workers, for people and for probes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from django_rq import get_queue
+from pytest_django import DjangoCaptureOnCommitCallbacks
+from redis import Redis
+from rq import Worker
+
+from evalsite.accounts.roles import Role
+from evalsite.health import read_health
+from evalsite.serving.broker import EmbeddedBroker
+from judging.jobs import work_run
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("broker")]
+
+
+@pytest.fixture
+def broker() -> Iterator[Redis]:
+    """Return a connection to the tests' broker, emptied; started for the test where it is the embedded one."""
+    embedded = None if settings.EXTERNAL_REDIS_URL else EmbeddedBroker(Path(settings.DATA_DIR))
+    started = embedded.start() if embedded else False
+    connection = get_queue("default").connection
+    connection.flushdb()
+    yield connection
+    connection.flushdb()
+    if embedded and started:
+        embedded.stop()
+
+
+def _start_worker(connection: Redis) -> datetime:
+    """Register a worker as one that starts does, and return when."""
+    worker = Worker([get_queue("calls")], connection=connection)
+    worker.register_birth()  # type: ignore[no-untyped-call]  # rq leaves it untyped
+    born_at = worker.birth_date
+    assert isinstance(born_at, datetime)
+    return born_at if born_at.tzinfo else born_at.replace(tzinfo=UTC)
+
+
+def test_healthz_says_degraded_where_nobody_works(client: Client, broker: Redis) -> None:
+    answer = client.get(reverse("healthz"))
+
+    assert answer.status_code == 503
+    assert answer.json() == {
+        "status": "degraded",
+        "database": "ok",
+        "database_kind": settings.DATABASES["default"]["ENGINE"].rpartition(".")[2].replace("sqlite3", "sqlite"),
+        "broker": "ok",
+        "broker_kind": "external" if settings.EXTERNAL_REDIS_URL else "embedded",
+        "workers": 0,
+        "waiting_jobs": 0,
+        "oldest_waiting_job_seconds": None,
+    }
+
+
+def test_healthz_says_ok_with_a_live_worker_and_counts_waiting_jobs(
+    client: Client, broker: Redis, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    queue = get_queue("calls")
+    _start_worker(broker)
+    with django_capture_on_commit_callbacks(execute=True):
+        queue.enqueue(work_run, 1)
+
+    answer = client.get(reverse("healthz"))
+
+    health = answer.json()
+    assert (answer.status_code, health["status"], health["workers"], health["waiting_jobs"]) == (200, "ok", 1, 1)
+    assert 0 <= health["oldest_waiting_job_seconds"] < 60
+
+
+def test_read_health_leaves_out_workers_that_fell_silent(broker: Redis) -> None:
+    born_at = _start_worker(broker)
+
+    alive = read_health(at=born_at + timedelta(seconds=60))
+    silent = read_health(at=born_at + timedelta(seconds=300))
+
+    assert (len(alive.workers), len(silent.workers)) == (1, 0)
+
+
+def test_read_health_names_a_broker_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> object:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(Redis, "execute_command", refuse)
+
+    health = read_health(at=NOON)
+
+    assert (health.status, health.database, health.broker, health.workers) == ("degraded", "ok", "does not answer", ())
+
+
+def test_health_page_says_what_to_do_where_no_worker_is_alive(client: Client, broker: Redis) -> None:
+    client.force_login(factories.user(role=Role.ADMIN))
+
+    page = client.get(reverse("site-health")).content.decode()
+
+    assert "No worker is alive, so jobs wait." in page
+
+
+def test_job_queues_are_shown_to_admins_only(client: Client, broker: Redis) -> None:
+    statuses = {}
+    for role in Role:
+        client.force_login(factories.user(role=role))
+        statuses[role.value] = client.get(reverse("django_rq:home")).status_code
+
+    assert statuses == {"annotator": 302, "researcher": 302, "admin": 200}

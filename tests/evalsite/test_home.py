@@ -1,0 +1,167 @@
+"""Home: to each their own, in few queries."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from evalsite.accounts.roles import Role
+from evalsite.home import FailedRun, home_of, live_runs, researcher_home, spend_by_day
+from judging.models import Call, EndpointKind, Run, RunStatus, RunTask, TaskStatus
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _no_kept_sums() -> None:
+    cache.clear()
+
+
+def _failed_run(*kinds: str) -> Run:
+    run = factories.run(failed=len(kinds), total=len(kinds), status=RunStatus.FINISHED, finished_at=NOON)
+    evaluator = factories.evaluator(run=run)
+    for kind in kinds:
+        RunTask.objects.create(
+            run=run,
+            evaluator=evaluator,
+            response=factories.response(),
+            status=TaskStatus.FAILED,
+            failure_kind=kind,
+        )
+    return run
+
+
+def _call(cost: str, *, days_ago: int = 0, kind: str = EndpointKind.OPENAI) -> Call:
+    return Call.objects.create(
+        key=f"{Call.objects.count():064x}",
+        endpoint=factories.endpoint(kind=kind),
+        status="finished",
+        request={},
+        cost=Decimal(cost),
+        finished_at=NOON - timedelta(days=days_ago),
+    )
+
+
+@pytest.mark.parametrize(
+    ("role", "parts"),
+    [
+        (Role.ANNOTATOR, ("annotator", False, False)),
+        (Role.RESEARCHER, ("researcher", True, False)),
+        (Role.ADMIN, ("admin", True, True)),
+    ],
+)
+def test_home_of_gives_each_role_its_own_parts(role: Role, parts: tuple[str, bool, bool]) -> None:
+    page = home_of(user=factories.user(role=role), at=NOON)
+
+    assert (page.audience, page.work is not None, page.site is not None) == parts
+
+
+def test_home_of_treats_somebody_without_a_role_as_an_annotator() -> None:
+    page = home_of(user=factories.user(), at=NOON)
+
+    assert (page.audience, page.work, page.site) == ("annotator", None, None)
+
+
+def test_live_runs_lists_what_is_on_its_way_with_its_pace() -> None:
+    start = NOON.timestamp()
+    running = factories.run(status=RunStatus.RUNNING, total=100, done=40, pace=[[start - 30, 10], [start, 40]])
+    paused = factories.run(status=RunStatus.PAUSED, total=10, done=5, pace=[[start - 30, 0], [start, 5]])
+    factories.run(status=RunStatus.FINISHED)
+
+    rows = live_runs(at=NOON)
+
+    # 30 tasks in 30 seconds are 60 a minute, so the 60 that are left take 60 seconds
+    assert [(row.run, row.rate_per_minute, row.eta_seconds) for row in rows] == [
+        (running, 60.0, 60.0),
+        (paused, None, None),
+    ]
+
+
+def test_researcher_home_names_why_tasks_failed_the_commonest_reason_first() -> None:
+    run = _failed_run("timeout", "refused", "timeout")
+
+    assert researcher_home(at=NOON).failed == (FailedRun(run, (("timeout", 2), ("refused", 1))),)
+
+
+def test_researcher_home_forgets_failures_after_a_week_and_ends_after_a_day() -> None:
+    _failed_run("timeout")
+
+    later = researcher_home(at=NOON + timedelta(days=8))
+
+    assert (later.failed, later.finished) == ((), [])
+    assert len(researcher_home(at=NOON).finished) == 1
+
+
+def test_spend_by_day_sums_priced_endpoints_only() -> None:
+    _call("1.50")
+    _call("0.50")
+    _call("1.00", days_ago=1)
+    _call("9.00", days_ago=20)
+    _call("7.00", kind=EndpointKind.LEXICAL)
+
+    rows = spend_by_day(at=NOON)
+
+    assert [(str(row.day), row.calls, row.cost, row.width) for row in rows] == [
+        ("2026-01-05", 2, Decimal("2.00"), 1000),
+        ("2026-01-04", 1, Decimal("1.00"), 500),
+    ]
+
+
+def test_home_offers_three_ways_to_start_on_an_empty_site(client: Client) -> None:
+    client.force_login(factories.user(role=Role.ADMIN))
+
+    page = client.get(reverse("home")).content.decode()
+
+    for name in ("judging:import-create", "demo-load", "judging:endpoint-create"):
+        assert reverse(name) in page
+
+
+def test_home_lets_one_click_retry_what_failed(client: Client) -> None:
+    client.force_login(factories.user(role=Role.RESEARCHER))
+    run = _failed_run("timeout")
+    Run.objects.update(finished_at=None)
+
+    page = client.get(reverse("home")).content.decode()
+
+    assert f'action="{reverse("judging:run-retry", args=[run.pk])}"' in page
+
+
+def test_home_running_drops_its_trigger_when_nothing_moves(client: Client) -> None:
+    client.force_login(factories.user(role=Role.RESEARCHER))
+    run = factories.run(status=RunStatus.RUNNING, total=2, done=1)
+    moving = client.get(reverse("home-running")).content.decode()
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.PAUSED)
+
+    still = client.get(reverse("home-running")).content.decode()
+
+    assert ("hx-trigger" in moving, "hx-trigger" in still) == (True, False)
+    assert run.name in still
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize(("role", "queries"), [(Role.ANNOTATOR, 9), (Role.RESEARCHER, 17), (Role.ADMIN, 23)])
+def test_home_takes_as_many_queries_for_much_as_for_little(
+    client: Client, role: Role, queries: int, rows: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    client.force_login(factories.user(role=role))
+    for _ in range(rows):
+        factories.run(status=RunStatus.RUNNING)
+        _failed_run("timeout", "refused")
+        _call("1.00")
+        factories.user(role=Role.ANNOTATOR)
+    Run.objects.filter(status=RunStatus.FINISHED).update(finished_at=None)
+
+    with django_assert_num_queries(queries):
+        assert client.get(reverse("home")).status_code == 200
+
+
+def test_home_page_is_for_those_who_signed_in(client: Client) -> None:
+    assert client.get(reverse("home"))["Location"] == f"{reverse('login')}?next={reverse('home')}"

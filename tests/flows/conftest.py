@@ -1,0 +1,214 @@
+"""A live site for flows: `manage.py demo` in a folder of its own, with real workers, driven by a real browser.
+
+All flows carry `xdist_group("flow")`, to share one site where they can. With EVALSITE_DATABASE_URL and
+EVALSITE_REDIS_URL set, the site gets a database of its own on that server and uses that Redis; without, SQLite and the
+embedded broker.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+READY_SECONDS = 90
+FIRST_REDIS_DATABASE = 8  # the tests' own settings begin at 12
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@dataclass(slots=True)
+class LiveSite:
+    """A running demo."""
+
+    url: str
+    data_dir: Path
+    process: subprocess.Popen[str]
+    environment: dict[str, str]
+    passwords: dict[str, str] = field(default_factory=dict)
+    output: list[str] = field(default_factory=list)
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a management command on the site's data and return what it said."""
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=REPOSITORY,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def find_chromium() -> str:
+    """Return the system's Chromium; skip where there is none."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not found:
+        pytest.skip("no Chromium on this machine; `make browser` installs Debian's")
+    return found
+
+
+def own_database(url: str, name: str) -> str:
+    """Make an empty database on the server of `url` and return its address."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def drop_database(url: str, name: str) -> None:
+    """Remove the database that `own_database` made."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Return a headless Chromium."""
+    path = find_chromium()
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def site(chromium: Browser) -> Iterator[LiveSite]:
+    """Return a running demo; the browser is asked for first, so that nothing starts where there is none."""
+    folder = Path(tempfile.mkdtemp(prefix="evalsite-flow-"))
+    name = f"evalsite_flow_{os.getpid()}"
+    database = os.environ.get("EVALSITE_DATABASE_URL", "")
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "evalsite.settings", "EVALSITE_LOG_LEVEL": "WARNING"}
+    environment |= {"EVALSITE_DEMO": "1", "EVALSITE_DATA_DIR": str(folder)}
+    environment.pop("EVALSITE_SECRET_KEY", None)
+    if database:
+        environment["EVALSITE_DATABASE_URL"] = own_database(database, name)
+        base = os.environ["EVALSITE_REDIS_URL"].rsplit("/", 1)[0]
+        runner = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+        environment["EVALSITE_REDIS_URL"] = (
+            f"{base}/{FIRST_REDIS_DATABASE + int(runner) % 4}"  # two sites never share one
+        )
+        import redis
+
+        redis.Redis.from_url(environment["EVALSITE_REDIS_URL"]).flushdb()
+    port = free_port()
+    live = start_site(port, folder, environment)
+    try:
+        yield live
+    finally:
+        stop_site(live)
+        if database:
+            drop_database(database, name)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def start_site(port: int, folder: Path, environment: dict[str, str]) -> LiveSite:
+    """Start the demo and wait until it says that it is ready."""
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "demo", "--port", str(port)],
+        cwd=REPOSITORY,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    live = LiveSite(f"http://127.0.0.1:{port}", folder, process, environment)
+    threading.Thread(target=_listen, args=(live,), daemon=True).start()
+    deadline = time.monotonic() + READY_SECONDS
+    while len(live.passwords) < 5:
+        if process.poll() is not None or time.monotonic() > deadline:
+            stop_site(live)
+            pytest.fail("the demo did not start:\n" + "".join(live.output[-60:]))
+        time.sleep(0.1)
+    return live
+
+
+def _listen(live: LiveSite) -> None:
+    assert live.process.stdout is not None
+    for line in live.process.stdout:
+        live.output.append(line)
+        found = re.match(r"\s+(annotator|researcher|admin)\s+(\S+)\s+(\S+)\s*$", line)
+        if found:
+            live.passwords[found[2]] = found[3]
+
+
+def stop_site(live: LiveSite) -> None:
+    """Stop the demo as Ctrl-C does; fail loudly where it does not end."""
+    if live.process.poll() is None:
+        live.process.send_signal(signal.SIGINT)
+        live.process.wait(timeout=60)
+    if live.process.stdout is not None:
+        live.process.stdout.close()
+
+
+@pytest.fixture
+def signed_in(chromium: Browser, site: LiveSite) -> Iterator[SignIn]:
+    """Return a function that opens a page signed in as a person of the demo."""
+    opener = SignIn(chromium, site)
+    yield opener
+    opener.close()
+
+
+@dataclass(slots=True)
+class SignIn:
+    """Opens pages signed in as people of the demo, and gathers what the browser complains of."""
+
+    browser: Browser
+    site: LiveSite
+    pages: list[Page] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def __call__(self, username: str, **context: object) -> Page:
+        page = self.browser.new_context(base_url=self.site.url, **context).new_page()  # type: ignore[arg-type]
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: self._hear(message))  # playwright cannot mark a method of a slotted class
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.pages.append(page)
+        page.goto("/")
+        page.get_by_label("Username").fill(username)
+        page.get_by_label("Password").fill(self.site.passwords[username])
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"{self.site.url}/")
+        return page
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.complaints.append(message.text)
+
+    def close(self) -> None:
+        for page in self.pages:
+            page.context.close()

@@ -1,0 +1,211 @@
+"""The review pages for everybody: by keyboard alone, without scripts, on a phone, in the dark, with a screen reader."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.flows.conftest import REPOSITORY, LiveSite, SignIn
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+AXE = REPOSITORY / "tests" / "vendor" / "axe-core" / "axe.min.js"
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+ITEMS = 8
+
+
+@pytest.fixture(scope="module")
+def queue(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the slug of a queue of pairs with code, lists and mathematics in them."""
+    path: Path = tmp_path_factory.mktemp("queue") / "pairs.jsonl"
+    rows = [
+        {
+            "id": f"p{number}",
+            "question": f"How is part {number} tested?",
+            "response_a": f"Run it:\n\n```python\nassert part({number})\n```\n\n- once\n- twice",
+            "response_b": f"It holds when $$x^2 = {number}$$ as **shown**.",
+            "system_a": "oak-hidden",
+            "system_b": "elm-hidden",
+            "criterion": "helpfulness",
+            "criterion_text": "Which one helps more?",
+        }
+        for number in range(ITEMS)
+    ]
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    made = site.command("create_queue", str(path), "--name", "For everybody", "--quorum", "5", "--json")
+    assert made.returncode == 0, made.stderr
+    return str(json.loads(made.stdout)["queue"])
+
+
+@pytest.fixture(scope="module")
+def labels(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the slug of a table of labels from elsewhere."""
+    path = tmp_path_factory.mktemp("labels") / "labels.csv"
+    lines = [
+        f"{item},{rater},{'ab'[(item + place) % 2]},s{item % 2}"
+        for item in range(12)
+        for place, rater in enumerate(("ann", "ben", "cat"))
+    ]
+    path.write_text("item,rater,label,scenario\n" + "\n".join(lines) + "\n")
+    made = site.command("import_label_table", str(path), "--queue", "Elsewhere", "--json")
+    assert made.returncode == 0, made.stderr
+    return str(json.loads(made.stdout)["table"])
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe-core finds wrong with the page, one line each."""
+    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(0)
+    page.evaluate("Promise.all(document.getAnimations().map(one => one.finished.catch(() => 0)))")
+    page.evaluate(PAINTED)
+    page.evaluate(AXE.read_text())
+    found: dict[str, Any] = page.evaluate("rules => axe.run(document, {runOnly: {type: 'tag', values: rules}})", RULES)
+    return [f"{one['id']}: {one['nodes'][0]['target']} {one['nodes'][0]['html'][:120]}" for one in found["violations"]]
+
+
+def take(page: Page, queue: str) -> None:
+    """Open the next item of the queue."""
+    page.goto(f"/review/queues/{queue}/")
+    page.locator("form[action$='/next/'] button").first.click()
+    expect(page.locator("#item-panel")).to_be_visible()
+
+
+@pytest.fixture(params=["light", "dark", "phone"])
+def look(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Return what a browser context is opened with."""
+    looks: dict[str, dict[str, Any]] = {
+        "light": {"color_scheme": "light"},
+        "dark": {"color_scheme": "dark"},
+        "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
+    }
+    return looks[request.param]
+
+
+def test_axe_finds_nothing_on_an_annotators_pages(queue: str, signed_in: SignIn, look: dict[str, Any]) -> None:
+    page = signed_in("demo-anna", **look)
+    found = {}
+    for address in ("/", "/review/", f"/review/queues/{queue}/", "/review/mine/", "/review/notices/"):
+        page.goto(address)
+        found[address] = violations(page)
+    take(page, queue)
+    found["item"] = violations(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
+    page.locator("summary", has_text="Skip").click()
+    found["skip"] = violations(page)
+    page.keyboard.press("Escape")
+    page.goto("/review/")
+    take(page, queue)
+    page.locator("#item-form input[name=label]").first.check()
+    page.get_by_role("button", name="Submit and next").click()
+    expect(page.locator("[data-panel-focus]")).to_be_visible()
+    found["next item"] = violations(page)
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+def test_axe_finds_nothing_on_a_researchers_pages(
+    queue: str, labels: str, signed_in: SignIn, look: dict[str, Any]
+) -> None:
+    page = signed_in("demo-researcher", **look)
+    found = {}
+    addresses = (
+        *("/review/", f"/review/queues/{queue}/", f"/review/queues/{queue}/settings/", "/review/queues/new/"),
+        *("/review/adjudications/", "/reports/agreement/", f"/reports/agreement/{queue}/", "/reports/labels/new/"),
+        *(f"/reports/labels/{labels}/", f"/reports/labels/{labels}/confusion/?first=ann&second=ben"),
+    )
+    for address in addresses:
+        page.goto(address)
+        found[address] = violations(page)
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+def test_items_are_answered_skipped_flagged_and_undone_by_keyboard_alone(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-ben")
+    page.goto(f"/review/queues/{queue}/")
+    page.keyboard.press("n")
+    place = page.locator("[data-panel-focus]")
+    expect(place).to_have_text(f"1 of {ITEMS}")
+    page.evaluate(PAINTED)
+    page.keyboard.press("f")
+    expect(page.locator("#id_text")).to_be_focused()
+    page.keyboard.type("a typo in the question")
+    page.keyboard.press("Enter")
+    expect(page.locator("summary", has_text="Flagged")).to_be_visible()
+    page.evaluate(PAINTED)
+    page.keyboard.press("w")
+    expect(page.locator("#id_note")).to_be_focused()
+    page.keyboard.type("1 and s are letters here, not keys")
+    expect(page.locator("#id_note")).to_have_value("1 and s are letters here, not keys")
+    page.locator("#id_note").blur()
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(place).to_have_text(f"2 of {ITEMS}")
+    page.evaluate(PAINTED)
+    page.keyboard.press("u")
+    expect(page.locator("#id_note")).to_have_value("1 and s are letters here, not keys")
+    page.evaluate(PAINTED)
+    page.keyboard.press("0")
+    page.keyboard.press("Enter")
+    expect(place).to_have_text(f"2 of {ITEMS}")
+    page.evaluate(PAINTED)
+    page.keyboard.press("s")
+    page.keyboard.press("Enter")  # the first reason has the focus
+    expect(page.locator("#item-panel")).to_contain_text("2 of")
+
+
+def test_the_form_works_without_javascript(queue: str, site: LiveSite, signed_in: SignIn) -> None:
+    signed_in("demo-anna")  # a session to copy: signing in needs no script either, but this is the item's test
+    cookies = signed_in.pages[-1].context.cookies()
+    context = signed_in.browser.new_context(base_url=site.url, java_script_enabled=False)
+    context.add_cookies([{"name": one["name"], "value": one["value"], "url": site.url} for one in cookies])
+    page = context.new_page()
+    signed_in.pages.append(page)
+    take(page, queue)
+    before = page.url
+
+    page.locator("#item-form input[name=label]").nth(1).check()
+    page.locator("#id_note").fill("typed without a script")
+    page.get_by_role("button", name="Submit and next").click()
+
+    assert page.url != before
+    assert "/review/items/" in page.url
+    page.goto(before)
+    expect(page.locator("main")).to_contain_text("typed without a script")
+
+
+def test_a_screen_reader_finds_everything_by_its_name(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+    take(page, queue)
+
+    tree = page.locator("main").aria_snapshot()
+
+    for name in (
+        'article "Question"',
+        'article "Answer A"',
+        'article "Answer B"',
+        'group "Which answer is better?"',
+        'radio "A is better',
+        'radio "Neither is better',
+        'radio "B is better',
+        'textbox "Why optional"',
+        'button "Submit and next',
+        'separator "Width of the material"',
+    ):
+        assert name in tree, tree
+    assert "oak-hidden" not in page.content()
+    assert "elm-hidden" not in page.content()
+
+
+def test_a_draft_survives_a_reload(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+    take(page, queue)
+    page.locator("#id_note").fill("half a thought")
+    expect(page.locator("[data-draft-state]")).to_have_text("Draft saved", timeout=5_000)  # none older than 5 s is lost
+
+    page.evaluate("localStorage.clear()")
+    page.reload()
+
+    expect(page.locator("#id_note")).to_have_value("half a thought")

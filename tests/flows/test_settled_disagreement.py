@@ -1,0 +1,149 @@
+"""From a spreadsheet to a settled disagreement: the whole path in a browser, with real workers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.flows.conftest import REPOSITORY, LiveSite, SignIn
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+DATA = REPOSITORY / "evalsite" / "demo" / "data"
+QUEUE = "Demo debates: helpfulness"
+SLUG = "demo-debates-helpfulness"
+ITEMS = 24
+A_MINUTE = 60_000
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+
+
+def import_workbook(page: Page, workbook: Path) -> None:
+    """Import the demo's workbook once more through the form."""
+    page.get_by_role("link", name="Benchmarks", exact=True).click()
+    page.get_by_role("link", name="Import", exact=True).click()
+    page.get_by_label("Files to import").set_input_files(workbook)
+    page.get_by_role("button", name="Check the files").click()
+    expect(page.get_by_role("main")).to_contain_text("look at what would happen")
+
+
+def start_run(page: Page, name: str) -> None:
+    """Start a run of the rules and one baseline over every system, and wait until it has finished."""
+    page.get_by_role("link", name="Runs", exact=True).click()
+    page.get_by_role("link", name="New run").click()
+    if page.get_by_role("link", name="Desk questions v1").count():
+        page.get_by_role("link", name="Desk questions v1").first.click()
+    for system in ("alder-medium", "moss-small", "willow-large"):
+        page.get_by_label(system).check()
+    page.get_by_label("Rule graders").check()
+    page.get_by_label(re.compile(r"Lexical levels \(reference\)")).check()
+    page.get_by_label(re.compile("Desk question levels")).check()
+    page.get_by_text("Options: budget, attempts, name").click()
+    page.get_by_label(re.compile("^Name")).fill(name)
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+    expect(page.locator("#run-progress")).to_contain_text("Finished", timeout=A_MINUTE)
+    expect(page.locator("#run-progress")).to_contain_text("144")  # 24 cases x 3 systems x 2 evaluators
+
+
+def read_debate(page: Page) -> None:
+    """Open a debate of the demo and look at what it says."""
+    page.get_by_role("link", name="Debates", exact=True).click()
+    page.get_by_role("link", name=QUEUE).first.click()
+    expect(page.get_by_role("main")).to_contain_text("of the settled", timeout=A_MINUTE)
+    page.locator("tbody th a").first.click()
+    expect(page.get_by_role("main")).to_contain_text("Stances")
+    expect(page.get_by_role("main")).to_contain_text("not a language model")
+
+
+def answer_queue(page: Page, keys: str) -> int:
+    """Answer everything in the queue by keyboard alone, taking the answers from `keys` in turn; return how many."""
+    page.goto("/review/")
+    page.get_by_role("link", name=QUEUE, exact=True).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/review/queues/**")
+    page.keyboard.press("n")
+    for number in range(ITEMS):
+        expect(page.locator("[data-panel-focus]")).to_have_text(f"{number + 1} of {ITEMS}")
+        expect(page.locator(".htmx-settling, .htmx-request")).to_have_count(0)
+        page.evaluate(PAINTED)  # keys are dead until the item is on screen
+        page.keyboard.press(keys[number % len(keys)])
+        expect(page.locator("input[name=label]:checked")).to_have_count(1)
+        page.keyboard.press("Enter")
+    expect(page.locator("#item-panel")).to_contain_text(f"{ITEMS} answered")
+    return ITEMS
+
+
+def adjudicate_all(page: Page) -> int:
+    """Settle every item that people split on by adopting the first answer; return how many there were."""
+    settled = 0
+    page.goto("/review/adjudications/")
+    while page.locator("table a[href$='/adjudicate/']").count():
+        page.locator("table a[href$='/adjudicate/']").first.click()
+        page.locator("input[name=decision]").first.check()
+        page.get_by_label("Why", exact=True).fill("Read both answers against the reference.")
+        page.get_by_role("button", name="Settle and next").click()
+        settled += 1
+        page.goto("/review/adjudications/")
+    return settled
+
+
+def report(site: LiveSite, *arguments: str) -> dict[str, Any]:
+    """Return what a report command prints."""
+    done = site.command("report", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def read_answers(page: Page) -> dict[str, list[str]]:
+    """Return the blind answers to each item, as the queue's export gives them."""
+    lines = page.request.get(f"/review/queues/{SLUG}/annotations.jsonl").text().splitlines()
+    found: dict[str, list[str]] = {}
+    for row in map(json.loads, lines):
+        found.setdefault(str(row["item"]), []).append(row["blind_label"])
+    return found
+
+
+def fleiss_of_two(pairs: Sequence[Sequence[str]]) -> float:
+    """Return Fleiss' kappa of pairs of answers: (P - Pe) / (1 - Pe), Pe the sum of squared shares of the labels."""
+    observed = sum(first == second for first, second in pairs) / len(pairs)
+    counts = Counter(label for pair in pairs for label in pair)
+    expected = sum((count / (2 * len(pairs))) ** 2 for count in counts.values())
+    return (observed - expected) / (1 - expected)
+
+
+def test_from_a_spreadsheet_to_a_settled_disagreement(site: LiveSite, signed_in: SignIn) -> None:
+    rosa = signed_in("demo-researcher")
+    import_workbook(rosa, DATA / "levels.xlsx")
+    expect(rosa.get_by_role("main")).to_contain_text("changes nothing")
+    start_run(rosa, "Flow run")
+    read_debate(rosa)
+
+    # the sides are shuffled per person, so equal keys give equal answers on some items and splits on others
+    assert answer_queue(signed_in("demo-anna"), "1") == ITEMS
+    assert answer_queue(signed_in("demo-ben"), "1102") == ITEMS
+    splits = adjudicate_all(rosa)
+
+    assert splits > 0
+    answers = read_answers(rosa)
+    agreement = report(site, "agreement", "--queue", SLUG)
+    figures = {one["key"]: one["value"] for one in agreement["figures"]}
+    assert len(answers) == ITEMS
+    assert sum(len(set(labels)) > 1 for labels in answers.values()) == splits
+    assert figures["percent"] == pytest.approx(1 - splits / ITEMS)
+    assert figures["fleiss"] == pytest.approx(fleiss_of_two(list(answers.values())))
+    shown = f"{figures['fleiss']:.3f}".replace("-", "\N{MINUS SIGN}")
+    rosa.goto("/reports/agreement/")
+    rosa.get_by_role("link", name=QUEUE).click()
+    expect(rosa.get_by_role("row", name=re.compile("^Fleiss' kappa"))).to_contain_text(shown)
+    rosa.get_by_role("link", name="Leaderboards").click()
+    rosa.get_by_role("link", name=re.compile("Desk questions")).first.click()
+    expect(rosa.get_by_role("row", name=re.compile("willow-large")).first).to_contain_text("24", timeout=A_MINUTE)
+    assert signed_in.complaints == []

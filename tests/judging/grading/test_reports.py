@@ -1,0 +1,83 @@
+"""The table by language, type and metric."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from judging.grading.marks import CriterionGrade, GradeStatus, ResponseGrade
+from judging.grading.reports import CaseAttempts, ReportRow, metric_points, suite_report
+
+
+def near(value: float) -> Any:
+    """Return what compares equal to `value` but for rounding; untyped, so it fits into a dataclass."""
+    return pytest.approx(value, abs=1e-12)
+
+
+def test_suite_report_by_hand() -> None:
+    cases = [
+        # groups of 2: bests 2 of 3 points (the last on a tie: all by tests), then 3 of 3, capped at max_score 2
+        CaseAttempts(
+            "a",
+            "python",
+            "code completion",
+            [
+                {"keywords": (2.0, 2.0), "unit_test": (0.0, 1.0)},
+                {"keywords": (1.0, 2.0), "unit_test": (1.0, 1.0)},
+                {"keywords": (2.0, 2.0), "unit_test": (1.0, 1.0)},
+                {"keywords": (0.0, 2.0), "unit_test": (0.0, 1.0)},
+            ],
+            full_score=1.0,
+            max_score=2.0,
+        ),
+        # no max_score: -1 of 2 is raised to min_score 0; then 2 of 2; the full score is 4
+        CaseAttempts(
+            "b",
+            "r",
+            "code completion",
+            [{"keywords": (-1.0, 2.0)}, {"keywords": (-2.0, 2.0)}, {"keywords": (2.0, 2.0)}],
+            full_score=4.0,
+            min_score=0.0,
+        ),
+        CaseAttempts("c", "r", "knowledge", [{"keywords": (0.0, 0.0)}]),
+    ]
+
+    report = suite_report(cases, group_size=2)
+
+    # overall per group: a 2/2 + b 0/2 = 1, a 2/2 + b 2/2 = 2; mean 1.5, deviation sqrt(.5)
+    half = near(math.sqrt(0.5))
+    assert report.left_out == ("c",)
+    assert report.rows == (
+        ReportRow("overall", "", 1.5, half, 5.0, 2),
+        ReportRow("language", "r", 0.5, half, 4.0, 1),
+        ReportRow("language", "python", 1.0, 0.0, 1.0, 1),
+        ReportRow("type", "code completion", 1.5, half, 5.0, 2),
+        # keywords: a scales by 1/2: .5 then 1; b by 4/2: nothing (below the lowest best) then 4; full 2/2 + 2 * 2
+        ReportRow("metric", "keywords", near((0.5 + 5.0) / 2), near(4.5 / math.sqrt(2)), 5.0, 2),
+        # unit_test: 1/2 in both groups
+        ReportRow("metric", "unit_test", 0.5, 0.0, 0.5, 1),
+    )
+    assert report.row("language", "python") == report.rows[2]
+    assert report.rows[0].share == 0.3
+
+
+def test_suite_report_counts_a_case_without_attempts_as_nothing_got() -> None:
+    report = suite_report([CaseAttempts("a", "r", "t", [])])
+
+    assert report.rows[0] == ReportRow("overall", "", 0.0, 0.0, 1.0, 1)
+
+
+def test_suite_report_of_nothing_has_no_rows() -> None:
+    assert suite_report([]).rows == ()
+
+
+def test_metric_points_books_a_custom_metric_under_its_real_type() -> None:
+    criteria = (
+        CriterionGrade("unit_test", 1.0, 2.0),
+        CriterionGrade("customized", 0.5, 1.0, detail={"real_metric_type": "keywords"}),
+    )
+    graded = ResponseGrade(1.5, 3.0, 0.5, 1.0, GradeStatus.COMPLETE, criteria)
+
+    assert metric_points(graded) == {"unit_test": (1.0, 2.0), "keywords": (0.5, 1.0)}

@@ -1,0 +1,54 @@
+"""Import jobs: queued once, found again after a loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.exceptions import ConnectionError as NoRedis
+
+from judging.jobs import imports
+from judging.models import ImportStatus, Suite, Upload
+from judging.services import uploads
+from judging.services.intake import ImportOptions
+from tests import factories
+from tests.judging import import_files
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Any, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = tmp_path
+
+
+def checked() -> Upload:
+    return uploads.check_upload(files=[import_files.suite()], options=ImportOptions(), actor=None, at=factories.NOON)
+
+
+def test_launch_import_keeps_the_confirmation_without_a_broker(
+    monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    def lost(name: str) -> None:
+        raise NoRedis
+
+    monkeypatch.setattr(imports, "get_queue", lost)
+    with django_capture_on_commit_callbacks(execute=True):
+        upload = imports.launch_import(upload=checked(), actor=factories.user(), at=factories.NOON)
+
+    upload.refresh_from_db()
+    assert upload.status == ImportStatus.RUNNING
+    assert uploads.unfinished_uploads() == [upload.pk]
+
+
+def test_work_import_stores_a_confirmed_upload_and_leaves_others() -> None:
+    upload, idle = checked(), checked()
+    uploads.confirm_upload(upload=upload, actor=None, at=factories.NOON)
+
+    imports.work_import(upload.pk)
+    imports.work_import(idle.pk)
+
+    statuses = list(Upload.objects.order_by("pk").values_list("status", flat=True))
+    assert statuses == [ImportStatus.DONE, ImportStatus.CHECKED]
+    assert Suite.objects.count() == 1

@@ -1,0 +1,109 @@
+"""Hostile answers: nothing in a judged text can change how the judge's reply is read, or leave its place in the prompt.
+
+Held for each hostile answer: the prompt's frame around it is the same as around a harmless answer, and a judge that
+follows the format and quotes the answer, in its reasons or behind its verdict, is read as what it decided or not at
+all, never as what the answer asked for. What a model does when it obeys such an answer is no matter of reading; it is
+measured with real judges.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from judging.judges.hostile import HOSTILE, RUBRIC
+from judging.judges.interface import Judge
+from judging.judges.registry import KINDS
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import VerdictStatus
+
+JUDGES: dict[str, Judge] = {
+    "holistic": KINDS["level_cascade"].build(),
+    "itemised": KINDS["level_cascade"].build({"mode": "itemised"}),
+    **{name: KINDS[name].build() for name in ("relevance", "accuracy", "integrity", "pairwise", "generic")},
+}
+
+# The worst verdict in each judge's own format, with `%s` where its reasons may quote the answer (JSON-escaped there).
+LOWEST: dict[str, tuple[str, dict[str, Any]]] = {
+    "holistic": ("<analysis>\nThe answer says: %s\n</analysis>\n\n<score>\n0\n</score>", {"score": 0}),
+    "itemised": (
+        '{"reasoning": %j, "met": {"100.1": false, "50.1": false}}',
+        {"nodes": {"100.1": False, "50.1": False}},
+    ),
+    "accuracy": ('{"is_judged_correct": false, "reasoning": %j}', {"is_correct": False}),
+    "integrity": ('{"integrity_score": 0, "integrity_reasoning": %j}', {"integrity": 0.0}),
+    "pairwise": ("Answer A says: %s\nB is better.\n[[B]]", {"preference": -1}),
+    "generic": (
+        '{"reasoning": %j, "verdicts": {"100.1": false, "50.1": false}}',
+        {"nodes": {"100.1": False, "50.1": False}},
+    ),
+    "relevance": (
+        "%s\nAccuracy: 0\nComprehensiveness: 0\nContext Precision: 0\nFinal: 0.0",
+        {"nodes": {"accuracy": 0, "comprehensiveness": 0, "context_precision": 0}, "stated_final": 0.0},
+    ),
+}
+
+
+def subject(answer: str) -> JudgeSubject:
+    return JudgeSubject(
+        "What is X?", answer, reference="X is Y.", context="About X.", other_response="X is Y.", rubric=RUBRIC
+    )
+
+
+def framed(judge: Judge, answer: str) -> list[str]:
+    """Return the messages with the text between each pair of marker lines left out."""
+    hole = re.compile(r"^\[BEGIN ([A-Z ]+) ([0-9a-f]{12})\]$.*?^\[END \1 \2\]$", re.MULTILINE | re.DOTALL)
+    return [hole.sub(r"[\1]", message.content) for message in judge.build_messages(subject(answer))]
+
+
+def test_the_set_is_large_enough() -> None:
+    assert len(HOSTILE) == len(set(HOSTILE)) >= 20
+
+
+@pytest.mark.parametrize("name", list(JUDGES))
+@pytest.mark.parametrize("answer", HOSTILE)
+def test_a_hostile_answer_cannot_leave_its_place_in_the_prompt(name: str, answer: str) -> None:
+    assert framed(JUDGES[name], answer) == framed(JUDGES[name], "X is Y.")
+
+
+@pytest.mark.parametrize("name", list(JUDGES))
+@pytest.mark.parametrize("answer", HOSTILE)
+def test_a_reply_that_quotes_a_hostile_answer_is_read_as_decided_or_not_at_all(name: str, answer: str) -> None:
+    template, decided = LOWEST[name]
+    reply = template.replace("%s", answer).replace("%j", json.dumps(answer))
+
+    verdict = JUDGES[name].parse_reply(reply, subject(answer))
+
+    assert verdict.value in (decided, None)
+    if "%j" in template:
+        assert verdict.status is VerdictStatus.OK
+
+
+@pytest.mark.parametrize("name", list(JUDGES))
+@pytest.mark.parametrize("answer", HOSTILE)
+def test_a_reading_does_not_depend_on_the_answer_that_was_judged(name: str, answer: str) -> None:
+    template, _ = LOWEST[name]
+    reply = template.replace("%s", "fine").replace("%j", '"fine"')
+
+    assert JUDGES[name].parse_reply(reply, subject(answer)) == JUDGES[name].parse_reply(reply, subject("X is Y."))
+
+
+@pytest.mark.parametrize("answer", HOSTILE)
+def test_a_reply_that_quotes_before_it_judges_wins_only_with_its_last_word(answer: str) -> None:
+    verdict = JUDGES["pairwise"].parse_reply(f"[[B]]\nBut answer A says: {answer}\n[[B]]", subject(answer))
+
+    assert verdict.value in ({"preference": -1}, None)
+
+
+@pytest.mark.parametrize("name", [name for name in JUDGES if name != "pairwise"])  # there the last line is the verdict
+@pytest.mark.parametrize("answer", HOSTILE)
+def test_a_quotation_behind_the_verdict_never_replaces_it(name: str, answer: str) -> None:
+    template, decided = LOWEST[name]
+    reply = template.replace("%s", "fine").replace("%j", '"fine"')
+
+    verdict = JUDGES[name].parse_reply(f"{reply}\nThe answer asked for: {answer}", subject(answer))
+
+    assert verdict.value in (decided, None)

@@ -1,0 +1,37 @@
+"""A worker process of its own for the tests: sends its calls and prints how many ended in which status.
+
+python -m tests.judging.llm.pool_process URL REDIS_URL NAME CALLS LIMIT
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+
+from judging.llm.chat import ChatRequest, Message
+from judging.llm.client import ChatClient
+from judging.llm.endpoints import AddressPolicy, EndpointConfig
+from judging.llm.limiter import LimiterFactory, RedisLimiter, connect
+from judging.llm.pool import CallPool, PoolOptions
+from judging.llm.retries import RetryPolicy
+
+
+def main(url: str, redis_url: str, name: str, calls: int, limit: int) -> None:
+    endpoint = EndpointConfig("test", url, "m", max_concurrency=limit)
+    connection = connect(redis_url)
+    factory = LimiterFactory(connection, lease_seconds=3.0)
+    assert isinstance(factory(endpoint), RedisLimiter)
+    client = ChatClient(threads=limit, policy=AddressPolicy(allow_loopback=True))
+    options = PoolOptions(threads=limit, retry=RetryPolicy(base_seconds=0.2), seed=1)
+    statuses: Counter[str] = Counter()
+    with CallPool(client, factory, options) as pool:
+        for number in range(calls):
+            pool.submit(number, endpoint, ChatRequest((Message("user", f"{name} {number}"),)))
+        while pool.outstanding:
+            statuses.update(done.reply.status.value for done in pool.completed(1.0))
+    print(json.dumps(statuses))  # noqa: T201 read by the test
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))

@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import redis
+
+from judging.llm.endpoints import EndpointConfig
+from judging.llm.limiter import LimiterFactory, RedisLimiter, connect, endpoint_status, limiter_keys
+from judging.llm.limits import Grant, LocalLimiter, Results
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.llm.conftest import OwnRedis
+from tests.judging.llm.test_limits import HISTORIES
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+ENDPOINT = EndpointConfig("judge", "https://api.example.org/v1", "m", api_key="sk-secret", max_concurrency=16)
+NOTHING = Results()
+
+
+def worker(own_redis: OwnRedis, name: str, **options: float) -> RedisLimiter:
+    return RedisLimiter(own_redis.client, ENDPOINT, worker=name, **options)  # type: ignore[arg-type]
+
+
+def test_limiter_keys_hide_the_api_key_and_tell_endpoints_apart() -> None:
+    keys = limiter_keys(ENDPOINT)
+
+    assert "secret" not in "".join(keys)
+    assert keys == limiter_keys(replace(ENDPOINT, name="renamed", base_url="https://api.example.org/v1/"))
+    assert len({limiter_keys(replace(ENDPOINT, model=model)) for model in "abc"}) == 3
+    assert keys != limiter_keys(replace(ENDPOINT, api_key="another"))
+
+
+# Real time does not jump 15 s: histories without a debounce in them
+SHORT = {name: case for name, case in HISTORIES.items() if all(seconds < 15 for seconds, _ in case[0])}
+
+
+@pytest.mark.parametrize(("history", "expected"), SHORT.values(), ids=SHORT)
+def test_shared_limit_follows_results_as_the_local_one_does(
+    own_redis: OwnRedis, history: list[tuple[float, Results]], expected: tuple[int, int]
+) -> None:
+    limiter = worker(own_redis, "a")
+    limiter.exchange(held=0, want=0, results=NOTHING)
+
+    for _, results in history:
+        grant = limiter.exchange(held=0, want=0, results=results)
+
+    assert (grant.limit, grant.epoch) == expected
+
+
+def test_exchange_never_grants_more_than_the_limit_over_all_workers(own_redis: OwnRedis) -> None:
+    first, second = worker(own_redis, "a"), worker(own_redis, "b")
+
+    grants = [
+        first.exchange(held=0, want=10, results=NOTHING),
+        second.exchange(held=0, want=10, results=NOTHING),
+        second.exchange(held=6, want=4, results=NOTHING),
+        first.exchange(held=3, want=0, results=Results(clean=7)),
+        second.exchange(held=6, want=4, results=NOTHING),
+    ]
+
+    assert grants == [
+        Grant(10, limit=16, epoch=0, in_flight=10, workers=1),
+        Grant(6, limit=16, epoch=0, in_flight=16, workers=2),
+        Grant(0, limit=16, epoch=0, in_flight=16, workers=2),
+        Grant(0, limit=16, epoch=0, in_flight=9, workers=2),
+        Grant(4, limit=16, epoch=0, in_flight=13, workers=2),
+    ]
+
+
+def test_exchange_leaves_freed_slots_to_a_worker_below_its_share(own_redis: OwnRedis) -> None:
+    greedy, hungry = worker(own_redis, "a"), worker(own_redis, "b")
+    greedy.exchange(held=0, want=16, results=NOTHING)
+    hungry.exchange(held=0, want=16, results=NOTHING)
+
+    again = greedy.exchange(held=12, want=4, results=Results(clean=4))
+    turn = hungry.exchange(held=0, want=16, results=NOTHING)
+
+    assert (again.slots, turn.slots) == (0, 4)
+
+
+def test_exchange_takes_turns_where_there_is_one_slot_for_two(own_redis: OwnRedis) -> None:
+    one = replace(ENDPOINT, max_concurrency=1)
+    workers = [RedisLimiter(own_redis.client, one, worker=name) for name in "ab"]
+    slots: list[tuple[int, int]] = []
+
+    for _ in range(3):
+        for limiter in workers:  # each call is over by the worker's next exchange
+            slots.append((workers.index(limiter), limiter.exchange(held=0, want=1, results=NOTHING).slots))
+
+    # a calls; b must wait; a, done, leaves the slot to b; b calls; a must wait; b leaves the slot to a
+    assert slots == [(0, 1), (1, 0), (0, 0), (1, 1), (0, 0), (1, 0)]
+
+
+def test_exchange_makes_everyone_wait_as_long_as_one_was_told(own_redis: OwnRedis) -> None:
+    told, other = worker(own_redis, "a"), worker(own_redis, "b")
+    told.exchange(held=0, want=1, results=NOTHING)
+    told.exchange(held=0, want=0, results=Results(limited=1, pause_seconds=0.3))
+
+    at_once = other.exchange(held=0, want=4, results=NOTHING)
+    time.sleep(0.3)
+    later = other.exchange(held=0, want=4, results=NOTHING)
+
+    assert (at_once.slots, later.slots) == (0, 4)
+    assert 0.1 < at_once.wait_seconds <= 0.3
+    assert later.wait_seconds == 0.0
+
+
+def test_slots_of_a_silent_worker_come_back(own_redis: OwnRedis) -> None:
+    killed, other = worker(own_redis, "a", lease_seconds=0.3), worker(own_redis, "b", lease_seconds=0.3)
+    killed.exchange(held=0, want=16, results=NOTHING)
+
+    before = other.exchange(held=0, want=16, results=NOTHING)
+    time.sleep(0.35)
+    after = other.exchange(held=0, want=16, results=NOTHING)
+
+    assert (before.slots, after.slots) == (0, 16)
+
+
+def test_leave_gives_everything_back_at_once(own_redis: OwnRedis) -> None:
+    first, second = worker(own_redis, "a"), worker(own_redis, "b")
+    first.exchange(held=0, want=16, results=NOTHING)
+
+    first.leave()
+
+    assert second.exchange(held=0, want=16, results=NOTHING) == Grant(16, 16, 0, in_flight=16, workers=1)
+
+
+def test_flushed_redis_grants_nobody_more_than_it_held(own_redis: OwnRedis) -> None:
+    first, second, new = (worker(own_redis, name) for name in "abc")
+    first.exchange(held=0, want=10, results=NOTHING)
+    second.exchange(held=0, want=6, results=NOTHING)
+
+    own_redis.client.flushall()
+    grants = [
+        first.exchange(held=8, want=8, results=Results(clean=2)),
+        new.exchange(held=0, want=8, results=NOTHING),
+        second.exchange(held=6, want=8, results=NOTHING),
+    ]
+
+    assert [grant.slots for grant in grants] == [2, 0, 0]
+
+
+def test_endpoint_status_shows_what_all_workers_do(own_redis: OwnRedis) -> None:
+    idle = endpoint_status(own_redis.client, ENDPOINT)
+    first, second = worker(own_redis, "a"), worker(own_redis, "b")
+    first.exchange(held=0, want=5, results=NOTHING)
+    second.exchange(held=0, want=2, results=Results(clean=15, limited=5, pause_seconds=9.0))
+
+    busy = endpoint_status(own_redis.client, ENDPOINT)
+
+    assert (idle.limit, idle.in_flight, idle.workers, idle.limited_at, idle.error_rate) == (16, 0, 0, None, 0.0)
+    assert (busy.limit, busy.in_flight, busy.workers, busy.error_rate, busy.shared) == (8, 5, 2, 0.25, True)
+    assert 8.0 < busy.wait_seconds <= 9.0
+    assert 1.8 < busy.calls_per_second <= 2.0  # 20 calls in the 10 s window
+    assert busy.limited_at is not None
+    assert abs(busy.limited_at - time.time()) < 5
+
+
+def test_without_redis_a_worker_keeps_to_what_it_held(own_redis: OwnRedis) -> None:
+    first, second = RedisLimiter(connect(own_redis.url), ENDPOINT), RedisLimiter(connect(own_redis.url), ENDPOINT)
+    first.exchange(held=0, want=10, results=NOTHING)
+    second.exchange(held=0, want=6, results=NOTHING)
+
+    own_redis.kill()
+    try:
+        lost = [first.exchange(held=7, want=8, results=NOTHING), second.exchange(held=6, want=8, results=NOTHING)]
+        shown = first.status()
+    finally:
+        own_redis.start()
+
+    assert [grant.slots for grant in lost] == [3, 0]
+    assert (shown.limit, shown.in_flight, shown.shared) == (10, 10, False)
+
+
+def test_limiter_factory_shares_only_through_redis(own_redis: OwnRedis) -> None:
+    assert isinstance(LimiterFactory()(ENDPOINT), LocalLimiter)
+    assert isinstance(LimiterFactory(own_redis.client)(ENDPOINT), RedisLimiter)
+
+
+def test_connect_fails_fast_where_nobody_listens(tmp_path: Path) -> None:
+    started = time.monotonic()
+
+    with pytest.raises(redis.RedisError):
+        connect(f"unix://{tmp_path}/nobody.sock").ping()
+
+    assert time.monotonic() - started < 3.0
+
+
+def start_worker(fake_llm: FakeLLM, own_redis: OwnRedis, *, name: str, calls: int, limit: int) -> subprocess.Popen[str]:
+    arguments = [fake_llm.url, own_redis.url, name, str(calls), str(limit)]
+    command = [sys.executable, "-m", "tests.judging.llm.pool_process", *arguments]
+    return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+
+
+def collect(workers: list[subprocess.Popen[str]]) -> list[dict[str, int]]:
+    answers: list[dict[str, int]] = []
+    for process in workers:
+        out, _ = process.communicate(timeout=30)
+        answers.append(json.loads(out))
+    return answers
+
+
+def test_three_processes_stay_below_the_limit_and_share_it(fake_llm: FakeLLM, own_redis: OwnRedis) -> None:
+    fake_llm.config(latency=40)
+
+    workers = [start_worker(fake_llm, own_redis, name=name, calls=150, limit=20) for name in "abc"]
+    answers = collect(workers)
+
+    assert answers == [{"finished": 150}] * 3
+    stats = fake_llm.stats()
+    assert (stats["calls"], stats["duplicates"]) == (450, 0)
+    assert 15 <= stats["max_in_flight"] <= 20
+
+
+def test_three_processes_stay_below_the_limit_when_redis_is_killed(fake_llm: FakeLLM, own_redis: OwnRedis) -> None:
+    fake_llm.config(latency=40)
+
+    workers = [start_worker(fake_llm, own_redis, name=name, calls=400, limit=12) for name in "abc"]
+    while fake_llm.stats()["calls"] < 300:
+        time.sleep(0.02)
+    own_redis.kill()
+    time.sleep(0.3)
+    own_redis.start()
+    answers = collect(workers)
+
+    assert answers == [{"finished": 400}] * 3
+    stats = fake_llm.stats()
+    assert (stats["calls"], stats["duplicates"]) == (1200, 0)
+    assert stats["max_in_flight"] <= 12
+
+
+def test_killed_process_loses_its_slots_to_the_others(fake_llm: FakeLLM, own_redis: OwnRedis) -> None:
+    fake_llm.config(latency=40)
+    doomed = start_worker(fake_llm, own_redis, name="doomed", calls=10_000, limit=10)
+    while fake_llm.stats()["calls"] < 100:
+        time.sleep(0.02)
+
+    doomed.kill()
+    doomed.communicate()
+    [answers] = collect([start_worker(fake_llm, own_redis, name="heir", calls=60, limit=10)])
+
+    assert answers == {"finished": 60}
+    assert fake_llm.stats()["max_in_flight"] <= 10

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+
+from judging.llm.limits import DEBOUNCE_SECONDS, Grant, LimiterStatus, LimitState, LocalLimiter, Results
+
+
+class Clock:
+    """Seconds that pass only when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+# (seconds since the start, results) -> limit, epoch; from a maximum of 16
+HISTORIES = {
+    "clean answers keep the maximum": ([(0, Results(clean=100))], (16, 0)),
+    "the first 429 halves": ([(0, Results(clean=3, limited=1))], (8, 1)),
+    "a burst halves once": ([(0, Results(limited=1)), (1, Results(clean=8, limited=2))], (8, 1)),
+    "the next burst halves again": ([(0, Results(limited=1)), (15, Results(limited=1))], (4, 2)),
+    # 8 answers since the decrease, 5 of them refused: the limit is still far too high
+    "a round of refusals does not wait": ([(0, Results(limited=1)), (1, Results(clean=3, limited=5))], (4, 2)),
+    "one clean round adds one": ([(0, Results(limited=1)), (1, Results(clean=8))], (9, 1)),
+    "half a round adds nothing": ([(0, Results(limited=1)), (1, Results(clean=7))], (8, 1)),
+    # rounds of 8, 9 and 10 clean answers
+    "three clean rounds add three": ([(0, Results(limited=1)), (1, Results(clean=27))], (11, 1)),
+    "a 5xx breaks the round": (
+        [(0, Results(limited=1)), (1, Results(clean=7)), (2, Results(failed=1)), (3, Results(clean=7))],
+        (8, 1),
+    ),
+    "a 5xx lowers nothing": ([(0, Results(failed=50))], (16, 0)),
+    "stale results change nothing": ([(0, Results(limited=1)), (20, Results(stale=40))], (8, 1)),
+    "it never falls below one": ([(n * 15, Results(limited=1)) for n in range(9)], (1, 9)),
+    "it never grows beyond the maximum": ([(0, Results(limited=1)), (1, Results(clean=1000))], (16, 1)),
+}
+
+
+@pytest.mark.parametrize(("history", "expected"), HISTORIES.values(), ids=HISTORIES)
+def test_limit_follows_results(history: list[tuple[float, Results]], expected: tuple[int, int]) -> None:
+    state = LimitState(16)
+
+    for seconds, results in history:
+        state.record(results, at=1000.0 + seconds)
+
+    assert (state.limit, state.epoch) == expected
+
+
+def test_local_limiter_pauses_everyone_until_the_time_is_up() -> None:
+    clock = Clock()
+    limiter = LocalLimiter(8, clock=clock)
+    limiter.exchange(held=0, want=2, results=Results())
+
+    refused = limiter.exchange(held=1, want=5, results=Results(limited=1, pause_seconds=3.0))
+    clock.now += 2.9
+    waiting = limiter.exchange(held=0, want=5, results=Results(clean=1))
+    clock.now += 0.1
+    free = limiter.exchange(held=0, want=5, results=Results())
+
+    assert refused == Grant(slots=0, limit=4, epoch=1, wait_seconds=3.0, in_flight=1)
+    assert (waiting.slots, round(waiting.wait_seconds, 6)) == (0, 0.1)
+    assert free == Grant(slots=4, limit=4, epoch=1, wait_seconds=0.0, in_flight=4)
+
+
+def test_local_limiter_tells_a_page_what_it_does() -> None:
+    clock = Clock()
+    limiter = LocalLimiter(8, clock=clock)
+    limiter.exchange(held=0, want=5, results=Results(clean=15, limited=5))
+
+    # 20 calls in the 10 s window: 2 a second, a quarter of them errors
+    assert limiter.status() == LimiterStatus(
+        limit=4,
+        in_flight=4,
+        workers=1,
+        wait_seconds=0.0,
+        limited_at=1000.0,
+        calls_per_second=2.0,
+        error_rate=0.25,
+        shared=False,
+    )
+
+
+def test_debounce_is_fifteen_seconds() -> None:
+    assert DEBOUNCE_SECONDS == 15.0

@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from judging.llm.chat import ChatReply, ChatRequest, Message, ReplyStatus
+from judging.llm.client import ChatClient
+from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointKind
+from judging.llm.limiter import LimiterFactory
+from judging.llm.pool import CallPool, Completed, PoolOptions
+from judging.llm.retries import RetryPolicy
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.llm.conftest import OwnRedis
+
+QUICK = RetryPolicy(base_seconds=0.05)
+
+
+def asking(prompt: str, **fields: object) -> ChatRequest:
+    return replace(ChatRequest((Message("user", prompt),)), **fields)  # type: ignore[arg-type]
+
+
+@contextmanager
+def pool_of(threads: int, *, limiters: LimiterFactory | None = None, **options: object) -> Iterator[CallPool]:
+    client = ChatClient(threads=threads, policy=AddressPolicy(allow_loopback=True))
+    settings = replace(PoolOptions(threads=threads, retry=QUICK, seed=1), **options)  # type: ignore[arg-type]
+    with CallPool(client, limiters or LimiterFactory(), settings) as pool:
+        yield pool
+    client.close()
+
+
+@pytest.fixture
+def endpoint(fake_llm: FakeLLM) -> EndpointConfig:
+    return EndpointConfig("fake", fake_llm.url, "m")
+
+
+def collect(pool: CallPool, *, seconds: float = 20.0) -> list[Completed]:
+    """Everything outstanding; fails when that takes too long."""
+    done: list[Completed] = []
+    until = time.monotonic() + seconds
+    while pool.outstanding:
+        assert time.monotonic() < until, f"{pool.outstanding} calls never came back"
+        done += pool.completed(0.5)
+    return done
+
+
+def one(pool: CallPool, endpoint: EndpointConfig, request: ChatRequest) -> ChatReply:
+    pool.submit("token", endpoint, request)
+    [done] = collect(pool)
+    return done.reply
+
+
+def test_pool_answers_each_token_once(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    with pool_of(10) as pool:
+        for number in range(100):
+            pool.submit(number, endpoint, asking(f"[[fake:reply={number}]]"))
+        done = collect(pool)
+
+    assert {item.token: item.reply.text for item in done} == {number: str(number) for number in range(100)}
+    assert len(done) == 100
+    stats = fake_llm.stats()
+    assert (stats["calls"], stats["max_in_flight"] <= 10) == (100, True)
+
+
+def test_pool_never_has_more_in_flight_than_the_endpoint_allows(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(latency=20)
+    with pool_of(20) as pool:
+        for number in range(60):
+            pool.submit(number, replace(endpoint, max_concurrency=6), asking(f"question {number}"))
+        collect(pool)
+
+    assert fake_llm.stats()["max_in_flight"] == 6
+
+
+def test_pool_sums_the_tokens_of_a_retry_with_doubled_limit(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(truncate_below=200)
+    with pool_of(2) as pool:
+        reply = one(pool, endpoint, asking("[[fake:reply=0123456789]]", max_tokens=100))
+
+    # prompt 25 // 4 + 1 = 7 twice; half the reply 5 // 4 + 1 = 2, then 10 // 4 + 1 = 3
+    assert replace(reply, seconds=0.0) == ChatReply(
+        ReplyStatus.FINISHED, "0123456789", "stop", prompt_tokens=14, completion_tokens=5, attempts=2
+    )
+    assert [line["max_tokens"] for line in fake_llm.log()] == [100, 200]
+
+
+def test_pool_doubles_only_once(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    with pool_of(2) as pool:
+        reply = one(pool, endpoint, asking("[[fake:truncated]]", max_tokens=100))
+
+    assert (reply.status, reply.attempts) == (ReplyStatus.TRUNCATED, 2)
+    assert [line["max_tokens"] for line in fake_llm.log()] == [100, 200]
+
+
+def test_pool_remembers_what_an_endpoint_refuses_and_tells(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(reject="seed,json_schema,temperature")
+    told: list[Capabilities] = []
+    request = asking("hello", seed=1, response_format={"type": "json_schema", "json_schema": {"name": "v"}})
+    with pool_of(1, on_capabilities=lambda _, known: told.append(known)) as pool:
+        first = one(pool, endpoint, request)
+        again = one(pool, endpoint, replace(request, sample_index=1))
+
+    assert (first.status, first.attempts) == (ReplyStatus.FINISHED, 4)
+    assert (again.status, again.attempts) == (ReplyStatus.FINISHED, 1)
+    assert told[-1] == Capabilities(json_schema=False, json_object=True, seed=False, temperature=False, max_tokens=True)
+    assert fake_llm.log()[-1]["sent"] == ["json_object", "max_tokens", "response_format"]
+
+
+def test_pool_starts_from_what_is_already_known(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(reject="seed")
+    with pool_of(1) as pool:
+        reply = one(pool, replace(endpoint, capabilities=Capabilities(seed=False)), asking("hello", seed=1))
+
+    assert reply.attempts == 1
+
+
+def test_pool_retries_what_may_pass(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(fail_first=2)
+    with pool_of(1) as pool:
+        reply = one(pool, endpoint, asking("[[fake:reply=at last]]"))
+
+    assert (reply.status, reply.text, reply.attempts) == (ReplyStatus.FINISHED, "at last", 3)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kind", "attempts"),
+    [
+        ("[[fake:drop]]", "connection", 5),
+        ("[[fake:html]]", "bad-reply", 5),
+        ("[[fake:500]]", "http-500", 5),
+        ("[[fake:hang]]", "timeout", 5),
+        ("[[fake:quota]]", "quota", 1),
+        ("[[fake:404]]", "http-404", 1),
+        ("[[fake:redirect]]", "redirect", 1),
+    ],
+)
+def test_pool_gives_up_in_the_end(endpoint: EndpointConfig, prompt: str, kind: str, attempts: int) -> None:
+    with pool_of(1) as pool:
+        reply = one(pool, replace(endpoint, read_timeout=0.1), asking(prompt))
+
+    assert (reply.status, reply.error_kind, reply.attempts) == (ReplyStatus.FAILED, kind, attempts)
+
+
+def test_pool_gives_up_sooner_on_a_request_that_fails_alone(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    with pool_of(2) as pool:
+        pool.submit("poisoned", endpoint, asking("[[fake:500]]"))
+        for number in range(300):
+            pool.submit(number, endpoint, asking(f"question {number}"))
+        replies = {done.token: done.reply for done in collect(pool)}
+
+    assert (replies["poisoned"].error_kind, replies["poisoned"].attempts) == ("http-500", 3)
+    assert Counter(reply.status for reply in replies.values()) == {ReplyStatus.FINISHED: 300, ReplyStatus.FAILED: 1}
+
+
+def test_pool_gives_work_back_when_the_endpoint_asks_for_long_patience(
+    fake_llm: FakeLLM, endpoint: EndpointConfig
+) -> None:
+    with pool_of(1) as pool:
+        pool.submit("first", endpoint, asking("[[fake:429]][[fake:retry_after=90]]"))
+        pool.submit("second", endpoint, asking("hello"))
+        done = {item.token: item for item in collect(pool)}
+
+    assert done["first"].requeue_seconds == 90.0
+    assert done["first"].reply.error_kind == "rate-limited"
+    waited = done["second"].requeue_seconds
+    assert waited is not None
+    assert 85.0 < waited <= 90.0
+    assert done["second"].reply == ChatReply(ReplyStatus.FAILED, error_kind="rate-limited", attempts=0)
+    assert fake_llm.stats()["calls"] == 1
+
+
+def test_pool_sleeps_without_holding_a_thread(endpoint: EndpointConfig) -> None:
+    with pool_of(1, retry=RetryPolicy(base_seconds=4.0, max_attempts=2)) as pool:
+        pool.submit("sleeper", endpoint, asking("[[fake:drop]]"))
+        for number in range(20):
+            pool.submit(number, endpoint, asking(f"question {number}"))
+        order = [done.token for done in collect(pool)]
+
+    # one thread: the sleeper's first attempt comes before all others, its second (0.13 x 4 s later) after them
+    assert order == [*range(20), "sleeper"]
+
+
+def test_pool_obeys_retry_after_for_the_whole_endpoint(
+    fake_llm: FakeLLM, endpoint: EndpointConfig, own_redis: OwnRedis
+) -> None:
+    fake_llm.config(latency=20, rate_429=0.08, retry_after=0.4, seed=3)
+    pools = 2  # two pools with nothing in common but Redis
+    counts: Counter[ReplyStatus] = Counter()
+
+    def work(name: int) -> None:
+        with pool_of(6, limiters=LimiterFactory(own_redis.client)) as pool:
+            for number in range(40):
+                pool.submit(number, replace(endpoint, max_concurrency=8), asking(f"{name} {number}"))
+            counts.update(done.reply.status for done in collect(pool))
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(pools)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    stats = fake_llm.stats()
+    assert counts == {ReplyStatus.FINISHED: 80}
+    assert stats["status"]["429"] >= 2
+    assert stats["max_in_flight"] <= 8
+    assert stats["duplicates"] == 0
+    assert fake_llm.retry_after_violations(slack_seconds=0.1) == []
+
+
+def test_pool_loses_nothing_under_all_faults_at_once(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(latency=10, rate_429=0.1, retry_after=0.1, rate_500=0.05)
+    fake_llm.config(rate_drop=0.03, rate_malformed=0.05, rate_truncated=0.02)
+    with pool_of(20) as pool:
+        pool.submit("poisoned", endpoint, asking("[[fake:500]]"))
+        for number in range(300):
+            pool.submit(number, endpoint, asking(f"question {number}"))
+        done = collect(pool)
+
+    assert {item.token for item in done} == {"poisoned", *range(300)}
+    assert len(done) == 301
+    assert fake_llm.stats()["duplicates"] == 0
+    failed = [item.token for item in done if item.reply.status is not ReplyStatus.FINISHED]
+    assert "poisoned" in failed
+    assert len(failed) <= 15  # truncated twice, or five times unlucky
+
+
+def test_pool_ends_a_call_when_its_verdict_has_no_time_left(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    with pool_of(1) as pool:
+        pool.submit("late", endpoint, asking("hello"), seconds_allowed=0.0)
+        [late] = collect(pool)
+        pool.submit("short", endpoint, asking("[[fake:drop]]"), seconds_allowed=0.03)
+        [short] = collect(pool)
+
+    assert (late.reply.status, late.reply.error_kind) == (ReplyStatus.FAILED, "deadline")
+    assert (short.reply.status, short.reply.error_kind) == (ReplyStatus.FAILED, "deadline")
+    assert fake_llm.stats()["fault"].keys() <= {"drop"}
+
+
+def test_pool_close_returns_what_was_never_sent(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(latency=150)
+    with pool_of(2) as pool:
+        for number in range(10):
+            pool.submit(number, endpoint, asking(f"question {number}"))
+        while fake_llm.stats()["in_flight"] < 2:
+            time.sleep(0.01)
+        unsent = pool.close(grace_seconds=5.0)
+        done = collect(pool)
+        with pytest.raises(RuntimeError, match="closed"):
+            pool.submit("late", endpoint, asking("hello"))
+
+    assert sorted(unsent) == list(range(2, 10))  # type: ignore[type-var]
+    assert {item.token for item in done} == {0, 1}
+    assert all(item.reply.status is ReplyStatus.FINISHED for item in done)
+    assert fake_llm.stats()["calls"] == 2
+
+
+LEXICAL = EndpointConfig("overlap", kind=EndpointKind.LEXICAL)
+
+
+def refuse(request: ChatRequest) -> str:
+    raise ValueError("this answer cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("compute", "status", "text"),
+    [
+        (lambda request: str(request.material["score"]), ReplyStatus.FINISHED, "7"),
+        (refuse, ReplyStatus.FAILED, ""),
+        (None, ReplyStatus.FAILED, ""),
+    ],
+)
+def test_pool_computes_lexical_replies_without_a_call(
+    compute: Callable[[ChatRequest], str] | None, status: ReplyStatus, text: str
+) -> None:
+    with pool_of(1, lexical=compute) as pool:
+        reply = one(pool, LEXICAL, asking("hello", material={"score": 7}))
+
+    assert (reply.status, reply.text) == (status, text)
+
+
+def test_pool_serves_two_endpoints_at_once(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(latency=20)
+    other = replace(endpoint, name="other", model="n", max_concurrency=3)
+    with pool_of(10) as pool:
+        for number in range(30):
+            pool.submit(("m", number), endpoint, asking(f"question {number}"))
+            pool.submit(("n", number), other, asking(f"question {number}"))
+        done = collect(pool)
+
+    assert Counter(item.reply.status for item in done) == {ReplyStatus.FINISHED: 60}
+    assert fake_llm.stats()["model"] == {"m": 30, "n": 30}

@@ -1,0 +1,131 @@
+"""The import commands: one JSON object, exit code 2 with the page's words, nothing stored in a dry run."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from judging.management.base import BadInput
+from judging.models import Response, Rubric, Suite
+from tests.judging import import_files
+
+pytestmark = pytest.mark.django_db
+
+
+def run(name: str, *arguments: object, **options: Any) -> dict[str, Any]:
+    out = io.StringIO()
+    call_command(name, *map(str, arguments), as_json=True, stdout=out, stderr=io.StringIO(), **options)
+    result: dict[str, Any] = json.loads(out.getvalue())
+    return result
+
+
+def write(folder: Path, file: import_files.File) -> Path:
+    path = folder / file[0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(file[1])
+    return path
+
+
+def test_import_suite_prints_what_it_stored(tmp_path: Path) -> None:
+    result = run("import_suite", write(tmp_path, import_files.suite()))
+
+    suite = Suite.objects.get()
+    assert result["suite"] == {"id": suite.pk, "name": "Capitals v1", "created": True, "cases": 2}
+    assert (result["changed"], result["dry_run"]) == (True, False)
+
+
+def test_import_suite_dry_run_stores_nothing(tmp_path: Path) -> None:
+    result = run("import_suite", write(tmp_path, import_files.suite()), "--dry-run")
+
+    assert (result["would_change"], result["changed"], Suite.objects.count()) == (True, False, 0)
+
+
+def test_import_suite_reads_a_folder_and_names_a_new_benchmark(tmp_path: Path) -> None:
+    write(tmp_path, ("suite.yaml", b"cases: [cases/eval_a.yaml]"))
+    write(tmp_path, ("cases/eval_a.yaml", b"id: a\nprompt: Why?\ntype: t\nlang: l\ngrading: {keywords: [x]}"))
+
+    result = run("import_suite", tmp_path, "--name", "Whys")
+
+    assert result["benchmark"]["name"] == "Whys"
+
+
+def test_import_commands_take_every_kind_and_change_nothing_twice(tmp_path: Path) -> None:
+    paths = {
+        "import_suite": write(tmp_path, import_files.suite()),
+        "import_responses": write(tmp_path, import_files.responses()),
+        "import_rubric": write(tmp_path, import_files.workbook()),
+        "import_criteria": write(tmp_path, ("criteria.yaml", import_files.CRITERIA)),
+    }
+
+    first = [run(name, path)["changed"] for name, path in paths.items()]
+    second = [run(name, path)["changed"] for name, path in paths.items()]
+
+    assert (first, second) == ([True] * 4, [False] * 4)
+    assert (Response.objects.count(), Rubric.objects.count()) == (2, 2)
+
+
+def test_import_responses_takes_a_system_and_a_suite(tmp_path: Path) -> None:
+    run("import_suite", write(tmp_path, import_files.suite()))
+    rows = b'{"case_id": "france", "response": "Paris"}'
+
+    run("import_responses", write(tmp_path, ("r.jsonl", rows)), "--system", "eve", "--suite", Suite.objects.get().pk)
+
+    assert Response.objects.get().system.name == "eve"
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "message"),
+    [
+        ("import_suite", ("bad.yaml", b"cases: [7]"), "bad.yaml, line 1, cases.0.: "),
+        ("import_suite", ("c.yaml", import_files.CRITERIA), "this holds criteria, which another command imports"),
+        ("import_responses", import_files.responses(), "No benchmark here has these cases"),
+        ("import_rubric", ("r.xlsx", b"no workbook"), "r.xlsx"),
+        ("import_criteria", ("c.yaml", b"criteria: {}"), "The file holds no criteria"),
+    ],
+)
+def test_import_commands_refuse_bad_input_with_exit_code_2(
+    tmp_path: Path, command: str, file: import_files.File, message: str
+) -> None:
+    with pytest.raises(BadInput, match=message) as refusal:
+        run(command, write(tmp_path, file))
+
+    assert refusal.value.returncode == 2
+    assert (Suite.objects.count(), Rubric.objects.count(), Response.objects.count()) == (0, 0, 0)
+
+
+def test_import_suite_refuses_a_path_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="there is no such file or folder"):
+        run("import_suite", tmp_path / "nothing")
+
+
+def test_import_suite_does_not_follow_links_out_of_the_folder(tmp_path: Path) -> None:
+    secret = write(tmp_path / "outside", ("secret.txt", b"secret"))
+    write(tmp_path / "in", ("s.yaml", b"cases: [{id: a, prompt_path: secret.txt, grading: {keywords: [x]}}]"))
+    (tmp_path / "in" / "secret.txt").symlink_to(secret)
+
+    with pytest.raises(BadInput, match="not in the upload"):
+        run("import_suite", tmp_path / "in")
+
+
+def test_lint_suite_counts_warnings_and_refuses_errors(tmp_path: Path) -> None:
+    fine = run("lint_suite", write(tmp_path, import_files.suite()))
+
+    assert (fine["errors"], fine["warnings"]) == (0, len(fine["problems"]))
+    with pytest.raises(BadInput, match="line 1"):
+        run("lint_suite", write(tmp_path, ("bad.yaml", b"cases: [7]")))
+    assert Suite.objects.count() == 0
+
+
+@pytest.mark.shared_data
+def test_import_responses_takes_model_answers_and_import_criteria_their_criteria(shared_data: Path) -> None:
+    folder = shared_data / "debate" / "original"
+
+    answers = run("import_responses", folder / "scaleeval")
+    criteria = run("import_criteria", folder / "criteria")
+
+    assert (answers["responses"]["new"], len(criteria["rubrics"])) == (240, 4)

@@ -1,0 +1,271 @@
+"""Commands about runs, endpoints and single judgements: JSON on stdout, exit code 2 with the page's message."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from judging.management.base import BadInput
+from judging.models import ModelEndpoint, Response, Run, RunTask
+from judging.services import leases, running
+from judging.services.planning import plan_tasks
+from tests import factories
+from tests.factories import NOON
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.run_rows import HALF, LEVELS, answered_suite, judged_run, level_judge, ruled_run, work
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def run_command(name: str, *arguments: object) -> dict[str, Any]:
+    """Return what a command prints with --json."""
+    out = io.StringIO()
+    call_command(name, *map(str, arguments), "--json", stdout=out)
+    answer: dict[str, Any] = json.loads(out.getvalue())
+    return answer
+
+
+def refusal(name: str, *arguments: object) -> str:
+    """Return why a command refuses its input."""
+    with pytest.raises(BadInput) as refused:
+        call_command(name, *map(str, arguments))
+    assert refused.value.returncode == 2
+    return str(refused.value)
+
+
+def test_run_suite_waits_and_prints_the_suites_table() -> None:
+    suite, (one,) = answered_suite(
+        cases=2, text="Use chmod.", grading={"keywords": ["chmod", "sudo"]}, lang="bash", question_type="code"
+    )
+    other = factories.system("zeta")
+    for case in suite.cases.all():
+        factories.response(prompt=case.prompt, system=other, text="Use sudo chmod.")
+
+    result = run_command("run_suite", "--suite", suite.benchmark.slug, "--rules", "--name", "By command", "--wait")
+
+    # one of two keywords: half a point in each of two cases; the other system has both
+    def table(mean: float) -> list[dict[str, Any]]:
+        names = (("overall", ""), ("language", "bash"), ("type", "code"), ("metric", "keywords"))
+        return [
+            {"dimension": kind, "name": name, "mean": mean, "std": 0.0, "full_score": 2.0, "cases": 2}
+            for kind, name in names
+        ]
+
+    run = Run.objects.get()
+    assert result == {
+        "run": run.pk,
+        "name": "By command",
+        "suite": str(suite),
+        "status": "finished",
+        "status_reason": "",
+        "total": 4,
+        "done": 4,
+        "failed": 0,
+        "failures": {},
+        "calls_made": 0,
+        "calls_reused": 0,
+        "spent": "0.000000",
+        "budget": None,
+        "unpriced_calls": 0,
+        "figures": [
+            {
+                "evaluator": "rules",
+                "system": system.name,
+                "is_baseline": False,
+                "scored": 2,
+                "unscored": 0,
+                "rows": table(mean),
+                "left_out": [],
+            }
+            for system, mean in ((one, 1.0), (other, 2.0))
+        ],
+    }
+
+
+def test_run_suite_prints_means_of_judges_and_leaves_failures_out(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply=HALF)
+    suite, (system,) = answered_suite(cases=3, lang="bash")
+    judge, rubric = level_judge(url=fake_llm.url)
+    broken = Response.objects.order_by("pk")[1]
+    broken.text = "Broken: [[fake:400]]"
+    broken.save()
+
+    result = run_command(
+        "run_suite",
+        *("--suite", suite.pk, "--systems", system.name, "--judges", judge.name, "--rubrics", rubric.slug, "--wait"),
+    )
+
+    (figures,) = result["figures"]
+    assert (result["status"], result["done"], result["failed"]) == ("finished", 2, 1)
+    assert sum(result["failures"].values()) == 1
+    assert (figures["scored"], figures["unscored"]) == (2, 1)
+    assert [(row["dimension"], row["name"], row["mean"], row["cases"]) for row in figures["rows"]] == [
+        ("overall", "", 0.5, 2),
+        ("language", "bash", 0.5, 2),
+        ("type", "", 0.5, 2),
+    ]
+
+
+def test_run_suite_counts_the_best_of_groups_of_attempts() -> None:
+    suite, (system,) = answered_suite(cases=1, text="nothing", grading={"keywords": ["chmod", "sudo"]}, lang="bash")
+    prompt = suite.cases.get().prompt
+    for attempt, text in enumerate(("chmod", "sudo chmod", "none"), 1):
+        factories.response(prompt=prompt, system=system, attempt=attempt, text=text)
+    suite.attempt_reduce_mode = "avg_max_2"
+    suite.save()
+
+    result = run_command("run_suite", "--suite", suite.pk, "--rules", "--wait")
+
+    # attempts have 0, 1/2, 1 and 0: groups of two have bests 1/2 and 1; two values deviate by their gap over root 2
+    overall = result["figures"][0]["rows"][0]
+    assert (overall["mean"], round(overall["std"], 9)) == (0.75, round(0.5 / 2**0.5, 9))
+
+
+def test_run_suite_estimates_without_starting(fake_llm: FakeLLM) -> None:
+    suite, _ = answered_suite(cases=4)
+    judge, rubric = level_judge(url=fake_llm.url)
+
+    result = run_command("run_suite", "--suite", suite.pk, "--judges", judge.name, "--rubrics", rubric.pk, "--estimate")
+
+    assert (result["tasks"], result["calls"], result["cost"]) == (4, 4, None)
+    assert result["unpriced"] == [f"{judge.name} · {rubric.name}"]
+    assert not Run.objects.exists()
+
+
+def test_run_suite_refuses_what_a_page_would_refuse() -> None:
+    suite, (system,) = answered_suite()
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", name="nowhere")
+    pair = factories.judge(kind="pairwise", endpoint=judge.endpoint)
+    here = ("run_suite", "--suite", suite.pk)
+
+    assert refusal("run_suite", "--suite", "nope", "--rules").startswith("There is no suite 'nope'.")
+    assert refusal("run_suite", "--suite", f"{suite.benchmark.slug}@9", "--rules").startswith("There is no suite")
+    assert refusal(*here, "--rules") == "No case of this suite says how rules would grade it."
+    assert refusal(*here) == "Choose at least one grader or judge."
+    assert refusal(*here, "--systems", "ghost", "--judges", judge.name) == (
+        f"There is no system ghost. This suite was answered by: {system.name}."
+    )
+    assert refusal(*here, "--judges", "ghost").startswith("There is no judge ghost in use.")
+    assert refusal(*here, "--judges", judge.name) == (
+        f"{judge.name} needs a rubric that fits it; name one with --rubrics."
+    )
+    assert "compares two answers" in refusal(*here, "--judges", pair.name)
+    judged = (*here, "--judges", judge.name, "--rubrics", rubric.slug)
+    assert refusal(*judged, "--budget", "much").startswith("A budget is a number of US dollars above zero")
+    assert "the price of nowhere is unknown" in refusal(*judged, "--budget", "1")
+    assert refusal(*judged, "--first-attempts", "0") == "--first-attempts is a number from 1."
+    assert not Run.objects.exists()
+
+
+def test_run_suite_without_waiting_queues_even_where_no_broker_runs() -> None:
+    suite, _ = answered_suite(grading={"keywords": ["chmod"]})
+
+    result = run_command("run_suite", "--suite", suite.pk, "--rules")
+
+    assert (result["status"], result["total"], "figures" in result) == ("queued", 3, False)
+
+
+def test_control_run_does_what_the_buttons_do() -> None:
+    run = ruled_run()
+
+    seen = [run_command("control_run", action, "--run", run.pk)["status"] for action in ("pause", "resume", "cancel")]
+
+    assert seen == ["paused", "queued", "cancelled"]
+    assert "cannot become" in refusal("control_run", "cancel", "--run", run.pk)
+    assert refusal("control_run", "pause", "--run", 999) == "There is no run 999."
+    assert refusal("control_run", "pause", "--run", run.pk, "--budget", "3").startswith("A budget is given when")
+
+
+def test_control_run_raises_the_budget_and_waits() -> None:
+    run = ruled_run()
+    running.pause_run(run_id=run.pk, actor=None)
+    Run.objects.update(budget=Decimal(1))
+
+    result = run_command("control_run", "resume", "--run", run.pk, "--budget", "2", "--wait")
+
+    assert (result["status"], result["budget"], result["done"]) == ("finished", "2.000000", 3)
+
+
+def test_control_run_retries_what_failed(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply="I would rather not say.")
+    run = judged_run(cases=2, url=fake_llm.url)
+    work(run)
+    fake_llm.config(reply=HALF)
+
+    result = run_command("control_run", "retry", "--run", run.pk, "--wait")
+
+    assert (result["status"], result["done"], result["failed"]) == ("finished", 2, 0)
+
+
+def test_resume_runs_takes_up_what_a_lost_worker_left() -> None:
+    run, finished = ruled_run(cases=4), ruled_run()
+    work(finished)
+    running.start_run(run_id=run.pk, at=NOON)
+    plan_tasks(run_id=run.pk, at=NOON)
+    lost = leases.open_lease(run=run, worker="gone", at=timezone.now() - timedelta(hours=1))
+    leases.claim_tasks(lease=lost, most=2)
+
+    result = run_command("resume_runs", "--wait")
+
+    run.refresh_from_db()
+    assert (result, run.status, run.done) == ({"runs": [run.pk]}, "finished", 4)
+    assert sorted(RunTask.objects.filter(run=run).values_list("tries", flat=True)) == [1, 1, 2, 2]
+
+
+def test_add_endpoint_stores_changes_and_tests(fake_llm: FakeLLM) -> None:
+    given = ("add_endpoint", "--name", "local", "--url", fake_llm.url, "--model")
+
+    added = run_command(*given, "one", "--test")
+    changed = run_command(*given, "two", "--input-price", "1", "--output-price", "2", "--max-concurrency", "7")
+
+    row = ModelEndpoint.objects.get(name="local")
+    assert (added["changed"], added["trial"]["works"]) == (False, True)
+    assert (changed["changed"], changed["id"]) == (True, row.pk)
+    assert (row.model, row.input_price, row.max_concurrency) == ("two", Decimal(1), 7)
+
+
+def test_add_endpoint_refuses_keys_and_baselines() -> None:
+    factories.endpoint(name="words", kind="lexical", base_url="", model="criterion")
+    given = ("add_endpoint", "--url", "http://127.0.0.1:9/v1", "--model", "m", "--name")
+
+    assert "never the key itself" in refusal(*given, "one", "--key-variable", "sk-1")
+    assert refusal(*given, "words") == "words is a built-in baseline; choose another name."
+    assert refusal(*given, "one", "--max-concurrency", "0") == "Calls at once: Enter a number from 1 to 1000."
+    assert not ModelEndpoint.objects.filter(name="one").exists()
+
+
+def test_judge_response_prints_verdict_and_score(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply=HALF)
+    _, (system,) = answered_suite(cases=3)
+    judge, rubric = level_judge(url=fake_llm.url)
+    response = Response.objects.order_by("pk")[1]
+
+    result = run_command("judge_response", "--response", response.pk, "--judge", judge.name, "--rubric", rubric.slug)
+
+    run = Run.objects.get()
+    assert (result["system"], result["case"], result["run"]) == (system.name, response.prompt.key, run.pk)
+    assert (result["status"], result["value"], result["score"], result["full"]) == ("ok", {"score": 50}, 50.0, 100.0)
+    assert (run.total, run.done, run.options["single"], fake_llm.stats()["calls"]) == (1, 1, True, 1)
+    again = run_command("judge_response", "--response", response.pk, "--judge", judge.name, "--rubric", rubric.slug)
+    assert (again["score"], fake_llm.stats()["calls"]) == (50.0, 1)  # from the ledger
+
+
+def test_judge_response_refuses_what_cannot_be_judged() -> None:
+    answered_suite()
+    judge, _ = level_judge()
+    response, loose = Response.objects.order_by("pk")[0], factories.response()
+    rubric = factories.rubric(trees={"": LEVELS}, shape="levels")
+    here = ("judge_response", "--judge", judge.name, "--response")
+
+    assert refusal(*here, 999_999) == "There is no response 999999."
+    assert refusal(*here, response.pk) == f"{judge.name} needs a rubric."
+    assert refusal(*here, loose.pk, "--rubric", rubric.pk) == "No suite has the case that this response answers."
+    assert refusal(*here, response.pk, "--rubric", "ghost").startswith("There is no rubric 'ghost'.")
+    assert not Run.objects.exists()

@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from judging.sandbox import toolchains
+from judging.sandbox.languages import LANGUAGES, PYTHON, Language, find_language
+from judging.sandbox.limits import Limits
+from judging.sandbox.preludes import CPP_PRELUDE, PYTHON_PRELUDE, R_PRELUDE
+from judging.sandbox.runner import FunctionOutcome, SandboxOutcome, SandboxProgram, SandboxRunner, run_many
+from judging.sandbox.sources import clear_stale_sources, source_folder
+from judging.sandbox.toolchains import LanguageStatus, SandboxStatus, available_languages, sandbox_status
+
+# language -> (passes, fails)
+PROGRAMS = {
+    "python": ("assert __name__ == 'builtins'", "assert 1 == 2, 'no'"),
+    "javascript": ("require('assert').equal(1, 1)", "require('assert').equal(1, 2)"),
+    "typescript": ("const n: number = 1; if (n !== 1) throw 1;", "throw new Error('no')"),
+    "java": (
+        "public class Main { public static void main(String[] a) { System.out.println(1); } }",
+        "public class Main { public static void main(String[] a) { throw new RuntimeException(); } }",
+    ),
+    "c++": ("int main() { return 0; }", "int main() { return 3; }"),
+    "c#": ("class M { static void Main() { } }", "class M { static int Main() { return 3; } }"),
+    "r": (R_PRELUDE + "assert(1 == 1, c(TRUE, TRUE))", R_PRELUDE + "assert(c(TRUE, FALSE))"),
+    "go": ("package main\nfunc main() { }", 'package main\nfunc main() { panic("no") }'),
+    "c": ("int main(void) { return 0; }", "int main(void) { return 3; }"),
+    "rust": ("fn main() { assert_eq!(1, 1); }", "fn main() { assert_eq!(1, 2); }"),
+    "ruby": ("raise 'no' unless 1 == 1", "raise 'no'"),
+    "php": ("if (1 !== 1) throw new Exception();", "<?php throw new Exception('no');"),
+    "bash": ("[ 1 = 1 ]", "[ 1 = 2 ]"),
+    "sql": ("CREATE TABLE t (a); SELECT * FROM t;", "SELECT * FROM missing;"),
+}
+
+
+@pytest.fixture
+def runner() -> SandboxRunner:
+    if not (status := sandbox_status()):
+        pytest.skip(status.reason)
+    return SandboxRunner()
+
+
+def _need(language: str) -> LanguageStatus:
+    status = available_languages()[language]
+    if status.version is None:
+        pytest.skip(status.reason)
+    return status
+
+
+def test_languages_are_those_of_the_programs_below() -> None:
+    assert [language.name for language in LANGUAGES] == list(PROGRAMS)
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_run_passes_and_fails_by_the_program(runner: SandboxRunner, language: str) -> None:
+    _need(language)
+    good, bad = PROGRAMS[language]
+
+    passed, failed = runner.run_many([SandboxProgram(language, good), SandboxProgram(language, bad)])
+
+    assert (passed.passed, failed.passed, passed.not_run_reason, failed.not_run_reason) == (True, False, "", "")
+    assert (passed.result_text[:6], failed.result_text[:7]) == ("passed", "failed:")
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical"), [("cpp", "c++"), ("C/C++", "c++"), ("js", "javascript"), (" CS ", "c#"), ("golang", "go")]
+)
+def test_find_language_knows_aliases(name: str, canonical: str) -> None:
+    found = find_language(name)
+
+    assert found is not None
+    assert found.name == canonical
+
+
+def test_run_says_what_a_python_program_raised(runner: SandboxRunner) -> None:
+    outcome = runner.run(SandboxProgram("python", "print('so far')\nraise ValueError('bad')"))
+
+    assert (outcome.passed, outcome.result_text, outcome.stdout) == (
+        False,
+        "failed: <class 'ValueError'> bad",
+        "so far\n",
+    )
+    assert 'File "/src/program.py", line 2' in outcome.stderr
+
+
+def test_run_reports_return_code_and_stderr_before_stdout(runner: SandboxRunner) -> None:
+    outcome = runner.run(SandboxProgram("bash", "echo out; echo err >&2; exit 3"))
+
+    assert (outcome.passed, outcome.result_text) == (False, "failed: returncode: 3 stderr: err\n")
+
+
+def test_run_hides_the_marker_from_output(runner: SandboxRunner) -> None:
+    outcome = runner.run(SandboxProgram("bash", "echo out"))
+
+    assert (outcome.passed, outcome.result_text, outcome.stdout) == (True, "passed stdout: out\n", "out\n")
+
+
+def test_run_without_required_end_goes_by_the_exit_code(runner: SandboxRunner) -> None:
+    _need("javascript")
+    program = SandboxProgram("javascript", "process.exit(0);\nthrow new Error();")
+
+    compat = SandboxRunner(require_end=False).run(program)
+
+    assert (compat.passed, runner.run(program).passed) == (True, False)
+
+
+def test_run_lets_a_test_close_with_an_exit(runner: SandboxRunner) -> None:
+    _need("javascript")
+
+    assert runner.run(SandboxProgram("javascript", "require('assert')(true);\nprocess.exit(0);\n")).passed is True
+
+
+def test_run_finds_the_marker_behind_long_output(runner: SandboxRunner) -> None:
+    outcome = runner.run(SandboxProgram("python", "print('x' * 3_000_000)"))
+
+    assert outcome.passed is True
+    assert outcome.stdout.startswith("xxx")
+    assert outcome.stdout.endswith("xxx\n")
+    assert len(outcome.stdout) < 70_000
+
+
+def test_run_accepts_the_python_prelude(runner: SandboxRunner) -> None:
+    missing = _need("python").missing_libraries
+    used = "assert np.arange(3).sum() == 3 and len(pd.DataFrame({'a': [1]})) == 1"
+
+    bare, using = runner.run_many([SandboxProgram("python", PYTHON_PRELUDE + text) for text in ("pass", used)])
+
+    assert bare.passed is True
+    assert using.passed is (None if {"numpy", "pandas"} & set(missing) else True)
+
+
+def test_run_accepts_the_cpp_prelude(runner: SandboxRunner) -> None:
+    missing = _need("c++").missing_libraries
+
+    outcome = runner.run(SandboxProgram("c++", CPP_PRELUDE + "int main() { cout << vector<int>{1}.size(); }"))
+
+    assert outcome.passed is (None if missing else True)
+
+
+def test_run_refuses_an_unknown_language(runner: SandboxRunner) -> None:
+    outcome = runner.run(SandboxProgram("cobol", "x"))
+
+    assert outcome == SandboxOutcome(None, "", "There is no sandbox for programs in 'cobol'.", "", "", 0.0)
+
+
+def test_run_excuses_a_failure_that_needs_a_missing_library(
+    runner: SandboxRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {"python": LanguageStatus("python", "3.11", "", ("torch",))}
+    monkeypatch.setattr("judging.sandbox.runner.available_languages", lambda: found)
+
+    used, unused = runner.run_many([SandboxProgram("python", text) for text in ("import torch; 1 / 0", "1 / 0")])
+
+    assert (used.passed, unused.passed) == (None, False)
+    assert used.not_run_reason.startswith("The program uses torch, which is not installed here")
+
+
+def test_run_never_runs_bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("judging.sandbox.runner.sandbox_status", lambda uid: SandboxStatus(False, "no bwrap", "uid 1"))
+    witness = tmp_path / "witness"
+
+    outcome = SandboxRunner().run(SandboxProgram("python", f"open({str(witness)!r}, 'w')"))
+
+    assert outcome == SandboxOutcome(None, "", "no bwrap", "", "", 0.0)
+    assert not witness.exists()
+
+
+def test_sandbox_status_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judging.sandbox.bubblewrap.SYSTEM_PATH", "/nowhere")
+    toolchains.forget_toolchains()
+
+    status = sandbox_status()
+
+    toolchains.forget_toolchains()
+    tool = "setpriv" if os.geteuid() == 0 else "bwrap"
+    assert not status
+    assert status.reason.startswith(f"The sandbox does not start: {tool} is not installed (Debian package ")
+
+
+def test_probe_tells_how_to_get_a_missing_language(runner: SandboxRunner) -> None:
+    absent = Language("cobol", "main.cob", "exec cobc", ("cobc",), "cobc --version", "Debian package gnucobol")
+
+    status = toolchains.probe(absent)
+
+    assert status == LanguageStatus(
+        "cobol",
+        None,
+        "not installed: cobc not found in /usr/local/bin:/usr/bin:/bin; get it with Debian package gnucobol",
+    )
+
+
+def test_run_many_keeps_the_order(runner: SandboxRunner) -> None:
+    programs = [SandboxProgram("bash", f"sleep 0.{3 - number}; echo {number}") for number in range(4)]
+
+    outcomes = run_many(programs, max_workers=4, runner=runner)
+
+    assert [outcome.stdout for outcome in outcomes] == ["0\n", "1\n", "2\n", "3\n"]
+
+
+def test_run_starts_every_program_in_an_empty_folder(runner: SandboxRunner) -> None:
+    source = "import os\nassert os.listdir('.') == [] and os.getcwd() == '/box'\nopen('data.xlsx', 'w')"
+
+    assert [runner.run(SandboxProgram("python", source)).passed for _ in range(2)] == [True, True]
+
+
+def test_run_python_function_returns_json(runner: SandboxRunner) -> None:
+    source = "def handle(got, total, status):\n    print('hello')\n    return got + 1, total, {'seen': status}"
+
+    outcome = runner.run_python_function(source, "handle", json.dumps([1.5, 2, ["match"]]))
+
+    expected = FunctionOutcome('[2.5, 2, {"seen": ["match"]}]', "", "", "hello\n", "", outcome.seconds)
+    assert outcome == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("def handle(x): raise ValueError('bad')", "ValueError: bad"),
+        ("handle = 3", "TypeError: 'int' object is not callable"),
+        ("", "KeyError: 'handle'"),
+        ("def handle(x): return object()", "TypeError: a object cannot be handed back as JSON"),
+        ("def handle(x): return 'x' * 300000", "ValueError: the result is larger than 200,000 characters"),
+        ("import os\ndef handle(x): os._exit(0)", "handle did not return"),
+        ("def handle(x):\n    while True: pass", "time out"),
+        ("raise SystemExit(0)", "SystemExit: 0"),
+    ],
+)
+def test_run_python_function_says_why_there_is_no_result(runner: SandboxRunner, source: str, error: str) -> None:
+    outcome = runner.run_python_function(source, "handle", "[1]", timeout_seconds=1.0)
+
+    assert (outcome.result_json, outcome.error, outcome.not_run_reason) == (None, error, "")
+
+
+def test_run_python_function_refuses_names_that_are_not_names(runner: SandboxRunner) -> None:
+    outcome = runner.run_python_function("", "f; rm -rf /", "[]")
+
+    assert outcome == FunctionOutcome(None, "", "'f; rm -rf /' is not the name of a function.", "", "", 0.0)
+
+
+def test_walls_hide_a_site_installed_below_usr(runner: SandboxRunner) -> None:
+    from judging.sandbox.bubblewrap import Walls
+
+    hiding = SandboxRunner(walls=Walls(hidden=(Path("/usr/share/doc"),)))
+    program = SandboxProgram("python", "import os; print(os.listdir('/usr/share/doc'))")
+
+    assert hiding.run(program).stdout == "[]\n"
+
+
+def test_limits_leave_sleepers_more_wall_than_cpu_time() -> None:
+    assert Limits(cpu_seconds=10.0).wall_seconds == 22.0  # 2 * 10 + 2
+
+
+def test_source_folder_is_private_and_gone_afterwards(tmp_path: Path) -> None:
+    owner = 61000 if os.geteuid() == 0 else os.geteuid()
+
+    with source_folder({"a.py": "x = '\udc80'"}, owner=owner, parent=tmp_path) as folder:
+        assert (folder.stat().st_mode & 0o777, folder.stat().st_uid) == (0o700, owner)
+        assert (folder / "a.py").read_text() == "x = '?'"
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_clear_stale_sources_removes_only_what_is_old(tmp_path: Path) -> None:
+    old, new, other = (tmp_path / name for name in ("evalsite-sandbox-old", "evalsite-sandbox-new", "other"))
+    for folder in (old, new, other):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+
+    removed = clear_stale_sources(owner=os.geteuid(), at=new.stat().st_mtime + 60, parent=tmp_path)
+
+    assert (removed, sorted(path.name for path in tmp_path.iterdir())) == (1, ["evalsite-sandbox-new", "other"])
+
+
+def test_python_timeout_is_that_of_the_original() -> None:
+    assert (PYTHON.timeout_seconds, [find_language(name).timeout_seconds for name in ("cpp", "ts", "r")]) == (  # type: ignore[union-attr]
+        10.0,
+        [60.0, 20.0, 20.0],
+    )

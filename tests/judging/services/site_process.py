@@ -1,0 +1,86 @@
+"""A process of a site of its own for the tests; the database is the one that the environment names.
+
+python -m tests.judging.services.site_process make URL CASES [BUDGET [MAX_CONCURRENCY]]   prints the run's id
+python -m tests.judging.services.site_process work RUN THREADS                           prints why the work ended
+python -m tests.judging.services.site_process state RUN [--lapse]                        prints what the database holds
+
+`--lapse` takes the claims of dead workers back at once, as time would after a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+django.setup()
+
+from django.utils import timezone  # noqa: E402 models load only after setup
+
+from judging.models import Call, Lease, Run, Score, Verdict  # noqa: E402
+from judging.services.working import work_through  # noqa: E402
+from tests.judging.services.run_rows import judged_run  # noqa: E402
+
+POISON = "This answer breaks the endpoint: [[fake:500]]"
+
+
+def make(url: str, cases: str, budget: str = "", max_concurrency: str = "50") -> int:
+    """Return the id of a run of one judge at 100 USD per million tokens; the first answer is poisoned."""
+    run = judged_run(
+        cases=int(cases),
+        url=url,
+        budget=Decimal(budget) if budget else None,
+        input_price=Decimal(100),
+        output_price=Decimal(100),
+        max_concurrency=int(max_concurrency),
+    )
+    return run.pk
+
+
+def poison(run_id: str) -> int:
+    """Put an answer into a run that the fake server always meets with an error; return its id."""
+    suite = Run.objects.get(pk=int(run_id)).suite
+    prompt = suite.cases.order_by("links__position")[0].prompt
+    response = prompt.responses.get()
+    response.text = POISON
+    response.save(update_fields=["text"])
+    return response.pk
+
+
+def work(run_id: str, threads: str) -> str:
+    """Work through the run and return why that ended."""
+    return work_through(run_id=int(run_id), threads=int(threads), now=timezone.now)
+
+
+def state(run_id: str, lapse: str = "") -> dict[str, Any]:
+    """Return everything a test compares; the messages of finished calls stand for them."""
+    if lapse:
+        Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    run = Run.objects.get(pk=int(run_id))
+    calls = list(Call.objects.filter(run=run).order_by("pk"))
+    return {
+        "status": run.status,
+        "counts": [run.total, run.done, run.failed],
+        "spent": str(run.spent),
+        "cost": str(sum((call.cost for call in calls if call.cost is not None), Decimal(0))),
+        "calls_made": run.calls_made,
+        "calls": dict(Counter(call.status for call in calls)),
+        "finished": [call.request["messages"] for call in calls if call.status == "finished"],
+        "verdicts": dict(Counter(Verdict.objects.filter(run=run).values_list("status", flat=True))),
+        "scores": dict(Counter(Score.objects.filter(run=run).values_list("status", flat=True))),
+        "tasks": dict(Counter(run.tasks.values_list("status", flat=True))),
+        "failures": dict(Counter(run.tasks.filter(status="failed").values_list("failure_kind", flat=True))),
+        "leases": Lease.objects.count(),
+    }
+
+
+if __name__ == "__main__":
+    commands = {"make": make, "poison": poison, "work": work, "state": state}
+    print(json.dumps(commands[sys.argv[1]](*sys.argv[2:])))  # type: ignore[operator]  # noqa: T201 read by the test

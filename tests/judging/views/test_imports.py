@@ -1,0 +1,180 @@
+"""The import pages: file, preview, done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from django.utils.timezone import now
+
+from evalsite.accounts.roles import Role
+from judging.models import Benchmark, ImportStatus, Suite, Upload
+from judging.services import uploads
+from tests import factories
+from tests.judging import import_files
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def importer(client: Client, settings: Any, tmp_path: Path) -> Client:
+    settings.MEDIA_ROOT = tmp_path
+    client.force_login(factories.user("ida", role=Role.RESEARCHER))
+    return client
+
+
+def send(client: Client, *files: import_files.File, **fields: str) -> HttpResponse:
+    uploaded = [SimpleUploadedFile(name, data) for name, data in files]
+    return client.post(reverse("judging:import-create"), {"uploaded": uploaded, **fields})  # type: ignore[return-value]
+
+
+def upload_of(client: Client, *files: import_files.File, **fields: str) -> Upload:
+    assert send(client, *files, **fields).status_code == 302
+    return Upload.objects.latest("pk")
+
+
+def confirm(client: Client, upload: Upload) -> Upload:
+    client.post(reverse("judging:import-confirm", args=[upload.pk]))
+    uploads.import_upload(upload_id=upload.pk, now=now)
+    upload.refresh_from_db()
+    return upload
+
+
+def test_import_create_goes_to_the_preview_and_stores_nothing(importer: Client) -> None:
+    upload = upload_of(importer, import_files.suite())
+
+    html = importer.get(upload.get_absolute_url()).content.decode()
+
+    assert "It can be imported." in html
+    assert "What is the capital of France?" in html
+    assert (Benchmark.objects.count(), upload.created_by.username if upload.created_by else "") == (0, "ida")
+
+
+def test_import_create_takes_several_files_at_once(importer: Client) -> None:
+    upload = upload_of(importer, import_files.suite(), import_files.responses())
+
+    assert [part["kind"] for part in upload.preview["parts"]] == ["suite", "responses"]
+
+
+def test_import_create_asks_for_a_file(importer: Client) -> None:
+    page = importer.post(reverse("judging:import-create"), {})
+
+    assert page.status_code == 200
+    assert page.context["form"].errors["uploaded"] == ["This field is required."]
+    assert '<p class="field-error" role="alert">This field is required.</p>' in page.content.decode()
+
+
+def test_import_create_passes_the_options_on(importer: Client) -> None:
+    upload = upload_of(importer, import_files.suite(), benchmark="Cities", kind="suite")
+
+    assert (upload.options["kind"], upload.preview["target"]) == ("suite", "Cities")
+
+
+def test_import_detail_shows_errors_by_place_and_offers_no_confirmation(importer: Client) -> None:
+    upload = upload_of(importer, ("bad.yaml", b"cases:\n- 7\n"))
+
+    html = importer.get(upload.get_absolute_url()).content.decode()
+
+    assert "line 2, cases[0]" in html
+    assert reverse("judging:import-confirm", args=[upload.pk]) not in html
+
+
+def test_import_detail_says_that_the_same_bytes_change_nothing(importer: Client) -> None:
+    confirm(importer, upload_of(importer, import_files.suite()))
+
+    again = upload_of(importer, import_files.suite())
+
+    assert "Everything in it is stored already." in importer.get(again.get_absolute_url()).content.decode()
+    assert confirm(importer, again).result["changed"] is False
+    assert Suite.objects.count() == 1
+
+
+def test_import_confirm_starts_the_import_and_the_page_polls_until_it_is_done(importer: Client) -> None:
+    upload = upload_of(importer, import_files.suite())
+    importer.post(reverse("judging:import-confirm", args=[upload.pk]))
+
+    running = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
+    uploads.import_upload(upload_id=upload.pk, now=now)
+    done = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
+
+    assert 'hx-trigger="every 1s"' in running.content.decode()
+    assert "hx-trigger" not in done.content.decode()
+    assert ("HX-Refresh" in running, done["HX-Refresh"]) == (False, "true")
+
+
+def test_import_detail_links_to_what_was_stored(importer: Client) -> None:
+    upload = confirm(importer, upload_of(importer, import_files.zipped(import_files.suite(), import_files.workbook())))
+
+    html = importer.get(upload.get_absolute_url()).content.decode()
+
+    suite = Suite.objects.get()
+    assert f'href="{suite.get_absolute_url()}"' in html
+    assert f'href="{suite.benchmark.rubrics.get().get_absolute_url()}"' in html
+
+
+def test_import_confirm_refuses_an_upload_with_errors(importer: Client) -> None:
+    upload = upload_of(importer, ("bad.yaml", b"cases: [7]"))
+
+    page = importer.post(reverse("judging:import-confirm", args=[upload.pk]), follow=True)
+
+    assert [str(message) for message in page.context["messages"]] == [
+        "This upload has errors. Correct the file and upload it again."
+    ]
+
+
+def test_import_recheck_reads_again_with_other_options(importer: Client) -> None:
+    confirm(importer, upload_of(importer, import_files.suite()))
+    confirm(importer, upload_of(importer, import_files.suite(), benchmark="Copies"))
+    upload = upload_of(importer, import_files.responses())
+
+    importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"benchmark": "Copies"})
+
+    refreshed = Upload.objects.get(pk=upload.pk)
+    assert (upload.status, refreshed.status) == (ImportStatus.REFUSED, ImportStatus.CHECKED)
+    assert refreshed.preview["target"] == "Copies"
+
+
+def test_import_discard_forgets_the_upload(importer: Client) -> None:
+    upload = upload_of(importer, import_files.suite())
+
+    page = importer.post(reverse("judging:import-discard", args=[upload.pk]))
+
+    assert (page.headers["Location"], Upload.objects.count()) == (reverse("judging:import-list"), 0)
+
+
+def test_import_problems_escapes_what_a_spreadsheet_would_run(importer: Client) -> None:
+    upload = upload_of(importer, ("=cmd.yaml", b"cases:\n- 7\n"))
+
+    answer = importer.get(reverse("judging:import-problems", args=[upload.pk]))
+
+    lines = b"".join(answer.streaming_content).decode("utf-8-sig").splitlines()  # type: ignore[attr-defined]
+    assert lines[0] == "severity,file,place,message,offending,hint,code"
+    assert lines[1].startswith('error,\'=cmd.yaml,"line 2, cases[0]",')
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_import_list_takes_a_fixed_number_of_queries(
+    importer: Client, django_assert_num_queries: Any, count: int
+) -> None:
+    for _ in range(count):
+        confirm(importer, upload_of(importer, import_files.suite()))
+    importer.get(reverse("judging:import-list"))
+
+    # Session, user, two of permissions, role, what waits for review; then the count and the page.
+    with django_assert_num_queries(6 + 2):
+        page = importer.get(reverse("judging:import-list"))
+
+    assert len(page.context["page_obj"]) == count
+
+
+@pytest.mark.parametrize("name", ["import-list", "import-create"])
+def test_import_pages_are_not_for_annotators(client: Client, name: str) -> None:
+    client.force_login(factories.user(role=Role.ANNOTATOR))
+
+    assert client.get(reverse(f"judging:{name}")).status_code == 403
+    assert client.post(reverse("judging:import-create")).status_code == 403

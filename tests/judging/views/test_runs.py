@@ -1,0 +1,308 @@
+"""Pages of runs: lists under fixed query counts, the new-run form with its estimate, controls with and without htmx."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from evalsite.accounts.roles import Role
+from judging.models import Run, RunStatus, RunTask
+from judging.services import running
+from judging.services.planning import plan_tasks
+from tests import factories
+from tests.factories import NOON
+from tests.judging.services.run_rows import answered_suite, judged_run, level_judge, ruled_run, work
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+SHELL_QUERIES = 6  # session, person, permissions twice, groups, what waits for review
+
+
+@pytest.fixture
+def ada(client: Client) -> User:
+    person = factories.user("ada", Role.RESEARCHER)
+    client.force_login(person)
+    return person
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_run_list_needs_the_same_queries_for_any_number(
+    client: Client, ada: User, runs: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(runs):
+        factories.run(created_by=ada)
+
+    with django_assert_num_queries(SHELL_QUERIES + 2):  # count, page
+        answer = client.get(reverse("judging:run-list"))
+
+    assert len(answer.context["page_obj"]) == runs
+
+
+def test_run_list_filters_and_sorts(client: Client, ada: User) -> None:
+    factories.run(name="alpha", status=RunStatus.PAUSED, total=5)
+    factories.run(name="beta", status=RunStatus.FINISHED, total=9)
+    factories.run(name="gamma", status=RunStatus.PAUSED, total=1)
+
+    def names(query: str) -> list[str]:
+        return [run.name for run in client.get(f"{reverse('judging:run-list')}?{query}").context["page_obj"]]
+
+    assert names("status=paused&sort=-total") == ["alpha", "gamma"]
+    assert names("q=ET") == ["beta"]
+    assert names("sort=name") == ["alpha", "beta", "gamma"]
+
+
+def test_run_list_without_runs_says_what_to_do(client: Client, ada: User) -> None:
+    assert "No runs yet" in client.get(reverse("judging:run-list")).content.decode()
+
+
+@pytest.mark.parametrize("cases", [1, 3])
+def test_run_detail_needs_the_same_queries_for_any_number(
+    client: Client, ada: User, cases: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    run = judged_run(cases=cases)
+    work(run)
+
+    with django_assert_num_queries(SHELL_QUERIES + 5):  # run, claims, evaluators, tasks, scores
+        answer = client.get(run.get_absolute_url())
+
+    page = answer.content.decode()
+    assert len(answer.context["rows"]) == cases
+    assert "Lexical baseline, not a language model" in page
+    assert 'hx-trigger="every' not in page  # it has ended, so nothing polls
+
+
+def test_run_detail_polls_while_live_and_shows_tasks_before_any_is_written(client: Client, ada: User) -> None:
+    run = ruled_run(name="Live one")
+
+    page = client.get(run.get_absolute_url()).content.decode()
+
+    assert 'hx-trigger="every 2s"' in page
+    assert "The first worker writes the tasks" in page
+
+
+def test_run_detail_filters_tasks_by_failure_status_and_evaluator(client: Client, ada: User) -> None:
+    run = ruled_run(cases=4)
+    plan_tasks(run_id=run.pk, at=NOON)
+    first, second, third, _ = RunTask.objects.order_by("pk")
+    RunTask.objects.filter(pk=first.pk).update(status="failed", failure_kind="timeout")
+    RunTask.objects.filter(pk=second.pk).update(status="failed", failure_kind="unparsed")
+    RunTask.objects.filter(pk=third.pk).update(status="done")
+    Run.objects.update(failed=2, done=1)
+
+    def shown(query: str) -> tuple[list[int], int]:
+        answer = client.get(f"{run.get_absolute_url()}?{query}", headers=HTMX)
+        return [task.pk for task, _ in answer.context["rows"]], answer.context["page_obj"].paginator.count
+
+    evaluator = run.evaluators.get().pk
+    assert shown("failure=timeout") == ([first.pk], 1)
+    assert shown("status=failed") == ([first.pk, second.pk], 2)
+    assert shown("status=done") == ([third.pk], 1)
+    assert len(shown(f"evaluator={evaluator}")[0]) == 4
+    assert shown("evaluator=999999") == ([], 0)
+
+
+def test_run_detail_alone_answers_htmx_with_the_table_of_tasks(client: Client, ada: User) -> None:
+    run = ruled_run()
+
+    answer = client.get(run.get_absolute_url(), headers=HTMX)
+
+    assert ('id="run-tasks"' in answer.content.decode(), "<html" in answer.content.decode()) == (True, False)
+    assert "HX-Request" in answer["Vary"]
+
+
+def test_run_progress_drops_its_trigger_when_the_run_has_ended(client: Client, ada: User) -> None:
+    run = ruled_run()
+    url = reverse("judging:run-progress", args=[run.pk])
+    live = client.get(url, headers=HTMX).content.decode()
+    work(run)
+
+    ended = client.get(url, headers=HTMX).content.decode()
+
+    assert ("hx-trigger" in live, "hx-trigger" in ended) == (True, False)
+    assert "100%" in ended
+
+
+def test_run_create_asks_for_a_suite_first(client: Client, ada: User) -> None:
+    suite, _ = answered_suite()
+
+    page = client.get(reverse("judging:run-create")).content.decode()
+
+    assert f"?suite={suite.pk}" in page
+
+
+def test_run_create_starts_a_run(client: Client, ada: User) -> None:
+    suite, (system,) = answered_suite(cases=2, grading={"keywords": ["chmod"]})
+    judge, rubric = level_judge()
+    form = {
+        "suite": suite.pk,
+        "systems": [system.pk],
+        "rules": "on",
+        "judges": [judge.pk],
+        "rubrics": [rubric.pk],
+        "name": "By browser",
+        "budget": "2.50",
+    }
+
+    answer = client.post(reverse("judging:run-create"), form)
+
+    run = Run.objects.get()
+    assert answer.headers["Location"] == run.get_absolute_url()
+    assert (run.name, run.budget, run.total, run.created_by) == ("By browser", Decimal("2.5"), 4, ada)
+    assert [one.name for one in run.evaluators.order_by("position")] == ["rules", f"{judge.name} · {rubric.name}"]
+
+
+def test_run_create_says_what_is_missing(client: Client, ada: User) -> None:
+    suite, (system,) = answered_suite(grading={})
+    judge, _ = level_judge()
+    url = reverse("judging:run-create")
+
+    nobody = client.post(url, {"suite": suite.pk, "rules": "on"})
+    no_rubric = client.post(url, {"suite": suite.pk, "systems": [system.pk], "judges": [judge.pk]})
+
+    assert (nobody.status_code, no_rubric.status_code) == (400, 400)
+    assert nobody.context["form"].errors["systems"] == ["Choose at least one system."]
+    # the suite's cases hold no rules, so the ticked box does not count
+    assert nobody.context["form"].errors["__all__"] == ["Choose the rule graders, a judge, or both."]
+    assert no_rubric.context["form"].errors["rubrics"] == [
+        f"{judge.name} needs a level rubric; choose one or leave the judge out."
+    ]
+    assert not Run.objects.exists()
+
+
+def test_run_create_refuses_a_budget_that_cannot_be_kept(client: Client, ada: User) -> None:
+    suite, (system,) = answered_suite()
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", name="nowhere")
+    form = {
+        "suite": suite.pk,
+        "systems": [system.pk],
+        "judges": [judge.pk],
+        "rubrics": [rubric.pk],
+        "budget": "1",
+    }
+
+    answer = client.post(reverse("judging:run-create"), form)
+
+    assert "the price of nowhere is unknown" in answer.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_run_estimate_answers_with_the_fragment_or_the_page(client: Client, ada: User) -> None:
+    suite, (system,) = answered_suite(cases=3)
+    judge, rubric = level_judge()
+    form = {"suite": suite.pk, "systems": [system.pk], "judges": [judge.pk], "rubrics": [rubric.pk]}
+    url = reverse("judging:run-estimate")
+
+    fragment, page = client.post(url, form, headers=HTMX), client.post(url, form)
+
+    assert fragment.context["estimate"].calls == page.context["estimate"].calls == 3
+    assert ('id="run-estimate"' in fragment.content.decode(), "<html" in fragment.content.decode()) == (True, False)
+    assert "<title>New run" in page.content.decode()
+    assert f'value="{system.pk}"' in page.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_run_estimate_lists_what_is_missing(client: Client, ada: User) -> None:
+    suite, _ = answered_suite()
+
+    answer = client.post(reverse("judging:run-estimate"), {"suite": suite.pk}, headers=HTMX)
+
+    assert "Choose at least one system." in answer.content.decode()
+    assert "Choose the rule graders, a judge, or both." in answer.content.decode()
+
+
+def _press(client: Client, run: Run, control: str, **data: str) -> str:
+    client.post(reverse(f"judging:run-{control}", args=[run.pk]), data)
+    run.refresh_from_db()
+    return run.status
+
+
+def test_controls_work_without_htmx(client: Client, ada: User) -> None:
+    run = ruled_run()
+
+    seen = [_press(client, run, control) for control in ("pause", "resume", "cancel")]
+
+    assert seen == ["paused", "queued", "cancelled"]
+
+
+def test_controls_answer_htmx_with_the_fragment_and_refusals_inside_it(client: Client, ada: User) -> None:
+    run = ruled_run()
+    url = reverse("judging:run-pause", args=[run.pk])
+
+    paused = client.post(url, headers=HTMX).content.decode()
+    refused = client.post(url, headers=HTMX).content.decode()
+
+    assert ">Resume<" in paused.replace("</svg>", ">")
+    assert "The run is paused; it cannot become paused." in refused
+
+
+def test_a_refused_control_tells_why_on_the_page(client: Client, ada: User) -> None:
+    run = ruled_run()
+
+    page = client.post(reverse("judging:run-resume", args=[run.pk]), follow=True).content.decode()
+
+    assert "only a paused run can be resumed" in page
+
+
+def test_run_resume_raises_the_budget(client: Client, ada: User) -> None:
+    run = ruled_run()
+    running.pause_run(run_id=run.pk, actor=None, reason="The budget is reached.")
+    Run.objects.update(budget=Decimal(1), spent=Decimal(1))
+
+    low = _press(client, run, "resume", budget="0.5")
+    words = _press(client, run, "resume", budget="much")
+    high = _press(client, run, "resume", budget="3")
+
+    assert (low, words, high) == ("paused", "paused", "queued")
+    assert (run.budget, run.status_reason) == (Decimal(3), "")
+
+
+def test_run_retry_queues_failed_tasks(client: Client, ada: User) -> None:
+    run = ruled_run()
+    work(run)
+    RunTask.objects.filter(pk=RunTask.objects.order_by("pk").values("pk")[:1]).update(
+        status="failed", failure_kind="timeout"
+    )
+    Run.objects.update(done=2, failed=1)
+    run.evaluators.update(done=2, failed=1)
+
+    status = _press(client, run, "retry")
+
+    assert (status, run.failed, run.tasks.filter(status="waiting").count()) == ("queued", 0, 1)
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, None])
+def test_run_pages_are_for_researchers(client: Client, role: Role | None) -> None:
+    run = ruled_run()
+    if role is not None:
+        client.force_login(factories.user("ben", role))
+    reads = [
+        client.get(reverse(name, args=args))
+        for name, args in (
+            ("judging:run-list", []),
+            ("judging:run-create", []),
+            ("judging:run-detail", [run.pk]),
+            ("judging:run-progress", [run.pk]),
+        )
+    ]
+    writes = [
+        client.post(reverse(f"judging:run-{name}", args=[run.pk])) for name in ("pause", "resume", "cancel", "retry")
+    ]
+
+    wanted = 403 if role else 302  # nobody is sent to sign in
+    assert {answer.status_code for answer in [*reads, *writes]} == {wanted}
+    run.refresh_from_db()
+    assert run.status == "queued"
+
+
+def test_controls_take_posts_only(client: Client, ada: User) -> None:
+    run = ruled_run()
+
+    answers = {client.get(reverse(f"judging:run-{name}", args=[run.pk])).status_code for name in ("pause", "cancel")}
+
+    assert answers == {405}

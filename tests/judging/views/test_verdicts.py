@@ -1,0 +1,113 @@
+"""The page of a verdict: what was sent, what came back, how it was read."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from evalsite.accounts.roles import Role
+from judging.models import Call, Score, Verdict
+from tests import factories
+from tests.factories import NOON
+from tests.judging.services.run_rows import judged_run, work
+
+pytestmark = pytest.mark.django_db
+
+SHELL_QUERIES = 6  # session, person, permissions twice, groups, what waits for review
+
+
+@pytest.fixture
+def ada(client: Client) -> User:
+    person = factories.user("ada", Role.RESEARCHER)
+    client.force_login(person)
+    return person
+
+
+def _verdict(*, calls: int = 0, **fields: object) -> Verdict:
+    """Return a verdict of a judge that a model answered, with that many calls."""
+    run = judged_run(cases=1)
+    work(run)
+    verdict = Verdict.objects.get()
+    endpoint = factories.endpoint()
+    made = [
+        Call.objects.create(
+            key=f"{number:064x}",
+            endpoint=endpoint,
+            run=run,
+            status="finished",
+            request={
+                "messages": [{"role": "user", "content": f"Question {number} <b>"}],
+                "temperature": 0,
+                "response_format": {"type": "json_schema"},
+            },
+            text=f"Raw reply {number} <script>",
+            finished_at=NOON,
+        )
+        for number in range(calls)
+    ]
+    Verdict.objects.filter(pk=verdict.pk).update(call_ids=[call.pk for call in made] or verdict.call_ids, **fields)
+    return verdict
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_verdict_detail_needs_the_same_queries_for_any_number_of_calls(
+    client: Client, ada: User, calls: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    verdict = _verdict(calls=calls)
+
+    with django_assert_num_queries(SHELL_QUERIES + 2):  # verdict with all it belongs to, calls with their endpoints
+        answer = client.get(verdict.get_absolute_url())
+
+    assert len(answer.context["calls"]) == calls
+
+
+def test_verdict_detail_shows_messages_and_replies_as_text(client: Client, ada: User) -> None:
+    page = client.get(_verdict(calls=2).get_absolute_url()).content.decode()
+
+    assert "Question 1 &lt;b&gt;" in page
+    assert "Raw reply 1 &lt;script&gt;" in page
+    assert "Call 2 of 2" in page
+    assert "Lexical baseline, not a language model" in page
+
+
+def test_verdict_detail_tells_in_words_how_a_reply_was_read(client: Client, ada: User) -> None:
+    verdict = _verdict(status="repaired", flags=["fenced", "mended:accuracy"], value={"score": 50})
+
+    answer = client.get(verdict.get_absolute_url())
+
+    assert answer.context["says"].startswith("The reply strays from the asked format")
+    assert answer.context["flags"] == [
+        "the answer stood in a code block",
+        "the value of accuracy was mended",
+    ]
+
+
+def test_verdict_detail_shows_no_number_where_there_is_none(client: Client, ada: User) -> None:
+    verdict = _verdict(status="unparsed", value=None, reason="No JSON.")
+    Score.objects.update(status="incomplete", value=None, share=None)
+
+    page = client.get(verdict.get_absolute_url()).content.decode()
+
+    assert "There is no number, and none is made up." in page
+    assert "No JSON." in page
+
+
+def test_verdict_detail_says_which_calls_an_earlier_run_paid(client: Client, ada: User) -> None:
+    verdict = _verdict(calls=2)
+    Call.objects.filter(key=f"{0:064x}").update(run=factories.run())
+
+    page = client.get(verdict.get_absolute_url()).content.decode()
+
+    assert "had before, not paid again" in page
+    assert "1 call paid for by an earlier run" in page
+
+
+def test_verdict_detail_is_for_researchers_and_may_be_missing(client: Client, ada: User) -> None:
+    verdict = _verdict()
+    missing = client.get(reverse("judging:verdict-detail", args=[verdict.pk + 1]))
+    client.force_login(factories.user("ben", Role.ANNOTATOR))
+
+    assert (missing.status_code, client.get(verdict.get_absolute_url()).status_code) == (404, 403)

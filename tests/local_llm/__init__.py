@@ -1,0 +1,1 @@
+"""A small real language model on loopback, to see how real replies are read. Its verdicts mean nothing."""

@@ -1,0 +1,202 @@
+"""A real, tiny model judges and debates over HTTP: its replies stray from every format, and none is made a score.
+
+What it says means nothing. What counts is that each reply ends as ok, repaired, refused or unparsed, that only the
+first two carry a value, and that the value stands in the reply.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from debate.models import DebateStatus, Statement
+from debate.protocol.verdicts import read_strict, to_system_space
+from debate.services.creating import create_debate_set
+from judging.judges.registry import judge_kind
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.llm.chat import ChatReply, ReplyStatus
+from judging.models import Call, Case, ModelEndpoint, Run, RunStatus, Score, Verdict
+from judging.selectors.targets import active_targets
+from judging.services.evaluating import subject_of
+from judging.services.planning import EvaluatorChoice, RunPlan, create_run
+from judging.services.pools import open_pool
+from judging.services.trees import tree_from_json
+from judging.services.working import work_through
+from tests import factories
+from tests.debate import rows
+from tests.factories import NOON
+from tests.local_llm import server as local
+
+pytestmark = [pytest.mark.local_llm, pytest.mark.django_db(transaction=True)]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+READABLE = {VerdictStatus.OK, VerdictStatus.REPAIRED}
+SETTLED = {*READABLE, VerdictStatus.REFUSED, VerdictStatus.UNPARSED}
+SHORT = {"max_tokens": 96}
+LEVELS = {
+    "key": "root",
+    "kind": "group",
+    "aggregator": {"type": "cascade", "clip": [0, 100]},
+    "children": [
+        {
+            "key": "100",
+            "kind": "level",
+            "aggregator": {"type": "any", "value": 100},
+            "children": [{"key": "100.1", "kind": "check", "text": "names chmod", "scale": {"kind": "boolean"}}],
+        }
+    ],
+}
+CRITERIA = {
+    "key": "root",
+    "kind": "group",
+    "aggregator": {"type": "mean"},
+    "children": [
+        {
+            "key": "clear",
+            "kind": "dimension",
+            "text": "is clear",
+            "scale": {"kind": "ordinal", "minimum": 1, "maximum": 5, "step": 1},
+        }
+    ],
+}
+JUDGES: list[tuple[str, dict[str, Any], dict[str, Any] | None]] = [
+    ("level_cascade", {"mode": "holistic"}, LEVELS),
+    ("level_cascade", {"mode": "itemised"}, LEVELS),
+    ("relevance", {}, None),
+    ("accuracy", {"confidence": "labels"}, None),
+    ("integrity", {}, None),
+    ("generic", {}, CRITERIA),
+]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Return the address of a local model; skip with the reason where it is not installed."""
+    reason = local.lacking()
+    if reason:
+        pytest.skip(reason)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.local_llm.server", "--port=0"],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    try:
+        assert " on http" in line, "the local model did not start"
+        yield line.split(" on ")[1].strip()
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+        process.stdout.close()
+
+
+@pytest.fixture
+def endpoint(address: str) -> ModelEndpoint:
+    return factories.endpoint(name="local", base_url=address, model=local.MODEL, max_concurrency=1)
+
+
+def test_one_judge_of_each_kind_settles_every_reply(endpoint: ModelEndpoint) -> None:
+    case = factories.case(reference="chmod +x run.sh", prompt=factories.prompt(text="How do I make run.sh executable?"))
+    suite, system = factories.suite(cases=[case]), factories.system()
+    factories.response(prompt=case.prompt, system=system, text="Use chmod +x run.sh, then ./run.sh.")
+    choices = [
+        EvaluatorChoice(
+            judge=factories.judge(kind=kind, endpoint=endpoint, options={**SHORT, **options}),
+            rubric=factories.rubric(trees={"": tree}) if tree else None,
+        )
+        for kind, options, tree in JUDGES
+    ]
+    run = create_run(plan=RunPlan(suite=suite, systems=[system], evaluators=choices), actor=None, at=NOON)
+
+    work_through(run_id=run.pk, threads=1, now=timezone.now)
+
+    run.refresh_from_db()
+    assert (run.status, run.done + run.failed) == (RunStatus.FINISHED, len(JUDGES))
+    verdicts = list(
+        Verdict.objects.select_related("evaluator__rubric", "response__prompt").order_by("evaluator__position")
+    )
+    assert len(verdicts) == len(JUDGES)
+    for verdict in verdicts:
+        check_settled(verdict, case)
+
+
+def check_settled(verdict: Verdict, case: Case) -> None:
+    """Pass where a verdict has a value exactly if its reply was read, and the value is what a reply says."""
+    assert verdict.status in SETTLED, verdict.reason
+    assert (verdict.value is not None) == (verdict.status in READABLE)
+    score = Score.objects.get(verdict=verdict)
+    if verdict.value is None:
+        assert (score.status, score.value, score.share) == ("incomplete", None, None)
+        return
+    frozen = verdict.evaluator.options
+    judge = judge_kind(frozen["judge_kind"]).build(frozen["judge_options"])
+    rubric = verdict.evaluator.rubric
+    tree = rubric.items.get().tree if rubric else None
+    subject = subject_of(case=case, response=verdict.response, tree=tree, evaluator=verdict.evaluator)
+    texts = Call.objects.filter(pk__in=verdict.call_ids, status="finished").values_list("text", flat=True)
+    assert verdict.value in [judge.parse_reply(text, subject).value for text in texts]
+
+
+def test_the_comparison_judge_settles_both_orders(endpoint: ModelEndpoint) -> None:
+    subject = JudgeSubject(
+        "How do I make run.sh executable?",
+        "chmod +x run.sh",
+        other_response="rm run.sh",
+        rubric=tree_from_json(CRITERIA),
+    )
+    conversation = judge_kind("pairwise").build(SHORT).converse(subject)
+    targets = active_targets()
+    pool = open_pool(targets=targets, threads=1)
+    replies: tuple[ChatReply, ...] | None = None
+    verdict: JudgeVerdict | None = None
+
+    try:
+        while verdict is None:
+            try:
+                requests = next(conversation) if replies is None else conversation.send(replies)
+            except StopIteration as end:
+                verdict = end.value
+                break
+            for number, request in enumerate(requests):
+                pool.submit(str(number), targets["local"], request)
+            got: dict[str, ChatReply] = {}
+            while len(got) < len(requests):
+                got |= dict(pool.completed(timeout=1))
+            replies = tuple(got[str(number)] for number in range(len(requests)))
+    finally:
+        pool.close()
+
+    assert verdict is not None
+    assert verdict.status in SETTLED
+    assert (verdict.value is not None) == (verdict.status in READABLE)
+    assert {reply.status for reply in replies or ()} <= {ReplyStatus.FINISHED, ReplyStatus.TRUNCATED}
+
+
+def test_one_debate_settles_every_statement(endpoint: ModelEndpoint) -> None:
+    wish = rows.wish("How do I make run.sh executable?", endpoints=[endpoint, endpoint], max_tokens=96, max_rounds=1)
+
+    made = create_debate_set(wish=wish, actor=None, at=NOON)
+    run = made.run
+    assert run is not None
+    work_through(run_id=run.pk, threads=1, now=timezone.now)
+
+    debate = made.debates.get()
+    assert Run.objects.get(pk=run.pk).status == RunStatus.FINISHED
+    assert debate.status in {DebateStatus.AGREED, DebateStatus.UNRESOLVED, DebateStatus.FAILED}
+    statements = list(Statement.objects.filter(speaker__debate=debate))
+    assert statements
+    for statement in statements:
+        said = read_strict(statement.text).verdict
+        assert statement.verdict == to_system_space(said, submission_order=debate.submission_order)
+    if debate.status != DebateStatus.AGREED:
+        assert debate.verdict is None
