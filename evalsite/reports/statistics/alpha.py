@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from evalsite.reports.statistics.bootstrap import Bootstrap, Features, bootstrap_interval
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined, with_interval
@@ -92,7 +92,7 @@ def _disagreements(counts: Floats, distances: Floats) -> Floats:
 def _coincidences(counts: Floats) -> Features:
     n_rows, q = counts.shape
     others = np.maximum(counts.sum(axis=1) - 1, 1)
-    sparse_counts = sparse.csr_array(counts)
+    sparse_counts = scipy.sparse.csr_array(counts)
     rows = np.repeat(np.arange(n_rows), np.diff(sparse_counts.indptr))
     # Every pair of labels within one row: repeat each stored cell once per stored cell of its row.
     width = np.diff(sparse_counts.indptr)[rows]
@@ -102,8 +102,8 @@ def _coincidences(counts: Floats) -> Features:
     right = start + within
     first, second = sparse_counts.indices[left], sparse_counts.indices[right]
     amount = sparse_counts.data[left] * (sparse_counts.data[right] - (first == second)) / others[rows[left]]
-    pairs = sparse.csr_array((amount, (rows[left], first * q + second)), shape=(n_rows, q * q))
-    return sparse.csr_array(sparse.hstack([pairs, sparse_counts]))
+    pairs = scipy.sparse.csr_array((amount, (rows[left], first * q + second)), shape=(n_rows, q * q))
+    return scipy.sparse.csr_array(scipy.sparse.hstack([pairs, sparse_counts]))
 
 
 def _fixed_alpha(distances: Floats) -> Callable[[Floats], Floats]:

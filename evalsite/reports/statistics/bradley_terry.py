@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import evalica
 import numpy as np
-from scipy import sparse
+import scipy
 
 from evalsite.reports.statistics.bootstrap import Bootstrap, percentile_interval
 from evalsite.reports.statistics.estimates import Estimate, Floats, Ints, undefined, with_interval
@@ -15,7 +14,7 @@ from evalsite.reports.statistics.intervals import cluster_codes, clustered_mean
 
 TOLERANCE = 1e-10
 ITERATIONS = 10_000
-OUTCOMES = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}
+OUTCOMES = {1: "X", 0: "Draw", -1: "Y"}  # names of evalica.Winner
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +103,8 @@ def _edges(games: _Games, weights: Floats) -> tuple[Ints, Ints]:
 
 def _components(games: _Games, weights: Floats, n: int, *, connection: str) -> tuple[int, Ints]:
     rows, columns = _edges(games, weights)
-    graph = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
-    count, labels = sparse.csgraph.connected_components(graph, directed=True, connection=connection)
+    graph = scipy.sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+    count, labels = scipy.sparse.csgraph.connected_components(graph, directed=True, connection=connection)
     return int(count), labels
 
 
@@ -129,11 +128,13 @@ def _one_sided(groups: tuple[tuple[str, ...], ...]) -> str:
 
 def _fit(games: _Games, weights: Floats, n: int) -> Floats:
     """Return log strengths with mean 0, shape (systems,)."""
+    import evalica  # brings pandas, as long to import as the rest of the site: only who ranks by pairs waits for it
+
     played = weights > 0
     result = evalica.bradley_terry(
         games.firsts[played].tolist(),
         games.seconds[played].tolist(),
-        [OUTCOMES[preference] for preference in games.preferences[played].tolist()],
+        [getattr(evalica.Winner, OUTCOMES[preference]) for preference in games.preferences[played].tolist()],
         weights=weights[played].tolist(),
         tolerance=TOLERANCE,
         limit=ITERATIONS,
@@ -164,7 +165,9 @@ def _with_intervals(
 def _resample(games: _Games, n_systems: int, plan: Bootstrap) -> Floats:
     """Return log strengths in resamples of whole cases, shape (resamples, systems), NaN where not finite."""
     n_cases, n_games = int(games.cases.max()) + 1, len(games.preferences)
-    table = sparse.coo_array((np.ones(len(games.which)), (games.cases, games.which)), shape=(n_cases, n_games)).tocsr()
+    table = scipy.sparse.coo_array(
+        (np.ones(len(games.which)), (games.cases, games.which)), shape=(n_cases, n_games)
+    ).tocsr()
     random = np.random.default_rng(plan.seed)
     found = np.full((plan.resamples, n_systems), np.nan)
     for i in range(plan.resamples if n_cases > 1 else 0):

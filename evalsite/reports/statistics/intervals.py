@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
 
@@ -89,9 +89,9 @@ def around(value: float, error: float, *, n: int, critical: float) -> Estimate:
 
 def z_value(level: float) -> float:
     """Return the two-sided normal quantile, 1.95996 for 0.95."""
-    return float(stats.norm.ppf(0.5 + level / 2))
+    return float(scipy.special.ndtri(0.5 + level / 2))
 
 
 def t_value(level: float, degrees: int) -> float:
     """Return the two-sided quantile of Student's t."""
-    return float(stats.t.ppf(0.5 + level / 2, degrees))
+    return float(scipy.special.stdtrit(degrees, 0.5 + level / 2))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from evalsite.reports.statistics.bootstrap import Bootstrap, bootstrap_interval
 from evalsite.reports.statistics.estimates import Estimate, Floats, Ints, undefined, with_interval
@@ -77,7 +77,7 @@ def cohen_of(
     kappa = (observed - expected) / (1 - expected)
     used = np.flatnonzero(matrix.reshape(-1))
     cells = (np.ones(len(used)), (np.arange(len(used)), used))
-    features = sparse.csr_array(cells, shape=(len(used), matrix.size))  # a scale of 101 points has 10,201 cells
+    features = scipy.sparse.csr_array(cells, shape=(len(used), matrix.size))  # a scale of 101 points has 10,201 cells
     interval = bootstrap_interval(
         _kappa_of_cells(agreement), features, matrix.reshape(-1)[used], plan=bootstrap or Bootstrap()
     )

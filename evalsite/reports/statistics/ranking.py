@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
 from evalsite.reports.statistics.intervals import LEVEL, clustered_mean, mean_interval
@@ -124,7 +124,8 @@ def difference_p_value(differences: Floats) -> float:
     mean = float(differences.mean())
     if spread < 1e-12:
         return 1.0 if abs(mean) < 1e-12 else min(1.0, 2 * 0.5**differences.size)
-    return float(2 * stats.t.sf(abs(mean) / (spread / np.sqrt(differences.size)), differences.size - 1))
+    statistic = abs(mean) / (spread / np.sqrt(differences.size))
+    return float(2 * scipy.special.stdtr(differences.size - 1, -statistic))
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:

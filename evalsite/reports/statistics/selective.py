@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from evalsite.reports.statistics.estimates import Floats
 
@@ -87,7 +87,7 @@ def error_bound(errors: int, n: int, *, delta: float = DELTA) -> float:
     """Return the Clopper-Pearson upper bound of an error rate: beta.ppf(1 - delta, errors + 1, n - errors)."""
     if errors >= n:
         return 1.0
-    return float(stats.beta.ppf(1 - delta, errors + 1, n - errors))
+    return float(scipy.special.betaincinv(errors + 1, n - errors, 1 - delta))
 
 
 def labels_needed(error_rate: float, *, alpha: float = ALPHA, delta: float = DELTA, limit: int = 100_000) -> int:

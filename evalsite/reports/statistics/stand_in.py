@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from evalsite.reports.statistics.estimates import Floats, Ints
 from evalsite.reports.statistics.ratings import MISSING, RatingTable
@@ -141,7 +141,8 @@ def _p_value(differences: Floats, margin: float) -> float:
     mean, spread = float(differences.mean()), float(differences.std(ddof=1))
     if spread == 0:
         return 0.0 if mean < margin else 1.0
-    return float(stats.t.cdf((mean - margin) / (spread / math.sqrt(len(differences))), len(differences) - 1))
+    statistic = (mean - margin) / (spread / math.sqrt(len(differences)))
+    return float(scipy.special.stdtr(len(differences) - 1, statistic))
 
 
 def benjamini_yekutieli(p_values: Sequence[float], *, rate: float) -> tuple[bool, ...]:
