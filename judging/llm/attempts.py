@@ -44,3 +44,8 @@ class Attempt:
     def counts(self) -> bool:
         """Whether this is one of the five attempts a request has."""
         return self.outcome is not Outcome.PARAMETER_REFUSED
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether the provider counted tokens for it."""
+        return self.prompt_tokens is not None or self.completion_tokens is not None

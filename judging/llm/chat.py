@@ -58,6 +58,11 @@ class ChatReply:
     seconds: float = 0.0
     attempts: int = 1
 
+    @property
+    def was_counted(self) -> bool:
+        """Whether the provider counted tokens for it."""
+        return self.prompt_tokens is not None or self.completion_tokens is not None
+
 
 # A conversation yields a batch of requests that may run in parallel, is sent their replies in the same order, and
 # returns its result. It is pure and deterministic: replayed against stored replies it asks the same again.

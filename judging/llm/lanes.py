@@ -24,15 +24,19 @@ class Job:
     token: Any
     endpoint: EndpointConfig
     request: ChatRequest
-    seconds_allowed: float
     max_tokens: int | None
     attempts: list[Attempt] = field(default_factory=list)
     started_at: float | None = None
-    answers_before: int = 0  # the lane's answers when this job first failed
+    answers_before: int | None = None  # the lane's answers when this job first failed
     epoch: int = 0
 
     def elapsed(self, now: float) -> float:
         return 0.0 if self.started_at is None else now - self.started_at
+
+    @property
+    def paid(self) -> tuple[Attempt, ...]:
+        """The attempts that cost something; they must be accounted for whatever becomes of the request."""
+        return tuple(attempt for attempt in self.attempts if attempt.is_paid)
 
 
 @dataclass(slots=True, eq=False)

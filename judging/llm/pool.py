@@ -11,8 +11,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
@@ -36,12 +36,14 @@ BATCH = 512  # events handled before the dispatcher looks at the clock again
 class Completed:
     """A reply for the token it was submitted with.
 
-    With `requeue_seconds` the reply is no answer: the work belongs back in its queue for at least that long.
+    With `requeue_seconds` the reply is no answer: the work belongs back in its queue for at least that long. `paid` are
+    then the attempts that cost something; whoever submits the work again passes them along.
     """
 
     token: Hashable
     reply: ChatReply
     requeue_seconds: float | None = None
+    paid: tuple[Attempt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +95,12 @@ class CallPool:
         return self._outstanding
 
     def submit(
-        self, token: Hashable, endpoint: EndpointConfig, request: ChatRequest, *, seconds_allowed: float | None = None
+        self, token: Hashable, endpoint: EndpointConfig, request: ChatRequest, *, paid: Sequence[Attempt] = ()
     ) -> None:
         """Ask; the token comes back exactly once, from `completed` or `close`.
 
-        `seconds_allowed` is what is left of the verdict's 15 minutes; it runs from the first attempt.
+        `paid` are the attempts that an earlier submission was given back with: their tokens count into the reply, and
+        what was doubled once is not doubled again.
 
         Raises:
             RuntimeError: the pool is closed.
@@ -108,8 +111,9 @@ class CallPool:
         if endpoint.kind is EndpointKind.LEXICAL:
             self._lexical.append((token, request))
             return
-        allowed = self._options.retry.deadline_seconds if seconds_allowed is None else seconds_allowed
-        job = Job(token, endpoint, request, allowed, request.max_tokens)
+        doubled = any(attempt.outcome is Outcome.TRUNCATED for attempt in paid)
+        max_tokens = request.max_tokens * 2 if doubled and request.max_tokens else request.max_tokens
+        job = Job(token, endpoint, request, max_tokens, list(paid))
         self._inbox.put(partial(self._queue, job))
 
     def completed(self, timeout: float) -> list[Completed]:
@@ -127,7 +131,8 @@ class CallPool:
     def close(self, *, grace_seconds: float = 0.0) -> list[Hashable]:
         """Stop sending, wait so long for calls in flight, and return the tokens that were never sent or waited to be.
 
-        Replies not collected yet, and those of calls still in flight, can be had from `completed` afterwards.
+        Replies not collected yet, those of calls still in flight, and requests given back after attempts that cost
+        something can be had from `completed` afterwards.
         """
         if self._stopping:
             return []
@@ -183,7 +188,7 @@ class CallPool:
     def _attempt(self, job: Job, lane: Lane, now: float) -> Attempt:
         if job.started_at is None:
             job.started_at = now
-        seconds_left = job.seconds_allowed - job.elapsed(now)
+        seconds_left = self._options.retry.deadline_seconds - job.elapsed(now)
         if seconds_left <= 0:
             return Attempt(Outcome.PASSING, error_kind="deadline", error_text="The call's time was up before its turn.")
         try:
@@ -273,10 +278,10 @@ class CallPool:
         self._idle += 1
         lane.note(job, attempt)
         self._learn(job, lane, attempt)
-        if not job.attempts:
+        if job.answers_before is None:
             job.answers_before = lane.answers
         job.attempts.append(attempt)
-        decision = decide(job.attempts, self._circumstances(job, lane), self._policy(job))
+        decision = decide(job.attempts, self._circumstances(job, lane), self._options.retry)
         if decision.action is Action.RETRY and not self._stopping:
             self._retry(job, lane, decision)
         elif decision.action is Action.RETRY or decision.action is Action.REQUEUE:
@@ -289,11 +294,8 @@ class CallPool:
             elapsed_seconds=job.elapsed(time.monotonic()),
             jitter=self._random.random(),
             can_double_tokens=job.max_tokens is not None,
-            others_succeed=lane.answers > job.answers_before,
+            others_succeed=job.answers_before is not None and lane.answers > job.answers_before,
         )
-
-    def _policy(self, job: Job) -> RetryPolicy:
-        return replace(self._options.retry, deadline_seconds=job.seconds_allowed)
 
     def _retry(self, job: Job, lane: Lane, decision: RetryDecision) -> None:
         if decision.double_tokens and job.max_tokens is not None:
@@ -309,7 +311,7 @@ class CallPool:
             reply = reply_of(job.attempts, RetryDecision(Action.REQUEUE, seconds))
         else:
             reply = ChatReply(ReplyStatus.FAILED, error_kind="rate-limited", attempts=0)
-        self._outbox.put(Completed(job.token, reply, requeue_seconds=seconds))
+        self._outbox.put(Completed(job.token, reply, requeue_seconds=seconds, paid=job.paid))
 
     def _learn(self, job: Job, lane: Lane, attempt: Attempt) -> None:
         learned = lane.capabilities.learn(accepted=attempt.accepted, refused=attempt.refused)
@@ -318,14 +320,17 @@ class CallPool:
             self._outbox.put(_Learned(job.endpoint, learned))
 
     def _withdraw(self) -> list[Hashable]:
-        """Stop sending and empty everything that waits."""
+        """Stop sending, empty everything that waits and return what has cost nothing yet; the rest is given back."""
         self._stopping = True
         jobs = [job for _, _, job, _ in self._delayed]
         self._delayed.clear()
         for lane in self._lanes.values():
             jobs += lane.ready
             lane.ready.clear()
-        return [job.token for job in jobs]
+        for job in jobs:
+            if job.paid:
+                self._give_back(job, 0.0)
+        return [job.token for job in jobs if not job.paid]
 
 
 def lexical_reply(compute: Callable[[ChatRequest], str] | None, request: ChatRequest) -> ChatReply:

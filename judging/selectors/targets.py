@@ -33,8 +33,11 @@ class Target:
         return self.config.kind is EndpointKind.LEXICAL
 
     def cost(self, reply: ChatReply) -> Decimal | None:
-        """Return what a reply cost in USD; None where price or tokens are unknown. Baselines are free."""
-        if self.is_lexical or reply.status == ReplyStatus.FAILED:
+        """Return what a reply cost in USD; None where price or tokens are unknown. Baselines are free.
+
+        So is a failure, unless an attempt on the way to it was answered and counted, such as one that was cut off.
+        """
+        if self.is_lexical or (reply.status == ReplyStatus.FAILED and not reply.was_counted):
             return FREE
         return prices.cost_of(self.price, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
 

@@ -23,6 +23,7 @@ from judging.selectors.targets import Target, request_body
 from judging.services import leases, ledger, results
 from judging.services.executors import Crash, Executor
 from judging.services.ledger import CallRecord
+from judging.services.pools import Unsent
 from judging.states import ACTIVE
 
 logger = logging.getLogger(__name__)
@@ -46,8 +47,8 @@ class Pool(Protocol):
     def completed(self, timeout: float) -> list[tuple[str, ChatReply]]:
         """Return what came back, waiting up to `timeout` seconds for the first."""
 
-    def withdraw(self) -> list[str]:
-        """Stop sending and return what will never be sent; to be called again for what was about to be sent."""
+    def withdraw(self) -> list[Unsent]:
+        """Stop sending and return what will not be answered; to be called again for what was about to be sent."""
 
 
 @dataclass(slots=True)
@@ -88,6 +89,18 @@ def _anew(request: ChatRequest, task: RunTask) -> ChatRequest:
     if not task.retries:
         return request
     return replace(request, sample_index=request.sample_index + RETRY_SAMPLES * task.retries)
+
+
+def _record(asked: Asked, reply: ChatReply) -> CallRecord:
+    """Return what the ledger keeps of a reply."""
+    return CallRecord(
+        key=asked.key,
+        endpoint_id=asked.target.endpoint_id,
+        request=request_body(asked.request),
+        reply=reply,
+        cost=asked.target.cost(reply),
+        reserved=asked.reserved,
+    )
 
 
 class Engine:
@@ -140,9 +153,11 @@ class Engine:
         return self.stopping or "empty"
 
     def _withdraw(self) -> None:
-        """Take back what was never sent: a pause means that no more money is spent."""
-        for key in self.pool.withdraw():
-            self.asked.pop(key, None)
+        """Take back what is not on its way: a pause means that no more money is spent. What was spent is kept."""
+        for unsent in self.pool.withdraw():
+            asked = self.asked.pop(unsent.token)
+            if unsent.paid is not None:
+                self.records.append(_record(asked, unsent.paid))
 
     def _may_stop(self) -> bool:
         """Return whether a stopping engine is through: calls in flight are paid for, so they are waited for."""
@@ -309,14 +324,7 @@ class Engine:
         patience = DORMANT_SECONDS if self.dormant else 0.05 if self.asked or self.held_back else 0
         for key, reply in self.pool.completed(timeout=patience):
             asked = self.asked.pop(key)
-            record = CallRecord(
-                key=key,
-                endpoint_id=asked.target.endpoint_id,
-                request=request_body(asked.request),
-                reply=reply,
-                cost=asked.target.cost(reply),
-                reserved=asked.reserved,
-            )
+            record = _record(asked, reply)
             self.records.append(record)
             if reply.status == ReplyStatus.FINISHED:
                 self.unstored[key] = record

@@ -10,13 +10,24 @@ from dataclasses import asdict, dataclass, field, replace
 from django.conf import settings
 
 from judging.judges import lexical
+from judging.llm.attempts import Attempt
 from judging.llm.chat import ChatReply, ChatRequest
 from judging.llm.client import ChatClient
 from judging.llm.endpoints import Capabilities, EndpointConfig
+from judging.llm.lanes import reply_of
 from judging.llm.limiter import LimiterFactory, connect
 from judging.llm.pool import CallPool, PoolOptions
+from judging.llm.retries import Action, RetryDecision
 from judging.models import ModelEndpoint
 from judging.selectors.targets import Target, address_policy
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """A request that was taken back. `paid`: what attempts without an answer have cost, as a failed reply."""
+
+    token: str
+    paid: ChatReply | None
 
 
 @dataclass(slots=True)
@@ -28,14 +39,16 @@ class OpenPool:
     client: ChatClient
     learned: dict[str, Capabilities] = field(default_factory=dict)
     sent: dict[str, tuple[Target, ChatRequest]] = field(default_factory=dict)
+    paid: dict[str, tuple[Attempt, ...]] = field(default_factory=dict)  # attempts of what was given back
     postponed: list[tuple[float, str]] = field(default_factory=list)  # monotonic time to ask again, token
     withdrawn: bool = False
-    unsent: list[str] = field(default_factory=list)  # given back since the last look
+    unsent: list[Unsent] = field(default_factory=list)  # given back since the last look
 
     def submit(self, token: str, target: Target, request: ChatRequest) -> None:
         """Ask; the reply comes out of `completed` with this token."""
         self.sent[token] = (target, request)
-        self.pool.submit(token, target.config, replace(request, endpoint=target.config.name))
+        paid = self.paid.get(token, ())
+        self.pool.submit(token, target.config, replace(request, endpoint=target.config.name), paid=paid)
 
     def completed(self, timeout: float) -> list[tuple[str, ChatReply]]:
         """Return what came back, waiting up to `timeout` seconds for the first."""
@@ -43,23 +56,31 @@ class OpenPool:
         done: list[tuple[str, ChatReply]] = []
         for item in self.pool.completed(timeout):
             token = str(item.token)
-            if item.requeue_seconds is not None and self.withdrawn:
-                self.unsent.append(token)
-            elif item.requeue_seconds is not None:
-                heapq.heappush(self.postponed, (time.monotonic() + item.requeue_seconds, token))
-            else:
+            if item.requeue_seconds is None:
                 del self.sent[token]
+                self.paid.pop(token, None)
                 done.append((token, item.reply))
+                continue
+            self.paid[token] = item.paid
+            if self.withdrawn:
+                self.unsent.append(self._unsent(token))
+            else:
+                heapq.heappush(self.postponed, (time.monotonic() + item.requeue_seconds, token))
         return done
 
-    def withdraw(self) -> list[str]:
-        """Stop sending and return what will never be sent; replies on their way still come out of `completed`."""
+    def withdraw(self) -> list[Unsent]:
+        """Stop sending and return what will not be answered; replies on their way still come out of `completed`."""
         if not self.withdrawn:
             self.withdrawn = True
-            self.unsent = [str(token) for token in self.pool.close()] + [token for _, token in self.postponed]
+            tokens = [str(token) for token in self.pool.close()] + [token for _, token in self.postponed]
+            self.unsent = [self._unsent(token) for token in tokens]
             self.postponed.clear()
         unsent, self.unsent = self.unsent, []
         return unsent
+
+    def _unsent(self, token: str) -> Unsent:
+        paid = self.paid.get(token, ())
+        return Unsent(token, reply_of(paid, RetryDecision(Action.REQUEUE, reason="withdrawn")) if paid else None)
 
     def _ask_postponed(self) -> None:
         while self.postponed and self.postponed[0][0] <= time.monotonic():

@@ -229,15 +229,14 @@ def test_pool_loses_nothing_under_all_faults_at_once(fake_llm: FakeLLM, endpoint
     assert len(failed) <= 15  # truncated twice, or five times unlucky
 
 
-def test_pool_ends_a_call_when_its_verdict_has_no_time_left(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
-    with pool_of(1) as pool:
-        pool.submit("late", endpoint, asking("hello"), seconds_allowed=0.0)
-        [late] = collect(pool)
-        pool.submit("short", endpoint, asking("[[fake:drop]]"), seconds_allowed=0.03)
-        [short] = collect(pool)
+def test_pool_ends_a_call_when_its_time_is_up(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    with pool_of(1, retry=replace(QUICK, deadline_seconds=0.0)) as pool:
+        late = one(pool, endpoint, asking("hello"))
+    with pool_of(1, retry=replace(QUICK, deadline_seconds=0.03)) as pool:
+        short = one(pool, endpoint, asking("[[fake:drop]]"))
 
-    assert (late.reply.status, late.reply.error_kind) == (ReplyStatus.FAILED, "deadline")
-    assert (short.reply.status, short.reply.error_kind) == (ReplyStatus.FAILED, "deadline")
+    assert (late.status, late.error_kind) == (ReplyStatus.FAILED, "deadline")
+    assert (short.status, short.error_kind) == (ReplyStatus.FAILED, "deadline")
     assert fake_llm.stats()["fault"].keys() <= {"drop"}
 
 
@@ -257,6 +256,30 @@ def test_pool_close_returns_what_was_never_sent(fake_llm: FakeLLM, endpoint: End
     assert {item.token for item in done} == {0, 1}
     assert all(item.reply.status is ReplyStatus.FINISHED for item in done)
     assert fake_llm.stats()["calls"] == 2
+
+
+def test_pool_gives_back_what_was_paid_for_and_counts_it_when_asked_again(
+    fake_llm: FakeLLM, endpoint: EndpointConfig
+) -> None:
+    fake_llm.config(latency=150, truncate_below=200)
+    request = asking("[[fake:reply=0123456789]]", max_tokens=100)
+    with pool_of(1) as pool:
+        pool.submit("cut off", endpoint, request)
+        while not fake_llm.stats()["in_flight"]:
+            time.sleep(0.01)
+        unsent = pool.close(grace_seconds=5.0)
+        [given_back] = collect(pool)
+    with pool_of(1) as pool:
+        pool.submit("again", endpoint, request, paid=given_back.paid)
+        [again] = collect(pool)
+
+    # prompt 25 // 4 + 1 = 7 each time; half the reply 5 // 4 + 1 = 2, then 10 // 4 + 1 = 3
+    assert (unsent, given_back.requeue_seconds) == ([], 0.0)
+    assert [(attempt.prompt_tokens, attempt.completion_tokens) for attempt in given_back.paid] == [(7, 2)]
+    assert replace(again.reply, seconds=0.0) == ChatReply(
+        ReplyStatus.FINISHED, "0123456789", "stop", prompt_tokens=14, completion_tokens=5, attempts=2
+    )
+    assert [line["max_tokens"] for line in fake_llm.log()] == [100, 200]
 
 
 LEXICAL = EndpointConfig("overlap", kind=EndpointKind.LEXICAL)

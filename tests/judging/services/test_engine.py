@@ -18,6 +18,7 @@ from judging.services import leases, running
 from judging.services.engine import Engine, EngineOptions, Talk
 from judging.services.executors import executor_for
 from judging.services.planning import EvaluatorChoice, RunPlan, create_run, plan_tasks
+from judging.services.pools import Unsent
 from judging.services.working import work_through
 from tests import factories
 from tests.factories import NOON
@@ -64,7 +65,7 @@ class LatePool:
         self.submitted.append(token)
         self.waiting.append(token)
 
-    def withdraw(self) -> list[str]:
+    def withdraw(self) -> list[Unsent]:
         return []
 
     def completed(self, timeout: float) -> list[tuple[str, ChatReply]]:
@@ -180,6 +181,26 @@ def test_a_pause_lets_calls_come_home_and_hands_out_no_more(fake_llm: FakeLLM) -
     fake_llm.config(latency=1)
     work(run, threads=8)
     assert (run.status, run.done, fake_llm.stats()["calls"]) == (RunStatus.FINISHED, 120, 120)
+
+
+def test_a_pause_charges_for_answers_that_were_cut_off_and_not_asked_again(fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=150, truncate_below=1_000_000)  # every answer is cut off, also the one with doubled tokens
+    run = judged_run(cases=40, url=fake_llm.url, budget=Decimal(9), input_price=Decimal(100), output_price=Decimal(100))
+    paused: list[bool] = []
+
+    def now_and_pause() -> Any:
+        if not paused and fake_llm.stats()["calls"] >= 2:  # first attempts, on their way
+            running.pause_run(run_id=run.pk, actor=None)
+            paused.append(True)
+        return timezone.now()
+
+    ended = work_through(run_id=run.pk, threads=4, now=now_and_pause)
+
+    run.refresh_from_db()
+    stats = fake_llm.stats()
+    charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
+    assert (ended, run.status, run.spent) == ("stopped", RunStatus.PAUSED, charged)
+    assert Call.objects.filter(status="failed", error_kind="withdrawn", attempts=1).exists()
 
 
 def test_a_worker_asked_to_stop_gives_its_claim_back(fake_llm: FakeLLM, no_stop: None) -> None:
