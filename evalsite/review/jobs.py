@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from functools import partial
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 from django_rq import get_queue, job
@@ -17,6 +18,8 @@ from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
 from evalsite.review.services.notices import send_waiting_mail
 from evalsite.review.services.opening import open_items_for_debates, open_items_for_run
 from evalsite.review.services.refreshing import refresh_items
+from evalsite.review.services.sending import send_rest
+from evalsite.review.states import ReviewRefused
 from judging.models import Run
 
 logger = logging.getLogger(__name__)
@@ -35,6 +38,28 @@ def route_debates(debate_set_id: int) -> None:
     debate_set = DebateSet.objects.select_related("rubric").get(pk=debate_set_id)
     opened = open_items_for_debates(debate_set=debate_set, at=timezone.now())
     logger.info("review.debates_routed debate_set_id=%s opened=%s", debate_set_id, opened)
+
+
+@job("default")
+def send_rest_of_run(run_id: int, actor_id: int) -> None:
+    """Send what is unsettled in a run to people, as somebody asked. Safe to repeat: what has an item is skipped."""
+    run = Run.objects.select_related("suite").get(pk=run_id)
+    try:
+        sent = send_rest(run=run, actor=User.objects.get(pk=actor_id), at=timezone.now())
+    except ReviewRefused as refusal:  # somebody resumed the run meanwhile; it is routed when it ends
+        logger.info("review.rest_not_sent run_id=%s reason=%s", run_id, refusal)
+        return
+    logger.info("review.rest_sent run_id=%s items=%s", run_id, sent.count)
+
+
+def launch_rest(*, run: Run, actor: User) -> bool:
+    """Queue the job above; False where there is no broker."""
+    try:
+        get_queue("default").enqueue(send_rest_of_run, run.pk, actor.pk, result_ttl=0)
+    except RedisError as error:
+        logger.warning("review.rest_without_worker run_id=%s error=%s", run.pk, type(error).__name__)
+        return False
+    return True
 
 
 @job("default")

@@ -9,6 +9,7 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Why an item reaches people, the weightiest first; the value is stored."""
 
+    SENT_BY_HAND = "sent_by_hand"
     UNRESOLVED_DEBATE = "unresolved_debate"
     FAILED_VERDICT = "failed_verdict"
     REFUSED_VERDICT = "refused_verdict"
@@ -52,6 +53,7 @@ class Facts:
     order_flipped: bool = False  # the judge changed its preference when the answers were swapped
     jury: tuple[str, ...] = ()  # labels of several judges on the same subject
     grader_problem: str = ""  # why a rule grader could not decide
+    sent: bool = False  # a researcher asked for it
     can_flip_rank: bool = False  # the other outcome would change the order of a leaderboard
     audit_probability: float | None = None  # set when the audit drew it
     shuffle: int = 0  # stored random number of the item
@@ -111,6 +113,8 @@ _UNUSABLE = {
 
 def _findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
     found: dict[Reason, str] = {}
+    if facts.sent:
+        found[Reason.SENT_BY_HAND] = "A researcher sent it."
     if facts.debate_rounds is not None:
         rounds = "1 round" if facts.debate_rounds == 1 else f"{facts.debate_rounds} rounds"
         found[Reason.UNRESOLVED_DEBATE] = f"The speakers still differ after {rounds}."

@@ -242,6 +242,18 @@ def check_can_reopen(item: ItemFacts, *, reason: str) -> None:
         raise ReviewRefused("Say why this item is reopened.")
 
 
+def check_can_take_back(item: ItemFacts, *, is_sent: bool, is_audited: bool) -> None:
+    """Accept that an item which a researcher sent goes away again. Raises: ReviewRefused."""
+    if not is_sent:
+        raise ReviewRefused("Nobody sent this item by hand, so it cannot be taken back; its queue can be paused.")
+    if is_audited:
+        raise ReviewRefused("This item belongs to the random audit, which would be biased without it.")
+    if item.answers or item.state is not ItemState.OPEN:
+        raise ReviewRefused("People have answered this item; their answers are kept.")
+    if item.leased:
+        raise ReviewRefused("Somebody is at work on this item. Wait for the answer, or try again in a few minutes.")
+
+
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
     """What is left in a queue, seen by one person."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from evalsite.review.views import adjudication, files, items, notices, queues
+from evalsite.review.views import adjudication, files, items, notices, queues, sending
 
 app_name = "review"
 urlpatterns: list[URLPattern] = [
@@ -31,5 +31,10 @@ urlpatterns: list[URLPattern] = [
     path("items/<int:item_id>/revise/", items.item_revise, name="item-revise"),
     path("items/<int:item_id>/adjudicate/", adjudication.item_adjudicate, name="item-adjudicate"),
     path("items/<int:item_id>/reopen/", adjudication.item_reopen, name="item-reopen"),
+    path("items/<int:item_id>/take-back/", sending.item_take_back, name="item-take-back"),
+    path("verdicts/<int:verdict_id>/send/", sending.verdict_send, name="verdict-send"),
+    path("runs/<int:run_id>/people/", sending.run_people, name="run-people"),
+    path("runs/<int:run_id>/send/", sending.run_send, name="run-send"),
+    path("runs/<int:run_id>/take-back/", sending.run_take_back, name="run-take-back"),
     path("items/<int:item_id>/ask-more/", adjudication.item_ask_more, name="item-ask-more"),
 ]

@@ -31,7 +31,7 @@ def response_detail(request: PageRequest, response_id: int) -> HttpResponse:
         "marked": marked,
         "scores": newest,
         "older": [page for page in pages if page not in newest],
-        "verdicts": responses.verdicts_of(response)[:100],
+        "verdicts": list(responses.verdicts_of(response)[:100]),
         "formatted": marked is None or request.GET.get("view") == "formatted",
     }
     return render(request, "judging/response_detail.html", context)

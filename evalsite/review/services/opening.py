@@ -9,14 +9,16 @@ from itertools import groupby, islice, pairwise
 from typing import Any, TypeVar
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Avg, Count
 
 from debate.models import Debate, DebateSet, DebateStatus
-from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.models import ItemArm, Queue, ReviewItem
 from evalsite.review.routing import Decision, Facts, RoutingPolicy, route
 from evalsite.review.sampling import AuditDraw, draw_audit, uniform_number
 from evalsite.review.scales import PREFERENCE, Label, joined_scale, labels_from_json, nearest_label, scale_of
+from evalsite.review.selectors.asked import FLIP_FLAGS
 from evalsite.review.selectors.subjects import RubricTrees, hash_of
 from evalsite.review.services import queues
 from judging.models import EvaluatorKind, Response, Run, RunEvaluator, RunKind, RunTask, Score, ScoreStatus, Verdict
@@ -25,7 +27,6 @@ from judging.services.trees import tree_from_json
 T = TypeVar("T")
 
 BATCH = 500
-FLIP_FLAGS = frozenset({"position_flip", "order_flip"})
 ENDED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED, DebateStatus.FAILED)
 
 
@@ -65,7 +66,9 @@ def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
                 item.criterion, item.scenario = debate_set.criterion, debate.scenario
                 yield item
 
-    return _store(queue, found(), at)
+    opened = _store(queue, found())
+    Queue.objects.filter(pk=queue.pk).update(routed_at=at)
+    return opened
 
 
 def _debate_facts(debate: Debate, draw: AuditDraw, shuffle: int) -> Facts:
@@ -105,20 +108,36 @@ class _Routing:
     trees: RubricTrees
     scenarios: dict[int, str]  # by prompt
     at: datetime
+    sent_by: User | None = None  # who asked for it; None: the rules alone
+    only: Verdict | None = None  # the one verdict that somebody sends, whatever the rules say
 
 
-def open_items_for_run(*, run: Run, at: datetime) -> int:
+def open_items_for_run(*, run: Run, at: datetime, sent_by: User | None = None) -> int:
     """Open an item for each response that a run's judges or rules left undecided or the audit drew; return how many.
 
     People are asked once per response and criterion, however many judges there were. The audit draws from the run's
     tasks, which are fixed when it starts, so that a retry changes nobody's chance.
     """
+    routing = _routing_of(run, at, sent_by=sent_by)
+    opened = _store(routing.queue, _run_items(run, routing))
+    Queue.objects.filter(pk=routing.queue.pk).update(routed_at=at)
+    return opened
+
+
+def open_item_for_verdict(*, verdict: Verdict, sent_by: User, at: datetime) -> Queue:
+    """Open an item for the response and criterion of one verdict, whatever the rules say; return its queue."""
+    routing = _routing_of(verdict.run, at, sent_by=sent_by, only=verdict)
+    _store(routing.queue, _run_items(verdict.run, routing))
+    return routing.queue
+
+
+def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict | None = None) -> _Routing:
     evaluators = list(run.evaluators.select_related("rubric").order_by("position"))
     trees = RubricTrees()
     trees.load([evaluator.rubric for evaluator in evaluators if evaluator.rubric is not None])
     queue = queues.queue_for_run(run=run, labels=_labels_of(evaluators, trees), at=at)
     keys = _audited_keys(run, evaluators)
-    routing = _Routing(
+    return _Routing(
         queue=queue,
         rules=policy(),
         labels=labels_from_json(queue.labels),
@@ -127,8 +146,9 @@ def open_items_for_run(*, run: Run, at: datetime) -> int:
         trees=trees,
         scenarios=dict(run.suite.cases.values_list("prompt_id", "scenario")),
         at=at,
+        sent_by=sent_by,
+        only=only,
     )
-    return _store(queue, _run_items(run, routing), at)
 
 
 def _audited_keys(run: Run, evaluators: Sequence[RunEvaluator]) -> list[str]:
@@ -167,7 +187,7 @@ def close_systems(run: Run) -> frozenset[int]:
 
 def _run_items(run: Run, routing: _Routing) -> Iterator[ReviewItem]:
     known = _known_subjects(routing.queue)
-    for findings in _batches(_findings(run), BATCH):
+    for findings in _batches(_findings(run, routing.only), BATCH):
         responses = Response.objects.select_related("prompt").in_bulk([finding.response_id for finding in findings])
         for finding in findings:
             if (finding.response_id, finding.criterion) not in known:
@@ -181,13 +201,16 @@ def _known_subjects(queue: Queue) -> set[tuple[int, str]]:
     return {(by_verdict or by_score or 0, criterion) for by_verdict, by_score, criterion in rows}
 
 
-def _findings(run: Run) -> Iterator[_Finding]:
-    """Yield what was found, response by response; both tables are read once, in step."""
+def _findings(run: Run, only: Verdict | None) -> Iterator[_Finding]:
+    """Yield what was found, response by response; both tables are read once, in step. `only`: about its subject."""
     verdicts = Verdict.objects.filter(run=run).select_related("evaluator__rubric", "score").defer("rationale")
     verdicts = verdicts.order_by("response_id", "evaluator__position")
     scores = Score.objects.filter(run=run, verdict__isnull=True).exclude(evaluator__kind=EvaluatorKind.INDEX)
     scores = scores.select_related("evaluator__rubric")
     scores = scores.order_by("response_id", "evaluator__position")
+    if only is not None:
+        subject = {"response": only.response_id, "evaluator__criterion": only.evaluator.criterion}
+        verdicts, scores = verdicts.filter(**subject), scores.filter(**subject)
     score_groups = groupby(scores.iterator(BATCH), key=lambda row: row.response_id)
     verdict_groups = groupby(verdicts.iterator(BATCH), key=lambda row: row.response_id)
     yield from _merge(verdict_groups, score_groups)
@@ -219,6 +242,7 @@ def _run_item(finding: _Finding, response: Response, routing: _Routing) -> Revie
     if not decision.is_routed:
         return None
     item = _item(routing.queue, decision, shuffle, routing.at)
+    item.sent_by = routing.sent_by if routing.only is not None or item.arm == ItemArm.ROUTED else None
     about = finding.verdicts[0] if finding.verdicts else finding.scores[0]
     if isinstance(about, Verdict):
         item.verdict = about
@@ -246,6 +270,7 @@ def _run_facts(finding: _Finding, routing: _Routing, shuffle: int) -> Facts:
         jury=_jury(finding, routing.labels),
         grader_problem=_problem(undecided) if undecided is not None else "",
         audit_probability=routing.draw.probability if finding.key in routing.draw.chosen else None,
+        sent=routing.only is not None,
         shuffle=shuffle,
     )
 
@@ -285,13 +310,11 @@ def _item(queue: Queue, decision: Decision, shuffle: int, at: datetime) -> Revie
     )
 
 
-def _store(queue: Queue, items: Iterable[ReviewItem], at: datetime) -> int:
+def _store(queue: Queue, items: Iterable[ReviewItem]) -> int:
     """Store items batch by batch, then bring the counters up to date; an outage in the middle is mended by a repeat."""
     before = ReviewItem.objects.filter(queue=queue).count()
     for batch in _batches(items, BATCH):
         ReviewItem.objects.bulk_create(batch, ignore_conflicts=True)
     with transaction.atomic():
-        queue = queues.recount(queue_id=queue.pk)
-        queue.routed_at = at
-        queue.save(update_fields=["routed_at"])
+        queues.recount(queue_id=queue.pk)
     return ReviewItem.objects.filter(queue=queue).count() - before

@@ -94,5 +94,6 @@ def _ask_again(item: ReviewItem, content_hash: str, at: datetime) -> None:
         criterion=item.criterion,
         scenario=item.scenario,
         content_hash=content_hash,
+        sent_by_id=item.sent_by_id,
         created_at=at,
     )

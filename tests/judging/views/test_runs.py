@@ -68,7 +68,7 @@ def test_run_detail_needs_the_same_queries_for_any_number(
     run = judged_run(cases=cases)
     work(run)
 
-    with django_assert_num_queries(SHELL_QUERIES + 5):  # run, claims, evaluators, tasks, scores
+    with django_assert_num_queries(SHELL_QUERIES + 7):  # run, claims, evaluators, tasks, scores, queue, items
         answer = client.get(run.get_absolute_url())
 
     page = answer.content.decode()

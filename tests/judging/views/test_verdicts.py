@@ -58,7 +58,7 @@ def test_verdict_detail_needs_the_same_queries_for_any_number_of_calls(
 ) -> None:
     verdict = _verdict(calls=calls)
 
-    with django_assert_num_queries(SHELL_QUERIES + 2):  # verdict with all it belongs to, calls with their endpoints
+    with django_assert_num_queries(SHELL_QUERIES + 3):  # verdict and its own, calls with endpoints, item
         answer = client.get(verdict.get_absolute_url())
 
     assert len(answer.context["calls"]) == calls
