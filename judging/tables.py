@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
@@ -25,17 +27,37 @@ CONTENT_TYPES = {
 CELL_LIMIT = 32_767  # characters that a spreadsheet's cell can hold
 _RISKY = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NO_TITLE = str.maketrans(dict.fromkeys("[]:*?/\\", " "))  # what a sheet's name must not hold
-_FORBIDDEN = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)}  # control characters that XML has not
+_NOT_IN_XML = "\x00-\x08\x0b-\x1f"  # control characters, and the carriage return, which XML turns into a line feed
+_TO_ESCAPE = re.compile(f"_(?=x[0-9A-Fa-f]{{4}}[_{_NOT_IN_XML}])|[{_NOT_IN_XML}]")
+_BLANK = re.compile("[ \t\n]")
+_NO_CHARACTERS = {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
+_BOOK_TIMES = re.compile(rb"<dcterms:(created|modified)[^>]*>[^<]*</dcterms:(created|modified)>")
+_NO_TIME = (1980, 1, 1, 0, 0, 0)  # the zero of ZIP archives
 
 
 def escape_cell(text: str) -> str:
-    """Return the text with an apostrophe before it where a spreadsheet would read it as a formula."""
-    return f"'{text}" if text.startswith(_RISKY) else text
+    """Return the text with an apostrophe before it where a spreadsheet would read it as a formula.
+
+    A text that starts like an escaped one gets an apostrophe more, so that no two texts are written alike.
+    """
+    return f"'{text}" if text.lstrip("'").startswith(_RISKY) else text
 
 
 def unescape_cell(text: str) -> str:
     """Return the text that `escape_cell` was given."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(_RISKY) else text
+    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_RISKY) else text
+
+
+def escape_xml(text: str) -> str:
+    """Return the text for a workbook's cell: what XML would lose is written `_x000D_`, as spreadsheets do and read.
+
+    U+FFFE and U+FFFF are no characters; no spelling of them survives a workbook, so U+FFFD takes their place.
+    """
+    text = text.translate(_NO_CHARACTERS)
+    escaped = _TO_ESCAPE.sub(lambda match: f"_x{ord(match[0]):04X}_", text)
+    if text and not text.strip():  # readers drop cells that hold nothing but white space
+        return _BLANK.sub(lambda match: f"_x{ord(match[0]):04X}_", escaped, count=1)
+    return escaped
 
 
 def write_csv(rows: Iterable[Row], *, columns: Sequence[str]) -> Iterator[bytes]:
@@ -58,7 +80,7 @@ def write_jsonl(rows: Iterable[Row], *, columns: Sequence[str]) -> Iterator[byte
 
 
 def write_xlsx(rows: Iterable[Row], *, columns: Sequence[str], title: str = "Sheet1") -> bytes:
-    """Return a workbook of one sheet whose texts are never formulas."""
+    """Return a workbook of one sheet whose texts are never formulas; the same rows give the same bytes."""
     book = Workbook(write_only=True)
     sheet = book.create_sheet(title.translate(_NO_TITLE)[:31])
     sheet.freeze_panes = "A2"
@@ -67,14 +89,29 @@ def write_xlsx(rows: Iterable[Row], *, columns: Sequence[str], title: str = "She
         for value in values:
             plain = _plain(value)
             if isinstance(plain, str):
-                plain = plain.translate(_FORBIDDEN)[:CELL_LIMIT]
-            cell = WriteOnlyCell(sheet, value=plain)
-            if isinstance(plain, str):
-                cell.data_type = "s"
+                plain = escape_xml(plain[:CELL_LIMIT])
+            is_float = isinstance(plain, float)
+            cell = WriteOnlyCell(sheet, value=repr(plain) if is_float else plain)  # openpyxl rounds to 16 digits
+            if isinstance(plain, str | float):
+                cell.data_type = "n" if is_float else "s"
             cells.append(cell)
         sheet.append(cells)
     out = io.BytesIO()
     book.save(out)
+    return _without_times(out.getvalue())
+
+
+def _without_times(book: bytes) -> bytes:
+    """Return a workbook without the moment of its making."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(book)) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            part = source.read(name)
+            if name == "docProps/core.xml":
+                part = _BOOK_TIMES.sub(b"", part)
+            entry = zipfile.ZipInfo(name, _NO_TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            target.writestr(entry, part)
     return out.getvalue()
 
 

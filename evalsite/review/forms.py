@@ -214,3 +214,35 @@ class QueueFileForm(forms.Form):
             return given_scale(words)
         except ValueError as error:
             raise forms.ValidationError(str(error)) from error
+
+
+class AnnotationFileForm(forms.Form):
+    """A file of answers that a queue's page exported."""
+
+    file = forms.FileField(label="File", help_text="CSV, XLSX or JSONL, as a queue's page exports it.")
+
+
+class FilePeopleForm(forms.Form):
+    """Who the people of a file are here, where the site knows nobody of that name."""
+
+    create = forms.BooleanField(
+        required=False,
+        label="Add the others",
+        help_text="As people without a role who cannot sign in. An admin may switch them on later.",
+    )
+
+    def __init__(self, *arguments: Any, unknown: Sequence[str], people: Any, may_create: bool, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.unknown = tuple(unknown)
+        if not may_create:
+            del self.fields["create"]
+        for number, name in enumerate(self.unknown):
+            self.fields[f"person-{number}"] = forms.ModelChoiceField(
+                queryset=people, to_field_name="username", required=False, label=name, empty_label="nobody here yet"
+            )
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The user names here of the people that somebody was chosen for."""
+        chosen = {name: self.cleaned_data.get(f"person-{number}") for number, name in enumerate(self.unknown)}
+        return {name: person.username for name, person in chosen.items() if person is not None}

@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern] = [
     path("queues/<slug:slug>/settings/", queues.queue_update, name="queue-update"),
     path("queues/<slug:slug>/status/", queues.queue_status, name="queue-status"),
     path("queues/<slug:slug>/annotations.<str:format>", queues.queue_export, name="queue-export"),
+    path("queues/<slug:slug>/annotations/import/", files.annotation_import, name="annotation-import"),
     path("queues/<slug:slug>/next/", items.item_next, name="item-next"),
     path("adjudications/", adjudication.adjudication_list, name="adjudication-list"),
     path("items/<int:item_id>/", items.item_detail, name="item-detail"),

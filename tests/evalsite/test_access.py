@@ -117,6 +117,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "review:queue-update": RESEARCHERS_OBJECT,
     "review:queue-status": RESEARCHERS_ACT,
     "review:queue-export": RESEARCHERS_OBJECT,
+    "review:annotation-import": RESEARCHERS_OBJECT,
     "review:item-next": EVERYBODY_ACT,
     "review:adjudication-list": RESEARCHERS,
     "review:item-detail": EVERYBODY_OBJECT,

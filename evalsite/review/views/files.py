@@ -1,4 +1,4 @@
-"""A queue out of a file."""
+"""A queue out of a file, and answers out of a file into a queue."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
+from django.contrib.auth.models import User
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from evalsite.review.forms import QueueFileForm
-from evalsite.review.models import OrderPolicy, QueueMode
+from debate.services.keeping import NotKept, drop_upload, keep_upload, read_upload
+from evalsite.review.forms import AnnotationFileForm, FilePeopleForm, QueueFileForm
+from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.selectors.pages import possible_members
+from evalsite.review.services.annotation_imports import ImportRefused, check_open, import_annotations
+from evalsite.review.services.annotation_plans import ImportPlan, PeopleChoice, plan_import
 from evalsite.review.services.file_queues import NewQueue, create_queue
+from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from evalsite.review.tables.materials import read_materials
 from judging.http import PageRequest
+from judging.specs.problems import Parsed
 
 PREVIEW_ROWS = 5
+MOST_ROWS = 50_000  # acts in a file that a page imports while the browser waits; the command takes more
 
 
 @require_http_methods(["GET", "POST"])
@@ -49,3 +56,92 @@ def queue_create(request: PageRequest) -> HttpResponse:
         context |= {"problems": parsed.problems, "found": parsed.value}
         context["preview"] = parsed.value.rows[:PREVIEW_ROWS] if parsed.value else ()
     return render(request, "review/queue_create.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@permission_required("review.change_queue", raise_exception=True)
+def annotation_import(request: PageRequest, slug: str) -> HttpResponse:
+    """Take a file of answers, show what it would bring, and bring it in once that is confirmed."""
+    queue = get_object_or_404(Queue, slug=slug)
+    if request.method != "POST":
+        return _import_page(request, queue, {"form": AnnotationFileForm()})
+    if "token" in request.POST:
+        return _confirm(request, queue, request.POST["token"], request.POST.get("name", ""))
+    form = AnnotationFileForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _import_page(request, queue, {"form": form})
+    upload = form.cleaned_data["file"]
+    data = upload.read()
+    parsed = read_annotations(data, upload.name)
+    if parsed.value is None:
+        return _import_page(request, queue, {"form": AnnotationFileForm(), "problems": parsed.problems})
+    token = keep_upload(data, at=timezone.now())
+    plan = _plan(queue, parsed.value, PeopleChoice())
+    people = _people_form(request, plan.unknown, None)
+    return _preview(request, queue, parsed, plan, {"people": people, "token": token})
+
+
+def _confirm(request: PageRequest, queue: Queue, token: str, name: str) -> HttpResponse:
+    try:
+        parsed = read_annotations(read_upload(token), name)
+    except NotKept as refusal:
+        messages.error(request, str(refusal))
+        return redirect("review:annotation-import", queue.slug)
+    if parsed.value is None:
+        return _import_page(request, queue, {"form": AnnotationFileForm(), "problems": parsed.problems})
+    form = _people_form(request, _plan(queue, parsed.value, PeopleChoice()).unknown, request.POST)
+    choice = PeopleChoice()
+    if form.is_valid():
+        choice = PeopleChoice(form.names, form.cleaned_data.get("create", False))
+    plan = _plan(queue, parsed.value, choice)
+    if "save" in request.POST and form.is_valid() and not plan.is_refused and parsed.value.n_acts <= MOST_ROWS:
+        try:
+            done = import_annotations(
+                queue=queue, found=parsed.value, people=choice, actor=request.user, at=timezone.now()
+            )
+        except ImportRefused as refusal:
+            plan.problems.extend(refusal.problems)
+        else:
+            drop_upload(token)
+            answers = done.plan.counts()["answers"]
+            messages.success(request, f"{answers:,} answer{'' if answers == 1 else 's'} imported")
+            return redirect(queue)
+    return _preview(request, queue, parsed, plan, {"people": form, "token": token})
+
+
+def _plan(queue: Queue, found: AnnotationFile, people: PeopleChoice) -> ImportPlan:
+    plan = plan_import(queue=queue, found=found, people=people, at=timezone.now())
+    try:
+        check_open(queue)
+    except ImportRefused as refusal:
+        plan.problems.extend(refusal.problems)
+    return plan
+
+
+def _people_form(request: PageRequest, unknown: tuple[str, ...], data: Any) -> FilePeopleForm:
+    return FilePeopleForm(
+        data,
+        unknown=unknown,
+        people=User.objects.order_by("username", "pk"),
+        may_create=request.user.has_perm("auth.add_user"),
+    )
+
+
+def _preview(
+    request: PageRequest, queue: Queue, parsed: Parsed[AnnotationFile], plan: ImportPlan, context: dict[str, Any]
+) -> HttpResponse:
+    if parsed.value is None:
+        return _import_page(request, queue, context)
+    facts = {
+        "found": parsed.value,
+        "plan": plan,
+        "counts": plan.counts(),
+        "problems": [*parsed.problems, *plan.problems],
+        "most_rows": MOST_ROWS,
+        "is_too_large": parsed.value.n_acts > MOST_ROWS,
+    }
+    return _import_page(request, queue, context | facts)
+
+
+def _import_page(request: PageRequest, queue: Queue, context: dict[str, Any]) -> HttpResponse:
+    return render(request, "review/annotation_import.html", {"queue": queue} | context)

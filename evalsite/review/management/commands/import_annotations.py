@@ -1,0 +1,71 @@
+"""`manage.py import_annotations PATH --queue SLUG`: answers that a queue's page exported, back into a queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from evalsite.review.models import Queue
+from evalsite.review.services.annotation_imports import ImportRefused, check_open, import_annotations
+from evalsite.review.services.annotation_plans import PeopleChoice, plan_import
+from evalsite.review.tables.annotations import AnnotationFile, read_annotations
+from judging.management.base import BadInput, JsonCommand
+
+
+class Command(JsonCommand):
+    """Imports a whole file or nothing; a second time it changes nothing."""
+
+    help = "Import answers as a queue exports them (CSV, XLSX, JSONL), by the items' ids and content."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--queue", default="", help="slug of the queue; the one that the file names otherwise")
+        parser.add_argument(
+            "--map", action="append", default=[], metavar="FILE=HERE", help="who a person of the file is here"
+        )
+        parser.add_argument("--create-people", action="store_true", help="add unknown people, unable to sign in")
+        parser.add_argument("--dry-run", action="store_true", help="read and check, store nothing")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Return how much was imported, or would be."""
+        found = _read(options["path"])
+        slug = options["queue"] or found.items[0].facts.queue
+        queue = Queue.objects.filter(slug=slug).first()
+        if queue is None:
+            raise BadInput(f"There is no queue {slug!r}; name one with --queue.")
+        people = PeopleChoice(_names(options["map"]), options["create_people"])
+        at = timezone.now()
+        try:
+            check_open(queue)
+            if options["dry_run"]:
+                plan = plan_import(queue=queue, found=found, people=people, at=at)
+                if plan.is_refused:
+                    raise ImportRefused(plan.problems)
+                warnings = [str(one) for one in plan.problems]
+                return {"dry_run": True, "queue": slug, **plan.counts(), "warnings": warnings}
+            done = import_annotations(queue=queue, found=found, people=people, actor=None, at=at)
+        except ImportRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        warnings = [str(one) for one in done.plan.problems]
+        return {"queue": slug, **done.plan.counts(), "people_added": list(done.created), "warnings": warnings}
+
+
+def _read(path: Path) -> AnnotationFile:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
+    parsed = read_annotations(data, path.name)
+    if parsed.value is None:
+        raise BadInput("\n".join(str(one) for one in parsed.errors))
+    return parsed.value
+
+
+def _names(pairs: list[str]) -> dict[str, str]:
+    names = dict(pair.partition("=")[::2] for pair in pairs)
+    if not all(names) or not all(names.values()):
+        raise BadInput("Write --map FILE=HERE: the name in the file, then the user name here.")
+    return names

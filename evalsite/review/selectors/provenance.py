@@ -1,0 +1,103 @@
+"""Every act of people in a queue with what it was about, how it was shown and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+
+from evalsite.review.models import Assignment, AssignmentStatus, Queue
+from evalsite.review.tables.annotations import ACT_COLUMNS, ANSWERED, FLAGGED, ITEM_COLUMNS, SKIPPED
+
+CHUNK = 2_000
+SUBJECTS = ("debate", "verdict", "score", "material")
+_PATHS = {  # column: path from a claim
+    "queue": "queue__slug",
+    "item": "item_id",
+    "item_hash": "item__content_hash",
+    "criterion": "item__criterion",
+    "scenario": "item__scenario",
+    "language": "item__language",
+    "reason": "item__reason",
+    "reason_text": "item__reason_text",
+    "arm": "item__arm",
+    "inclusion_probability": "item__inclusion_probability",
+    "retest_of": "item__retest_of_id",
+    "only_for": "item__only_for__username",
+    "quorum": "item__quorum",
+    "status": "item__status",
+    "final_label": "item__label",
+    "settled_at": "item__settled_at",
+    "adjudicated_label": "item__adjudication__label",
+    "adjudicator": "item__adjudication__adjudicator__username",
+    "adjudication_reason": "item__adjudication__reason",
+    "adjudication_adopted": "item__adjudication__adopted__annotator__username",
+    "adjudicated_at": "item__adjudication__created_at",
+    "annotator": "annotator__username",
+    "slot": "annotation__slot",
+    "saw_swapped": "swapped",
+    "blind_label": "annotation__label",
+    "note": "annotation__note",
+    "claimed_at": "claimed_at",
+    "answered_at": "annotation__created_at",
+    "seconds": "annotation__seconds",
+    "edited_at": "annotation__edited_at",
+    "revealed_at": "annotation__revealed_at",
+    "revised_label": "annotation__revised_label",
+    "revision_note": "annotation__revision_note",
+    "revised_at": "annotation__revised_at",
+    "skip_reason": "skip_reason",
+    "flag": "flag",
+}
+_NULLABLE = frozenset(
+    {"inclusion_probability", "retest_of", "settled_at", "adjudicated_at", "slot", "answered_at", "seconds"}
+    | {"active_seconds", "edited_at", "revealed_at", "revised_at"}
+)
+CASE_KEYS = {
+    "debate": "debate__case__key",
+    "verdict": "verdict__response__prompt__key",
+    "score": "score__response__prompt__key",
+    "material": "material__key",
+}
+SYSTEMS_A = {
+    "debate": "debate__response_a__system__name",
+    "verdict": "verdict__response__system__name",
+    "score": "score__response__system__name",
+    "material": "material__system_a",
+}
+SYSTEMS_B = {"debate": "debate__response_b__system__name", "material": "material__system_b"}
+
+
+def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterator[dict[str, Any]]:
+    """Yield each answer, skip and flag of a queue in a fixed order: by item, answers first by slot, then by person."""
+    found = _acts(queue) if item_ids is None else _acts(queue).filter(item_id__in=item_ids)
+    subjects = [f"item__{subject}_id" for subject in SUBJECTS]
+    named = [f"item__{path}" for paths in (CASE_KEYS, SYSTEMS_A, SYSTEMS_B) for path in paths.values()]
+    measured = ("status", "annotation__id", "annotation__active_seconds", "active_seconds")
+    for row in found.values(*_PATHS.values(), *subjects, *named, *measured).iterator(CHUNK):
+        yield _typed(row)
+
+
+def _acts(queue: Queue) -> QuerySet[Assignment]:
+    told = Q(annotation__isnull=False) | Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="")
+    rank = Case(When(annotation__isnull=False, then=Value(0)), default=Value(1), output_field=IntegerField())
+    acts = Assignment.objects.filter(told, queue=queue).annotate(rank=rank)
+    return acts.order_by("item_id", "rank", "annotation__slot", "annotator__username", "pk")
+
+
+def _typed(row: dict[str, Any]) -> dict[str, Any]:
+    subject = next(one for one in SUBJECTS if row[f"item__{one}_id"] is not None)
+    is_answer = row["annotation__id"] is not None
+    is_skip = row["status"] == AssignmentStatus.SKIPPED
+    found = {column: row[path] for column, path in _PATHS.items()} | {
+        "subject": subject,
+        "subject_id": row[f"item__{subject}_id"],
+        "case": row[f"item__{CASE_KEYS[subject]}"],
+        "system_a": row[f"item__{SYSTEMS_A[subject]}"],
+        "system_b": row[f"item__{SYSTEMS_B[subject]}"] if subject in SYSTEMS_B else "",
+        "act": ANSWERED if is_answer else SKIPPED if is_skip else FLAGGED,
+        "active_seconds": row["annotation__active_seconds"] if is_answer else row["active_seconds"],
+    }
+    columns = (*ITEM_COLUMNS, *ACT_COLUMNS)
+    return {name: found[name] if name in _NULLABLE or found[name] is not None else "" for name in columns}

@@ -1,0 +1,322 @@
+"""The table of a queue's answers: its columns, and how a CSV, XLSX or JSONL file becomes items and acts again. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any
+
+from evalsite.review.tables.rows import problem
+from judging.specs.bundles import Bundle
+from judging.specs.grids import Findings, Grid, is_blank, plain_text, read_grids
+from judging.specs.jsonl_reading import read_rows as read_json_lines
+from judging.specs.problems import Parsed, Problem, Severity
+from judging.specs.workbook_archive import column_letters
+from judging.tables import unescape_cell
+
+ANSWERED, SKIPPED, FLAGGED = "answered", "skipped", "flagged"
+ACTS = (ANSWERED, SKIPPED, FLAGGED)  # flagged: neither answered nor skipped
+NOTE_LIMIT, REASON_LIMIT, NAME_LIMIT, LABEL_LIMIT, WORD_LIMIT = 20_000, 300, 200, 20, 100
+USER_LIMIT = 150
+MOST_ROWS = 600_000
+MOST_PROBLEMS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFacts:
+    """What an item is and what became of it; the same in each of its rows."""
+
+    queue: str = ""
+    item: int = 0
+    item_hash: str = ""
+    subject: str = ""  # debate, verdict, score or material
+    subject_id: int | None = None
+    case: str = ""  # key of the case, or of the material
+    system_a: str = ""
+    system_b: str = ""
+    criterion: str = ""
+    scenario: str = ""
+    language: str = ""
+    reason: str = ""
+    reason_text: str = ""
+    arm: str = ""
+    inclusion_probability: float | None = None
+    retest_of: int | None = None
+    only_for: str = ""
+    quorum: int | None = None
+    status: str = ""
+    final_label: str = ""
+    settled_at: datetime | None = None
+    adjudicated_label: str = ""
+    adjudicator: str = ""
+    adjudication_reason: str = ""
+    adjudication_adopted: str = ""  # whose answer the adjudicator took over
+    adjudicated_at: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """How messages call the item."""
+        return f"Item {self.item} ({self.case})" if self.case else f"Item {self.item}"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What one person did with an item. Labels are in system space: 1 = system A is better, whatever side it was on."""
+
+    act: str = ""
+    annotator: str = ""
+    slot: int | None = None
+    saw_swapped: bool | None = None
+    blind_label: str = ""
+    note: str = ""
+    claimed_at: datetime | None = None
+    answered_at: datetime | None = None
+    seconds: float | None = None
+    active_seconds: float | None = None
+    edited_at: datetime | None = None
+    revealed_at: datetime | None = None
+    revised_label: str = ""
+    revision_note: str = ""
+    revised_at: datetime | None = None
+    skip_reason: str = ""
+    flag: str = ""
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the person answered."""
+        return self.act == ANSWERED
+
+    @property
+    def label(self) -> str:
+        """The answer that counts: after a revision, where there was one."""
+        return self.revised_label or self.blind_label
+
+
+ITEM_COLUMNS = tuple(one.name for one in fields(ItemFacts))
+ACT_COLUMNS = tuple(one.name for one in fields(Act))
+COLUMNS = (*ITEM_COLUMNS, *ACT_COLUMNS)
+_KINDS = {one.name: str(one.type).partition(" |")[0] for one in (*fields(ItemFacts), *fields(Act))}
+_NEEDED = ("item", "item_hash", "act", "annotator")
+_OF_ANY_ACT = ("claimed_at", "saw_swapped")
+_OF_ANSWERS = ("slot", "blind_label", "answered_at")
+_LIMITS = {
+    "note": NOTE_LIMIT, "revision_note": NOTE_LIMIT, "adjudication_reason": NOTE_LIMIT,
+    "skip_reason": REASON_LIMIT, "flag": REASON_LIMIT, "reason_text": REASON_LIMIT,
+    "blind_label": LABEL_LIMIT, "revised_label": LABEL_LIMIT, "final_label": LABEL_LIMIT,
+    "adjudicated_label": LABEL_LIMIT, "language": LABEL_LIMIT, "criterion": WORD_LIMIT, "scenario": WORD_LIMIT,
+    "annotator": USER_LIMIT, "adjudicator": USER_LIMIT, "adjudication_adopted": USER_LIMIT, "only_for": USER_LIMIT,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedAct:
+    """An act and where it stands in its file."""
+
+    place: str
+    act: Act
+
+
+@dataclass(frozen=True, slots=True)
+class ActsOfItem:
+    """An item with everything that people did with it."""
+
+    place: str  # of the item's first row
+    facts: ItemFacts
+    acts: tuple[PlacedAct, ...]
+
+    @property
+    def answers(self) -> dict[str, Act]:
+        """The answers by person."""
+        return {one.act.annotator: one.act for one in self.acts if one.act.is_answer}
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationFile:
+    """The items of a file, in its order."""
+
+    name: str
+    items: tuple[ActsOfItem, ...]
+
+    @property
+    def n_acts(self) -> int:
+        """How many rows there are."""
+        return sum(len(item.acts) for item in self.items)
+
+
+def read_annotations(data: bytes, name: str) -> Parsed[AnnotationFile]:
+    """Return what people did, item by item; every error names the line or the cell."""
+    reader = _Reader(name)
+    if name.lower().endswith((".jsonl", ".json", ".ndjson")):
+        rows = list(reader.json_rows(data))
+    else:
+        rows = list(reader.grid_rows(data))
+    if not rows and not reader.problems:
+        reader.say("", "There are no answers in this file.", hint="Is this the right file?", code="no-rows")
+    items = tuple(reader.grouped(rows))
+    if any(one.severity is Severity.ERROR for one in reader.problems):
+        return Parsed(None, tuple(reader.problems[:MOST_PROBLEMS]))
+    return Parsed(AnnotationFile(name, items), tuple(reader.problems))
+
+
+def group(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[ActsOfItem]:
+    """Yield the items of typed rows, each row with its place; rows of one item follow each other or not."""
+    found: dict[int, tuple[str, ItemFacts, list[PlacedAct]]] = {}
+    for place, row in rows:
+        if row["item"] not in found:
+            found[row["item"]] = (place, ItemFacts(**{name: row[name] for name in ITEM_COLUMNS}), [])
+        found[row["item"]][2].append(PlacedAct(place, Act(**{name: row[name] for name in ACT_COLUMNS})))
+    for place, facts, acts in found.values():
+        yield ActsOfItem(place, facts, tuple(acts))
+
+
+@dataclass(slots=True)
+class _Reader:
+    file: str
+    problems: list[Problem] = field(default_factory=list)
+
+    def say(self, place: str, message: str, *, offending: str = "", hint: str = "", code: str = "annotation") -> None:
+        self.problems.append(problem(self.file, place, message, offending=offending, hint=hint, code=code))
+
+    def json_rows(self, data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+        parsed = read_json_lines(Bundle({self.file: data}), self.file)
+        for one in parsed.problems:
+            if one.code == "unstorable-character":  # mended elsewhere; here a text must come back as it was
+                self.say(one.place, "A text holds a NUL character or broken Unicode.", hint="Take it out.")
+            else:
+                self.problems.append(one)
+        rows = parsed.value or ()
+        if rows and not self._knows_columns({name for row in rows[:100] for name in row.fields}, "line 1"):
+            return
+        for row in rows:
+            place = f"line {row.line}"
+            yield place, {name: self._value(name, row.fields.get(name), f"{place}, {name}") for name in COLUMNS}
+
+    def grid_rows(self, data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+        findings = Findings(self.file)
+        grids = read_grids(data, self.file, findings)
+        self.problems.extend(findings.listed())
+        if grids:
+            yield from self._grid(grids[0])
+
+    def _grid(self, grid: Grid) -> Iterator[tuple[str, dict[str, Any]]]:
+        columns: dict[str, int] | None = None
+        for number, (row, cells) in enumerate(grid.rows):
+            if number > MOST_ROWS:
+                self.say("", f"The table has more than {MOST_ROWS:,} rows.", hint="Split it.", code="too-many-rows")
+                return
+            if all(is_blank(cell) for cell in cells):
+                continue
+            if columns is None:
+                columns = {plain_text(cell).strip(): place for place, cell in enumerate(cells)}
+                if not self._knows_columns(set(columns), grid.place(row, 1)):
+                    return
+                continue
+            values = {}
+            for name in COLUMNS:
+                place = columns.get(name, len(cells))
+                cell = cells[place] if place < len(cells) else ""
+                if isinstance(cell, str):
+                    cell = unescape_cell(cell)
+                spot = f"{grid.sheet}!{column_letters(place + 1)}{row}" if grid.sheet else f"line {row}, {name}"
+                values[name] = self._value(name, None if cell == "" else cell, spot)
+            yield (f"{grid.sheet}!{row}" if grid.sheet else f"line {row}"), values
+
+    def _knows_columns(self, found: set[str], place: str) -> bool:
+        missing = [name for name in _NEEDED if name not in found]
+        if missing:
+            text = f"The table has no column {', '.join(missing)}."
+            self.say(place, text, hint="Import a file that a queue's page exported.", code="annotation-columns")
+        return not missing
+
+    def _value(self, name: str, given: Any, place: str) -> Any:
+        kind = _KINDS[name]
+        if kind == "str":
+            return self._text(name, given, place)
+        if given is None or given == "":
+            return 0 if name == "item" else None
+        try:
+            return _READERS[kind](given)
+        except (TypeError, ValueError):
+            self.say(place, f"{name} must be {_WORDS[kind]}.", offending=str(given), code="annotation-value")
+            return 0 if name == "item" else None
+
+    def _text(self, name: str, given: Any, place: str) -> str:
+        if given is None:
+            return ""
+        text = given if isinstance(given, str) else plain_text(given)
+        limit = _LIMITS.get(name, NAME_LIMIT)
+        if "\0" in text:
+            self.say(place, f"{name} holds a NUL character.", hint="Take it out.", code="nul")
+        elif len(text) > limit:
+            self.say(place, f"{name} has {len(text):,} characters; at most {limit:,} fit.", code="too-long")
+        return text[:limit]
+
+    def grouped(self, rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[ActsOfItem]:
+        """Yield the items, having looked for rows that contradict each other."""
+        kept = [(place, row) for place, row in rows if self._is_whole(place, row)]
+        first: dict[int, tuple[str, dict[str, Any]]] = {}
+        people: dict[tuple[int, str], str] = {}
+        for place, row in kept:
+            start, known = first.setdefault(row["item"], (place, row))
+            other = next((name for name in ITEM_COLUMNS if row[name] != known[name]), "")
+            if other:
+                text = f"{other} of item {row['item']} differs from the one at {start}."
+                self.say(place, text, offending=str(row[other]), hint="Rows of one item say the same of it.")
+            twin = people.setdefault((row["item"], row["annotator"]), place)
+            if twin != place:
+                text = f"{row['annotator']} has two rows for item {row['item']}; the other is at {twin}."
+                self.say(place, text, hint="Keep one.", code="twin-row")
+        yield from group(kept)
+
+    def _is_whole(self, place: str, row: Mapping[str, Any]) -> bool:
+        wrong = [f"{name} is missing" for name in _NEEDED if not row[name]]
+        if row["act"] and row["act"] not in ACTS:
+            wrong.append(f"act is {row['act']!r}; it must be {', '.join(ACTS[:-1])} or {ACTS[-1]}")
+        must = [*_OF_ANY_ACT, *(_OF_ANSWERS if row["act"] == ANSWERED else ())]
+        wrong += [f"{name} is missing" for name in must if row[name] is None or row[name] == ""]
+        if bool(row["revised_label"]) != (row["revised_at"] is not None):
+            wrong.append("a revision needs both revised_label and revised_at")
+        if bool(row["adjudicated_label"]) != bool(row["adjudicator"] and row["adjudicated_at"]):
+            wrong.append("an adjudication needs adjudicated_label, adjudicator and adjudicated_at")
+        if wrong:
+            self.say(place, f"{wrong[0]}.", code="annotation-row")
+        return not wrong
+
+
+def _whole(given: Any) -> int:
+    number = float(given) if not isinstance(given, int) else given
+    if isinstance(given, bool) or number != int(number) or not 0 <= number < 2**63:
+        raise ValueError(given)
+    return int(given) if isinstance(given, str | int) else int(number)
+
+
+def _number(given: Any) -> float:
+    number = float(given)
+    if isinstance(given, bool) or not math.isfinite(number) or number < 0:
+        raise ValueError(given)
+    return number
+
+
+def _truth(given: Any) -> bool:
+    word = str(given).strip().lower()
+    if word not in {"true", "false"}:
+        raise ValueError(given)
+    return word == "true"
+
+
+def _moment(given: Any) -> datetime:
+    moment = datetime.fromisoformat(given)
+    if moment.tzinfo is None:
+        raise ValueError("without time zone")
+    return moment.astimezone(UTC)
+
+
+_READERS = {"int": _whole, "float": _number, "bool": _truth, "datetime": _moment}
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number that is not negative",
+    "bool": "true or false",
+    "datetime": "a time with its zone, such as 2026-01-31T12:00:00+00:00",
+}
