@@ -53,15 +53,19 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-autosubmit]")) event.target.form?.requestSubmit();
 });
 
-// A table that is wider than the screen can be scrolled with the arrow keys.
-function reachTables() {
-  for (const wrap of document.querySelectorAll(".table-wrap")) {
-    if (wrap.scrollWidth <= wrap.clientWidth || wrap.hasAttribute("tabindex")) continue;
-    wrap.tabIndex = 0;
-    wrap.setAttribute("role", "group");
-    if (!wrap.hasAttribute("aria-label")) wrap.setAttribute("aria-label", "Table, scrolls sideways");
+// What is wider than its place can be scrolled with the arrow keys.
+const WIDE = { ".table-wrap": "Table", ".prose pre": "Code", ".math-block": "Formula" };
+function reachWideParts() {
+  for (const [selector, name] of Object.entries(WIDE)) {
+    for (const part of document.querySelectorAll(selector)) {
+      if (part.scrollWidth <= part.clientWidth || part.hasAttribute("tabindex")) continue;
+      part.tabIndex = 0;
+      part.setAttribute("role", "group");
+      if (!part.hasAttribute("aria-label")) part.setAttribute("aria-label", `${name}, scrolls sideways`);
+    }
   }
 }
-document.addEventListener("htmx:afterSettle", reachTables);
-window.addEventListener("resize", reachTables);
-reachTables();
+document.addEventListener("htmx:afterSettle", reachWideParts);
+document.addEventListener("toggle", reachWideParts, true); // what unfolds is measured only now
+window.addEventListener("resize", reachWideParts);
+reachWideParts();
