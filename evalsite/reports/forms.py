@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from django import forms
 
 from evalsite.reports.services.leaderboards import MODES
+from evalsite.reports.statistics.item_lists import Cell
 from evalsite.review.tables.labels import LabelColumns
 
 Query = Mapping[str, Any]
@@ -41,6 +42,11 @@ def leaderboard_choice(query: Query) -> LeaderboardChoice:
 def agreement_options(query: Query) -> dict[str, Any]:
     """Return criterion, scenario and language where the address names them."""
     return {name: str(query[name])[:100] for name in ("criterion", "scenario", "language") if query.get(name)}
+
+
+def cell_of(query: Query) -> Cell:
+    """Return which figure's items an address asks for; what it says beside that is not looked at."""
+    return Cell(**{field.name: str(query.get(field.name, ""))[:200] for field in fields(Cell)})
 
 
 def two_systems(values: list[str]) -> tuple[int, int] | None:

@@ -34,22 +34,23 @@ class Report:
     computed_at: datetime | None
     is_current: bool
     is_computing: bool
+    rows: bytes = b""  # what the items behind the figures are found in, where they were asked for
 
 
-def obtain(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> Report:
+def obtain(kind: ReportKind, *, subject_id: int, options: Options, at: datetime, with_rows: bool = False) -> Report:
     """Return the current report; a short one is computed at once, a long one in a job while the last one is shown."""
-    kept = snapshots.find(kind, subject_id=subject_id, options=options)
+    kept = snapshots.find(kind, subject_id=subject_id, options=options, with_rows=with_rows)
     if kept is not None and kept.is_current:
         return _shown(kept)
     if snapshots.is_small(kind, subject_id=subject_id, options=options):
         return _shown(snapshots.compute(kind, subject_id=subject_id, options=options, at=at))
     if kept is not None and at - kept.computed_at < REST:
-        return Report(kept.payload, kept.computed_at, is_current=False, is_computing=False)
+        return Report(kept.payload, kept.computed_at, is_current=False, is_computing=False, rows=kept.rows)
     if not launch_report(kind.name, subject_id=subject_id, options=options):
         return _shown(snapshots.compute(kind, subject_id=subject_id, options=options, at=at))
     if kept is None:
         return Report(None, None, is_current=False, is_computing=True)
-    return Report(kept.payload, kept.computed_at, is_current=False, is_computing=True)
+    return Report(kept.payload, kept.computed_at, is_current=False, is_computing=True, rows=kept.rows)
 
 
 def require(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> Payload:
@@ -61,7 +62,7 @@ def require(kind: ReportKind, *, subject_id: int, options: Options, at: datetime
 
 
 def _shown(kept: Kept) -> Report:
-    return Report(kept.payload, kept.computed_at, is_current=True, is_computing=False)
+    return Report(kept.payload, kept.computed_at, is_current=True, is_computing=False, rows=kept.rows)
 
 
 @job("default")

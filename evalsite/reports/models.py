@@ -14,6 +14,7 @@ class Snapshot(models.Model):
     payload = models.JSONField()
     computed_at = models.DateTimeField()
     seconds = models.FloatField(default=0)
+    rows = models.BinaryField(null=True)  # what the items behind its figures are found in, where it links to them
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["kind", "subject_id", "fingerprint"], name="snapshot_once")]

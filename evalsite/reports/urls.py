@@ -20,6 +20,7 @@ urlpatterns = [
     path("differences/<int:run_id>/", differences.difference_detail, name="difference-detail"),
     path("agreement/", agreement.agreement_list, name="agreement-list"),
     path("agreement/<slug:slug>/", agreement.agreement_detail, name="agreement-detail"),
+    path("agreement/<slug:slug>/items/", agreement.agreement_items, name="agreement-items"),
     path("agreement/<slug:slug>/confusion/", agreement.agreement_confusion, name="agreement-confusion"),
     path(
         "agreement/<slug:slug>/exports/<slug:table>.<slug:format_name>",
@@ -40,6 +41,7 @@ urlpatterns = [
     path("labels/new/", labels.labels_create, name="labels-create"),
     path("labels/items/<int:item_id>/", labels.labels_item, name="labels-item"),
     path("labels/<slug:slug>/", labels.labels_detail, name="labels-detail"),
+    path("labels/<slug:slug>/items/", labels.labels_items, name="labels-items"),
     path("labels/<slug:slug>/confusion/", labels.labels_confusion, name="labels-confusion"),
     path("labels/<slug:slug>/delete/", labels.labels_delete, name="labels-delete"),
     path("labels/<slug:slug>/exports/<slug:table>.<slug:format_name>", labels.labels_export, name="labels-export"),

@@ -49,7 +49,7 @@ class QueueAnswers:
     table: RatingTable
     groups: dict[str, tuple[str, ...]]  # by the names of GROUPS: one for each of the table's items, in its order
     texts: dict[str, str]  # label -> its words
-    n_other: int  # answers whose label is no longer on the scale: left out
+    off_scale: tuple[tuple[int, str], ...]  # (item, person) of answers whose label left the scale: left out
     periods: Ints  # of each item's last answer: its place among `period_starts`, -1 where it is not known
     times: dict[str, Times]  # by person
     period_starts: tuple[date, ...] = ()
@@ -71,11 +71,13 @@ def answered_queues() -> QuerySet[Queue]:
 def answers_of(queue: Queue, options: Options) -> QuerySet[Annotation]:
     """Return the answers to a queue's items that still stand, under the chosen groups; second answers are left out."""
     found = Annotation.objects.filter(queue=queue).exclude(item__status=ItemStatus.STALE)
-    found = found.exclude(item__arm=ItemArm.RETEST)
-    for name in GROUPS:
-        if chosen(options, name):
-            found = found.filter(**{f"item__{name}": chosen(options, name)})
+    found = found.exclude(item__arm=ItemArm.RETEST).filter(**of_groups(options))
     return found.order_by("item_id", "pk")
+
+
+def of_groups(options: Options, *, prefix: str = "item__") -> dict[str, str]:
+    """Return the filter of rows that belong to items of the chosen groups."""
+    return {f"{prefix}{name}": chosen(options, name) for name in GROUPS if chosen(options, name)}
 
 
 def read_answers(queue: Queue, options: Options) -> QueueAnswers:
@@ -133,10 +135,7 @@ def _period_of(name: str, starts: Sequence[date]) -> Case | Value:
 
 
 def _chosen_items(items: QuerySet[Any], options: Options) -> dict[int, tuple[str, ...]]:
-    for name in GROUPS:
-        if chosen(options, name):
-            items = items.filter(**{name: chosen(options, name)})
-    rows = items.order_by("pk").values_list("pk", *GROUPS).iterator(CHUNK)
+    rows = items.filter(**of_groups(options, prefix="")).order_by("pk").values_list("pk", *GROUPS).iterator(CHUNK)
     return {pk: (criterion, scenario, language) for pk, criterion, scenario, language in rows}
 
 
@@ -194,7 +193,9 @@ def _answers(
         ),
         groups={name: tuple(groups[row][place] for row in kept_rows) for place, name in enumerate(GROUPS)},
         texts={str(row["value"]): str(row.get("text") or row["value"]) for row in labels},
-        n_other=int((stands & (answers == MISSING)).sum()),
+        off_scale=tuple(
+            (given.items[row], people[columns[row]]) for row in np.flatnonzero(stands & (answers == MISSING)).tolist()
+        ),
         periods=periods[kept_rows],
         times={
             people[place]: _times(given, np.flatnonzero(usable & (columns == place)).tolist()) for place in kept_columns
@@ -223,11 +224,6 @@ def _kept(codes: Ints, *, keep_unanswered: bool) -> tuple[list[int], list[int]]:
     first = np.where(answered, given.argmax(axis=0), codes.shape[0])
     columns = [int(place) for place in np.argsort(first, kind="stable") if answered[place]]
     return np.flatnonzero(given.any(axis=1)).tolist(), columns
-
-
-def has_answered(queue: Queue, name: str) -> bool:
-    """Whether this person has answered an item of the queue."""
-    return Annotation.objects.filter(queue=queue, annotator__username=name).exists()
 
 
 def queue_groups(queue: Queue) -> dict[str, list[str]]:

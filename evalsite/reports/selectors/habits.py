@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count
-
-from evalsite.reports.selectors.annotations import answers_of
+from evalsite.reports.selectors.annotations import answers_of, of_groups
 from evalsite.reports.selectors.options import Options
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemArm, Queue
 from evalsite.review.selectors.machine_labels import machine_labels
@@ -32,16 +30,16 @@ class Swayed:
     machine: str | None
 
 
-def skip_counts(queue: Queue) -> dict[str, int]:
-    """Return how many items each person skipped."""
-    skipped = Assignment.objects.filter(queue=queue, status=AssignmentStatus.SKIPPED).order_by()
-    rows: Any = skipped.values_list("annotator__username").annotate(n=Count("pk"))
-    return dict(rows)
+def skips_of(queue: Queue, options: Options) -> list[tuple[int, str]]:
+    """Return (item, person) of every skip under the chosen groups."""
+    skipped = Assignment.objects.filter(queue=queue, status=AssignmentStatus.SKIPPED, **of_groups(options))
+    return list(skipped.order_by("item_id", "pk").values_list("item_id", "annotator__username"))
 
 
-def repeats(queue: Queue) -> list[Repeats]:
-    """Return the pairs of answers that each person gave to the same item, by person."""
-    second = Annotation.objects.filter(queue=queue, item__arm=ItemArm.RETEST).order_by("annotator_id", "pk")
+def repeats(queue: Queue, options: Options) -> list[Repeats]:
+    """Return the pairs of answers that each person gave to the same item, by person, under the chosen groups."""
+    second = Annotation.objects.filter(queue=queue, item__arm=ItemArm.RETEST, **of_groups(options))
+    second = second.order_by("annotator_id", "pk")
     rows: list[Any] = list(
         second.values_list("annotator_id", "annotator__username", "label", "item__retest_of", "item")
     )

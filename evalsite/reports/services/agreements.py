@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from evalsite.reports.selectors.annotations import QueueAnswers, queue_groups, read_answers, status_counts
 from evalsite.reports.selectors.marks import queue_mark
-from evalsite.reports.selectors.options import Options, chosen
-from evalsite.reports.services.habits import habits_payload
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.services.habits import habits_payload, read_habits
 from evalsite.reports.services.payloads import Payload, figure
-from evalsite.reports.services.snapshots import ReportKind
+from evalsite.reports.services.snapshots import Computed, ReportKind
 from evalsite.reports.statistics.agreement import (
     POINT_ONLY,
     AgreementReport,
@@ -21,17 +21,19 @@ from evalsite.reports.statistics.agreement import (
     pair_agreements,
 )
 from evalsite.reports.statistics.alpha import Metric
-from evalsite.reports.statistics.confusion import confusion, disagreeing_items
+from evalsite.reports.statistics.answer_rows import AnswerRows, Events, Grouping, pack, rows_of_table
+from evalsite.reports.statistics.confusion import disagreeing_items
 from evalsite.reports.statistics.estimates import Estimate
 from evalsite.reports.statistics.interpret import describe_reliability
+from evalsite.reports.statistics.item_lists import pair_counts
 from evalsite.reports.statistics.kappa import Weights, conger_kappa
 from evalsite.reports.statistics.ratings import RatingTable
 from evalsite.review.models import Queue
 
 ITEMS_SHOWN = 200
 RATERS_SHOWN = 25
-CELL_ITEMS = 50
 CONGER_RATERS = 10
+ROWS_KEPT = "rows-1"  # part of the mark: a snapshot that keeps its rows in another way is computed again
 ORDERED_LABELS = 3  # from so many numbers on, the order of the labels says something
 METRIC_WORDS = {
     Metric.NOMINAL: "Krippendorff's alpha",
@@ -43,12 +45,26 @@ METRIC_WORDS = {
 
 def compute_agreement(queue_id: int, options: Options) -> Payload:
     """Return every figure of agreement in a queue under the options criterion, scenario and language."""
+    return compute_agreement_with_rows(queue_id, options).payload
+
+
+def compute_agreement_with_rows(queue_id: int, options: Options) -> Computed:
+    """Return every figure of agreement in a queue, and the answers that the items behind each are found in."""
     queue = Queue.objects.get(pk=queue_id)
     answers = read_answers(queue, options)
+    habits = read_habits(queue, options)
     found = agreement_payload(answers)
     found["queue"] = {"slug": queue.slug, "name": queue.name}
     found |= {"filters": queue_groups(queue), "statuses": status_counts(queue)}
-    return found | habits_payload(queue, answers, options)
+    return Computed(found | habits_payload(answers, habits), packed_rows(answers, habits.events()))
+
+
+def packed_rows(answers: QueueAnswers, events: Mapping[str, Events]) -> bytes:
+    """Return the answers of a report as a snapshot keeps them."""
+    groups = {name: Grouping.of(names) for name, names in answers.groups.items()}
+    groups["period"] = Grouping(tuple(start.isoformat() for start in answers.period_starts), answers.periods)
+    off_scale = {"off-scale": Events.of(answers.off_scale)}
+    return pack(rows_of_table(answers.table, groups=groups, events={**events, **off_scale}))
 
 
 def agreement_payload(answers: QueueAnswers) -> Payload:
@@ -71,6 +87,7 @@ def agreement_payload(answers: QueueAnswers) -> Payload:
         "raters": _raters(answers.table),
         "coincidences": _coincidences(answers.table),
         "items": _items(answers),
+        "disputed": whole.summary.n_pairable - whole.summary.n_unanimous,
         "criteria": _groups(answers, answers.groups["criterion"]),
         "scenarios": _groups(answers, answers.groups["scenario"]),
         "languages": _groups(answers, answers.groups["language"]) if any(answers.groups["language"]) else [],
@@ -99,23 +116,16 @@ def _pairs(table: RatingTable, report: AgreementReport, *, is_ordered: bool) -> 
     return found
 
 
-def compute_confusion(queue_id: int, options: Options) -> Payload:
-    """Return which label one person gave where another gave which, with the items behind each cell."""
-    return confusion_payload(read_answers(Queue.objects.get(pk=queue_id), options), options)
-
-
-def confusion_payload(answers: QueueAnswers, options: Options) -> Payload:
-    """Return the confusion of the two people whom the options name. Raises: RatingsRefused for an unknown one."""
-    first, second = chosen(options, "first"), chosen(options, "second")
-    found = confusion(answers.table, first, second)
+def confusion_payload(rows: AnswerRows, texts: Mapping[str, str], first: str, second: str) -> Payload:
+    """Return which label one person gave where another gave which. Raises: NoSuchCell for somebody without answers."""
+    counts = pair_counts(rows, first, second)
     return {
         "first": first,
         "second": second,
-        "labels": [{"value": label, "text": answers.texts[label]} for label in found.labels],
-        "counts": [list(row) for row in found.counts],
-        "items": [[[int(item) for item in cell[:CELL_ITEMS]] for cell in row] for row in found.items],
-        "n": found.n,
-        "n_missing": found.n_missing,
+        "labels": [{"value": label, "text": texts[label]} for label in rows.labels],
+        "counts": counts.tolist(),
+        "n": int(counts.sum()),
+        "n_missing": len(rows.items) - int(counts.sum()),
     }
 
 
@@ -150,7 +160,7 @@ def _summary(report: AgreementReport, answers: QueueAnswers) -> Payload:
         "pairable": found.n_pairable,
         "unanimous": found.n_unanimous,
         "no_majority": found.n_no_majority,
-        "off_scale": answers.n_other,
+        "off_scale": len(answers.off_scale),
         "label_counts": [{"value": label, "text": answers.texts[label], "n": n} for label, n in found.label_counts],
         "answers_per_item": [{"answers": answers_given, "items": n} for answers_given, n in found.answers_per_item],
     }
@@ -172,10 +182,12 @@ def _figure_row(key: str, name: str, estimate: Estimate, words: str) -> Payload:
 
 def _raters(table: RatingTable) -> list[Payload]:
     given = (table.codes >= 0).sum(axis=0)
-    return [
-        {"name": name, "answers": int(given[column]), "rest": figure(against_the_rest(table, name))}
-        for column, name in enumerate(table.raters)
-    ]
+    found = []
+    for column, name in enumerate(table.raters):
+        rest = against_the_rest(table, name)
+        differs = round(rest.n * (1 - rest.value)) if rest.value is not None else 0
+        found.append({"name": name, "answers": int(given[column]), "rest": figure(rest), "differs": differs})
+    return found
 
 
 def _coincidences(table: RatingTable) -> list[list[int]]:
@@ -218,6 +230,7 @@ def _groups(answers: QueueAnswers, groups: Sequence[str]) -> list[Payload]:
                 "name": name,
                 "items": len(part.items),
                 "pairable": report.summary.n_pairable,
+                "disputed": report.summary.n_pairable - report.summary.n_unanimous,
                 "percent": figure(report.percent),
                 "fleiss": figure(report.fleiss),
                 "alpha": figure(_alpha(report)),
@@ -229,7 +242,7 @@ def _groups(answers: QueueAnswers, groups: Sequence[str]) -> list[Payload]:
 
 
 def _mark(queue_id: int, options: Options) -> str:
-    return queue_mark(Queue.objects.get(pk=queue_id))
+    return f"{queue_mark(Queue.objects.get(pk=queue_id))}.{ROWS_KEPT}"
 
 
 def _rows_to_read(queue_id: int, options: Options) -> int:
@@ -237,5 +250,4 @@ def _rows_to_read(queue_id: int, options: Options) -> int:
     return queue.total_count * queue.quorum
 
 
-AGREEMENT = ReportKind("agreement", _mark, _rows_to_read, compute_agreement)
-CONFUSION = ReportKind("confusion", _mark, _rows_to_read, compute_confusion)
+AGREEMENT = ReportKind("agreement", _mark, _rows_to_read, compute_agreement_with_rows)

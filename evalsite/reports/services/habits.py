@@ -2,26 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 
 from evalsite.reports.selectors.annotations import QueueAnswers, Times
-from evalsite.reports.selectors.habits import Repeats, Swayed, repeats, skip_counts, swayed
+from evalsite.reports.selectors.habits import Repeats, Swayed, repeats, skips_of, swayed
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.statistics.agreement import agreement_report
 from evalsite.reports.statistics.alpha import Metric
+from evalsite.reports.statistics.answer_rows import Events
 from evalsite.reports.statistics.intervals import wilson
 from evalsite.reports.statistics.judge_quality import sway
 from evalsite.reports.statistics.ratings import RatingTable
 from evalsite.review.models import Queue
 
-ITEMS_KEPT = 50
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What people of a queue did beside giving blind answers."""
+
+    skips: Sequence[tuple[int, str]]  # (item, person)
+    repeats: Sequence[Repeats]
+    swayed: Sequence[Swayed]
+
+    def events(self) -> dict[str, Events]:
+        """Return the acts behind each figure by its name."""
+        again = [(item, row.name, first == second) for row in self.repeats for first, second, item, _ in row.pairs]
+        found: dict[str, list[tuple[int, str]]] = {name: [] for name in SWAYS}
+        for row in self.swayed:
+            for name, holds in SWAYS.items():
+                if holds(row):
+                    found[name].append((row.item_id, row.name))
+        found["skipped"] = list(self.skips)
+        found["retest"] = [(item, name) for item, name, _ in again]
+        found["retest-differs"] = [(item, name) for item, name, is_same in again if not is_same]
+        return {name: Events.of(rows) for name, rows in found.items()}
 
 
-def habits_payload(queue: Queue, answers: QueueAnswers, options: Options) -> Payload:
+SWAYS: dict[str, Callable[[Swayed], bool]] = {
+    "revealed": lambda row: True,
+    "revised": lambda row: row.blind != row.final,
+    "differed": lambda row: row.machine is not None and row.blind != row.machine,
+    "toward": lambda row: row.blind != row.machine == row.final,
+    "agreed": lambda row: row.blind == row.machine,
+    "away": lambda row: row.blind == row.machine != row.final,
+}
+
+
+def read_habits(queue: Queue, options: Options) -> Habits:
+    """Return what people did in a queue under the options criterion, scenario and language."""
+    return Habits(skips_of(queue, options), repeats(queue, options), swayed(queue, options))
+
+
+def habits_payload(answers: QueueAnswers, habits: Habits) -> Payload:
     """Return how the people of a queue answered, beside how far they agree."""
-    skips = skip_counts(queue)
+    skips = Counter(name for _, name in habits.skips)
     names = {*answers.times, *skips}
     paces = [
         {"name": name, "skips": skips.get(name, 0), **asdict(answers.times.get(name, NOBODY))} for name in sorted(names)
@@ -29,8 +66,8 @@ def habits_payload(queue: Queue, answers: QueueAnswers, options: Options) -> Pay
     return {
         "over_time": over_time(answers),
         "paces": sorted(paces, key=lambda pace: -pace["answers"]),
-        "retests": [_repeats_row(row) for row in repeats(queue)],
-        "sway": _sway(swayed(queue, options)),
+        "retests": [_repeats_row(row) for row in habits.repeats],
+        "sway": _sway(habits.swayed),
     }
 
 
@@ -61,21 +98,15 @@ def over_time(answers: QueueAnswers) -> list[Payload]:
 
 def _repeats_row(row: Repeats) -> Payload:
     same = sum(first == second for first, second, _, _ in row.pairs)
-    changed = [(item, retest) for first, second, item, retest in row.pairs if first != second]
-    return {
-        "name": row.name,
-        "same": figure(wilson(same, len(row.pairs))),
-        "items": [list(pair) for pair in changed[:ITEMS_KEPT]],
-    }
+    return {"name": row.name, "same": figure(wilson(same, len(row.pairs))), "differs": len(row.pairs) - same}
 
 
 def _sway(rows: Sequence[Swayed]) -> Payload:
     found = sway([row.blind for row in rows], [row.final for row in rows], [row.machine for row in rows])
-    toward = [row.item_id for row in rows if row.machine is not None and row.blind != row.machine == row.final]
+    counts = {name: sum(map(holds, rows)) for name, holds in SWAYS.items()}
     return {
-        "revealed": len(rows),
+        "counts": counts,
         "revised": figure(found.revised),
         "toward": figure(found.toward),
         "away": figure(found.away),
-        "items": toward[:ITEMS_KEPT],
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from evalsite.reports.services.agreements import AGREEMENT, CONFUSION
+from evalsite.reports.services.agreements import AGREEMENT
 from evalsite.reports.services.arena_reports import ARENA
 from evalsite.reports.services.breakdowns import BREAKDOWN
 from evalsite.reports.services.debate_reports import DEBATES
 from evalsite.reports.services.differences import DIFFERENCES
 from evalsite.reports.services.judge_reports import JUDGE, JUDGES
-from evalsite.reports.services.label_agreements import LABEL_AGREEMENT, LABEL_CONFUSION
+from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.services.leaderboards import COMPARISON, LEADERBOARD
 from evalsite.reports.services.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.snapshots import ReportKind
@@ -17,7 +17,7 @@ KINDS: dict[str, ReportKind] = {
     kind.name: kind
     for kind in (
         *(LEADERBOARD, COMPARISON, BREAKDOWN, DIFFERENCES),
-        *(AGREEMENT, CONFUSION, LABEL_AGREEMENT, LABEL_CONFUSION),
+        *(AGREEMENT, LABEL_AGREEMENT),
         *(JUDGES, JUDGE),
         *(DEBATES, ARENA, ROBUSTNESS),
     )

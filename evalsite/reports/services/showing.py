@@ -96,15 +96,6 @@ def agreement_context(payload: Payload) -> dict[str, Any]:
     }
 
 
-def confusion_rows(payload: Payload) -> list[Payload]:
-    """Return a confusion matrix by row, each cell with the items behind it."""
-    rows = square(payload["labels"], payload["counts"])
-    for row, items in zip(rows, payload["items"], strict=True):
-        for cell, keys in zip(row["cells"], items, strict=True):
-            cell["items"] = keys
-    return rows
-
-
 def pair_matrix(payload: Payload) -> list[Payload]:
     """Return a square of people: Cohen's kappa (and percent agreement) of every two, each cell with its shade."""
     names = [rater["name"] for rater in payload["raters"]]
@@ -127,11 +118,14 @@ def pair_matrix(payload: Payload) -> list[Payload]:
 
 
 def square(labels: Sequence[Any], counts: Sequence[Sequence[int]]) -> list[Payload]:
-    """Return a confusion matrix by row, each cell shaded by its share of the row."""
+    """Return a confusion matrix by row, each cell shaded by its share of the row and with the label of its column."""
     rows = []
     for label, row in zip(labels, counts, strict=True):
         total = sum(row)
-        cells = [{"n": n, "shade": shade(n / total) if total else None} for n in row]
+        cells = [
+            {"n": n, "shade": shade(n / total) if total else None, "other": other}
+            for n, other in zip(row, labels, strict=True)
+        ]
         rows.append({"label": label, "cells": cells, "total": total})
     return rows
 

@@ -27,13 +27,21 @@ INLINE_ROWS = 3000  # a report over fewer rows is computed while its reader wait
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """A report with the rows that the items behind its figures are found in."""
+
+    payload: Payload
+    rows: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class ReportKind:
     """How one kind of report is made. `mark` and `rows` are asked at every page view, so they read by key only."""
 
     name: str
     mark: Callable[[int, Options], str]  # differs once the report would differ
     rows: Callable[[int, Options], int]  # about how many rows it has to read
-    compute: Callable[[int, Options], Payload]
+    compute: Callable[[int, Options], Payload | Computed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +52,22 @@ class Kept:
     computed_at: datetime
     seconds: float
     is_current: bool
+    rows: bytes = b""  # empty where they were not asked for
 
 
-def find(kind: ReportKind, *, subject_id: int, options: Options) -> Kept | None:
+def find(kind: ReportKind, *, subject_id: int, options: Options, with_rows: bool = False) -> Kept | None:
     """Return the newest stored answer to these options, None where there is none."""
     wanted = _fingerprint(kind, subject_id, options)
-    row = (
-        Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:32])
-        .order_by("-computed_at", "-pk")
-        .first()
-    )
+    stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:32])
+    if with_rows:
+        stored = stored.exclude(rows=None)
+    else:
+        stored = stored.defer("rows")
+    row = stored.order_by("-computed_at", "-pk").first()
     if row is None:
         return None
-    return Kept(row.payload, row.computed_at, row.seconds, row.fingerprint == wanted)
+    rows = bytes(row.rows or b"") if with_rows else b""
+    return Kept(row.payload, row.computed_at, row.seconds, row.fingerprint == wanted, rows)
 
 
 def is_small(kind: ReportKind, *, subject_id: int, options: Options) -> bool:
@@ -71,19 +82,20 @@ def compute(kind: ReportKind, *, subject_id: int, options: Options, at: datetime
     """
     wanted = _fingerprint(kind, subject_id, options)
     started = time.perf_counter()
-    payload = kind.compute(subject_id, options)
+    made = kind.compute(subject_id, options)
+    found = made if isinstance(made, Computed) else Computed(made)
     seconds = time.perf_counter() - started
     with transaction.atomic():
         Snapshot.objects.update_or_create(
             kind=kind.name,
             subject_id=subject_id,
             fingerprint=wanted,
-            defaults={"payload": payload, "computed_at": at, "seconds": seconds},
+            defaults={"payload": found.payload, "rows": found.rows or None, "computed_at": at, "seconds": seconds},
         )
         older = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:32])
         older.exclude(fingerprint=wanted).delete()
     logger.info("reports.computed kind=%s subject_id=%s seconds=%.3f", kind.name, subject_id, seconds)
-    return Kept(payload, at, seconds, True)
+    return Kept(found.payload, at, seconds, True, found.rows)
 
 
 @transaction.atomic

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evalsite.reports.statistics.answer_rows import disagreement
 from evalsite.reports.statistics.estimates import Estimate
 from evalsite.reports.statistics.intervals import wilson
 from evalsite.reports.statistics.ratings import MISSING, RatingTable
@@ -70,9 +71,6 @@ def _confusion(first: Sequence[int], second: Sequence[int], labels: tuple[str, .
 
 def disagreeing_items(table: RatingTable) -> tuple[tuple[str, float], ...]:
     """Return (item, share of its answer pairs that differ), the most disputed first, unanimous items left out."""
-    counts = table.counts()
-    given = counts.sum(axis=1)
-    pairs = np.maximum(given * (given - 1), 1)
-    differing = np.where(given >= 2, 1 - (counts * (counts - 1)).sum(axis=1) / pairs, 0.0)
+    differing = disagreement(table.counts())
     order = np.argsort(-differing, kind="stable")
     return tuple((table.items[i], float(differing[i])) for i in order if differing[i] > 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
@@ -13,10 +13,10 @@ from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import agreement_options
-from evalsite.reports.selectors.annotations import answered_queues, has_answered
+from evalsite.reports.selectors.annotations import answered_queues
 from evalsite.reports.services import showing
-from evalsite.reports.services.agreements import AGREEMENT, CONFUSION
-from evalsite.reports.statistics.ratings import RatingsRefused
+from evalsite.reports.services.agreements import AGREEMENT
+from evalsite.reports.views.item_lists import confusion_page, item_list_page
 from evalsite.reports.views.pages import download, report_page
 from evalsite.review.models import LabelTable, Queue
 from judging.http import PageRequest, page_of
@@ -49,20 +49,16 @@ def agreement_detail(request: PageRequest, slug: str) -> HttpResponse:
 @permission_required("reports.view_snapshot", raise_exception=True)
 @vary_on_headers("HX-Request")
 def agreement_confusion(request: PageRequest, slug: str) -> HttpResponse:
-    """Show which label one person gave where another gave which, with the items behind each cell."""
-    queue = get_object_or_404(Queue, slug=slug)
-    people = {name: str(request.GET.get(name, ""))[:150] for name in ("first", "second")}
-    if not all(has_answered(queue, name) for name in people.values()):
-        raise Http404("One of these people has not answered in this queue.")
-    options = agreement_options(request.GET) | people
-    try:
-        report = jobs.obtain(CONFUSION, subject_id=queue.pk, options=options, at=timezone.now())
-    except RatingsRefused as refusal:  # answered, but nothing under this criterion or scenario
-        raise Http404(str(refusal)) from refusal
-    context: dict[str, Any] = {"queue": queue, "people": people, "report": report, "payload": report.payload}
-    if report.payload is not None:
-        context["rows"] = showing.confusion_rows(report.payload)
-    return report_page(request, "agreement_confusion", context)
+    """Show which label one person gave where another gave which."""
+    return confusion_page(request, get_object_or_404(Queue, slug=slug))
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def agreement_items(request: PageRequest, slug: str) -> HttpResponse:
+    """List the items behind one figure of a queue's report."""
+    return item_list_page(request, get_object_or_404(Queue, slug=slug))
 
 
 @require_GET

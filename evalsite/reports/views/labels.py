@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -15,8 +15,8 @@ from django.views.decorators.vary import vary_on_headers
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LabelImportForm, agreement_options
 from evalsite.reports.services import showing
-from evalsite.reports.services.label_agreements import LABEL_AGREEMENT, LABEL_CONFUSION
-from evalsite.reports.statistics.ratings import RatingsRefused
+from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
+from evalsite.reports.views.item_lists import confusion_page, item_list_page
 from evalsite.reports.views.pages import download, report_page
 from evalsite.review.models import LabelledItem, LabelTable
 from evalsite.review.services.label_tables import delete_labels, store_labels
@@ -80,19 +80,16 @@ def labels_detail(request: PageRequest, slug: str) -> HttpResponse:
 @permission_required("reports.view_snapshot", raise_exception=True)
 @vary_on_headers("HX-Request")
 def labels_confusion(request: PageRequest, slug: str) -> HttpResponse:
-    """Show which label one rater gave where another gave which, with the items behind each cell."""
-    table = get_object_or_404(LabelTable, slug=slug)
-    people = {name: str(request.GET.get(name, ""))[:150] for name in ("first", "second")}
-    options = agreement_options(request.GET) | people
-    try:
-        report = jobs.obtain(LABEL_CONFUSION, subject_id=table.pk, options=options, at=timezone.now())
-    except RatingsRefused as refusal:
-        raise Http404(str(refusal)) from refusal
-    context: dict[str, Any] = {"queue": table, "people": people, "report": report, "payload": report.payload}
-    context |= {"is_labels": True}
-    if report.payload is not None:
-        context["rows"] = showing.confusion_rows(report.payload)
-    return report_page(request, "agreement_confusion", context)
+    """Show which label one rater gave where another gave which."""
+    return confusion_page(request, get_object_or_404(LabelTable, slug=slug))
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def labels_items(request: PageRequest, slug: str) -> HttpResponse:
+    """List the items behind one figure of a table's report."""
+    return item_list_page(request, get_object_or_404(LabelTable, slug=slug))
 
 
 @require_GET

@@ -163,9 +163,12 @@ def test_confusion_of_two_raters_shows_the_items(researcher: Client) -> None:
     table, item = LabelTable.objects.get(), LabelledItem.objects.get(key="2")
 
     url = reverse("reports:labels-confusion", args=[table.slug])
-    page = researcher.get(url, {"first": "ann", "second": "ben"}).content.decode()
+    response = researcher.get(url, {"first": "ann", "second": "ben"})
+    cell = {"show": "pair", "first": "ann", "second": "ben", "one": "b", "other": "a"}
+    listed = researcher.get(reverse("reports:labels-items", args=[table.slug]), cell)
 
-    assert f"Item {item.pk}" in page
+    assert response.context["payload"]["counts"] == [[1, 0], [1, 0]]
+    assert [row["pk"] for row in listed.context["rows"]] == [item.pk]
     assert researcher.get(url, {"first": "ann", "second": "nobody"}).status_code == 404
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.reports.services.agreements import compute_agreement, compute_confusion
+from evalsite.reports.services.agreements import compute_agreement
 from evalsite.review.models import Queue
 from tests import factories
 
@@ -114,17 +114,6 @@ def test_compute_agreement_takes_the_blind_answer_and_no_stale_item() -> None:
     payload = compute_agreement(queue.pk, {})
 
     assert (payload["summary"]["pairable"], values(payload)["percent"]) == (1, 0.0)
-
-
-def test_compute_confusion_keeps_the_items_behind_each_cell() -> None:
-    queue = queue_with(("1", "-1"), ("1", "1"), ("0",))
-    first, second, _ = (item.pk for item in queue.items.order_by("pk"))
-
-    payload = compute_confusion(queue.pk, {"first": "pairs-ann", "second": "pairs-ben"})
-
-    assert payload["counts"] == [[1, 0, 1], [0, 0, 0], [0, 0, 0]]
-    assert payload["items"][0] == [[second], [], [first]]
-    assert (payload["n"], payload["n_missing"]) == (2, 1)
 
 
 def _person(name: str) -> Any:

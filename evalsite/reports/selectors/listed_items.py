@@ -1,0 +1,53 @@
+"""What a list of items says of each: its name, where it belongs and where its page is. One query for a page of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from evalsite.review.models import ItemStatus, LabelledItem, ReviewItem
+
+SUBJECTS = ("debate__case__key", "verdict__response__prompt__key", "score__response__prompt__key", "material__key")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedItem:
+    """One item as a list shows it."""
+
+    pk: int
+    title: str
+    url: str
+    criterion: str
+    scenario: str
+    language: str
+    status: str = ""  # labels from elsewhere have none
+
+
+def review_items(keys: Sequence[int]) -> dict[int, ListedItem]:
+    """Return items of a queue by key."""
+    rows = ReviewItem.objects.filter(pk__in=keys).values_list(
+        "pk", "criterion", "scenario", "language", "status", *SUBJECTS
+    )
+    return {
+        pk: ListedItem(
+            pk=pk,
+            title=next((subject for subject in subjects if subject), f"Item {pk}"),
+            url=reverse("review:item-detail", args=[pk]),
+            criterion=criterion,
+            scenario=scenario,
+            language=language,
+            status=ItemStatus(status).label,
+        )
+        for pk, criterion, scenario, language, status, *subjects in rows
+    }
+
+
+def labelled_items(keys: Sequence[int]) -> dict[int, ListedItem]:
+    """Return items of a table from elsewhere by key."""
+    rows = LabelledItem.objects.filter(pk__in=keys).values_list("pk", "key", "criterion", "scenario", "language")
+    return {
+        pk: ListedItem(pk, title, reverse("reports:labels-item", args=[pk]), criterion, scenario, language)
+        for pk, title, criterion, scenario, language in rows
+    }

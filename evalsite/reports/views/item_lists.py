@@ -1,0 +1,102 @@
+"""The items behind one figure of an agreement report, and the confusion of two people, out of the report's own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpResponse
+from django.utils import timezone
+
+from evalsite.reports import jobs
+from evalsite.reports.forms import agreement_options, cell_of
+from evalsite.reports.jobs import Report
+from evalsite.reports.selectors.listed_items import ListedItem, labelled_items, review_items
+from evalsite.reports.services import cell_words, showing
+from evalsite.reports.services.agreements import AGREEMENT, confusion_payload
+from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
+from evalsite.reports.statistics.answer_rows import unpack
+from evalsite.reports.statistics.item_lists import NoSuchCell, items_behind
+from evalsite.reports.views.pages import report_page
+from evalsite.review.models import LabelTable, Queue
+from judging.http import PageRequest
+
+PER_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is shown of a queue's report or a label table's."""
+
+    subject: Queue | LabelTable
+    read: Callable[[Sequence[int]], dict[int, ListedItem]]
+    is_labels: bool
+
+    @classmethod
+    def of(cls, subject: Queue | LabelTable) -> Source:
+        """Return the source that a queue or a table is."""
+        is_labels = isinstance(subject, LabelTable)
+        return cls(subject, labelled_items if is_labels else review_items, is_labels)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The words of each label."""
+        return {str(row["value"]): str(row.get("text") or row["value"]) for row in self.subject.labels}
+
+    def report(self, options: dict[str, Any]) -> Report:
+        """Return the report with its rows."""
+        kind = LABEL_AGREEMENT if self.is_labels else AGREEMENT
+        return jobs.obtain(kind, subject_id=self.subject.pk, options=options, at=timezone.now(), with_rows=True)
+
+    def context(self, report: Report) -> dict[str, Any]:
+        """Return what every page about it needs."""
+        return {"queue": self.subject, "is_labels": self.is_labels, "report": report}
+
+
+def item_list_page(request: PageRequest, subject: Queue | LabelTable) -> HttpResponse:
+    """Show the items behind the figure that the address names. Raises: Http404 for a figure that does not exist."""
+    source, cell, options = Source.of(subject), cell_of(request.GET), agreement_options(request.GET)
+    report = source.report(options)
+    words = cell_words.words_of(cell, source.texts)
+    context: dict[str, Any] = source.context(report) | {"words": words, "options": options}
+    if not report.rows:
+        return report_page(request, "agreement_items", context)
+    rows = unpack(report.rows)
+    try:
+        found = items_behind(rows, cell)
+    except NoSuchCell as missing:
+        raise Http404(str(missing)) from missing
+    page = Paginator(range(len(found.items)), PER_PAGE).get_page(request.GET.get("page"))
+    places = list(page.object_list)
+    keys, weights = found.items[places].tolist(), found.weights[places].tolist()
+    listed, given = source.read(keys), rows.answers_of(keys)
+    context["page_obj"] = page
+    context["total"] = found.total
+    context["rows"] = [
+        {
+            "item": listed.get(key),
+            "pk": key,
+            "weight": weight,
+            "given": [{"name": name, "text": source.texts.get(label, label)} for name, label in given[key]],
+        }
+        for key, weight in zip(keys, weights, strict=True)
+    ]
+    return report_page(request, "agreement_items", context)
+
+
+def confusion_page(request: PageRequest, subject: Queue | LabelTable) -> HttpResponse:
+    """Show which label one person gave where another gave which. Raises: Http404 for somebody without answers."""
+    source = Source.of(subject)
+    people = {name: str(request.GET.get(name, ""))[:150] for name in ("first", "second")}
+    report = source.report(agreement_options(request.GET))
+    context: dict[str, Any] = source.context(report) | {"people": people}
+    if report.rows:
+        try:
+            payload = confusion_payload(unpack(report.rows), source.texts, people["first"], people["second"])
+        except NoSuchCell as missing:
+            raise Http404(str(missing)) from missing
+        context |= {"payload": payload, "rows": showing.square(payload["labels"], payload["counts"])}
+        context["n_differs"] = payload["n"] - sum(row[place] for place, row in enumerate(payload["counts"]))
+    return report_page(request, "agreement_confusion", context)
