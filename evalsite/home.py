@@ -27,6 +27,7 @@ from judging.models import (
     ImportStatus,
     ModelEndpoint,
     Run,
+    RunKind,
     RunStatus,
     RunTask,
     TaskStatus,
@@ -213,13 +214,15 @@ def _queue_row(queue: Any) -> QueueRow:
 def live_runs(*, at: datetime) -> tuple[LiveRun, ...]:
     """Return the runs that are on their way or paused, the oldest first."""
     wanted = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.PAUSED)
-    runs = Run.objects.filter(status__in=wanted).select_related("suite").order_by("created_at", "pk")[:LISTED]
+    rows = Run.objects.filter(status__in=wanted).exclude(kind=RunKind.SINGLE)
+    runs = rows.select_related("suite").order_by("created_at", "pk")[:LISTED]
     return tuple(LiveRun(run, rate_per_minute(run.pace, at=at) if run.status != "paused" else None) for run in runs)
 
 
 def researcher_home(*, at: datetime) -> ResearcherHome:
     """Return what runs, what waits for people, what finished and what failed."""
-    finished = Run.objects.filter(status=RunStatus.FINISHED, finished_at__gte=at - DAY).select_related("suite")
+    ended = Run.objects.filter(status=RunStatus.FINISHED, finished_at__gte=at - DAY)
+    finished = ended.exclude(kind=RunKind.SINGLE).select_related("suite")
     imports = Upload.objects.filter(status=ImportStatus.FAILED, created_at__gte=at - 7 * DAY)
     return ResearcherHome(
         is_empty=not Benchmark.objects.exists(),
@@ -256,7 +259,8 @@ def _people_work() -> tuple[PeopleWork, ...]:
 def _failed_runs(at: datetime) -> tuple[FailedRun, ...]:
     """Return runs of the last week with failed tasks: two queries."""
     recent = Q(finished_at__gte=at - 7 * DAY) | Q(finished_at__isnull=True)
-    runs = list(Run.objects.filter(recent, failed__gt=0).order_by("-created_at", "-pk")[:LISTED])
+    rows = Run.objects.filter(recent, failed__gt=0).exclude(kind=RunKind.SINGLE)
+    runs = list(rows.order_by("-created_at", "-pk")[:LISTED])
     tasks = RunTask.objects.filter(run__in=[run.pk for run in runs], status=TaskStatus.FAILED)
     counts = tasks.order_by().values("run", "failure_kind").annotate(n=Count("pk"))
     kinds: dict[int, list[tuple[str, int]]] = {}

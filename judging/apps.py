@@ -20,4 +20,5 @@ class JudgingConfig(AppConfig):
         from judging.services.executors import register
 
         register(RunKind.GRADING, GradingExecutor())
+        register(RunKind.SINGLE, GradingExecutor())
         register(RunKind.ESI, EsiExecutor())

@@ -1,4 +1,4 @@
-"""The Environmental Scenario Index: five sub-scores of 0..100, weighted, with a safety gate.
+"""The ESI: five sub-scores of 0..100, weighted, with a safety gate.
 
 Source: Lunar-Bench. The `original` options reproduce its program where that differs from its text: the length rule
 subtracts the ratio instead of the penalty, unknown tokens give efficiency 0, an unreadable judge gives 0.

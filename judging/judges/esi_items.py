@@ -1,4 +1,4 @@
-"""One item of the Environmental Scenario Index from question to score: answer, clean, judge twice at once, score.
+"""One item of the ESI from question to score: answer, clean, judge twice at once, score.
 
 Source: Lunar-Bench. `Reading.ORIGINAL` reads judges' replies as its program does, which turns an unreadable accuracy
 reply into "not correct" without a word; the default asks once more and then has no verdict.

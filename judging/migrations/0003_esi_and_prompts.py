@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='run',
             name='kind',
-            field=models.CharField(choices=[('grading', 'Grading'), ('esi', 'Environmental Scenario Index'), ('debate', 'Debate')], default='grading', max_length=20),
+            field=models.CharField(choices=[('grading', 'Grading'), ('esi', 'ESI'), ('debate', 'Debate')], default='grading', max_length=20),
         ),
         migrations.AlterField(
             model_name='runevaluator',

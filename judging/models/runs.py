@@ -17,8 +17,9 @@ class RunKind(models.TextChoices):
     """What the tasks of a run are."""
 
     GRADING = "grading", "Grading"
-    ESI = "esi", "Environmental Scenario Index"
+    ESI = "esi", "ESI"
     DEBATE = "debate", "Debate"
+    SINGLE = "single", "One response"  # one judge on one response, for a look; in no report
 
 
 SCORED_KINDS = (RunKind.GRADING, RunKind.ESI)  # runs whose results are scores of responses

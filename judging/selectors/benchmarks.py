@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Coalesce, Left
 
-from judging.models import Benchmark, Case, Response, Rubric, Run, Suite, SuiteCase, System
+from judging.models import Benchmark, Case, Response, Rubric, Run, RunKind, Suite, SuiteCase, System
 
 EXCERPT = 160
 
@@ -43,6 +43,9 @@ def _count_of(rows: QuerySet[Suite] | QuerySet[Run], by: str) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
+LISTED = Run.objects.exclude(kind=RunKind.SINGLE)
+
+
 def benchmark_rows(*, query: str = "", sort: str = "") -> QuerySet[Benchmark]:
     """Return benchmarks with `case_count` and `changed_at` of the newest suite, `suite_count` and `run_count`."""
     newest = Suite.objects.filter(benchmark=OuterRef("pk")).order_by("-number")
@@ -51,7 +54,7 @@ def benchmark_rows(*, query: str = "", sort: str = "") -> QuerySet[Benchmark]:
         newest_number=Subquery(newest.values("number")[:1]),
         changed_at=Coalesce(Subquery(newest.values("created_at")[:1]), F("created_at")),
         suite_count=_count_of(Suite.objects.filter(benchmark=OuterRef("pk")), "benchmark"),
-        run_count=_count_of(Run.objects.filter(suite__benchmark=OuterRef("pk")), "suite__benchmark"),
+        run_count=_count_of(LISTED.filter(suite__benchmark=OuterRef("pk")), "suite__benchmark"),
     )
     if query:
         rows = rows.filter(Q(name__icontains=query) | Q(slug__icontains=query) | Q(description__icontains=query))
@@ -65,7 +68,7 @@ def newest_suite_of(benchmark: Benchmark) -> Suite | None:
 
 def suite_rows(benchmark: Benchmark) -> QuerySet[Suite]:
     """Return a benchmark's suites, newest first, with `run_count`."""
-    runs = _count_of(Run.objects.filter(suite=OuterRef("pk")), "suite")
+    runs = _count_of(LISTED.filter(suite=OuterRef("pk")), "suite")
     return benchmark.suites.annotate(run_count=runs).select_related("created_by").order_by("-number", "pk")
 
 
@@ -122,8 +125,8 @@ def rubric_rows(*, benchmark: Benchmark | None = None, query: str = "") -> Query
 
 
 def benchmark_runs(benchmark: Benchmark) -> QuerySet[Run]:
-    """Return a benchmark's runs, newest first."""
-    return Run.objects.filter(suite__benchmark=benchmark).select_related("suite", "created_by").order_by("-pk")
+    """Return a benchmark's runs, newest first, without those of one response."""
+    return LISTED.filter(suite__benchmark=benchmark).select_related("suite", "created_by").order_by("-pk")
 
 
 @dataclass(frozen=True, slots=True)

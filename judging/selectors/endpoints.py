@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from judging.llm.limiter import connect, endpoint_status
 from judging.llm.limits import LimiterStatus
-from judging.models import Call, Judge, ModelEndpoint, RunEvaluator
+from judging.models import Call, Judge, ModelEndpoint, RunEvaluator, RunKind
 from judging.selectors.targets import key_is_set, target_of
 
 RECENT = timedelta(hours=24)
@@ -119,6 +119,7 @@ def prompt_versions(judge: Judge) -> list[PromptVersion]:
     """Return the prompt versions that a judge's runs were started with, the most used first."""
     rows = (
         RunEvaluator.objects.filter(judge=judge)
+        .exclude(run__kind=RunKind.SINGLE)
         .order_by()
         .values("options__prompt_hash")
         .annotate(n=Count("run", distinct=True))

@@ -81,9 +81,10 @@ class RunProgress:
         return None if self.run.budget is None else self.run.budget - self.run.spent
 
 
-def list_runs(*, status: str = "", search: str = "", order: str = "-created") -> QuerySet[Run]:
-    """Return runs with their suite, newest first unless ordered otherwise."""
+def list_runs(*, status: str = "", search: str = "", order: str = "-created", single: bool = False) -> QuerySet[Run]:
+    """Return runs with their suite, newest first unless ordered otherwise; or those of one response alone."""
     runs = Run.objects.select_related("suite__benchmark", "created_by")
+    runs = runs.filter(kind=RunKind.SINGLE) if single else runs.exclude(kind=RunKind.SINGLE)
     if status in RunStatus.values:
         runs = runs.filter(status=status)
     if search:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from judging.judges.registry import judge_kind
-from judging.models import Judge, Response, Rubric, Run, RunTask, Suite
+from judging.models import Judge, Response, Rubric, Run, RunKind, RunTask, Suite
 from judging.services.planning import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 
 
@@ -43,6 +43,6 @@ def judge_once(
     RunTask.objects.create(run=run, evaluator=run.evaluators.get(), response=response)
     run.evaluators.update(total=1)
     run.total, run.planned_at = 1, at
-    run.options = {**run.options, "single": True}  # reports leave such runs out
-    run.save(update_fields=["total", "planned_at", "options"])
+    run.kind = RunKind.SINGLE  # reports leave such runs out
+    run.save(update_fields=["total", "planned_at", "kind"])
     return run

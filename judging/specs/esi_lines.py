@@ -1,4 +1,4 @@
-"""Data sets of the Environmental Scenario Index, read as its program reads them: a bad line is counted, not fatal.
+"""Data sets of the ESI, read as its program reads them: a bad line is counted, not fatal.
 
 One JSON object per line with id, scenario_code, instruction, question and answer. The importer of this site refuses a
 file with bad lines; this reader keeps going and says which lines hold no item, so that a run's files list every line.

@@ -30,10 +30,11 @@ from judging.states import RunRefused
 
 @permission_required("judging.view_run", raise_exception=True)
 def run_list(request: PageRequest) -> HttpResponse:
-    """List runs, newest first."""
+    """List runs, newest first; those of one judge on one response only where asked."""
     query = {"status": request.GET.get("status", ""), "search": request.GET.get("q", "").strip()}
-    runs = selectors.list_runs(**query, order=request.GET.get("sort", "-created"))
-    context = {"page_obj": page_of(request, runs), "statuses": RunStatus.choices, **query}
+    single = request.GET.get("single") == "1"
+    runs = selectors.list_runs(**query, order=request.GET.get("sort", "-created"), single=single)
+    context = {"page_obj": page_of(request, runs), "statuses": RunStatus.choices, "single": single, **query}
     return render(request, "judging/run_list.html", context)
 
 

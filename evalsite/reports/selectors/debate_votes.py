@@ -27,7 +27,7 @@ from debate.selectors.labels import outside_labels
 from evalsite.reports.selectors.marks import label_mark
 from evalsite.review.models import Annotation, ItemStatus
 from evalsite.review.selectors.labels import human_labels_for_debates
-from judging.models import EvaluatorKind, Score
+from judging.models import SCORED_KINDS, EvaluatorKind, Score
 
 SETTLED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
 CHUNK = 5000
@@ -244,7 +244,10 @@ def scored_preferences(pairs: Iterable[tuple[int, int]]) -> dict[str, dict[tuple
     shares: dict[str, dict[int, float]] = defaultdict(dict)  # by judge and response
     for start in range(0, len(ids), CHUNK):
         scores = Score.objects.filter(
-            response__in=ids[start : start + CHUNK], share__isnull=False, evaluator__kind=EvaluatorKind.JUDGE
+            response__in=ids[start : start + CHUNK],
+            share__isnull=False,
+            evaluator__kind=EvaluatorKind.JUDGE,
+            run__kind__in=SCORED_KINDS,
         )
         for name, response_id, share in scores.order_by("pk").values_list("evaluator__name", "response_id", "share"):
             if share is not None:

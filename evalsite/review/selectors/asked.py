@@ -109,10 +109,10 @@ NOTHING_ENDED = "No task of this run has ended, so there is nothing to send."
 
 def why_not_yet(run: Run) -> str:
     """Return why nothing more of a run can be sent now; the audit of a run at work is not drawn yet."""
+    if run.kind == RunKind.SINGLE:
+        return "One judge on one response: send it from the page of its verdict."
     if run.status in ACTIVE:
-        return "When the run ends, everything unsettled goes to people by itself."
+        return BY_ITSELF
     if run.kind == RunKind.ESI and run.status == RunStatus.PAUSED:
-        return (
-            "When the run ends, everything unsettled goes to people by itself. Resume it, or cancel it and send then."
-        )
+        return f"{BY_ITSELF} Resume it, or cancel it and send then."
     return ""

@@ -27,7 +27,7 @@ from judging.specs.esi_lines import EsiLines, read_esi_lines
 
 
 class Command(JsonCommand):
-    """Answer, judge and score a data set by the Environmental Scenario Index."""
+    """Answer, judge and score a data set by the ESI."""
 
     help = "Let models answer a data set with prompt versions, judge accuracy and integrity, and compute the index."
     needs_broker = True

@@ -1,0 +1,38 @@
+"""One judge on one response: a run of its own kind that lists, reports and routing leave out."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.home import live_runs
+from evalsite.reports.selectors.judge_rows import judge_exists
+from evalsite.reports.selectors.leaderboards import evaluators_of
+from evalsite.review.selectors.pending import unheard_runs
+from judging.models import Response, Run, RunKind, RunStatus, Score
+from judging.selectors import benchmarks, responses
+from judging.selectors.runs import list_runs
+from judging.services.single import judge_once
+from tests.factories import NOON
+from tests.judging.services.run_rows import answered_suite, level_judge, work
+
+pytestmark = pytest.mark.django_db
+
+
+def test_judge_once_makes_a_run_that_only_those_who_ask_for_it_see() -> None:
+    suite, _ = answered_suite(cases=2)
+    judge, rubric = level_judge()
+    response = Response.objects.earliest("pk")
+
+    run = judge_once(response=response, judge=judge, rubric=rubric, budget=None, actor=None, at=NOON)
+    live = live_runs(at=NOON)
+    work(run)
+
+    assert (run.kind, run.status, run.total, run.done) == (RunKind.SINGLE, RunStatus.FINISHED, 1, 1)
+    assert (live, list(list_runs()), list(benchmarks.benchmark_runs(suite.benchmark))) == ((), [], [])
+    rows = (*benchmarks.benchmark_rows(), *benchmarks.suite_rows(suite.benchmark))
+    assert [vars(row)["run_count"] for row in rows] == [0, 0]
+    assert (list(responses.scores_of(response)), responses.newest_scores([response.pk])) == ([], {})
+    assert (list(unheard_runs()), judge_exists(run.evaluators.get().name)) == ([], False)
+    assert evaluators_of([suite.pk])[suite.pk].every == ()
+    assert (list(list_runs(single=True)), Score.objects.get().run) == ([run], run)
+    assert Run.objects.get() == run
