@@ -171,6 +171,7 @@ def sqlite(path: Path) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,
+        "CONN_MAX_AGE": 60,  # a new connection has to read the schema and warm its cache, on every request
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,

@@ -145,7 +145,15 @@ def site_children(*, manage_py: Path, address: str, web_processes: int, workers:
     children += [
         Child(f"worker-{n}", [python, str(manage_py), "work", "calls", "default"]) for n in range(1, workers + 1)
     ]
-    web = [python, "-m", "gunicorn", "evalsite.wsgi:application", "--bind", address, "--no-control-socket"]
+    return [*children, Child("web", web_command(address=address, web_processes=web_processes))]
+
+
+def web_command(*, address: str, web_processes: int) -> list[str]:
+    """Return the command of the web server.
+
+    A kept connection stays open for longer than anybody thinks over an item: a server that closes it after gunicorn's
+    two seconds meets the next request half-way, and the person's answer ends in a reset.
+    """
+    web = [sys.executable, "-m", "gunicorn", "evalsite.wsgi:application", "--bind", address, "--no-control-socket"]
     web += ["--workers", str(web_processes), "--worker-class", "gthread", "--threads", "8", "--preload"]
-    web += ["--graceful-timeout", "5", "--timeout", "60", "--log-level", "warning"]
-    return [*children, Child("web", web)]
+    return [*web, "--keep-alive", "75", "--graceful-timeout", "5", "--timeout", "60", "--log-level", "warning"]

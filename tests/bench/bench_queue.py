@@ -3,31 +3,25 @@
     python -m tests.bench.bench_queue [--items 100000] [--people 50] [--drain 2000] [--quorum 3] [--think 1 3]
 
 Alone: server time of `next` and of `submit + next` (one request), against 50 ms at p95. Under load: the same by
-50 signed-in sessions that think for 1 to 3 s, through gunicorn, against 250 ms at p95; some of them vanish in the
-middle of an item, some answer late. Afterwards the database is asked whether every item has exactly its answers, by as
-many people, and whether a draft was lost. Runs on SQLite and, where EVALSITE_DATABASE_URL names one, on PostgreSQL.
+50 signed-in sessions that think for 1 to 3 s, through gunicorn, against 250 ms at p95, twice: as the person waits for
+it (queueing, network and the load generator included) and, for comparison, from the request received by a thread of
+the server to its answer sent. Some people vanish in the middle of an item, some answer late. Afterwards the database
+is asked whether every item has exactly its answers, by as many people, and whether a draft was lost. Runs on SQLite
+and, where EVALSITE_DATABASE_URL names one, on PostgreSQL.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import random
-import re
-import signal
-import socket
-import subprocess
 import sys
-import threading
 import time
-from dataclasses import dataclass, field
 
+from tests.bench.queue_crowd import LEASE_SECONDS, Crowd, Site
 from tests.bench.queue_rows import fill_queue
 from tests.bench.sites import ONE_BACKEND, each_backend, say, start_django
 
 ALONE_MS, LOADED_MS = 50.0, 250.0
-LEASE_SECONDS = 20  # short, so that slots of people who vanished come back within the bench
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def main() -> None:
@@ -59,18 +53,42 @@ def measure(options: argparse.Namespace) -> bool:
     long_queue = fill_queue(options.items, quorum=options.quorum, name="Long queue")
     say(f"{backend}: {options.items:,} items loaded in {time.perf_counter() - started:.0f} s")
     passed = alone(long_queue.slug, options.requests)
+    people = sessions(options.people)
+    short = fill_queue(options.drain, quorum=options.quorum, name="Short queue") if options.drain else None
     with Site(options.workers) as site:
-        Crowd(site, long_queue.slug, options, vanishing=0.0).work(seconds=8)  # each process compiles its templates
+        Crowd(site, long_queue.slug, options, vanishing=0.0).work(people, seconds=8)  # each process compiles templates
         crowd = Crowd(site, long_queue.slug, options, vanishing=0.0)
-        crowd.work(seconds=options.loaded_seconds)
-        passed &= crowd.tell(f"{options.people} people on {options.items:,} items", limit_ms=LOADED_MS)
-        if options.drain:
-            short = fill_queue(options.drain, quorum=options.quorum, name="Short queue")
+        crowd.work(people, seconds=options.loaded_seconds)
+        passed &= tell(crowd, f"{options.people} on {options.items:,} items")
+        if short is not None:
             drain = Crowd(site, short.slug, options, vanishing=0.02)
-            drain.work(seconds=3600)
-            passed &= drain.tell(f"{options.people} people drain {options.drain:,} items", limit_ms=LOADED_MS)
+            drain.work(people, seconds=3600)
+            passed &= tell(drain, f"{options.people} drain {options.drain:,} items")
             passed &= check_drained(short.pk, options, drain)
     return passed
+
+
+def tell(crowd: Crowd, name: str) -> bool:
+    """Print a crowd's figures and return whether they are within the limits."""
+    passed = True
+    for act, ending, times in (
+        ("next", "/next/", crowd.next_times),
+        ("submit and next", "/annotate/", crowd.submit_times),
+    ):
+        passed &= tell_times(f"{name}: {act}", times, LOADED_MS)
+        tell_times("    of it in the server", crowd.site.served(ending, since=crowd.log_start), LOADED_MS)
+    clean = not crowd.server_errors and not crowd.trouble
+    say(
+        f"  {'pass' if clean else 'FAIL'}  {crowd.accepted:,} answers, {crowd.vanished} vanished, {crowd.late_refused} "
+        f"late refused with their text, {crowd.late_counted} late but in time, {crowd.server_errors} answers of 5xx, "
+        f"{len(crowd.trouble)} resets and other trouble {crowd.trouble[:3]}"
+    )
+    say(
+        f"        {crowd.requests:,} requests in {crowd.wall_seconds:.0f} s; processor time of a request: server "
+        f"{crowd.server_seconds / max(1, crowd.requests) * 1000:.1f} ms, load generator "
+        f"{crowd.own_seconds / max(1, crowd.requests) * 1000:.1f} ms; load of the machine {os.getloadavg()[0]:.1f}"
+    )
+    return passed and clean
 
 
 def percentiles(times: list[float]) -> tuple[float, float]:
@@ -123,170 +141,6 @@ def alone(slug: str, requests: int) -> bool:
     return tell_times("alone: submit and next", submit_times, ALONE_MS) and passed
 
 
-class Site:
-    """gunicorn with this backend's database, as `make serve` starts it, without workers for jobs."""
-
-    def __init__(self, workers: int) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
-        self.url = f"http://127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "gunicorn", "evalsite.wsgi:application", "--bind", f"127.0.0.1:{self.port}"]
-        command += ["--workers", str(workers), "--threads", "4", "--log-level", "error", "--timeout", "120"]
-        self.process = subprocess.Popen(command, cwd=REPOSITORY, env=dict(os.environ))
-
-    def __enter__(self) -> Site:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return self
-            time.sleep(0.1)
-        raise SystemExit("gunicorn did not start")
-
-    def __exit__(self, *error: object) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=30)
-
-
-@dataclass
-class Crowd:
-    """People who answer a queue at the same time, each in a thread with a session of their own."""
-
-    site: Site
-    slug: str
-    options: argparse.Namespace
-    vanishing: float  # share of items that a person leaves in the middle
-    next_times: list[float] = field(default_factory=list)
-    submit_times: list[float] = field(default_factory=list)
-    server_errors: int = 0
-    vanished: int = 0
-    late_refused: int = 0
-    accepted: int = 0
-    drafts: dict[tuple[str, int], str] = field(default_factory=dict)
-    trouble: list[str] = field(default_factory=list)
-
-    def work(self, *, seconds: float) -> None:
-        """Let everybody work until nothing is left for them, or the time is over."""
-        cookies = sessions(self.options.people)
-        until = time.monotonic() + seconds
-        people = [threading.Thread(target=self._person, args=(name, cookie, until)) for name, cookie in cookies]
-        for person in people:
-            person.start()
-        for person in people:
-            person.join()
-
-    def _person(self, name: str, cookie: str, until: float) -> None:
-        try:
-            Annotator(self, name, cookie).work(until)
-        except Exception as error:
-            self.trouble.append(f"{name}: {type(error).__name__} {error}")
-
-    def tell(self, name: str, *, limit_ms: float) -> bool:
-        """Print the figures and return whether they are within the limits."""
-        passed = tell_times(f"{name}: next", self.next_times, limit_ms)
-        passed &= tell_times(f"{name}: submit and next", self.submit_times, limit_ms)
-        clean = not self.server_errors and not self.trouble
-        say(
-            f"  {'pass' if clean else 'FAIL'}  {self.accepted:,} answers, {self.vanished} vanished, "
-            f"{self.late_refused} late refused with their text, {self.server_errors} answers of 5xx {self.trouble[:3]}"
-        )
-        return passed and clean
-
-
-class Annotator:
-    """One person's session: takes items, thinks, types a draft, answers."""
-
-    def __init__(self, crowd: Crowd, name: str, cookie: str) -> None:
-        import requests
-
-        self.crowd, self.name = crowd, name
-        self.random = random.Random(name)
-        self.session = requests.Session()
-        self.session.trust_env = False
-        self.session.cookies.set("sessionid", cookie)
-        page = self.session.get(f"{crowd.site.url}/review/", timeout=60)
-        token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"|"X-CSRFToken": ?"([^"]+)"', page.text)
-        csrf = (token[1] or token[2]) if token else ""
-        self.headers = {"HX-Request": "true", "X-CSRFToken": csrf, "Referer": crowd.site.url}
-
-    def post(self, path: str, values: dict[str, str], times: list[float] | None = None) -> str:
-        """Send a form as htmx does, and return the fragment."""
-        started = time.perf_counter()
-        answer = self.session.post(
-            self.crowd.site.url + path, data=values, headers=self.headers, timeout=120, allow_redirects=False
-        )
-        if times is not None:
-            times.append(time.perf_counter() - started)
-        if answer.status_code >= 500:
-            self.crowd.server_errors += 1
-        elif answer.status_code >= 400:
-            self.crowd.trouble.append(f"{self.name}: {path} {answer.status_code}")
-        return answer.text
-
-    def work(self, until: float) -> None:
-        """Answer until nothing is left; people do not all arrive in the same instant."""
-        time.sleep(self.random.uniform(0, self.crowd.options.think[1]))
-        panel = self.post(f"/review/queues/{self.crowd.slug}/next/", {}, self.crowd.next_times)
-        while time.monotonic() < until:
-            found = re.search(r'action="/review/items/(\d+)/annotate/"', panel)
-            token = re.search(r'name="token" value="([^"]+)"', panel)
-            if not found or not token:
-                if "wait for other people" in panel or "answered" in panel or "Nothing" in panel:
-                    if self._is_drained():
-                        return
-                    time.sleep(1.0)
-                    panel = self.post(f"/review/queues/{self.crowd.slug}/next/", {}, self.crowd.next_times)
-                    continue
-                raise RuntimeError(f"unexpected page: {panel[:300]!r}")
-            panel = self._answer(int(found[1]), token[1])
-
-    def _is_drained(self) -> bool:
-        page = self.session.get(f"{self.crowd.site.url}/review/queues/{self.crowd.slug}/", timeout=120).text
-        return self._nothing_open(page)
-
-    def _nothing_open(self, page: str) -> bool:
-        with DRAINED_LOCK:
-            from django.db import connection
-
-            from evalsite.review.models import Queue
-
-            left = Queue.objects.values_list("open_count", flat=True).get(slug=self.crowd.slug)
-            connection.close()
-        return bool(page) and not left
-
-    def _answer(self, item: int, token: str) -> str:
-        low, high = self.crowd.options.think
-        note = f"{self.name} on {item}: the first step is right"
-        time.sleep(self.random.uniform(low, high) / 2)
-        self.post(f"/review/items/{item}/draft/", {"token": token, "label": "1", "note": note})
-        time.sleep(self.random.uniform(low, high) / 2)
-        if self.random.random() < self.crowd.vanishing:
-            return self._vanish(item, token, note)
-        values = {"token": token, "label": self.random.choice(("1", "1", "0", "-1")), "note": note}
-        answer = self.post(f"/review/items/{item}/annotate/", values, self.crowd.submit_times)
-        self.crowd.accepted += 1
-        return answer
-
-    def _vanish(self, item: int, token: str, note: str) -> str:
-        """Leave for longer than a lease; then half of them send their answer late."""
-        self.crowd.vanished += 1
-        time.sleep(LEASE_SECONDS + 3)
-        self.crowd.drafts[self.name, item] = note
-        if self.random.random() < 0.5:
-            answer = self.post(f"/review/items/{item}/annotate/", {"token": token, "label": "1", "note": note})
-            if "not counted" in answer or "no longer hold" in answer or "took over" in answer:
-                self.crowd.late_refused += 1
-                if note not in answer:
-                    self.crowd.trouble.append(f"{self.name}: the late answer's text is not on the page")
-            else:
-                self.crowd.drafts.pop((self.name, item))
-        return self.post(f"/review/queues/{self.crowd.slug}/next/", {}, self.crowd.next_times)
-
-
-DRAINED_LOCK = threading.Lock()
-
-
 def sessions(people: int) -> list[tuple[str, str]]:
     """Return a name and a session cookie for each annotator, made on the first call."""
     from django.contrib.auth.models import User
@@ -300,7 +154,7 @@ def sessions(people: int) -> list[tuple[str, str]]:
         name = f"annotator-{number}"
         person = User.objects.filter(username=name).first() or factories.user(name, Role.ANNOTATOR)
         client = Client()
-        client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+        client.force_login(person)
         found.append((name, client.cookies["sessionid"].value))
     return found
 
