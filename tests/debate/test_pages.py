@@ -277,6 +277,6 @@ def _entered(wish: Any) -> dict[str, Any]:
     }
 
 
-LIST_QUERIES = 9  # six of them for session, person, rights and the rail
-DETAIL_QUERIES = 11
-DEBATE_QUERIES = 11
+LIST_QUERIES = 7  # four of them for session, person, rights and the rail
+DETAIL_QUERIES = 9
+DEBATE_QUERIES = 9

@@ -193,4 +193,4 @@ def test_password_change_keeps_this_session_and_ends_the_others(client: Client) 
 
 
 # session, person, group permissions of the person's and of the groups, waiting items, role
-SHELL_QUERIES = 6
+SHELL_QUERIES = 4

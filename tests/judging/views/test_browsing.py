@@ -89,7 +89,7 @@ PAGES: dict[str, tuple[Callable[[Suite], str], int]] = {
     "rubrics of all": (lambda suite: reverse("judging:rubric-list"), 2),
     "rubric": (lambda suite: suite.benchmark.rubrics.get().get_absolute_url(), 4),
 }
-SHELL = 6  # session, user, two of permissions, role, what waits for review
+SHELL = 4  # session, person with permissions, role, what waits for review
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -21,7 +21,7 @@ from tests.judging.services.run_rows import judged_run
 pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
-SHELL_QUERIES = 6  # session, person, permissions twice, groups, what waits for review
+SHELL_QUERIES = 4  # session, person with permissions, groups, what waits for review
 FORM = {"name": "local", "base_url": "http://127.0.0.1:11434/v1", "model": "small", "max_concurrency": "8"}
 
 

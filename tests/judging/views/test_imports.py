@@ -166,7 +166,7 @@ def test_import_list_takes_a_fixed_number_of_queries(
     importer.get(reverse("judging:import-list"))
 
     # Session, user, two of permissions, role, what waits for review; then the count and the page.
-    with django_assert_num_queries(6 + 2):
+    with django_assert_num_queries(4 + 2):
         page = importer.get(reverse("judging:import-list"))
 
     assert len(page.context["page_obj"]) == count

@@ -52,7 +52,7 @@ def test_language_list_reads_as_much_for_three_cases_as_for_one(
     for count in (1, 2):
         for _ in range(count):
             factories.case(handlers={"m": "def f(): ..."})
-        with django_assert_num_queries(8):  # type: ignore[operator]  # pytest-django's fixture
+        with django_assert_num_queries(6):  # type: ignore[operator]  # pytest-django's fixture
             client.get(address)
 
 

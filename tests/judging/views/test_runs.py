@@ -21,7 +21,7 @@ from tests.judging.services.run_rows import answered_suite, judged_run, level_ju
 pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
-SHELL_QUERIES = 6  # session, person, permissions twice, groups, what waits for review
+SHELL_QUERIES = 4  # session, person with permissions, groups, what waits for review
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.judging.services.run_rows import judged_run, work
 
 pytestmark = pytest.mark.django_db
 
-SHELL_QUERIES = 6  # session, person, permissions twice, groups, what waits for review
+SHELL_QUERIES = 4  # session, person with permissions, groups, what waits for review
 
 
 @pytest.fixture

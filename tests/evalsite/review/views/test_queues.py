@@ -46,7 +46,7 @@ def test_queue_list_has_a_fixed_number_of_queries(count: int, django_assert_num_
         factories.review_item(queue=factories.queue())
     client, _ = signed_in("rita", Role.RESEARCHER)
 
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(8):
         page = client.get(reverse("review:queue-list"))
 
     assert page.status_code == 200
@@ -61,7 +61,7 @@ def test_queue_detail_has_a_fixed_number_of_queries(count: int, django_assert_nu
         answer(queue, "1", "-1")
     client, _ = signed_in("rita", Role.RESEARCHER)
 
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(13):
         page = client.get(reverse("review:queue-detail", args=[queue.slug]))
 
     assert page.status_code == 200
@@ -76,7 +76,7 @@ def test_adjudication_list_has_a_fixed_number_of_queries(count: int, django_asse
         answer(queue, "1", "-1")
     client, _ = signed_in("rita", Role.RESEARCHER)
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(7):
         page = client.get(reverse("review:adjudication-list"))
 
     assert [row["votes"] for row in page.context["rows"]] == [["A is better", "B is better"]] * count

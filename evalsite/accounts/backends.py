@@ -1,0 +1,42 @@
+"""Signs people in, and reads who somebody is together with what they may do.
+
+Every request of a signed-in person asks for both; Django's own backend takes three queries for it, this one takes one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import User
+from django.db import connection
+
+# Names of permissions hold no commas: Django takes them from labels of applications and names of models.
+PERSON = """
+SELECT person.*, (
+    SELECT {joined}(kind.app_label || '.' || permission.codename, ',')
+    FROM auth_permission permission JOIN django_content_type kind ON kind.id = permission.content_type_id
+    WHERE permission.id IN (
+        SELECT own.permission_id FROM auth_user_user_permissions own WHERE own.user_id = person.id
+        UNION ALL
+        SELECT held.permission_id FROM auth_group_permissions held
+        JOIN auth_user_groups seat ON seat.group_id = held.group_id WHERE seat.user_id = person.id
+    )
+) AS permission_names
+FROM auth_user person WHERE person.id = %s
+"""
+
+
+class PeopleBackend(ModelBackend):
+    """Django's passwords and permissions; a person of the session comes with their permissions."""
+
+    def get_user(self, user_id: Any) -> User | None:
+        """Return the active person with this key."""
+        joined = "string_agg" if connection.vendor == "postgresql" else "group_concat"
+        person = next(iter(User.objects.raw(PERSON.format(joined=joined), [user_id])), None)
+        if person is None or not self.user_can_authenticate(person):
+            return None
+        if not person.is_superuser:  # who may do everything, whatever is in the tables
+            names = getattr(person, "permission_names", None)
+            person._perm_cache = set(names.split(",")) if names else set()  # type: ignore[attr-defined]  # Django's own
+        return person
