@@ -11,7 +11,7 @@ from evalsite.review.blinding import EVERYTHING, Mode, Part, Stage, Viewer, stag
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
 from evalsite.review.scales import labels_from_json
 from evalsite.review.selectors.content import ItemContent, read_content, shown_text
-from evalsite.review.selectors.subjects import with_subjects
+from evalsite.review.selectors.subjects import load_subject, with_subjects
 from evalsite.review.selectors.waiting import Progress, progress_of
 
 WORK, SKIPPED, ANSWERED, OVERVIEW, CLOSED = "work", "skipped", "answered", "overview", "closed"
@@ -76,6 +76,17 @@ def read_panel(*, item_id: int, user: User) -> Panel:
     )
     if viewer is Viewer.STRANGER:
         raise NotHandedOut("Items are handed out one by one; take the next one from the queue.")
+    return _panel(item, user, viewer, claim, annotation)
+
+
+def claimed_panel(*, claim: Assignment, user: User) -> Panel:
+    """Return the item of a claim that this person has been given just now; they have not answered it."""
+    return _panel(load_subject(claim.item), user, Viewer.ANNOTATOR, claim, None)
+
+
+def _panel(
+    item: ReviewItem, user: User, viewer: Viewer, claim: Assignment | None, annotation: Annotation | None
+) -> Panel:
     is_revealed = annotation is not None and annotation.revealed_at is not None
     parts = _parts(viewer, item, is_revealed)
     swapped = claim is not None and claim.swapped
@@ -144,9 +155,15 @@ class Footing:
     previous_id: int | None
 
 
-def footing_of(*, item: ReviewItem, user: User) -> Footing:
-    """Return the person's progress in the item's queue and their last answer that can be undone."""
+def footing_of(*, item: ReviewItem, user: User, answered: Annotation | None = None) -> Footing:
+    """Return the person's progress in the item's queue and their last answer that can be undone.
+
+    `answered` is that last answer where the caller has just recorded it, with its item at hand.
+    """
+    progress = progress_of(queue=item.queue, user=user)
+    if answered is not None:
+        return Footing(progress, answered.item_id if answered.item.is_open else None)
     last = Annotation.objects.filter(annotator=user, queue_id=item.queue_id).exclude(item_id=item.pk)
     row = last.order_by("-created_at", "-pk").values_list("item_id", "revealed_at", "item__status").first()
     can_undo = row is not None and row[1] is None and row[2] == ItemStatus.OPEN
-    return Footing(progress_of(queue=item.queue, user=user), row[0] if row is not None and can_undo else None)
+    return Footing(progress, row[0] if row is not None and can_undo else None)

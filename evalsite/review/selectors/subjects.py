@@ -6,11 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from django.db.models import QuerySet, Subquery
+from django.db.models import Model, QuerySet, Subquery
 
+from debate.models import Debate
 from evalsite.review.models import Material, ReviewItem
-from judging.models import Case, Response, Rubric, RubricItem, SuiteCase
+from judging.models import Case, Response, Rubric, RubricItem, Score, SuiteCase, Verdict
 from judging.services.hashing import content_hash, text_hash
+
+ABOUT = {  # what an item may be about, and what is read of it
+    "debate": ("debate_set__rubric", "case__prompt", "response_a", "response_b"),
+    "verdict": ("response__prompt", "evaluator__rubric", "run"),
+    "score": ("response__prompt", "evaluator__rubric", "run"),
+    "material": (),
+}
+MODELS: dict[str, type[Model]] = {"debate": Debate, "verdict": Verdict, "score": Score, "material": Material}
 
 
 class Asked(Protocol):
@@ -94,20 +103,17 @@ def part_of(tree: dict[str, Any] | None, criterion: str) -> dict[str, Any] | Non
 
 def with_subjects(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
     """Join everything that `subject_of` reads of an item, and no system's name."""
-    return items.select_related(
-        "queue",
-        "debate__debate_set__rubric",
-        "debate__case__prompt",
-        "debate__response_a",
-        "debate__response_b",
-        "verdict__response__prompt",
-        "verdict__evaluator__rubric",
-        "verdict__run",
-        "score__response__prompt",
-        "score__evaluator__rubric",
-        "score__run",
-        "material",
-    )
+    joined = [f"{about}__{path}" for about, paths in ABOUT.items() for path in paths]
+    return items.select_related("queue", *ABOUT, *joined)
+
+
+def load_subject(item: ReviewItem) -> ReviewItem:
+    """Return one item with the same at hand: a single query of the tables that its kind needs, not of all."""
+    for about, model in MODELS.items():
+        key = getattr(item, f"{about}_id")
+        if key is not None:
+            setattr(item, about, model._default_manager.select_related(*ABOUT[about]).get(pk=key))
+    return item
 
 
 def subject_of(

@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, TypedDict
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, FilteredRelation, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Notice, Queue, QueueStatus
@@ -55,6 +55,19 @@ def member_filter(user: User) -> Q:
 def is_member(*, queue: Queue, user: User) -> bool:
     """Return whether this person may answer items of the queue."""
     return Queue.objects.filter(member_filter(user), pk=queue.pk).exists()
+
+
+def items_left_by(*, queue: Queue, user: User) -> list[int] | None:
+    """Return the open items that this person took and left in the middle; None where the queue hands them nothing."""
+    mine = Q(
+        assignments__annotator=user,
+        assignments__item_open=True,
+        assignments__status__in=(AssignmentStatus.LEASED, AssignmentStatus.LAPSED),
+    )
+    open_to_them = Queue.objects.filter(member_filter(user), pk=queue.pk, status=QueueStatus.OPEN)
+    rows = open_to_them.annotate(begun=FilteredRelation("assignments", condition=mine)).order_by("begun__item_id")
+    found = list(rows.values_list("begun__item_id", flat=True))
+    return [item_id for item_id in found if item_id is not None] if found else None
 
 
 def with_my_counts(queues: QuerySet[Queue], *, user: User) -> QuerySet[CountedQueue]:

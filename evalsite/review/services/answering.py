@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ReviewItem
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus
 from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.services.acts import announce
-from evalsite.review.services.claiming import TEXT_LIMIT, claim_facts, count_work, facts_of, lease_time, lock_item
+from evalsite.review.services.claiming import TEXT_LIMIT, count_work, lease_time
+from evalsite.review.services.locking import claim_facts, lock_item
 from evalsite.review.services.settling import settle
 from evalsite.review.states import (
     ReviewRefused,
@@ -38,18 +40,19 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
     Raises:
         ReviewRefused: the claim was lost, the item is closed, the label is off its scale, or they have answered.
     """
-    item = lock_item(item_id)
-    claim = item.assignments.filter(annotator=annotator).first()
-    check_can_answer(facts_of(item, annotator, at), claim_facts(claim), token=token, label=answer.label, at=at)
+    locked = lock_item(item_id)
+    item, claim = locked.item, locked.claim_of(annotator)
+    check_can_answer(locked.facts_for(annotator, at=at), claim_facts(claim), token=token, label=answer.label, at=at)
     if claim is None:
         raise ReviewRefused("You no longer hold this item.")
+    before = locked.answers
     count_work(claim, at=at)
     annotation = Annotation.objects.create(
         item=item,
         queue_id=item.queue_id,
         annotator=annotator,
         assignment=claim,
-        slot=_free_slot(item),
+        slot=_free_slot(before),
         label=answer.label,
         note=answer.note[:TEXT_LIMIT],
         seconds=max(0.0, (at - claim.claimed_at).total_seconds()),
@@ -60,15 +63,15 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
     claim.item_open = item.retest_of_id is None  # a retest is nobody else's work, so it is not counted
     claim.save(update_fields=["status", "draft", "draft_at", "item_open", "beat_at", "active_seconds"])
     item.answer_count += 1
-    item.save(update_fields=["answer_count"])
-    settle(item=item, at=at)
+    if not settle(item=item, answers=(*before, annotation), at=at):
+        item.save(update_fields=["answer_count"])
     announce(actor=annotator, action="annotation.recorded", subject=item, detail={"label": answer.label})
     annotation.item = item
     return annotation
 
 
-def _free_slot(item: ReviewItem) -> int:
-    taken = set(item.annotations.values_list("slot", flat=True))
+def _free_slot(answers: Sequence[Annotation]) -> int:
+    taken = {annotation.slot for annotation in answers}
     return next(slot for slot in range(len(taken) + 1) if slot not in taken)
 
 
@@ -79,13 +82,11 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
     Raises:
         ReviewRefused: there is no answer, the item is closed, or the verdicts have been shown.
     """
-    item = lock_item(item_id)
-    annotation = item.annotations.select_related("assignment").filter(annotator=annotator).first()
-    facts = facts_of(item, annotator, at)
-    check_can_edit(facts, label=annotation.label if annotation else "")
-    if annotation is None or annotation.revealed_at is not None:
+    locked = lock_item(item_id)
+    item, claim, annotation = locked.item, locked.claim_of(annotator), locked.answer_of(annotator)
+    check_can_edit(locked.facts_for(annotator, at=at), label=annotation.label if annotation else "")
+    if annotation is None or claim is None or annotation.revealed_at is not None:
         raise ReviewRefused(SEEN)
-    claim = annotation.assignment
     claim.status = AssignmentStatus.LEASED
     claim.expires_at, claim.beat_at, claim.item_open = at + lease_time(), at, True
     seen = shown_label(annotation.label, labels_from_json(item.queue.labels), swapped=claim.swapped)
@@ -105,8 +106,7 @@ def reveal_item(*, item_id: int, annotator: User, at: datetime) -> Annotation:
     Raises:
         ReviewRefused: they have not answered yet.
     """
-    item = lock_item(item_id)
-    annotation = item.annotations.filter(annotator=annotator).first()
+    annotation = lock_item(item_id).answer_of(annotator)
     if annotation is None:
         raise ReviewRefused("Answer first; the verdicts are revealed afterwards.")
     if annotation.revealed_at is None:
@@ -122,14 +122,14 @@ def revise_annotation(*, item_id: int, annotator: User, label: str, reason: str,
     Raises:
         ReviewRefused: not answered, revised already, no reason, adjudicated or stale.
     """
-    item = lock_item(item_id)
-    check_can_revise(facts_of(item, annotator, at), label=label, reason=reason)
-    annotation = item.annotations.get(annotator=annotator)
-    if annotation.revealed_at is None:
+    locked = lock_item(item_id)
+    item, annotation = locked.item, locked.answer_of(annotator)
+    check_can_revise(locked.facts_for(annotator, at=at), label=label, reason=reason)
+    if annotation is None or annotation.revealed_at is None:
         raise ReviewRefused("Look at the verdicts first; until then you may change the answer itself.")
     annotation.revised_label, annotation.revision_note, annotation.revised_at = label, reason.strip()[:TEXT_LIMIT], at
     annotation.save(update_fields=["revised_label", "revision_note", "revised_at"])
-    settle(item=item, at=at)
+    settle(item=item, answers=locked.answers, at=at)
     detail = {"from": annotation.label, "to": label}
     announce(actor=annotator, action="annotation.revised", subject=item, detail=detail)
     return annotation

@@ -7,8 +7,9 @@ so that live claims and answers together never exceed the quorum.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -22,23 +23,14 @@ from evalsite.review.models import (
     ItemStatus,
     OrderPolicy,
     Queue,
-    QueueStatus,
     ReviewItem,
 )
 from evalsite.review.selectors.content import swapped_for
-from evalsite.review.selectors.waiting import TOUCHED, is_member, why_nothing_for
+from evalsite.review.selectors.waiting import TOUCHED, is_member, items_left_by, why_nothing_for
 from evalsite.review.services.acts import announce
+from evalsite.review.services.locking import LockedItem, lock_item, with_claims
 from evalsite.review.services.retests import retest_due
-from evalsite.review.states import (
-    ClaimFacts,
-    ClaimState,
-    ItemFacts,
-    ItemState,
-    QueueState,
-    ReviewRefused,
-    check_can_claim,
-    check_transition,
-)
+from evalsite.review.states import ClaimState, ReviewRefused, check_can_claim, check_transition
 
 MOST_TRIES = 20  # items lost to others between looking and locking
 OWN_CLAIMS = 5  # items that a person left in the middle
@@ -60,12 +52,15 @@ class NothingNow(Exception):
 def claim_next(*, queue: Queue, annotator: User, at: datetime) -> Assignment:
     """Return this person's claim on the next item; first an item they left in the middle, if its slot is still free.
 
+    The claim's item and the item's queue are at hand.
+
     Raises:
         NothingNow: nothing is left for them, or the queue hands nothing out.
     """
-    if queue.status == QueueStatus.OPEN and is_member(queue=queue, user=annotator):
+    left = items_left_by(queue=queue, user=annotator)
+    if left is not None:
         for _ in range(MOST_TRIES):
-            claim = _try_claim(queue, annotator, at)
+            claim = _try_claim(queue, annotator, left[:OWN_CLAIMS], at)
             if claim is not None:
                 return claim
             if not _candidates(queue, annotator, at).exists():
@@ -74,28 +69,29 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime) -> Assignment:
 
 
 @transaction.atomic
-def _try_claim(queue: Queue, annotator: User, at: datetime) -> Assignment | None:
-    mine = Assignment.objects.filter(
-        queue=queue,
-        annotator=annotator,
-        item_open=True,
-        status__in=(AssignmentStatus.LEASED, AssignmentStatus.LAPSED),
-    ).order_by("item_id")  # everybody locks in the same order
-    for item_id in mine.values_list("item_id", flat=True)[:OWN_CLAIMS]:
-        item = lock_item(item_id)
-        if item.is_open and has_free_slot(item, annotator, at):
-            return _take(item, annotator, at)
+def _try_claim(queue: Queue, annotator: User, left: Sequence[int], at: datetime) -> Assignment | None:
+    for item_id in left:  # everybody locks in the same order
+        locked = lock_item(item_id)
+        if locked.item.is_open and _may_take(locked, annotator, at):
+            return _take(locked, annotator, at)
     again = retest_due(queue=queue, annotator=annotator, at=at)
     if again is not None:
-        return _take(again, annotator, at)
+        return _take(LockedItem(again, ()), annotator, at)
     found = _candidates(queue, annotator, at)
     if connection.features.has_select_for_update_skip_locked:
         found = found.select_for_update(skip_locked=True, of=("self",))
-    item_found = found.first()
-    if item_found is None or not has_free_slot(item_found, annotator, at):
+    item = found.first()
+    if item is None:
         return None
-    item_found.queue = queue
-    return _take(item_found, annotator, at)
+    item.queue = queue
+    locked = with_claims(item)
+    return _take(locked, annotator, at) if _may_take(locked, annotator, at) else None
+
+
+def _may_take(locked: LockedItem, annotator: User, at: datetime) -> bool:
+    """Whether a slot is free and the person is not done with the item; another page of theirs may have been quicker."""
+    own = locked.claim_of(annotator)
+    return (own is None or own.status not in TOUCHED) and locked.has_slot_for(annotator, at=at)
 
 
 def _candidates(queue: Queue, annotator: User, at: datetime) -> QuerySet[ReviewItem]:
@@ -107,74 +103,30 @@ def _candidates(queue: Queue, annotator: User, at: datetime) -> QuerySet[ReviewI
     return items.filter(quorum__gt=F("answer_count") + held).order_by(*ORDERS[OrderPolicy(queue.order)])
 
 
-def lock_item(item_id: int) -> ReviewItem:
-    """Return an item under lock, with its queue. DoesNotExist where there is none."""
-    return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "retest_of").get(pk=item_id)
-
-
-def live_claims(item: ReviewItem, annotator: User, at: datetime) -> int:
-    """Return how many other people hold a slot of the item now."""
-    live = item.assignments.filter(status=AssignmentStatus.LEASED, expires_at__gte=at)
-    return live.exclude(annotator=annotator).count()
-
-
-def has_free_slot(item: ReviewItem, annotator: User, at: datetime) -> bool:
-    """Return whether this person may take or keep a slot of a locked item."""
-    return item.answer_count + live_claims(item, annotator, at) < item.quorum
-
-
-def _take(item: ReviewItem, annotator: User, at: datetime) -> Assignment:
-    claim, _ = Assignment.objects.update_or_create(
-        item=item,
-        annotator=annotator,
-        defaults={
-            "queue_id": item.queue_id,
-            "token": uuid.uuid4(),
-            "status": AssignmentStatus.LEASED,
-            "claimed_at": at,
-            "expires_at": at + lease_time(),
-            "item_open": True,
-            "beat_at": at,
-        },
-        create_defaults={
-            "queue_id": item.queue_id,
-            "token": uuid.uuid4(),
-            "status": AssignmentStatus.LEASED,
-            "claimed_at": at,
-            "expires_at": at + lease_time(),
-            "beat_at": at,
-            "swapped": swapped_for(item=item, person_id=annotator.pk),
-        },
-    )
+def _take(locked: LockedItem, annotator: User, at: datetime) -> Assignment:
+    item, claim = locked.item, locked.claim_of(annotator)
+    lease: dict[str, Any] = {
+        "token": uuid.uuid4(),
+        "status": AssignmentStatus.LEASED,
+        "item_open": True,
+        "claimed_at": at,
+        "expires_at": at + lease_time(),
+        "beat_at": at,
+    }
+    if claim is None:
+        swapped = swapped_for(item=item, person_id=annotator.pk)
+        return Assignment.objects.create(
+            item=item, queue_id=item.queue_id, annotator=annotator, swapped=swapped, **lease
+        )
+    for name, value in lease.items():
+        setattr(claim, name, value)
+    claim.save(update_fields=list(lease))
     return claim
 
 
 def lease_time() -> timedelta:
     """Return how long a claim lives without a heartbeat."""
     return timedelta(seconds=settings.REVIEW_LEASE_SECONDS)
-
-
-def facts_of(item: ReviewItem, annotator: User, at: datetime) -> ItemFacts:
-    """Return what the checks need to know of a locked item and this person."""
-    own = item.annotations.filter(annotator=annotator).values_list("revised_at", flat=True)[:1]
-    return ItemFacts(
-        state=ItemState(item.status),
-        queue=QueueState(item.queue.status),
-        quorum=item.quorum,
-        answers=item.answer_count,
-        leased=live_claims(item, annotator, at),
-        labels=tuple(str(label["value"]) for label in item.queue.labels),
-        is_member=is_member(queue=item.queue, user=annotator),
-        has_answered=bool(own),
-        has_revised=any(moment is not None for moment in own),
-    )
-
-
-def claim_facts(claim: Assignment | None) -> ClaimFacts | None:
-    """Return a claim as the checks see it."""
-    if claim is None:
-        return None
-    return ClaimFacts(ClaimState(claim.status), str(claim.token), claim.expires_at)
 
 
 @transaction.atomic
@@ -184,12 +136,12 @@ def take_back(*, item_id: int, annotator: User, at: datetime) -> Assignment:
     Raises:
         ReviewRefused: it is closed, all slots are taken, or it was never theirs.
     """
-    item = lock_item(item_id)
-    claim = item.assignments.filter(annotator=annotator).first()
-    if claim is None:
+    locked = lock_item(item_id)
+    if locked.claim_of(annotator) is None:
         raise ReviewRefused("Items are handed out one by one; take the next one from the queue.")
-    check_can_claim(facts_of(item, annotator, at))
-    return _take(item, annotator, at)
+    may_answer = is_member(queue=locked.item.queue, user=annotator)
+    check_can_claim(locked.facts_for(annotator, at=at, is_member=may_answer))
+    return _take(locked, annotator, at)
 
 
 @transaction.atomic
@@ -200,9 +152,11 @@ def beat(*, item_id: int, annotator: User, token: str, at: datetime, idle_second
     """
     if not ReviewItem.objects.filter(pk=item_id).exists():
         return False
-    item = lock_item(item_id)
-    claim = item.assignments.filter(annotator=annotator, status=AssignmentStatus.LEASED).first()
-    if claim is None or str(claim.token) != token or not item.is_open or not has_free_slot(item, annotator, at):
+    locked = lock_item(item_id)
+    claim = locked.claim_of(annotator)
+    if claim is None or claim.status != AssignmentStatus.LEASED or str(claim.token) != token:
+        return False
+    if not locked.item.is_open or not locked.has_slot_for(annotator, at=at):
         return False
     claim.expires_at = at + lease_time()
     count_work(claim, at=at, idle_seconds=idle_seconds)
@@ -231,14 +185,14 @@ def skip_item(*, item_id: int, annotator: User, token: str, reason: str) -> Assi
     Raises:
         ReviewRefused: no reason, or the claim is not theirs any more.
     """
-    item = lock_item(item_id)
-    claim = _own_claim(item, annotator, token)
+    locked = lock_item(item_id)
+    claim = _own_claim(locked, annotator, token)
     if not reason.strip():
         raise ReviewRefused("Say why you skip this item.")
     check_transition(ClaimState(claim.status), ClaimState.SKIPPED)
     claim.status, claim.skip_reason = AssignmentStatus.SKIPPED, reason.strip()[:REASON_LIMIT]
     claim.save(update_fields=["status", "skip_reason"])
-    announce(actor=annotator, action="item.skipped", subject=item, detail={"reason": claim.skip_reason})
+    announce(actor=annotator, action="item.skipped", subject=locked.item, detail={"reason": claim.skip_reason})
     return claim
 
 
@@ -249,18 +203,18 @@ def flag_item(*, item_id: int, annotator: User, text: str) -> Assignment:
     Raises:
         ReviewRefused: the person never had the item.
     """
-    item = lock_item(item_id)
-    claim = item.assignments.filter(annotator=annotator).first()
+    locked = lock_item(item_id)
+    claim = locked.claim_of(annotator)
     if claim is None:
         raise ReviewRefused("You can flag only items that were handed to you.")
     claim.flag = text.strip()[:REASON_LIMIT]
     claim.save(update_fields=["flag"])
-    announce(actor=annotator, action="item.flagged", subject=item, detail={"text": claim.flag})
+    announce(actor=annotator, action="item.flagged", subject=locked.item, detail={"text": claim.flag})
     return claim
 
 
-def _own_claim(item: ReviewItem, annotator: User, token: str) -> Assignment:
-    claim = item.assignments.filter(annotator=annotator).first()
+def _own_claim(locked: LockedItem, annotator: User, token: str) -> Assignment:
+    claim = locked.claim_of(annotator)
     if claim is None or str(claim.token) != token or claim.status in TOUCHED:
         raise ReviewRefused("You no longer hold this item.")
     return claim

@@ -75,7 +75,7 @@ def _same_subject(item: ReviewItem, content_hash: str) -> ReviewItem | None:
 def _restore(item: ReviewItem, at: datetime) -> None:
     check_transition(ItemState.STALE, ItemState.OPEN)
     move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
-    settle(item=item, at=at)
+    settle(item=item, answers=item.annotations.all(), at=at)
 
 
 def _ask_again(item: ReviewItem, content_hash: str, at: datetime) -> None:

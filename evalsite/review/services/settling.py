@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
 
-from evalsite.review.models import Adjudication, Assignment, ItemStatus, NoticeKind, Queue, ReviewItem
+from evalsite.review.models import Adjudication, Annotation, Assignment, ItemStatus, NoticeKind, Queue, ReviewItem
 from evalsite.review.services.acts import announce
 from evalsite.review.services.notices import notify_adjudicators
 from evalsite.review.states import (
@@ -26,18 +27,21 @@ from evalsite.review.states import (
 MOST_ANSWERS = 20
 
 
-def settle(*, item: ReviewItem, at: datetime) -> None:
-    """Bring a locked item's status and label up to date with its answers; adjudicated and stale ones stay."""
+def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> bool:
+    """Bring a locked item's status and label up to date with all its answers; adjudicated and stale ones stay.
+
+    Returns whether anything of it changed; then its count of answers is stored as well.
+    """
     if item.status in {ItemStatus.ADJUDICATED, ItemStatus.STALE}:
-        return
-    rows = item.annotations.values_list("label", "revised_label")
-    found = outcome([revised or blind for blind, revised in rows], quorum=item.quorum)
+        return False
+    found = outcome([annotation.final_label for annotation in answers], quorum=item.quorum)
     label = found.label or ""
     if found.state == item.status and label == item.label:
-        return
+        return False
     if found.state != item.status:
         check_transition(ItemState(item.status), found.state)
     move_item(item=item, status=ItemStatus(found.state.value), label=label, at=at)
+    return True
 
 
 def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime) -> None:
@@ -45,7 +49,7 @@ def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime)
     was_open, is_open = item.is_open, status == ItemStatus.OPEN
     item.status, item.label = status, label
     item.settled_at = at if status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED} else None
-    item.save(update_fields=["status", "label", "settled_at", "quorum"])
+    item.save(update_fields=["status", "label", "settled_at", "quorum", "answer_count"])
     if was_open != is_open and item.retest_of_id is None:
         Assignment.objects.filter(item=item).update(item_open=is_open)
         Queue.objects.filter(pk=item.queue_id).update(open_count=F("open_count") + (1 if is_open else -1))

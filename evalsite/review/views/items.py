@@ -78,7 +78,8 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
             form.add_error(None, str(refusal))
         else:
             undo_id = item_id if done.item.is_open else None
-            return show_next(request, queue, toast=Toast("Saved", undo_id=undo_id), done_id=item_id)
+            toast = Toast("Saved", undo_id=undo_id)
+            return show_next(request, queue, toast=toast, done_id=item_id, answered=done)
     _keep(request, item_id)
     return show_item(request, item_id, form=form)
 

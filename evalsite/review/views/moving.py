@@ -14,8 +14,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.review.forms import SKIP_REASONS, AnnotationForm, RevisionForm
-from evalsite.review.models import Queue
-from evalsite.review.selectors.panels import ANSWERED, WORK, Panel, footing_of, read_panel
+from evalsite.review.models import Annotation, Queue
+from evalsite.review.selectors.panels import ANSWERED, WORK, Panel, claimed_panel, footing_of, read_panel
 from evalsite.review.selectors.waiting import progress_of
 from evalsite.review.services.claiming import NothingNow, claim_next
 from judging.http import PageRequest
@@ -44,11 +44,13 @@ class Toast:
         return json.dumps({"toast": shown})
 
 
-def context_of(request: PageRequest, panel: Panel, **extra: Any) -> dict[str, Any]:
+def context_of(
+    request: PageRequest, panel: Panel, *, answered: Annotation | None = None, **extra: Any
+) -> dict[str, Any]:
     """Return what the item's templates need."""
     context: dict[str, Any] = {"panel": panel, "item": panel.item, "queue": panel.item.queue, "content": panel.content}
     if panel.claim is not None:
-        context["footing"] = footing_of(item=panel.item, user=request.user)
+        context["footing"] = footing_of(item=panel.item, user=request.user, answered=answered)
     if panel.state == WORK and panel.claim is not None:
         initial = {"token": panel.claim.token, "label": panel.draft.get("label"), "note": panel.draft.get("note")}
         context["form"] = AnnotationForm(initial=initial, choices=panel.content.choices)
@@ -66,19 +68,34 @@ def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None,
     if not request.htmx or request.htmx.history_restore_request:  # Back asks for the whole page
         _tell(request, toast)
         return render(request, PAGE, context)
+    return _fragment(request, panel, context, toast)
+
+
+def _fragment(request: PageRequest, panel: Panel, context: dict[str, Any], toast: Toast | None) -> HttpResponse:
     response = render(request, PANEL, context)
     response["HX-Push-Url"] = panel.item.get_absolute_url()
     return _with_toast(response, toast)
 
 
-def show_next(request: PageRequest, queue: Queue, *, toast: Toast | None = None, done_id: int = 0) -> HttpResponse:
-    """Hand out the next item and answer with it; say why where there is none. `done_id` is the item just accepted."""
+def show_next(
+    request: PageRequest,
+    queue: Queue,
+    *,
+    toast: Toast | None = None,
+    done_id: int = 0,
+    answered: Annotation | None = None,
+) -> HttpResponse:
+    """Hand out the next item and answer with it; say why where there is none.
+
+    `done_id` is the item just done with, `answered` the answer just recorded, which spares reading it again.
+    """
     try:
         claim = claim_next(queue=queue, annotator=request.user, at=timezone.now())
     except NothingNow as nothing:
         return _show_nothing(request, queue, str(nothing), toast, done_id)
     if request.htmx:
-        return show_item(request, claim.item_id, toast=toast, done_id=done_id)
+        panel = claimed_panel(claim=claim, user=request.user)
+        return _fragment(request, panel, context_of(request, panel, answered=answered, done_id=done_id), toast)
     _tell(request, toast)
     return redirect("review:item-detail", claim.item_id)
 

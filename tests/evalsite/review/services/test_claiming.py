@@ -14,7 +14,7 @@ from django.db import connection
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, Queue, QueueStatus
 from evalsite.review.selectors import count_waiting_for
-from evalsite.review.selectors.waiting import Progress, progress_of
+from evalsite.review.selectors.waiting import Progress, items_left_by, progress_of
 from evalsite.review.services.answering import Answer, record_annotation
 from evalsite.review.services.claiming import NothingNow, beat, claim_next, flag_item, keep_draft, skip_item, take_back
 from evalsite.review.states import ReviewRefused
@@ -272,6 +272,63 @@ def test_claims_of_many_people_at_once_never_exceed_the_quorum() -> None:
     assert set(pairs.values()) == {1}
     queue.refresh_from_db()
     assert (queue.open_count, queue.items.filter(status=ItemStatus.OPEN).count()) == (0, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_pages_of_one_person_never_answer_an_item_twice() -> None:
+    """Two people, each with three pages open at once, drain eight items at quorum 2: 16 answers, each counted."""
+    queue = factories.queue(quorum=2)
+    items = [factories.review_item(queue=queue) for _ in range(8)]
+    people = [factories.user(f"person-{number}") for number in range(2)]
+    start = threading.Barrier(6)
+    failures: list[BaseException] = []
+
+    def work(person: User) -> None:
+        try:
+            start.wait()
+            while True:
+                claim = claim_next(queue=Queue.objects.get(pk=queue.pk), annotator=person, at=NOON)
+                try:
+                    answer(claim)
+                except ReviewRefused:  # another page of theirs took the item over, or has answered it
+                    continue
+        except NothingNow:
+            pass
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work, args=(person,)) for person in people * 3]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+    pairs = Counter(Annotation.objects.values_list("item_id", "annotator_id"))
+    assert pairs == {(item.pk, person.pk): 1 for item in items for person in people}
+    assert set(Assignment.objects.values_list("status", flat=True)) == {AssignmentStatus.SUBMITTED}
+
+
+@pytest.mark.django_db
+def test_items_left_by_tells_who_may_have_none(django_assert_num_queries: Any) -> None:
+    queue, other = factories.queue(), factories.queue()
+    ada, ben = factories.user("ada"), factories.user("ben")
+    for _ in range(3):
+        factories.review_item(queue=queue)
+    done = claim_next(queue=queue, annotator=ada, at=NOON)
+    answer(done)
+    begun = claim_next(queue=queue, annotator=ada, at=NOON)
+
+    with django_assert_num_queries(3):
+        found = [items_left_by(queue=one, user=person) for one, person in ((queue, ada), (queue, ben), (other, ada))]
+    queue.members.add(ben)
+    barred = items_left_by(queue=queue, user=ada)
+    Queue.objects.update(status=QueueStatus.PAUSED)
+
+    assert found == [[begun.item_id], [], []]
+    assert (barred, items_left_by(queue=queue, user=ben)) == (None, None)
 
 
 @pytest.mark.django_db

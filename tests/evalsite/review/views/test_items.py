@@ -350,7 +350,7 @@ def test_item_detail_has_a_fixed_number_of_queries(count: int, django_assert_num
     claim = take(client, queue)
     url = reverse("review:item-detail", args=[claim.item_id])
 
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(9):
         assert client.get(url).status_code == 200
 
 
@@ -362,7 +362,7 @@ def test_item_annotate_has_a_fixed_number_of_queries(count: int, django_assert_n
     client, _ = signed_in("ada")
     claim = take(client, queue)
 
-    with django_assert_num_queries(36):
+    with django_assert_num_queries(20):
         assert send(client, claim, HTMX).status_code == 200
 
 

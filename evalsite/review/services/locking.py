@@ -1,0 +1,83 @@
+"""Locks an item, and reads everybody's claims and answers on it in one go once the lock is had.
+
+What was read before the lock may be out of date; nothing here rests on it. On SQLite the whole write transaction is
+the lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ReviewItem
+from evalsite.review.states import ClaimFacts, ClaimState, ItemFacts, ItemState, QueueState
+
+
+@dataclass(frozen=True, slots=True)
+class LockedItem:
+    """An item under lock, with its queue and all claims on it."""
+
+    item: ReviewItem
+    claims: tuple[Assignment, ...]
+
+    @property
+    def answers(self) -> tuple[Annotation, ...]:
+        """Return the answers given so far."""
+        found = (_annotation_of(claim) for claim in self.claims)
+        return tuple(annotation for annotation in found if annotation is not None)
+
+    def claim_of(self, person: User) -> Assignment | None:
+        """Return this person's claim, whatever has become of it."""
+        return next((claim for claim in self.claims if claim.annotator_id == person.pk), None)
+
+    def answer_of(self, person: User) -> Annotation | None:
+        """Return this person's answer."""
+        claim = self.claim_of(person)
+        return None if claim is None else _annotation_of(claim)
+
+    def held_by_others(self, person: User, *, at: datetime) -> int:
+        """Return how many other people hold a slot now."""
+        live = (claim for claim in self.claims if claim.status == AssignmentStatus.LEASED and claim.expires_at >= at)
+        return sum(claim.annotator_id != person.pk for claim in live)
+
+    def has_slot_for(self, person: User, *, at: datetime) -> bool:
+        """Return whether this person may take or keep a slot."""
+        return self.item.answer_count + self.held_by_others(person, at=at) < self.item.quorum
+
+    def facts_for(self, person: User, *, at: datetime, is_member: bool = True) -> ItemFacts:
+        """Return what the checks need to know of the item and this person."""
+        answer = self.answer_of(person)
+        return ItemFacts(
+            state=ItemState(self.item.status),
+            queue=QueueState(self.item.queue.status),
+            quorum=self.item.quorum,
+            answers=self.item.answer_count,
+            leased=self.held_by_others(person, at=at),
+            labels=tuple(str(label["value"]) for label in self.item.queue.labels),
+            is_member=is_member,
+            has_answered=answer is not None,
+            has_revised=answer is not None and answer.revised_at is not None,
+        )
+
+
+def lock_item(item_id: int) -> LockedItem:
+    """Return an item under lock. DoesNotExist where there is none."""
+    return with_claims(ReviewItem.objects.select_for_update(of=("self",)).select_related("queue").get(pk=item_id))
+
+
+def with_claims(item: ReviewItem) -> LockedItem:
+    """Return an item that the caller has locked, with the claims on it."""
+    return LockedItem(item, tuple(item.assignments.select_related("annotation").order_by("pk")))
+
+
+def claim_facts(claim: Assignment | None) -> ClaimFacts | None:
+    """Return a claim as the checks see it."""
+    if claim is None:
+        return None
+    return ClaimFacts(ClaimState(claim.status), str(claim.token), claim.expires_at)
+
+
+def _annotation_of(claim: Assignment) -> Annotation | None:
+    return getattr(claim, "annotation", None)
