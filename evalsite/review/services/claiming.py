@@ -71,8 +71,8 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime) -> Assignment:
 @transaction.atomic
 def _try_claim(queue: Queue, annotator: User, left: Sequence[int], at: datetime) -> Assignment | None:
     for item_id in left:  # everybody locks in the same order
-        locked = lock_item(item_id)
-        if locked.item.is_open and _may_take(locked, annotator, at):
+        locked = _locked_or_gone(item_id)
+        if locked is not None and locked.item.is_open and _may_take(locked, annotator, at):
             return _take(locked, annotator, at)
     again = retest_due(queue=queue, annotator=annotator, at=at)
     if again is not None:
@@ -86,6 +86,13 @@ def _try_claim(queue: Queue, annotator: User, left: Sequence[int], at: datetime)
     item.queue = queue
     locked = with_claims(item)
     return _take(locked, annotator, at) if _may_take(locked, annotator, at) else None
+
+
+def _locked_or_gone(item_id: int) -> LockedItem | None:
+    try:
+        return lock_item(item_id)
+    except ReviewItem.DoesNotExist:  # taken back since it was looked up
+        return None
 
 
 def _may_take(locked: LockedItem, annotator: User, at: datetime) -> bool:

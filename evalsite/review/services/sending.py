@@ -13,7 +13,7 @@ from evalsite.review.models import Assignment, AssignmentStatus, ItemArm, Queue,
 from evalsite.review.selectors.asked import items_to_take_back, people_of, why_not_yet
 from evalsite.review.services import queues
 from evalsite.review.services.acts import announce
-from evalsite.review.services.claiming import lock_item
+from evalsite.review.services.locking import lock_item
 from evalsite.review.services.opening import open_item_for_verdict, open_items_for_run
 from evalsite.review.states import ItemFacts, ItemState, QueueState, ReviewRefused, check_can_take_back
 from judging.models import Run, RunKind, Verdict
@@ -82,7 +82,7 @@ def take_item_back(*, item_id: int, actor: User, at: datetime) -> Queue:
     Raises:
         ReviewRefused: it was not sent by hand, belongs to the audit, has an answer, or is in somebody's hands.
     """
-    item = lock_item(item_id)
+    item = lock_item(item_id).item
     check_can_take_back(_facts(item, at), is_sent=item.sent_by_id is not None, is_audited=item.arm == ItemArm.AUDIT)
     announce(actor=actor, action="item.taken_back", subject=item, detail={"verdict": item.verdict_id or ""})
     item.delete()
