@@ -18,7 +18,7 @@ from evalsite.review.models import Adjudication, Annotation
 from judging.signals import run_finished
 
 QUIET_SECONDS = 30
-LABELS = {"label", "revised_label"}
+SHOWN = {"label", "revised_label", "revealed_at"}  # what reports read of an answer
 
 
 @receiver(run_finished)
@@ -40,7 +40,7 @@ def refresh_after_label(
 ) -> None:
     """Let reports know of a label. A changed one has no new key to be seen by, so it ticks the label clock."""
     changed = extra.get("update_fields")
-    if raw or (not created and changed and not LABELS & set(changed)):
+    if raw or (not created and changed and not SHOWN & set(changed)):
         return
     if not created:
         transaction.on_commit(_tick)

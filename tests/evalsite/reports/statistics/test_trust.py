@@ -324,3 +324,51 @@ def test_sway_counts_moves_toward_and_away_from_the_judge() -> None:
     found = sway(["a", "a", "b", "a"], ["b", "a", "a", "b"], ["b", "b", "b", None])
 
     assert found == Sway(revised=wilson(3, 4), toward=wilson(1, 2), away=wilson(1, 1))
+
+
+# (blind, final, judge): every way in which an answer, its revision and a verdict can stand to each other
+MOVES: dict[str, tuple[str, str, str | None]] = {
+    "differed, followed the judge": ("a", "b", "b"),
+    "differed, stayed": ("a", "a", "b"),
+    "differed, went to a third label": ("a", "c", "b"),
+    "agreed, stayed": ("b", "b", "b"),
+    "agreed, left": ("b", "a", "b"),
+    "no verdict, stayed": ("a", "a", None),
+    "no verdict, changed": ("a", "b", None),
+}
+
+
+@pytest.mark.parametrize(
+    ("move", "revised", "toward", "away"),
+    [
+        ("differed, followed the judge", (1, 1), (1, 1), (0, 0)),
+        ("differed, stayed", (0, 1), (0, 1), (0, 0)),
+        ("differed, went to a third label", (1, 1), (0, 1), (0, 0)),
+        ("agreed, stayed", (0, 1), (0, 0), (0, 1)),
+        ("agreed, left", (1, 1), (0, 0), (1, 1)),
+        ("no verdict, stayed", (0, 1), (0, 0), (0, 0)),
+        ("no verdict, changed", (1, 1), (0, 0), (0, 0)),
+    ],
+)
+def test_sway_tells_every_move_apart(
+    move: str, revised: tuple[int, int], toward: tuple[int, int], away: tuple[int, int]
+) -> None:
+    blind, final, judge = MOVES[move]
+
+    assert sway([blind], [final], [judge]) == Sway(wilson(*revised), wilson(*toward), wilson(*away))
+
+
+def test_sway_of_all_moves_adds_them_up() -> None:
+    blind, final, judge = zip(*MOVES.values(), strict=True)
+
+    found = sway(blind, final, judge)
+
+    # 4 of 7 changed; of the 3 that differed 1 followed; of the 2 that agreed 1 left
+    assert (found.revised.value, found.toward.value, found.away.value) == (4 / 7, 1 / 3, 1 / 2)
+    # Wilson for 1 of 3, z = 1.959964, z² = 3.841459: centre (1/3 + z²/6) / (1 + z²/3) = 0.4269,
+    # half width z sqrt((1/3)(2/3)/3 + z²/36) / (1 + z²/3) = 0.3654
+    assert (found.toward.low, found.toward.high) == pytest.approx((0.0615, 0.7923), abs=1e-4)
+
+
+def test_sway_of_nobody_is_undefined() -> None:
+    assert sway([], [], []).toward.value is None
