@@ -17,6 +17,7 @@ from judging.views import (
     responses,
     rubrics,
     runs,
+    trials,
     verdicts,
 )
 
@@ -30,7 +31,9 @@ browsing: list[URLPattern] = [
     path("cases/<int:case_id>/edit/", case_edits.case_edit, name="case-edit"),
     path("cases/<int:case_id>/edit/trials/<slug:trial>/", case_edits.case_edit_trial, name="case-edit-trial"),
     path("responses/<int:response_id>/", responses.response_detail, name="response-detail"),
-    path("responses/<int:response_id>/try/", prompts.response_try, name="response-try"),
+    path("responses/<int:response_id>/try/", trials.response_try, name="response-try"),
+    path("responses/<int:response_id>/try/<int:run_id>/", trials.trial_detail, name="trial-detail"),
+    path("responses/<int:response_id>/try/<int:run_id>/cancel/", trials.trial_cancel, name="trial-cancel"),
     path("systems/<int:system_id>/", responses.system_detail, name="system-detail"),
     path("rubrics/", rubrics.rubric_list, name="rubric-list"),
     path("rubrics/<int:rubric_id>/", rubrics.rubric_detail, name="rubric-detail"),

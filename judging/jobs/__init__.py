@@ -5,7 +5,16 @@ belongs in `judging.services`.
 """
 
 from judging.jobs.imports import launch_import, resume_imports, work_import
-from judging.jobs.runs import launch_run, resume_runs, work_run
+from judging.jobs.runs import launch_run, launch_single, resume_runs, work_run
 from judging.jobs.sandbox import clear_sandbox
 
-__all__ = ["clear_sandbox", "launch_import", "launch_run", "resume_imports", "resume_runs", "work_import", "work_run"]
+__all__ = [
+    "clear_sandbox",
+    "launch_import",
+    "launch_run",
+    "launch_single",
+    "resume_imports",
+    "resume_runs",
+    "work_import",
+    "work_run",
+]

@@ -34,10 +34,15 @@ def launch_run(*, run_id: int, waiting: int) -> None:
     transaction.on_commit(partial(_wake_workers, run_id, jobs))
 
 
-def _wake_workers(run_id: int, jobs: int) -> None:
+def launch_single(*, run_id: int) -> None:
+    """Wake a worker for a run of one response, which does not wait behind runs of hours."""
+    transaction.on_commit(partial(_wake_workers, run_id, 1, "default"))
+
+
+def _wake_workers(run_id: int, jobs: int, queue_name: str = "calls") -> None:
     prefix = f"run-{run_id}-"
     try:
-        queue = get_queue("calls")
+        queue = get_queue(queue_name)
         queued = sum(job_id.startswith(prefix) for job_id in queue.get_job_ids())
         for _ in range(jobs - queued):
             queue.enqueue(work_run, run_id, job_id=f"{prefix}{uuid.uuid4()}", result_ttl=0)

@@ -12,6 +12,7 @@ from django.db.models import Count, Q, QuerySet
 from judging.judges.words import failure_in_words
 from judging.models import (
     EvaluatorKind,
+    Response,
     Run,
     RunEvaluator,
     RunKind,
@@ -34,6 +35,14 @@ BULKY = (  # texts that the list of tasks does not show
     "verdict__rationale",
     "verdict__value",
     "verdict__call_ids",
+)
+VERDICT_PAGE = (
+    "run__suite",
+    "evaluator__judge__endpoint",
+    "evaluator__rubric",
+    "response__system",
+    "response__prompt",
+    "score",
 )
 RUN_ORDERS = {"name": "name", "status": "status", "created": "created_at", "total": "total", "spent": "spent"}
 
@@ -176,5 +185,20 @@ def scores_for(tasks: Sequence[RunTask]) -> dict[tuple[int, int], Score]:
 
 def read_verdict(pk: int) -> Verdict | None:
     """Return a verdict with everything its page shows but its calls."""
-    related = ("run__suite", "evaluator__judge__endpoint", "evaluator__rubric", "response__system", "response__prompt")
-    return Verdict.objects.select_related(*related, "score").filter(pk=pk).first()
+    return Verdict.objects.select_related(*VERDICT_PAGE).filter(pk=pk).first()
+
+
+def read_trial(*, response: Response, run_id: int) -> Run | None:
+    """Return a run of this one response; None where there is none of this number."""
+    runs = Run.objects.filter(kind=RunKind.SINGLE, tasks__response=response).select_related("created_by", "suite")
+    return runs.filter(pk=run_id).first()
+
+
+def list_trials(*, response: Response) -> QuerySet[Run]:
+    """Return the runs of this one response, the newest first."""
+    return Run.objects.filter(kind=RunKind.SINGLE, tasks__response=response).order_by("-pk")
+
+
+def verdict_of_run(run: Run) -> Verdict | None:
+    """Return the one verdict of a run of one response, once it is there."""
+    return Verdict.objects.select_related(*VERDICT_PAGE).filter(run=run).first()

@@ -1,4 +1,4 @@
-"""One judge on one response, now: what is sent, what comes back, how it is read. Nothing is scored or reported.
+"""One conversation with one endpoint outside any run, for commands; whoever calls waits until it ends.
 
 The calls go to the ledger like any other, so a later run does not pay for them again.
 """
@@ -13,15 +13,10 @@ from typing import Any
 
 from django.db import transaction
 
-from judging.judges.registry import judge_kind
-from judging.judges.scores import JudgeScore
-from judging.judges.verdicts import JudgeVerdict
 from judging.llm.chat import ChatReply, ChatRequest, Conversation
 from judging.llm.identity import call_key
-from judging.models import Case, Judge, Response, Rubric, RubricItem, RunEvaluator
-from judging.selectors.targets import Target, request_body, target_of
+from judging.selectors.targets import Target, request_body
 from judging.services import ledger, pools
-from judging.services.evaluating import NEEDS, freeze, subject_of
 from judging.services.ledger import CallRecord
 from judging.services.pools import OpenPool
 
@@ -31,12 +26,12 @@ POLL_SECONDS = 0.2
 
 
 class TrialRefused(ValueError):
-    """The judge cannot be tried on this response; the message is shown on the page."""
+    """The model did not answer; the message says where to look."""
 
 
 @dataclass(frozen=True, slots=True)
 class TriedCall:
-    """One call of a trial."""
+    """One call of a conversation."""
 
     request: ChatRequest
     reply: ChatReply
@@ -45,50 +40,11 @@ class TriedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """What came of it."""
-
-    verdict: JudgeVerdict
-    score: JudgeScore | None
-    calls: Sequence[TriedCall]
-
-
-@dataclass(frozen=True, slots=True)
 class HeldAlone:
     """The result of a conversation held outside any run, with everything that passed."""
 
     result: Any
     calls: Sequence[TriedCall]
-
-
-def try_judge(*, judge: Judge, response: Response, rubric: Rubric | None, prompt_text: str = "", at: datetime) -> Trial:
-    """Ask a judge about one response and return everything that passed.
-
-    Raises:
-        TrialRefused: the response lacks what the judge needs, or the model did not answer in time.
-    """
-    case = Case.objects.filter(prompt=response.prompt_id).order_by("-pk").first()
-    if case is None:
-        raise TrialRefused("No case says what a good answer would be.")
-    frozen = freeze(judge=judge, options={"prompt_text": prompt_text} if prompt_text else {})
-    evaluator = RunEvaluator(judge=judge, rubric=rubric, options=frozen)
-    subject = subject_of(case=case, response=response, tree=_tree(rubric, case), evaluator=evaluator)
-    kind = judge_kind(judge.kind)
-    missing = kind.missing_needs(subject)
-    if missing:
-        raise TrialRefused(f"This judge needs {' and '.join(NEEDS[need] for need in missing)} for the case.")
-    built = kind.build(frozen["judge_options"])
-    held = hold(built.converse(subject), target_of(judge.endpoint), at=at)
-    verdict: JudgeVerdict = held.result
-    score = built.score(verdict.value, subject) if verdict.value is not None else None
-    return Trial(verdict, score, held.calls)
-
-
-def _tree(rubric: Rubric | None, case: Case) -> dict[str, Any] | None:
-    if rubric is None:
-        return None
-    trees = dict(RubricItem.objects.filter(rubric=rubric, case_key__in=[case.key, ""]).values_list("case_key", "tree"))
-    return trees.get(case.key) or trees.get("")
 
 
 def hold(conversation: Conversation[Any], target: Target, *, at: datetime) -> HeldAlone:

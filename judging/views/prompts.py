@@ -1,21 +1,18 @@
-"""Pages of prompts: files, edited versions, and one judge tried on one response."""
+"""Pages of prompts: files and edited versions."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from judging.forms.prompts import PromptForm, TrialForm
+from judging.forms.prompts import PromptForm
 from judging.http import PageRequest
 from judging.judges.registry import KINDS
-from judging.judges.words import STATUS_WORDS, flag_in_words
-from judging.models import Response
 from judging.selectors import prompts as selectors
 from judging.services.prompts import EDITABLE, PromptRefused, save_prompt_version
-from judging.services.trying import Trial, TrialRefused, try_judge
 
 
 @permission_required("judging.view_judge", raise_exception=True)
@@ -52,33 +49,3 @@ def _start(request: PageRequest, file: selectors.PromptFile) -> str:
     """Return the text that a new version starts from: the one named in the address, else the first."""
     wanted = request.GET.get("from", "")
     return next((text.text for text in file.texts if text.sha256 == wanted), file.texts[0].text)
-
-
-@permission_required("judging.add_run", raise_exception=True)
-def response_try(request: PageRequest, response_id: int) -> HttpResponse:
-    """Try a judge on a response and show what was sent, what came back and how it was read."""
-    found = Response.objects.select_related("prompt__benchmark", "system")
-    response = get_object_or_404(found, pk=response_id)
-    form = TrialForm(request.POST or None, response=response, initial={"judge": request.GET.get("judge", "")})
-    trial: Trial | None = None
-    if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
-        try:
-            trial = try_judge(
-                judge=data["judge"],
-                response=response,
-                rubric=data["rubric"],
-                prompt_text=data["prompt"].text if data["prompt"] else "",
-                at=timezone.now(),
-            )
-        except TrialRefused as refusal:
-            form.add_error(None, str(refusal))
-    context = {"response": response, "form": form, "trial": trial}
-    if trial is not None:
-        context |= {
-            "says": STATUS_WORDS[trial.verdict.status],
-            "flags": [flag_in_words(flag) for flag in trial.verdict.flags],
-            "score": float(trial.score.value) if trial.score and trial.score.value is not None else None,
-            "full": float(trial.score.full) if trial.score else None,
-        }
-    return render(request, "judging/response_try.html", context, status=400 if form.is_bound and form.errors else 200)

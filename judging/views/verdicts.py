@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
@@ -10,7 +11,7 @@ from django.shortcuts import render
 
 from judging.http import PageRequest
 from judging.judges.words import STATUS_WORDS, flag_in_words
-from judging.models import Call, Score
+from judging.models import Call, Score, Verdict
 from judging.selectors.runs import read_verdict
 from judging.specs.outlines import outline_of_data
 from judging.views.score_pages import score_page
@@ -22,11 +23,16 @@ def verdict_detail(request: PageRequest, verdict_id: int) -> HttpResponse:
     verdict = read_verdict(verdict_id)
     if verdict is None:
         raise Http404("There is no such verdict.")
+    return render(request, "judging/verdict_detail.html", reading_of(verdict))
+
+
+def reading_of(verdict: Verdict) -> dict[str, Any]:
+    """Return what pages show of a verdict: its calls, how it was read, what it scored."""
     found = Call.objects.select_related("endpoint").in_bulk(verdict.call_ids)
     calls = [found[pk] for pk in verdict.call_ids if pk in found]
     costs = [call.cost for call in calls if call.cost is not None]
     score: Score | None = getattr(verdict, "score", None)
-    context = {
+    return {
         "verdict": verdict,
         "score": score_page(score) if score else None,
         "score_flags": [flag_in_words(flag) for flag in score.flags] if score else [],
@@ -38,4 +44,3 @@ def verdict_detail(request: PageRequest, verdict_id: int) -> HttpResponse:
         "seconds": sum(call.seconds for call in calls),
         "paid_before": sum(call.run_id != verdict.run_id for call in calls),
     }
-    return render(request, "judging/verdict_detail.html", context)

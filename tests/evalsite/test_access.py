@@ -70,6 +70,8 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "judging:import-discard": RESEARCHERS_ACT,
     "judging:import-problems": RESEARCHERS_OBJECT,
     "judging:response-try": RESEARCHERS_OBJECT,
+    "judging:trial-detail": RESEARCHERS_OBJECT,
+    "judging:trial-cancel": RESEARCHERS_ACT,
     "judging:prompt-list": RESEARCHERS,
     "judging:prompt-detail": RESEARCHERS_OBJECT,
     "judging:run-list": RESEARCHERS,

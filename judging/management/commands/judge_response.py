@@ -12,7 +12,7 @@ from judging.management.base import BadInput, JsonCommand
 from judging.management.waiting import wait_for_run
 from judging.models import Response, Score, Verdict
 from judging.services.planning import RunNotPossible
-from judging.services.single import judge_once
+from judging.services.single import Wish, judge_once
 
 
 class Command(JsonCommand):
@@ -34,14 +34,13 @@ class Command(JsonCommand):
         if len(judges) != 1 or len(rubrics) > 1:
             raise BadInput("Name one judge, and at most one rubric.")
         try:
-            run = judge_once(
+            wish = Wish(
                 response=response,
                 judge=judges[0],
                 rubric=rubrics[0] if rubrics else None,
                 budget=choices.dollars_of(options["budget"]),
-                actor=None,
-                at=now(),
             )
+            run = judge_once(wish=wish, actor=None, at=now())
         except RunNotPossible as refusal:
             raise BadInput(str(refusal)) from refusal
         ended = wait_for_run(run.pk)

@@ -11,7 +11,7 @@ from evalsite.review.selectors.pending import unheard_runs
 from judging.models import Response, Run, RunKind, RunStatus, Score
 from judging.selectors import benchmarks, responses
 from judging.selectors.runs import list_runs
-from judging.services.single import judge_once
+from judging.services.single import Wish, judge_once
 from tests.factories import NOON
 from tests.judging.services.run_rows import answered_suite, level_judge, work
 
@@ -23,7 +23,7 @@ def test_judge_once_makes_a_run_that_only_those_who_ask_for_it_see() -> None:
     judge, rubric = level_judge()
     response = Response.objects.earliest("pk")
 
-    run = judge_once(response=response, judge=judge, rubric=rubric, budget=None, actor=None, at=NOON)
+    run = judge_once(wish=Wish(response, judge, rubric), actor=None, at=NOON)
     live = live_runs(at=NOON)
     work(run)
 

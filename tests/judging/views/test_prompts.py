@@ -1,4 +1,4 @@
-"""Prompts in the site: files, edited versions, and a judge tried on one response."""
+"""Prompts in the site: files and edited versions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from judging.judges.prompt_texts import load_prompt
-from judging.models import Call, PromptVersion, Run, Score, Verdict
+from judging.models import PromptVersion
 from tests import factories
-from tests.fake_llm.fixture import FakeLLM
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -77,33 +76,3 @@ def test_annotators_see_no_prompts(client: Client) -> None:
     client.force_login(factories.user("bo", Role.ANNOTATOR))
 
     assert client.get(reverse("judging:prompt-list")).status_code == 403
-
-
-def test_a_judge_is_tried_on_a_response_and_nothing_is_scored(researcher: Client, fake_llm: FakeLLM) -> None:
-    case = factories.case(reference="42")
-    response = factories.response(prompt=case.prompt)
-    judge = factories.judge(kind="accuracy", endpoint=factories.endpoint(base_url=fake_llm.url))
-    shipped = load_prompt("accuracy").text
-    version = PromptVersion.objects.create(
-        name="accuracy", label="stern", text=shipped + " Be stern.", sha256="0" * 64, created_at=factories.NOON
-    )
-    url = reverse("judging:response-try", args=[response.pk])
-
-    first = researcher.post(url, {"judge": judge.pk, "prompt": version.pk})
-    second = researcher.post(url, {"judge": judge.pk, "prompt": version.pk})
-
-    trial = first.context["trial"]
-    assert (trial.verdict.status, first.context["full"]) == ("repaired", 100.0)  # the fake gives no reasoning
-    assert trial.calls[0].request.messages[1].content.endswith("Be stern.")
-    assert [call.reused for call in second.context["trial"].calls] == [True]
-    assert (fake_llm.stats()["calls"], Call.objects.get().run) == (1, None)
-    assert (Run.objects.count(), Verdict.objects.count(), Score.objects.count()) == (0, 0, 0)
-
-
-def test_a_trial_says_what_the_case_lacks(researcher: Client) -> None:
-    response = factories.response(prompt=factories.case().prompt)
-    judge = factories.judge(kind="accuracy")
-
-    page = researcher.post(reverse("judging:response-try", args=[response.pk]), {"judge": judge.pk})
-
-    assert page.context["form"].non_field_errors() == ["This judge needs a reference answer for the case."]

@@ -1,0 +1,103 @@
+"""One judge tried on one response: the form, and what comes of it as a worker goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.db import transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from judging.forms.prompts import TrialForm
+from judging.http import PageRequest
+from judging.jobs import launch_single
+from judging.models import Response, Run
+from judging.selectors import runs as selectors
+from judging.services import running
+from judging.services.planning import RunNotPossible
+from judging.services.single import Wish, judge_once
+from judging.states import RunRefused
+from judging.views.verdicts import reading_of
+
+EARLIER = 10  # trials listed beside the form
+
+
+@permission_required("judging.add_run", raise_exception=True)
+def response_try(request: PageRequest, response_id: int) -> HttpResponse:
+    """Show the form that tries a judge on a response, and leave the asking to a worker."""
+    response = _response(response_id)
+    form = TrialForm(request.POST or None, response=response, initial=_initial(request))
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        prompt_text = data["prompt"].text if data["prompt"] else ""
+        try:
+            with transaction.atomic():
+                wish = Wish(response, data["judge"], data["rubric"], prompt_text)
+                run = judge_once(wish=wish, actor=request.user, at=timezone.now())
+                launch_single(run_id=run.pk)
+            return redirect("judging:trial-detail", response_id, run.pk)
+        except RunNotPossible as refusal:
+            form.add_error(None, str(refusal))
+    context = {"response": response, "form": form, "earlier": selectors.list_trials(response=response)[:EARLIER]}
+    return render(request, "judging/response_try.html", context, status=400 if form.is_bound and form.errors else 200)
+
+
+@require_safe
+@permission_required("judging.add_run", raise_exception=True)
+@vary_on_headers("HX-Request")
+def trial_detail(request: PageRequest, response_id: int, run_id: int) -> HttpResponse:
+    """Show a trial, live; for htmx the fragment that asks again until the trial has ended."""
+    response, run = _trial(response_id, run_id)
+    context = _context(response, run)
+    if request.htmx:
+        return render(request, "judging/_trial.html", context)
+    evaluator = run.evaluators.get()
+    chosen = {"judge": evaluator.judge_id, "rubric": evaluator.rubric_id}
+    form = TrialForm(response=response, initial=chosen)
+    context |= {"form": form, "earlier": selectors.list_trials(response=response)[:EARLIER]}
+    return render(request, "judging/response_try.html", context)
+
+
+@require_POST
+@permission_required("judging.change_run", raise_exception=True)
+def trial_cancel(request: PageRequest, response_id: int, run_id: int) -> HttpResponse:
+    """Cancel a trial; a call that is on its way is still paid for and kept."""
+    response, run = _trial(response_id, run_id)
+    refusal = ""
+    try:
+        run = running.cancel_run(run_id=run.pk, actor=request.user, at=timezone.now())
+    except RunRefused as error:
+        refusal = str(error)
+    if request.htmx:
+        return render(request, "judging/_trial.html", _context(response, run) | {"refusal": refusal})
+    if refusal:
+        messages.error(request, refusal)
+    return redirect("judging:trial-detail", response_id, run_id)
+
+
+def _response(response_id: int) -> Response:
+    return get_object_or_404(Response.objects.select_related("prompt__benchmark", "system"), pk=response_id)
+
+
+def _trial(response_id: int, run_id: int) -> tuple[Response, Run]:
+    response = _response(response_id)
+    run = selectors.read_trial(response=response, run_id=run_id)
+    if run is None:
+        raise Http404("There is no such trial.")
+    return response, run
+
+
+def _initial(request: PageRequest) -> dict[str, str]:
+    return {name: request.GET.get(name, "") for name in ("judge", "rubric")}
+
+
+def _context(response: Response, run: Run) -> dict[str, Any]:
+    verdict = selectors.verdict_of_run(run)
+    progress = selectors.read_progress(run=run, at=timezone.now())
+    context: dict[str, Any] = {"response": response, "run": run, "progress": progress}
+    return context | (reading_of(verdict) if verdict is not None else {})
