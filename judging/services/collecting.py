@@ -1,4 +1,4 @@
-"""Keeps Python's cycle collector from walking a large import over and over while it only grows."""
+"""Keeps Python's cycle collector from walking the same objects over and over while a job makes many more."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from judging.states import ACTIVE
 
 logger = logging.getLogger(__name__)
 
-FLUSH_ROWS = 100
+FLUSH_ROWS = 400  # a flush has a fixed cost of some twenty queries
 FLUSH_SECONDS = 0.2
 BEAT_SECONDS = 1.0
 CLAIM_SIZE = 200  # at most
@@ -129,7 +129,7 @@ class Engine:
         self.stopping = ""
         self.exhausted = False
         self._rate, self._ended = 0.0, 0  # tasks ended per second lately, and since then
-        self._flushed_at = self._beat_at = self._stop_asked_at = time.monotonic()
+        self._flushed_at = self._beat_at = self._rated_at = self._stop_asked_at = time.monotonic()
 
     def drive(self) -> str:
         """Work to the end; return why it ended.
@@ -347,8 +347,9 @@ class Engine:
         pending = len(self.records) + len(self.finished)
         if pending >= FLUSH_ROWS or (pending and now - self._flushed_at >= FLUSH_SECONDS):
             self._flush()
+        if now - self._rated_at >= AHEAD_SECONDS:
+            self._rate, self._ended, self._rated_at = self._ended / (now - self._rated_at), 0, now
         if now - self._beat_at >= BEAT_SECONDS:
-            self._rate, self._ended = self._ended / (now - self._beat_at), 0
             self._beat_at = now
             self._look_around(now)
 

@@ -12,6 +12,7 @@ from judging import stopping
 from judging.models import Run
 from judging.selectors.targets import active_targets
 from judging.services import leases, planning, pools, running
+from judging.services.collecting import calm_collector
 from judging.services.engine import Engine, EngineOptions
 from judging.services.executors import executor_for
 from judging.states import RunRefused
@@ -24,6 +25,7 @@ PAUSES = {
 }
 
 
+@calm_collector()
 def work_through(*, run_id: int, threads: int, now: Callable[[], datetime]) -> str:
     """Work on a run until nothing waits; return why this worker stopped: not-active or an ending of the engine."""
     run = running.start_run(run_id=run_id, at=now())
