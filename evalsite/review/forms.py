@@ -9,6 +9,7 @@ from django import forms
 from django.contrib.auth.models import User
 
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
+from evalsite.review.sampling import labels_for
 from evalsite.review.scales import Label, given_scale
 from evalsite.review.selectors.content import Choice, PersonAnswer
 
@@ -240,9 +241,66 @@ class FilePeopleForm(forms.Form):
             self.fields[f"person-{number}"] = forms.ModelChoiceField(
                 queryset=people, to_field_name="username", required=False, label=name, empty_label="nobody here yet"
             )
+        if "create" in self.fields:
+            self.fields["create"] = self.fields.pop("create")  # after the people
 
     @property
     def names(self) -> dict[str, str]:
         """The user names here of the people that somebody was chosen for."""
         chosen = {name: self.cleaned_data.get(f"person-{number}") for number, name in enumerate(self.unknown)}
         return {name: person.username for name, person in chosen.items() if person is not None}
+
+
+class AuditForm(forms.Form):
+    """How large a random sample shall be, said by its size or by how narrow its interval shall be."""
+
+    BY_SIZE, BY_WIDTH = "size", "width"
+    use_required_attribute = False  # only one of the two is
+
+    by = forms.ChoiceField(
+        choices=[(BY_SIZE, "By number"), (BY_WIDTH, "By interval")], widget=forms.RadioSelect, label="Choose"
+    )
+    size = forms.IntegerField(min_value=1, label="Number to draw", error_messages={"required": "Say how many."})
+    width = forms.FloatField(
+        error_messages={"required": "Say how wide."},
+        min_value=0.1,
+        max_value=50,
+        label="Interval wanted, ± percentage points",
+        help_text="At the widest, where half of the judge's verdicts are right.",
+        widget=forms.NumberInput(attrs={"step": "0.1"}),
+    )
+    share = forms.FloatField(
+        min_value=1,
+        max_value=99,
+        label="Expected share, %",
+        help_text="Of verdicts that people will agree with, say. 50 where you do not know.",
+        widget=forms.NumberInput(attrs={"step": "1"}),
+    )
+
+    def __init__(self, *arguments: Any, population: int, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.population = population
+        self.fields["size"].widget.attrs["max"] = population
+
+    def clean(self) -> dict[str, Any]:
+        """Let only the one that was chosen be required, and turn an interval into a number."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        by = cleaned.get("by")
+        self.errors.pop(self.BY_WIDTH if by == self.BY_SIZE else self.BY_SIZE, None)
+        if by == self.BY_WIDTH and cleaned.get("width"):
+            cleaned["size"] = labels_for(cleaned["width"] / 100, population=self.population)
+        elif by == self.BY_SIZE and (cleaned.get("size") or 0) > self.population:
+            self.add_error("size", f"There are {self.population:,} to draw from.")
+        return cleaned
+
+    @property
+    def chosen(self) -> int:
+        """The size, however it was said."""
+        size: int = self.cleaned_data["size"]
+        return size
+
+    @property
+    def expected(self) -> float:
+        """The expected share, from 0 to 1."""
+        share: float = self.cleaned_data["share"]
+        return share / 100

@@ -193,6 +193,29 @@ class ReviewItem(models.Model):
         return reverse("review:item-detail", args=[self.pk])
 
 
+class AuditPlan(models.Model):
+    """How many verdicts of a run, or debates of a set, people check at random; without one the site's share holds."""
+
+    run = models.OneToOneField(Run, null=True, on_delete=models.CASCADE, related_name="audit_plan")
+    debate_set = models.OneToOneField(DebateSet, null=True, on_delete=models.CASCADE, related_name="audit_plan")
+    size = models.PositiveIntegerField()
+    chosen_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="audit_plans"
+    )  # None: by a command
+    chosen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(run__isnull=False, debate_set=None) | models.Q(run=None, debate_set__isnull=False),
+                name="audit_plan_for_one_thing",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"audit of {self.size}"
+
+
 class Assignment(models.Model):
     """A person's claim on an item. The token fences off whoever lost the claim."""
 

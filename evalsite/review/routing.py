@@ -30,6 +30,7 @@ class Arm(StrEnum):
 
 URGENT, USUAL = 2, 1  # priorities; higher comes first
 TEXT_LIMIT = 300
+AUDITED = "Drawn at random for the audit."
 
 ALL_REASONS = frozenset(Reason)
 
@@ -93,7 +94,7 @@ def route(facts: Facts, policy: RoutingPolicy) -> Decision:
     if not found:
         urgent = facts.can_flip_rank or bool(facts.shuffle & 1)
     if is_audited:
-        found[Reason.AUDIT] = "Drawn at random for the audit."
+        found[Reason.AUDIT] = AUDITED
     reasons = tuple(reason for reason in Reason if reason in found)
     return Decision(
         reasons=reasons,

@@ -46,9 +46,24 @@ def draw_audit(
     Raises:
         ValueError: a key occurs twice, or the share is not within [0, 1].
     """
+    return draw_sample(keys, seed=seed, size=audit_size(len(keys), share=share, minimum=minimum))
+
+
+def draw_sample(keys: Sequence[str], *, seed: int, size: int) -> AuditDraw:
+    """Return a uniform random sample of this size, or all keys where there are fewer.
+
+    The seed gives every key its place in a line, and the sample is the head of the line. A larger sample of the same
+    keys therefore holds the smaller one and is uniform again: each key's probability is the new size over N, that of
+    the keys drawn before too.
+
+    Raises:
+        ValueError: a key occurs twice, or the size is negative.
+    """
     if len(set(keys)) != len(keys):
         raise ValueError("a key occurs twice; its inclusion probability would be wrong")
-    size = audit_size(len(keys), share=share, minimum=minimum)
+    if size < 0:
+        raise ValueError(f"a sample of {size}")
+    size = min(size, len(keys))
     ranked = sorted(keys, key=lambda key: (uniform_number("audit", seed, key), key))
     return AuditDraw(frozenset(ranked[:size]), size / len(keys) if keys else 0.0)
 
@@ -93,3 +108,45 @@ def labels_for(
     if population is None:
         return max(1, math.ceil(n - 1e-9))
     return min(population, max(1, math.ceil(n / (1 + (n - 1) / population) - 1e-9))) if population else 0
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOffer:
+    """What a sample of one size costs and buys."""
+
+    size: int
+    population: int
+    worst: float  # half-width of the 95% interval of a share at its widest, one half
+    assumed: float  # the same at the share that is expected
+    is_rough: bool  # too few expected hits or misses for the normal interval at the expected share
+    answers: int
+    seconds: float | None  # of people's time; None while nobody's time per answer is known
+
+    @property
+    def probability(self) -> float:
+        """The chance with which each item is drawn."""
+        return self.size / self.population
+
+
+def audit_offer(
+    size: int, *, population: int, share: float, quorum: int, seconds_per_answer: float | None
+) -> AuditOffer:
+    """Return what auditing `size` of `population` items costs and buys, where a share of `share` is expected.
+
+    Raises:
+        ValueError: the size is not within 1 and the population.
+    """
+    worst = half_width(size, population=population)
+    assumed = half_width(size, share=share, population=population)
+    if worst is None or assumed is None or size > population:
+        raise ValueError(f"audit {size} of {population}")
+    answers = size * quorum
+    return AuditOffer(
+        size=size,
+        population=population,
+        worst=worst,
+        assumed=assumed,
+        is_rough=size < population and size * min(share, 1 - share) < 5,
+        answers=answers,
+        seconds=None if seconds_per_answer is None else answers * seconds_per_answer,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from evalsite.review.views import adjudication, files, items, notices, queues, sending
+from evalsite.review.views import adjudication, audits, files, items, notices, queues, sending
 
 app_name = "review"
 urlpatterns: list[URLPattern] = [
@@ -20,6 +20,8 @@ urlpatterns: list[URLPattern] = [
     path("queues/<slug:slug>/annotations.<str:format>", queues.queue_export, name="queue-export"),
     path("queues/<slug:slug>/annotations/import/", files.annotation_import, name="annotation-import"),
     path("queues/<slug:slug>/next/", items.item_next, name="item-next"),
+    path("audits/runs/<int:run_id>/", audits.audit_run, name="audit-run"),
+    path("audits/debates/<int:set_id>/", audits.audit_debates, name="audit-debates"),
     path("adjudications/", adjudication.adjudication_list, name="adjudication-list"),
     path("items/<int:item_id>/", items.item_detail, name="item-detail"),
     path("items/<int:item_id>/annotate/", items.item_annotate, name="item-annotate"),

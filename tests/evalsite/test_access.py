@@ -120,6 +120,8 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "review:queue-status": RESEARCHERS_ACT,
     "review:queue-export": RESEARCHERS_OBJECT,
     "review:annotation-import": RESEARCHERS_OBJECT,
+    "review:audit-run": RESEARCHERS_OBJECT,
+    "review:audit-debates": RESEARCHERS_OBJECT,
     "review:item-next": EVERYBODY_ACT,
     "review:adjudication-list": RESEARCHERS,
     "review:item-detail": EVERYBODY_OBJECT,

@@ -14,14 +14,16 @@ from django.db import transaction
 from django.db.models import Avg, Count
 
 from debate.models import Debate, DebateSet, DebateStatus
-from evalsite.review.models import ItemArm, Queue, ReviewItem
+from evalsite.review.models import AuditPlan, ItemArm, Queue, ReviewItem
 from evalsite.review.routing import Decision, Facts, RoutingPolicy, route
-from evalsite.review.sampling import AuditDraw, draw_audit, uniform_number
+from evalsite.review.sampling import AuditDraw, draw_audit, draw_sample, uniform_number
 from evalsite.review.scales import PREFERENCE, Label, joined_scale, labels_from_json, nearest_label, scale_of
 from evalsite.review.selectors.asked import FLIP_FLAGS
+from evalsite.review.selectors.audits import debate_keys, drawn_size, plan_of, run_keys
 from evalsite.review.selectors.subjects import RubricTrees, hash_of
 from evalsite.review.services import queues
-from judging.models import EvaluatorKind, Response, Run, RunEvaluator, RunKind, RunTask, Score, ScoreStatus, Verdict
+from evalsite.review.services.audits import mark_audited
+from judging.models import EvaluatorKind, Response, Run, RunEvaluator, Score, ScoreStatus, Verdict
 from judging.services.trees import tree_from_json
 
 T = TypeVar("T")
@@ -39,8 +41,7 @@ def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
     """Open an item for each unresolved or audited debate of a set, and return how many are new."""
     rules = policy()
     queue = queues.queue_for_debates(debate_set=debate_set, labels=PREFERENCE, at=at)
-    keys = [str(pk) for pk in debate_set.debates.order_by("pk").values_list("pk", flat=True)]
-    draw = draw_audit(keys, seed=debate_set.pk, share=settings.REVIEW_AUDIT_SHARE)
+    draw = _draw(debate_keys(debate_set), seed=debate_set.pk, plan=plan_of(debate_set=debate_set), queue=queue)
     known = set(queue.items.values_list("debate_id", flat=True))
     ended = debate_set.debates.filter(status__in=ENDED).select_related("case__prompt", "response_a", "response_b")
     trees = RubricTrees()
@@ -67,6 +68,7 @@ def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
                 yield item
 
     opened = _store(queue, found())
+    mark_audited(queue=queue, draw=draw)
     Queue.objects.filter(pk=queue.pk).update(routed_at=at)
     return opened
 
@@ -120,6 +122,7 @@ def open_items_for_run(*, run: Run, at: datetime, sent_by: User | None = None) -
     """
     routing = _routing_of(run, at, sent_by=sent_by)
     opened = _store(routing.queue, _run_items(run, routing))
+    mark_audited(queue=routing.queue, draw=routing.draw)
     Queue.objects.filter(pk=routing.queue.pk).update(routed_at=at)
     return opened
 
@@ -136,12 +139,11 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict |
     trees = RubricTrees()
     trees.load([evaluator.rubric for evaluator in evaluators if evaluator.rubric is not None])
     queue = queues.queue_for_run(run=run, labels=_labels_of(evaluators, trees), at=at)
-    keys = _audited_keys(run, evaluators)
     return _Routing(
         queue=queue,
         rules=policy(),
         labels=labels_from_json(queue.labels),
-        draw=draw_audit(keys, seed=run.pk, share=settings.REVIEW_AUDIT_SHARE),
+        draw=_draw(run_keys(run), seed=run.pk, plan=plan_of(run=run), queue=queue),
         close=close_systems(run),
         trees=trees,
         scenarios=dict(run.suite.cases.values_list("prompt_id", "scenario")),
@@ -151,14 +153,13 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict |
     )
 
 
-def _audited_keys(run: Run, evaluators: Sequence[RunEvaluator]) -> list[str]:
-    tasks = RunTask.objects.filter(run=run, response__isnull=False).order_by("response_id")
-    if run.kind == RunKind.ESI:  # one task asks both judges; the index itself asks people nothing
-        criteria = [evaluator.criterion for evaluator in evaluators if evaluator.kind == EvaluatorKind.JUDGE]
-        ids = tasks.values_list("response_id", flat=True).distinct()
-        return [f"{response_id}:{criterion}" for response_id in ids.iterator(BATCH) for criterion in criteria]
-    pairs = tasks.values_list("response_id", "evaluator__criterion").distinct()
-    return [f"{response_id}:{criterion}" for response_id, criterion in pairs.iterator(BATCH)]
+def _draw(keys: Sequence[str], *, seed: int, plan: AuditPlan | None, queue: Queue) -> AuditDraw:
+    """Return the sample of the plan, or of the site's share; never a smaller one than what was drawn before."""
+    draw = draw_audit(keys, seed=seed, share=settings.REVIEW_AUDIT_SHARE)
+    if plan is not None:
+        draw = draw_sample(keys, seed=seed, size=plan.size)
+    drawn = drawn_size(queue=queue, population=len(keys))
+    return draw_sample(keys, seed=seed, size=drawn) if drawn > len(draw.chosen) else draw
 
 
 def _labels_of(evaluators: Sequence[RunEvaluator], trees: RubricTrees) -> tuple[Label, ...]:

@@ -1,0 +1,75 @@
+"""`manage.py plan_audit --run ID --size N`: how many verdicts or debates people check at random."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from debate.models import DebateSet
+from evalsite.review.sampling import audit_offer, labels_for
+from evalsite.review.selectors.audits import AuditSubject, subject_of_debates, subject_of_run
+from evalsite.review.services.audits import plan_audit
+from evalsite.review.states import ReviewRefused
+from judging.management.base import BadInput, JsonCommand
+from judging.models import SCORED_KINDS, Run
+
+
+class Command(JsonCommand):
+    """Stores the size; `route_pending` or the next worker draws it."""
+
+    help = "Choose the size of a run's or debate set's random sample, by number or by the interval it buys."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--run", type=int, help="id of a run")
+        parser.add_argument("--debate-set", type=int, help="id of a debate set")
+        parser.add_argument("--size", type=int, help="how many to draw")
+        parser.add_argument("--half-width", type=float, help="interval wanted each way, such as 0.05")
+        parser.add_argument("--share", type=float, default=0.5, help="expected share, for the second interval")
+        parser.add_argument("--dry-run", action="store_true", help="say what the number costs and buys, store nothing")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Return what the sample costs and buys."""
+        subject = _subject(options["run"], options["debate_set"])
+        if (options["size"] is None) == (options["half_width"] is None):
+            raise BadInput("Give either --size or --half-width.")
+        try:
+            size = options["size"]
+            if size is None:
+                size = labels_for(options["half_width"], population=subject.population)
+            offer = audit_offer(
+                size,
+                population=subject.population,
+                share=options["share"],
+                quorum=subject.quorum,
+                seconds_per_answer=subject.seconds_per_answer,
+            )
+            if not options["dry_run"]:
+                plan_audit(subject=subject, size=size, actor=None, at=timezone.now())
+        except (ReviewRefused, ValueError) as refusal:
+            raise BadInput(f"{refusal}") from refusal
+        return {
+            "dry_run": options["dry_run"],
+            "size": offer.size,
+            "population": offer.population,
+            "probability": offer.probability,
+            "half_width_at_half": offer.worst,
+            "half_width_at_share": offer.assumed,
+            "answers": offer.answers,
+            "seconds": offer.seconds,
+        }
+
+
+def _subject(run_id: int | None, set_id: int | None) -> AuditSubject:
+    if (run_id is None) == (set_id is None):
+        raise BadInput("Give either --run or --debate-set.")
+    if run_id is not None:
+        run = Run.objects.filter(pk=run_id, kind__in=SCORED_KINDS).first()
+        if run is None:
+            raise BadInput(f"There is no run {run_id} that judges or rules score.")
+        return subject_of_run(run)
+    debate_set = DebateSet.objects.filter(pk=set_id or 0).first()
+    if debate_set is None:
+        raise BadInput(f"There is no debate set {set_id}.")
+    return subject_of_debates(debate_set)

@@ -1,0 +1,268 @@
+"""The audit page: what a sample costs and buys, drawn with right chances, enlarged rightly, seen by no annotator."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from debate.models import DebateSet, DebateStatus
+from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role
+from evalsite.review.models import Assignment, AuditPlan, ItemArm, ReviewItem
+from evalsite.review.sampling import audit_offer, draw_sample
+from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
+from evalsite.review.services.opening import open_items_for_debates, open_items_for_run
+from judging.management.base import BadInput
+from judging.models import EvaluatorKind, Run
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def signed_in(name: str, role: Role) -> Client:
+    client = Client()
+    client.force_login(factories.user(name, role))
+    return client
+
+
+def debates(count: int, **fields: Any) -> DebateSet:
+    owner = factories.debate_set()
+    for _ in range(count):
+        factories.debate(debate_set=owner, **{"status": DebateStatus.AGREED, "verdict": 1, "agreed_round": 1} | fields)
+    return owner
+
+
+def judged_run(count: int) -> Run:
+    run = factories.run(status="finished", finished_at=NOON)
+    judge = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, criterion="tone")
+    for _ in range(count):
+        factories.verdict(evaluator=judge, response=factories.response(), share=0.9, confidence=0.99)
+    return run
+
+
+def sizes_of(owner: DebateSet | Run) -> dict[str, Any]:
+    items = ReviewItem.objects.filter(queue=owner.queue)
+    return {
+        "arms": sorted(items.values_list("arm", flat=True)),
+        "chances": set(items.filter(arm=ItemArm.AUDIT).values_list("inclusion_probability", flat=True)),
+    }
+
+
+def test_the_page_says_what_each_size_buys_without_javascript() -> None:
+    owner = debates(40)
+    rita = signed_in("rita", Role.RESEARCHER)
+    url = reverse("review:audit-debates", args=[owner.pk])
+
+    page = rita.get(url)
+    looked = rita.post(url, {"by": "width", "width": "10", "share": "80", "look": "1"})
+    fragment = rita.get(url, {"by": "size", "size": "20", "share": "50"}, headers={"HX-Request": "true"})
+
+    # 5% of 40, but at least 30
+    assert (page.context["in_force"], page.context["offer"].size) == (30, 30)
+    # n0 = 1.96^2 * 0.25 / 0.1^2 = 96.04; 96.04 / (1 + 95.04 / 40) = 28.4, so 29
+    # at 80%: 1.96 * sqrt(0.8 * 0.2 / 29 * 11 / 39) = 0.0773
+    offer = looked.context["offer"]
+    assert (offer.size, round(offer.assumed, 4), offer.answers, offer.seconds) == (29, 0.0773, 58, None)
+    assert "± 7.7%" in looked.content.decode()
+    # 1.96 * sqrt(0.25 / 20 * 20 / 39) = 0.1569
+    assert fragment.content.decode().strip().startswith('<section class="card"\n         id="audit-offer"')
+    assert "± 15.7%" in fragment.content.decode()
+    assert AuditPlan.objects.count() == 0
+
+
+def test_audit_offer_counts_answers_and_hours() -> None:
+    offer = audit_offer(100, population=1_000, share=0.9, quorum=3, seconds_per_answer=30.0)
+
+    # 1.96 * sqrt(0.25 / 100 * 900 / 999) = 0.0930; at 0.9: 1.96 * sqrt(0.09 / 100 * 900 / 999) = 0.0558
+    assert (round(offer.worst, 4), round(offer.assumed, 4)) == (0.0930, 0.0558)
+    assert (offer.probability, offer.answers, offer.seconds, offer.is_rough) == (0.1, 300, 9_000.0, False)
+    assert audit_offer(30, population=1_000, share=0.9, quorum=1, seconds_per_answer=None).is_rough
+    with pytest.raises(ValueError, match="audit 11 of 10"):
+        audit_offer(11, population=10, share=0.5, quorum=1, seconds_per_answer=None)
+
+
+def test_a_larger_sample_holds_the_smaller_one_and_gives_each_item_its_chance() -> None:
+    keys = [str(number) for number in range(50)]
+
+    small, large = (draw_sample(keys, seed=7, size=size) for size in (10, 25))
+
+    assert small.chosen < large.chosen
+    assert (small.probability, large.probability, len(large.chosen)) == (0.2, 0.5, 25)
+
+
+def test_every_item_is_drawn_as_often_as_its_probability_says_also_after_enlarging() -> None:
+    keys = [str(number) for number in range(10)]
+    draws = 4_000
+    counts = dict.fromkeys(keys, 0)
+
+    for seed in range(draws):
+        for key in draw_sample(keys, seed=seed, size=4).chosen - draw_sample(keys, seed=seed, size=2).chosen:
+            counts[key] += 1
+
+    # the two that enlarging from 2 to 4 adds are any item with probability 0.2: 800 of 4,000, deviation 25
+    assert all(abs(count - 800) < 5 * 25 for count in counts.values())
+
+
+def test_a_plan_made_before_the_end_is_what_is_drawn() -> None:
+    owner = debates(40)
+    rita = signed_in("rita", Role.RESEARCHER)
+
+    answer = rita.post(
+        reverse("review:audit-debates", args=[owner.pk]), {"by": "size", "size": "10", "share": "50", "width": ""}
+    )
+    opened = open_items_for_debates(debate_set=owner, at=NOON)
+
+    assert answer.status_code == 302
+    assert opened == 10
+    assert sizes_of(owner) == {"arms": ["audit"] * 10, "chances": {0.25}}
+    assert AuditEntry.objects.get(action="audit.planned").detail["size"] == 10
+
+
+@pytest.mark.parametrize("kind", ["run", "debates"])
+def test_enlarging_adds_items_and_corrects_every_probability(kind: str) -> None:
+    owner: Run | DebateSet = judged_run(40) if kind == "run" else debates(40)
+    rita = signed_in("rita", Role.RESEARCHER)
+    url = reverse(f"review:audit-{kind}", args=[owner.pk])
+    opener: Any = open_items_for_run if kind == "run" else open_items_for_debates
+    subject = {"run" if kind == "run" else "debate_set": owner}
+    unheard: Any = unheard_runs if kind == "run" else unheard_debate_sets
+
+    opener(**subject, at=NOON)
+    before = sizes_of(owner)
+    first = set(owner.queue.items.values_list("pk", flat=True))
+    rita.post(url, {"by": "size", "size": "36", "share": "50"})
+    waiting = list(unheard())
+    opened = opener(**subject, at=AuditPlan.objects.get().chosen_at)
+
+    assert before == {"arms": ["audit"] * 30, "chances": {30 / 40}}
+    assert waiting == [owner]
+    assert list(unheard()) == []
+    assert opened == 6
+    assert sizes_of(owner) == {"arms": ["audit"] * 36, "chances": {36 / 40}}
+    assert first < set(owner.queue.items.values_list("pk", flat=True))
+
+
+def test_a_routed_item_that_a_larger_sample_draws_joins_the_audit() -> None:
+    owner = debates(40, status=DebateStatus.UNRESOLVED, verdict=None, agreed_round=None)
+    open_items_for_debates(debate_set=owner, at=NOON)
+    rita = signed_in("rita", Role.RESEARCHER)
+
+    rita.post(reverse("review:audit-debates", args=[owner.pk]), {"by": "size", "size": "40", "share": "50"})
+    opened = open_items_for_debates(debate_set=owner, at=NOON)
+
+    assert opened == 0
+    assert sizes_of(owner) == {"arms": ["audit"] * 40, "chances": {1.0}}
+    texts = set(owner.queue.items.values_list("reason", "reason_text"))
+    both = "The speakers still differ after 4 rounds. Drawn at random for the audit."
+    assert texts == {("unresolved_debate", both)}
+
+
+def test_a_drawn_sample_does_not_shrink() -> None:
+    owner = debates(40)
+    open_items_for_debates(debate_set=owner, at=NOON)
+    rita = signed_in("rita", Role.RESEARCHER)
+
+    page = rita.post(reverse("review:audit-debates", args=[owner.pk]), {"by": "size", "size": "5", "share": "50"})
+
+    assert "30 have been drawn and people may have answered some" in page.content.decode()
+    assert AuditPlan.objects.count() == 0
+
+
+def test_a_smaller_share_of_the_site_leaves_what_was_drawn_and_its_chances(settings: Any) -> None:
+    owner = debates(40)
+    settings.REVIEW_AUDIT_SHARE = 0.9
+    open_items_for_debates(debate_set=owner, at=NOON)
+    settings.REVIEW_AUDIT_SHARE = 0.05
+
+    open_items_for_debates(debate_set=owner, at=NOON)
+
+    assert sizes_of(owner) == {"arms": ["audit"] * 36, "chances": {0.9}}
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ({"by": "size", "size": "", "share": "50"}, "Say how many."),
+        ({"by": "width", "width": "", "share": "50"}, "Say how wide."),
+        ({"by": "size", "size": "41", "share": "50"}, "There are 40 to draw from."),
+        ({"by": "size", "size": "0", "share": "50"}, "greater than or equal to 1"),
+        ({"by": "size", "size": "10", "share": "100"}, "less than or equal to 99"),
+    ],
+)
+def test_impossible_wishes_are_told(data: dict[str, str], sentence: str) -> None:
+    owner = debates(40)
+
+    page = signed_in("rita", Role.RESEARCHER).post(reverse("review:audit-debates", args=[owner.pk]), data)
+
+    assert page.status_code == 200
+    assert sentence in page.content.decode()
+    assert AuditPlan.objects.count() == 0
+
+
+def test_a_run_without_tasks_has_nothing_to_draw_from() -> None:
+    page = signed_in("rita", Role.RESEARCHER).get(reverse("review:audit-run", args=[factories.run().pk]))
+
+    assert "Nothing to draw from yet" in page.content.decode()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_page_has_a_fixed_number_of_queries(count: int, django_assert_num_queries: Any) -> None:
+    run = judged_run(count)
+    open_items_for_run(run=run, at=NOON)
+    rita = signed_in("rita", Role.RESEARCHER)
+
+    with django_assert_num_queries(13):
+        rita.get(reverse("review:audit-run", args=[run.pk]))
+
+
+def test_annotators_cannot_tell_an_audited_item_from_another() -> None:
+    item = factories.review_item(debate=factories.debate(), reason="unresolved_debate")
+    ada = signed_in("ada", Role.ANNOTATOR)
+    ada.post(reverse("review:item-next", args=[item.queue.slug]))
+    pages = [
+        reverse("review:item-detail", args=[item.pk]),
+        reverse("review:queue-detail", args=[item.queue.slug]),
+        reverse("review:queue-list"),
+        reverse("review:my-work"),
+    ]
+
+    def seen() -> list[str]:
+        claim = Assignment.objects.get().token
+        texts = [ada.get(page).content.decode().replace(str(claim), "token") for page in pages]
+        return [re.sub(r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": ?"\w+"', "", text) for text in texts]
+
+    routed = seen()
+    ReviewItem.objects.filter(pk=item.pk).update(
+        arm=ItemArm.AUDIT, inclusion_probability=0.05, reason="audit", reason_text="Drawn at random for the audit."
+    )
+
+    assert seen() == routed
+
+
+def test_plan_audit_command_says_what_it_buys_and_stores_it(capsys: Any) -> None:
+    owner = debates(40)
+
+    call_command("plan_audit", "--debate-set", str(owner.pk), "--half-width", "0.1", "--dry-run", "--json")
+    dry = json.loads(capsys.readouterr().out)
+    assert AuditPlan.objects.count() == 0
+    call_command("plan_audit", "--debate-set", str(owner.pk), "--size", "12", "--json")
+    told = json.loads(capsys.readouterr().out)
+
+    assert (dry["size"], dry["population"]) == (29, 40)
+    assert (told["size"], told["answers"], told["probability"]) == (12, 24, 0.3)
+    assert AuditPlan.objects.get().size == 12
+    for arguments, sentence in (
+        (["--size", "3"], "Give either --run or --debate-set"),
+        (["--run", "999", "--size", "3"], "There is no run 999"),
+        (["--debate-set", str(owner.pk)], "Give either --size or --half-width"),
+        (["--debate-set", str(owner.pk), "--size", "41"], "audit 41 of 40"),
+    ):
+        with pytest.raises(BadInput, match=sentence):
+            call_command("plan_audit", *arguments)
