@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from typing import Final
 
-MOST_WORDS = 6_000  # of both together; comparing takes time that grows with the square
-_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+from rapidfuzz.distance import Indel
+
+MOST_WORDS: Final = 16_000  # of both together: the table of the comparison then takes 8 MB and a fraction of a second
+FEWEST_SHARED: Final = 2  # words; shorter islands between differences say nothing and tear the text to pieces
+_UNSPACED = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"  # scripts without spaces: each letter is a word
+_WORD = re.compile(rf"(?:{_UNSPACED}|(?:(?!{_UNSPACED})\w)+|[^\w\s])\s*|\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +31,43 @@ class Differences:
     b: tuple[Piece, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Words of both texts: the same in both, or in each its own."""
+
+    a: Sequence[str]
+    b: Sequence[str]
+    differs: bool
+
+
 def compare(a: str, b: str) -> Differences | None:
-    """Return where two texts differ, or None where they are too long to compare."""
+    """Return where two texts differ, or None where they are too long to compare. Spaces alone make no difference."""
     words_a, words_b = _WORD.findall(a), _WORD.findall(b)
     if len(words_a) + len(words_b) > MOST_WORDS:
         return None
-    pieces_a: list[Piece] = []
-    pieces_b: list[Piece] = []
-    for tag, a1, a2, b1, b2 in SequenceMatcher(None, words_a, words_b, autojunk=False).get_opcodes():
-        if a2 > a1:
-            pieces_a.append(Piece("".join(words_a[a1:a2]), tag != "equal"))
-        if b2 > b1:
-            pieces_b.append(Piece("".join(words_b[b1:b2]), tag != "equal"))
-    return Differences(tuple(pieces_a), tuple(pieces_b))
+    runs = _runs(words_a, words_b)
+    return Differences(_pieces([(run.a, run.differs) for run in runs]), _pieces([(run.b, run.differs) for run in runs]))
+
+
+def _runs(a: Sequence[str], b: Sequence[str]) -> list[_Run]:
+    steps = Indel.opcodes([word.strip() for word in a], [word.strip() for word in b])
+    runs = [_Run(a[one.src_start : one.src_end], b[one.dest_start : one.dest_end], one.tag != "equal") for one in steps]
+    return [_Run(run.a, run.b, run.differs or _is_island(runs, place)) for place, run in enumerate(runs)]
+
+
+def _is_island(runs: Sequence[_Run], place: int) -> bool:
+    """Whether too few words are shared here, with differences on both sides."""
+    inside = 0 < place < len(runs) - 1
+    return inside and sum(word[0].isalnum() for word in runs[place].a) < FEWEST_SHARED
+
+
+def _pieces(stretches: Sequence[tuple[Sequence[str], bool]]) -> tuple[Piece, ...]:
+    """Stretches with their neighbours of the same kind made one."""
+    pieces: list[Piece] = []
+    for words, differs in stretches:
+        text = "".join(words)
+        if pieces and pieces[-1].differs == differs:
+            pieces[-1] = Piece(pieces[-1].text + text, differs)
+        elif text:
+            pieces.append(Piece(text, differs))
+    return tuple(pieces)

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from debate.models import Debate
-from debate.protocol.differences import compare
+from debate.protocol.differences import Differences, compare
 from debate.protocol.options import options_from_json
 from debate.selectors.setups import debates_by_id, question_of, reference_of, setups_of
 from debate.selectors.transcripts import neighbours, view_of
@@ -21,20 +21,21 @@ from judging.states import ACTIVE
 @require_GET
 @permission_required("debate.view_debateset", raise_exception=True)
 def debate_detail(request: PageRequest, debate_id: int) -> HttpResponse:
-    """Question, answers, criterion, stances and statements; `?view=differences` marks where the answers differ."""
+    """Question, answers, criterion, stances and statements; `?diff=1` marks where the answers differ."""
     debate = _debate(debate_id)
     setup = setups_of([debate])[debate.pk]
     before, after = neighbours(debate)
-    compared = request.GET.get("view") == "differences"
+    compared = request.GET.get("diff") == "1"
+    differences = compare(debate.response_a.text, debate.response_b.text) if compared else None
     context = {
         **_transcript(debate),
         "question": question_of(debate.case),
         "reference": reference_of(debate.case),
         "criterion": setup.criterion,
         "options": options_from_json(debate.debate_set.setup),
-        "sides": _sides(debate),
+        "sides": _sides(debate, differences),
         "compared": compared,
-        "differences": compare(debate.response_a.text, debate.response_b.text) if compared else None,
+        "differences": differences is not None,
         "baselines": [one.name for one in debate.speakers.all() if one.endpoint and one.endpoint.is_baseline],
         "before": before,
         "after": after,
@@ -69,9 +70,11 @@ def _transcript(debate: Debate) -> dict[str, Any]:
     }
 
 
-def _sides(debate: Debate) -> list[dict[str, Any]]:
+def _sides(debate: Debate, differences: Differences | None) -> list[dict[str, Any]]:
     owner = debate.debate_set
+    a, b = (differences.a, differences.b) if differences else ((), ())
+    first = "A" if debate.submission_order == 0 else "B"
     return [
-        {"letter": "A", "system": owner.system_a, "response": debate.response_a, "first": debate.submission_order == 0},
-        {"letter": "B", "system": owner.system_b, "response": debate.response_b, "first": debate.submission_order == 1},
+        {"letter": "A", "system": owner.system_a, "response": debate.response_a, "first": first == "A", "pieces": a},
+        {"letter": "B", "system": owner.system_b, "response": debate.response_b, "first": first == "B", "pieces": b},
     ]

@@ -150,10 +150,10 @@ def test_debate_detail_compares_answers_on_demand(researcher: Client) -> None:
     debate.response_a.save()
     debate.response_b.save()
 
-    page = text_of(researcher.get(debate.get_absolute_url(), {"view": "differences"}))
+    page = text_of(researcher.get(debate.get_absolute_url(), {"diff": "1"}))
 
-    assert "The <mark>red</mark> fox" in page
-    assert "The <mark>blue</mark> fox" in page
+    assert ">The <del>red </del>fox</div>" in page
+    assert ">The <ins>blue </ins>fox</div>" in page
 
 
 def test_debate_detail_escapes_what_models_wrote(researcher: Client) -> None:

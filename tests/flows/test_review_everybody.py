@@ -176,6 +176,42 @@ def test_the_form_works_without_javascript(queue: str, site: LiveSite, signed_in
     expect(page.locator("main")).to_contain_text("typed without a script")
 
 
+def test_differences_come_and_go_by_a_key_and_leave_the_form_alone(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+    take(page, queue)
+    page.locator("#id_note").fill("typed before")
+    page.locator("#id_note").blur()
+
+    page.keyboard.press("c")
+
+    expect(page.locator("#answer-a del").first).to_be_visible()
+    expect(page.locator("#answer-b ins").first).to_be_visible()
+    expect(page.locator("#answers-compare")).to_be_focused()
+    expect(page.locator("#id_note")).to_have_value("typed before")
+    assert violations(page) == []
+    page.keyboard.press("?")
+    expect(page.locator("#help-sheet")).to_contain_text("Show the answers as they read")
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    expect(page.locator("#answer-a del")).to_have_count(0)
+    assert signed_in.complaints == []
+
+
+def test_differences_are_a_link_without_javascript(queue: str, site: LiveSite, signed_in: SignIn) -> None:
+    take(signed_in("demo-anna"), queue)
+    address = signed_in.pages[-1].url
+    state = signed_in.pages[-1].context.storage_state()
+    page = signed_in.browser.new_context(base_url=site.url, java_script_enabled=False, storage_state=state).new_page()
+    signed_in.pages.append(page)
+    page.goto(address)
+
+    page.get_by_role("link", name="Show differences").click()
+
+    expect(page.locator("#answer-b ins").first).to_be_visible()
+    page.get_by_role("link", name="As they read").click()
+    expect(page.locator("#answer-b ins")).to_have_count(0)
+
+
 def test_a_screen_reader_finds_everything_by_its_name(queue: str, signed_in: SignIn) -> None:
     page = signed_in("demo-anna")
     take(page, queue)

@@ -18,6 +18,7 @@ from evalsite.review.selectors.panels import Panel, read_adjudication
 from evalsite.review.services import settling
 from evalsite.review.services.settling import FinalWord
 from evalsite.review.states import ReviewRefused
+from evalsite.review.views.moving import material_of
 from judging.http import PageRequest, page_of
 
 
@@ -60,6 +61,7 @@ def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
         "form": form,
         "reason_form": ReasonForm(),
         "is_split": panel.item.status == ItemStatus.SPLIT,
+        **material_of(request, panel.content, url=request.path),
         "is_decided": panel.item.status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED},
     }
     return render(request, "review/item_adjudicate.html", context)

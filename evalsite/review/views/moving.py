@@ -13,8 +13,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
+from debate.protocol.differences import compare
 from evalsite.review.forms import SKIP_REASONS, AnnotationForm, RevisionForm
 from evalsite.review.models import Annotation, Queue
+from evalsite.review.selectors.content import ItemContent
 from evalsite.review.selectors.panels import ANSWERED, WORK, Panel, claimed_panel, footing_of, read_panel
 from evalsite.review.selectors.waiting import progress_of
 from evalsite.review.services.claiming import NothingNow, claim_next
@@ -49,6 +51,7 @@ def context_of(
 ) -> dict[str, Any]:
     """Return what the item's templates need."""
     context: dict[str, Any] = {"panel": panel, "item": panel.item, "queue": panel.item.queue, "content": panel.content}
+    context |= material_of(request, panel.content, url=panel.item.get_absolute_url())
     if panel.claim is not None:
         context["footing"] = footing_of(item=panel.item, user=request.user, answered=answered)
     if panel.state == WORK and panel.claim is not None:
@@ -59,6 +62,18 @@ def context_of(
     if panel.state == ANSWERED:
         context["revision_form"] = RevisionForm(choices=panel.content.choices)
     return context | extra
+
+
+def material_of(request: PageRequest, content: ItemContent, *, url: str) -> dict[str, Any]:
+    """Return the answers as this person sees them, at the address `url`; `?diff=1` asks for their differences."""
+    compared = content.is_pair and request.GET.get("diff") == "1"
+    found = compare(content.sides[0].text, content.sides[1].text) if compared else None
+    pieces = (found.a, found.b) if found else ((), ())
+    sides = [
+        {"letter": side.letter, "system": side.system, "text": side.text, "pieces": own}
+        for side, own in zip(content.sides, pieces, strict=False)
+    ]
+    return {"sides": sides, "compared": compared, "differences": found is not None, "material_url": url}
 
 
 def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None, **extra: Any) -> HttpResponse:
@@ -73,7 +88,8 @@ def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None,
 
 def _fragment(request: PageRequest, panel: Panel, context: dict[str, Any], toast: Toast | None) -> HttpResponse:
     response = render(request, PANEL, context)
-    response["HX-Push-Url"] = panel.item.get_absolute_url()
+    if request.method == "POST":  # a GET is for a part of the page that the reader is on
+        response["HX-Push-Url"] = panel.item.get_absolute_url()
     return _with_toast(response, toast)
 
 
