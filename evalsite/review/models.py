@@ -140,7 +140,7 @@ class ReviewItem(models.Model):
     status = models.CharField(max_length=20, choices=ItemStatus, default=ItemStatus.OPEN)
     criterion = models.CharField(max_length=100, blank=True)
     scenario = models.CharField(max_length=100, blank=True)
-    language = models.CharField(max_length=20, blank=True)
+    language = models.CharField(max_length=40, blank=True)
     content_hash = models.CharField(max_length=64)  # of everything shown; a change makes the item stale
     label = models.CharField(max_length=20, blank=True)  # the final word, once settled or adjudicated
     created_at = models.DateTimeField()

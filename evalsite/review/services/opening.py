@@ -64,7 +64,7 @@ def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
                 )
                 item = _item(queue, decision, shuffle, at)
                 item.debate, item.content_hash = debate, fingerprint
-                item.criterion, item.scenario = debate_set.criterion, debate.scenario
+                item.criterion, item.scenario, item.language = debate_set.criterion, debate.scenario, debate.case.lang
                 yield item
 
     opened = _store(queue, found())
@@ -108,7 +108,7 @@ class _Routing:
     draw: AuditDraw
     close: frozenset[int]  # systems whose rank one answer could change
     trees: RubricTrees
-    scenarios: dict[int, str]  # by prompt
+    groups: dict[int, tuple[str, str]]  # scenario and language by prompt
     at: datetime
     sent_by: User | None = None  # who asked for it; None: the rules alone
     only: Verdict | None = None  # the one verdict that somebody sends, whatever the rules say
@@ -139,6 +139,7 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict |
     trees = RubricTrees()
     trees.load([evaluator.rubric for evaluator in evaluators if evaluator.rubric is not None])
     queue = queues.queue_for_run(run=run, labels=_labels_of(evaluators, trees), at=at)
+    cases = run.suite.cases.order_by("-pk")  # of several cases of one prompt, the first one's groups
     return _Routing(
         queue=queue,
         rules=policy(),
@@ -146,7 +147,7 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict |
         draw=_draw(run_keys(run), seed=run.pk, plan=plan_of(run=run), queue=queue),
         close=close_systems(run),
         trees=trees,
-        scenarios=dict(run.suite.cases.values_list("prompt_id", "scenario")),
+        groups={pk: (scenario, lang) for pk, scenario, lang in cases.values_list("prompt_id", "scenario", "lang")},
         at=at,
         sent_by=sent_by,
         only=only,
@@ -249,7 +250,8 @@ def _run_item(finding: _Finding, response: Response, routing: _Routing) -> Revie
         item.verdict = about
     else:
         item.score = about
-    item.criterion, item.scenario = finding.criterion, routing.scenarios.get(response.prompt_id, "")
+    item.criterion = finding.criterion
+    item.scenario, item.language = routing.groups.get(response.prompt_id, ("", ""))
     item.content_hash = hash_of(
         prompt_hash=response.prompt.content_hash,
         text_hashes=[response.text_hash],

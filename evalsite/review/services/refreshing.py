@@ -93,6 +93,7 @@ def _ask_again(item: ReviewItem, content_hash: str, at: datetime) -> None:
         quorum=item.quorum,
         criterion=item.criterion,
         scenario=item.scenario,
+        language=item.language,
         content_hash=content_hash,
         sent_by_id=item.sent_by_id,
         created_at=at,

@@ -105,7 +105,7 @@ _LIMITS = {
     "note": NOTE_LIMIT, "revision_note": NOTE_LIMIT, "adjudication_reason": NOTE_LIMIT,
     "skip_reason": REASON_LIMIT, "flag": REASON_LIMIT, "reason_text": REASON_LIMIT,
     "blind_label": LABEL_LIMIT, "revised_label": LABEL_LIMIT, "final_label": LABEL_LIMIT,
-    "adjudicated_label": LABEL_LIMIT, "language": LABEL_LIMIT, "criterion": WORD_LIMIT, "scenario": WORD_LIMIT,
+    "adjudicated_label": LABEL_LIMIT, "language": 40, "criterion": WORD_LIMIT, "scenario": WORD_LIMIT,
     "annotator": USER_LIMIT, "adjudicator": USER_LIMIT, "adjudication_adopted": USER_LIMIT, "only_for": USER_LIMIT,
 }  # fmt: skip
 

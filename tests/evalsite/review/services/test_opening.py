@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.apps import apps
 
 from debate.models import DebateStatus
 from evalsite.review.models import ItemStatus, Queue, ReviewItem
@@ -225,3 +227,41 @@ def test_refresh_items_asks_again_under_a_changed_rubric_and_restores_the_former
     assert (old.status, new.status) == (ItemStatus.OPEN, ItemStatus.STALE)
     queue = Queue.objects.get()
     assert (queue.open_count, queue.total_count) == (1, 1)
+
+
+@pytest.mark.usefixtures("_no_audit")
+def test_items_carry_the_language_of_their_case_for_agreement_by_language() -> None:
+    debate = factories.debate(case=factories.case(lang="de"))
+    asked = factories.case(lang="Python", scenario="coding")
+    run = factories.run(status="finished", finished_at=NOON, suite=factories.suite(cases=[asked]))
+    judge = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE)
+    factories.verdict(evaluator=judge, response=factories.response(prompt=asked.prompt), status="unparsed")
+
+    open_items_for_debates(debate_set=debate.debate_set, at=NOON)
+    open_items_for_run(run=run, at=NOON)
+
+    assert list(ReviewItem.objects.order_by("pk").values_list("language", "scenario")) == [
+        ("de", ""),
+        ("Python", "coding"),
+    ]
+
+
+def test_the_migration_fills_the_language_of_items_opened_before() -> None:
+    debate = factories.debate(case=factories.case(lang="de"))
+    asked = factories.case(lang="Python")
+    run = factories.run(suite=factories.suite(cases=[asked]))
+    judged, ruled = (factories.evaluator(run=run, kind=kind) for kind in (EvaluatorKind.JUDGE, EvaluatorKind.GRADER))
+    response = factories.response(prompt=asked.prompt)
+    items = [
+        factories.review_item(debate=debate),
+        factories.review_item(verdict=factories.verdict(evaluator=judged, response=response)),
+        factories.review_item(score=factories.score(evaluator=ruled, response=response)),
+        factories.review_item(debate=factories.debate(), language="kept"),
+        factories.review_item(verdict=factories.verdict()),
+    ]
+    migration: Any = import_module("evalsite.review.migrations.0008_item_languages")
+
+    migration.fill_languages(apps, None)
+
+    languages = dict(ReviewItem.objects.values_list("pk", "language"))
+    assert [languages[item.pk] for item in items] == ["de", "Python", "Python", "kept", ""]
