@@ -33,7 +33,7 @@ from judging.models import (
     System,
     Verdict,
 )
-from judging.services.hashing import text_hash
+from judging.services.hashing import item_digest, text_hash
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 _numbers = count(1)
@@ -136,7 +136,8 @@ def rubric(*, trees: dict[str, dict[str, Any]] | None = None, **fields: Any) -> 
     }
     made = Rubric.objects.create(**defaults | fields)
     for position, (key, tree) in enumerate((trees or {}).items()):
-        RubricItem.objects.create(rubric=made, case_key=key, position=position, tree=tree)
+        digest = item_digest(key, tree)
+        RubricItem.objects.create(rubric=made, case_key=key, position=position, digest=digest, tree=tree)
     return made
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judging.specs.grids import Cell, Findings, Grid, plain_text, read_grids
+from judging.specs.cell_values import Cell
+from judging.specs.findings import Findings
+from judging.specs.grids import Grid, plain_text, read_grids
 from judging.specs.problems import Parsed
 
 LABELS = {
@@ -46,15 +48,15 @@ def parse_labels(data: bytes, file: str) -> Parsed[tuple[LabelRow, ...]]:
         header = _header(grid)
         if header is not None:
             rows = _rows(grid, *header, findings)
-            if not rows and not findings.failed:
+            if not rows and not findings.has_errors:
                 findings.error("", "no-labels", "The table has a header and no row below it.")
-            return Parsed(None if findings.failed else rows, findings.listed())
-    if not findings.failed:
+            return Parsed(None if findings.has_errors else rows, findings.as_tuple())
+    if not findings.has_errors:
         findings.error(
             "", "no-label-header", "No header with the columns item, rater and label was found.",
             hint="Name three columns item, rater, label; one row for each person's answer.",
         )  # fmt: skip
-    return Parsed(None, findings.listed())
+    return Parsed(None, findings.as_tuple())
 
 
 def _header(grid: Grid) -> tuple[int, dict[str, int]] | None:

@@ -6,7 +6,6 @@ Which criteria are met is said by judges and people; here it becomes a score.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -128,9 +127,9 @@ def with_cascade_options(root: NodeSpec, options: CascadeOptions) -> NodeSpec:
     for level in root.children:
         kind = options.level_100 if int(level.key) == TOP else "count_times"
         value = TOP if int(level.key) == TOP else _value(int(level.key), options)
-        levels.append(dataclasses.replace(level, aggregator={"type": kind, "value": value}))
+        levels.append(level._replace(aggregator={"type": kind, "value": value}))
     clip = {"clip": [0, TOP]} if options.clip else {}
-    return dataclasses.replace(root, aggregator={"type": "cascade", **clip}, children=tuple(levels))
+    return root._replace(aggregator={"type": "cascade", **clip}, children=tuple(levels))
 
 
 def _value(level: int, options: CascadeOptions) -> int:

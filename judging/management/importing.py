@@ -12,6 +12,7 @@ from django.utils.timezone import now
 from judging.management.base import BadInput, JsonCommand
 from judging.services.imports import Checked, ImportRefused, check_import, refusal_message, store_checked
 from judging.services.intake import LIMITS, Files, ImportOptions
+from judging.services.rubrics import RubricOrigin
 from judging.specs.sniffing import UploadKind
 
 PROBLEMS_PRINTED = 50
@@ -78,7 +79,7 @@ class ImportCommand(JsonCommand):
         if options["dry_run"]:
             return {"dry_run": True, "changed": False, "would_change": not checked.changes_nothing, **plan}
         try:
-            result = store_checked(checked=checked, source=path.name, actor=None, at=now())
+            result = store_checked(checked=checked, origin=RubricOrigin(path.name, None, now()))
         except ImportRefused as refusal:
             raise BadInput(str(refusal)) from refusal
         return {"dry_run": False, **result, **plan}

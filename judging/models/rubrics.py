@@ -51,6 +51,7 @@ class RubricItem(models.Model):
     rubric = models.ForeignKey(Rubric, on_delete=models.CASCADE, related_name="items")
     case_key = models.CharField(max_length=200, blank=True)
     position = models.PositiveIntegerField()
+    digest = models.CharField(max_length=64)  # SHA-256 of key and tree: two versions are compared without their trees
     tree = models.JSONField()
     metadata = models.JSONField(default=dict)
     source = models.CharField(max_length=100, blank=True)  # "Sheet1!A14"

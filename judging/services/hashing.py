@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, is_dataclass
 from hashlib import sha256
 from typing import Any
 
 from judging.llm.identity import canonical_json
-from judging.services.trees import tree_to_json
+from judging.services.trees import quoted
 from judging.specs.types import CaseSpec, RubricSpec
 
 
@@ -34,35 +34,20 @@ def case_hash(case: CaseSpec) -> str:
     return content_hash({name: value for name, value in asdict(case).items() if name not in left_out})
 
 
-@dataclass(frozen=True, slots=True)
-class RubricContent:
-    """The hash of a rubric's trees and rules, without where in a file they stood, and one for each item's tree."""
-
-    content_hash: str
-    digests: Mapping[str, bytes]  # by case key
-
-
-def rubric_content(rubric: RubricSpec) -> RubricContent:
-    """Return a rubric's hashes; every tree is looked at once."""
+def rubric_head_json(rubric: RubricSpec) -> bytes:
+    """Return the canonical JSON of what a rubric says beside its items; its name and source are no content."""
     head = [rubric.shape, rubric.scope, rubric.contract, rubric.options, rubric.benchmark_aggregate]
-    whole = sha256(canonical_json(_plain(head)))
-    digests: dict[str, bytes] = {}
-    for item in rubric.items:
-        digests[item.case_key] = item_digest(item.case_key, tree_to_json(item.root))
-        whole.update(digests[item.case_key])
-        whole.update(canonical_json(_plain(item.metadata)) if item.metadata else b"{}")
-    return RubricContent(whole.hexdigest(), digests)
+    return canonical_json(_plain(head))
 
 
-def rubric_hash(rubric: RubricSpec) -> str:
-    """Return the hash of a rubric's trees and rules, without where in a file they stood."""
-    return rubric_content(rubric).content_hash
+def tree_digest(case_key: str, tree: str) -> str:
+    """Return the SHA-256 (64 hex digits) of the canonical JSON of a tree with the case that it is bound to."""
+    return sha256(f"[{quoted(case_key)},{tree}]".encode()).hexdigest()
 
 
-def item_digest(case_key: str, tree: Mapping[str, Any]) -> bytes:
-    """Return the SHA-256 (32 bytes) of a stored tree with the case it is bound to."""
-    text = json.dumps([case_key, tree], sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return sha256(text.encode()).digest()
+def item_digest(case_key: str, tree: Mapping[str, Any]) -> str:
+    """Return the `tree_digest` of a tree as a database gives it back."""
+    return tree_digest(case_key, json.dumps(tree, sort_keys=True, separators=(",", ":"), allow_nan=False))
 
 
 def _plain(value: Any) -> Any:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from judging.models import Benchmark, Prompt, Response, Rubric, Score, Suite, Verdict
-from judging.services.hashing import RubricContent, prompt_hash
+from judging.services.hashing import prompt_hash
 from judging.services.intake import Intake
 from judging.services.responses import ResponsePlan, plan_answers, plan_responses
 from judging.services.rubrics import RubricPlan, plan_rubric, rubric_slug_of
+from judging.services.staging import StagedItem, StagedRubric, item_tree
 from judging.services.suites import SuitePlan, plan_suite
-from judging.services.trees import tree_to_json
 from judging.specs.findings import Findings, error_rule, warning_rule
 from judging.specs.outlines import outline_of_grading, outline_of_tree
 from judging.specs.problems import Problem
-from judging.specs.types import CaseSpec, ResponseSpec, RubricItemSpec, RubricSpec, SuiteSpec
+from judging.specs.types import CaseSpec, ResponseSpec, SuiteSpec
 
 NO_KNOWN_CASE = error_rule("no-known-case", "Choose the benchmark that has these cases, or import its suite first.")
 UNKNOWN_CASES = warning_rule("unknown-case", "These rows are stored but apply to nothing until a suite has the case.")
@@ -35,13 +36,11 @@ class ImportPlan:
     parts: tuple[dict[str, Any], ...]
     changes_nothing: bool
     problems: tuple[Problem, ...] = ()
-    contents: tuple[RubricContent, ...] = ()  # of the intake's rubrics, in their order
 
 
 def plan_import(intake: Intake) -> ImportPlan:
     """Return what storing an intake without errors would create, change, reuse and make stale."""
     parts: list[dict[str, Any]] = []
-    contents: list[RubricContent] = []
     findings = Findings()
     stored: Suite | None = intake.target.suite if intake.target else None
     if intake.suite is not None and intake.target is not None:
@@ -52,20 +51,17 @@ def plan_import(intake: Intake) -> ImportPlan:
         parts.append(_responses_part(intake, _plan_of_responses(intake, stored), stored))
     for rubric in intake.rubrics:
         benchmark = intake.target.benchmark if intake.target else None
-        named = rubric_as_stored(rubric, benchmark)
-        planned = plan_rubric(spec=named, benchmark=benchmark)
-        contents.append(planned.content)
-        parts.append(_rubric_part(named, planned, intake, findings))
+        name_as_stored(rubric, benchmark)
+        parts.append(_rubric_part(rubric, plan_rubric(staged=rubric, benchmark=benchmark), intake, findings))
     changes_nothing = all(part["changes_nothing"] for part in parts)
-    return ImportPlan(tuple(parts), changes_nothing, findings.as_tuple(), tuple(contents))
+    return ImportPlan(tuple(parts), changes_nothing, findings.as_tuple())
 
 
-def rubric_as_stored(spec: RubricSpec, benchmark: Benchmark | None) -> RubricSpec:
-    """Return the rubric under a name of its own where another benchmark's rubric already has its name."""
-    latest = Rubric.objects.filter(slug=rubric_slug_of(spec.name)).order_by("-version").first()
-    if latest is None or benchmark is None or latest.benchmark_id in (None, benchmark.pk):
-        return spec
-    return replace(spec, name=f"{spec.name} ({benchmark.name})")
+def name_as_stored(rubric: StagedRubric, benchmark: Benchmark | None) -> None:
+    """Give a rubric a name of its own where another benchmark's rubric already has its name."""
+    latest = Rubric.objects.filter(slug=rubric_slug_of(rubric.head.name)).order_by("-version").first()
+    if latest is not None and benchmark is not None and latest.benchmark_id not in (None, benchmark.pk):
+        rubric.rename(f"{rubric.head.name} ({benchmark.name})")
 
 
 def _fact(label: str, value: object, tone: str = "") -> dict[str, Any]:
@@ -73,7 +69,11 @@ def _fact(label: str, value: object, tone: str = "") -> dict[str, Any]:
 
 
 def _listed(keys: Sequence[str]) -> str:
-    more = len(keys) - LISTED
+    return _shown(keys, len(keys))
+
+
+def _shown(keys: Sequence[str], count: int) -> str:
+    more = count - LISTED
     return ", ".join(keys[:LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
@@ -110,8 +110,11 @@ def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> dict[s
 
 def _spread(items: Sequence[Any]) -> list[Any]:
     """Return the first, the middle and the last."""
-    places = sorted({0, len(items) // 2, len(items) - 1}) if items else []
-    return [items[place] for place in places][:SAMPLES]
+    return [items[place] for place in _places(len(items))]
+
+
+def _places(count: int) -> list[int]:
+    return sorted({0, count // 2, count - 1})[:SAMPLES] if count else []
 
 
 def _case_sample(case: CaseSpec) -> dict[str, Any]:
@@ -194,18 +197,21 @@ def _response_sample(spec: ResponseSpec) -> dict[str, Any]:
     return {"title": spec.case_key, "chips": chips, "text": _cut(spec.text), "reference": "", "outline": None}
 
 
-def _rubric_part(spec: RubricSpec, plan: RubricPlan, intake: Intake, findings: Findings) -> dict[str, Any]:
-    unknown = _check_cases(spec, plan, intake, findings)
-    facts = [_fact("Criteria trees", len(spec.items)), _fact("New", len(plan.added), "ok" if plan.added else "")]
+def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> dict[str, Any]:
+    unknown = _check_cases(rubric, plan, intake, findings)
+    facts = [
+        _fact("Criteria trees", rubric.item_count),
+        _fact("New", plan.added.count, "ok" if plan.added.count else ""),
+    ]
     if plan.latest is not None:
         facts += [
-            _fact("Changed", len(plan.changed), "warn" if plan.changed else ""),
-            _fact("No longer there", len(plan.removed), "warn" if plan.removed else ""),
+            _fact("Changed", plan.changed.count, "warn" if plan.changed.count else ""),
+            _fact("No longer there", plan.removed.count, "warn" if plan.removed.count else ""),
             _fact("Version", plan.latest.version + 1 if plan.rubric is None else plan.rubric.version),
         ]
     if unknown:
         facts.append(_fact("For cases not in the benchmark", unknown, "warn"))
-    notes = [f"The rubric is of the shape “{spec.shape}”."]
+    notes = [f"The rubric is of the shape “{rubric.head.shape}”."]
     if plan.rubric is not None:
         notes = [f"{plan.rubric} holds exactly this already. Nothing will change."]
     elif plan.latest is not None:
@@ -213,41 +219,44 @@ def _rubric_part(spec: RubricSpec, plan: RubricPlan, intake: Intake, findings: F
         notes.append(f"{plan.latest} stays as it is" + (f", with its {stale:,} verdicts." if stale else "."))
     return {
         "kind": "rubric",
-        "title": f"Rubric {spec.name}",
+        "title": f"Rubric {rubric.head.name}",
         "into": intake.target.name if intake.target else "any benchmark",
         "is_new": plan.latest is None,
         "changes_nothing": plan.changes_nothing,
         "facts": facts,
         "notes": notes,
-        "samples": [_item_sample(item) for item in _spread(spec.items)],
+        "samples": [_item_sample(item) for item in rubric.sample(_places(rubric.item_count))],
     }
 
 
-def _check_cases(spec: RubricSpec, plan: RubricPlan, intake: Intake, findings: Findings) -> int:
+def _check_cases(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> int:
     """Return how many trees are for cases that the benchmark does not have; all of them is an error."""
-    coming = {case.key for case in intake.suite.cases} if intake.suite is not None else set()
-    is_new = intake.target is not None and intake.target.benchmark is None
-    keys = [item.case_key for item in spec.items if item.case_key] if is_new else plan.unknown_cases
-    unknown = [key for key in keys if key not in coming]
-    if not unknown:
+    unknown = plan.unknown_cases
+    if intake.target is not None and intake.suite is not None:
+        benchmark = intake.target.benchmark
+        stored = Prompt.objects.filter(benchmark=benchmark).values_list("key", flat=True) if benchmark else None
+        coming = (case.key for case in intake.suite.cases)
+        known = chain(stored.iterator(chunk_size=BATCH), coming) if stored is not None else coming
+        unknown = rubric.unknown(known, LISTED)
+    if not unknown.count:
         return 0
-    where = {item.case_key: item.source for item in spec.items}
-    keyed = sum(1 for item in spec.items if item.case_key)
+    place, keyed = rubric.source_of(unknown.first[0]), rubric.keyed_count()
     name = intake.target.name if intake.target else ""
-    if len(unknown) == keyed:
+    shown = _shown(unknown.first, unknown.count)
+    if unknown.count == keyed:
         message = f"The benchmark {name} has none of the cases that this rubric is for."
-        findings.add(NO_KNOWN_CASE, spec.name, where.get(unknown[0], ""), message, _listed(unknown))
+        findings.add(NO_KNOWN_CASE, rubric.head.name, place, message, shown)
     else:
-        message = f"The benchmark {name} does not have {len(unknown):,} of the {keyed:,} cases: {_listed(unknown)}."
-        findings.add(UNKNOWN_CASES, spec.name, where.get(unknown[0], ""), message, unknown[0])
-    return len(unknown)
+        message = f"The benchmark {name} does not have {unknown.count:,} of the {keyed:,} cases: {shown}."
+        findings.add(UNKNOWN_CASES, rubric.head.name, place, message, unknown.first[0])
+    return unknown.count
 
 
-def _item_sample(item: RubricItemSpec) -> dict[str, Any]:
+def _item_sample(item: StagedItem) -> dict[str, Any]:
     return {
         "title": item.case_key or "The whole benchmark",
         "chips": [item.source] if item.source else [],
         "text": "",
         "reference": "",
-        "outline": outline_of_tree(tree_to_json(item.root)).as_json(),
+        "outline": outline_of_tree(item_tree(item)).as_json(),
     }

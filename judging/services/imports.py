@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from judging.models import Benchmark, Suite
-from judging.services.hashing import RubricContent
-from judging.services.import_plans import plan_import, rubric_as_stored
+from judging.services.import_plans import plan_import
 from judging.services.intake import Files, ImportOptions, Intake, read_intake
 from judging.services.responses import store_responses
-from judging.services.rubrics import store_rubric
+from judging.services.rubrics import RubricOrigin, store_staged
+from judging.services.staging import Watch, unwatched
 from judging.services.suites import store_suite
 from judging.specs.problems import Problem, Severity
 
@@ -35,7 +35,6 @@ class Checked:
     parts: tuple[dict[str, Any], ...]
     changes_nothing: bool
     problems: tuple[Problem, ...]
-    contents: tuple[RubricContent, ...] = ()  # hashes of the intake's rubrics, which take long to make
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -46,13 +45,14 @@ class Checked:
         return self.intake.kinds[0] if self.intake.kinds else "unknown"
 
 
-def check_import(*, files: Files, options: ImportOptions) -> Checked:
+def check_import(*, files: Files, options: ImportOptions, watch: Watch = unwatched) -> Checked:
     """Return what importing the files would do. Nothing is stored."""
-    intake = read_intake(files, options)
+    intake = read_intake(files, options, watch)
     if intake.has_errors:
         return Checked(intake, (), changes_nothing=False, problems=intake.problems)
+    watch("comparing", 0, 0)
     plan = plan_import(intake)
-    return Checked(intake, plan.parts, plan.changes_nothing, (*intake.problems, *plan.problems), plan.contents)
+    return Checked(intake, plan.parts, plan.changes_nothing, (*intake.problems, *plan.problems))
 
 
 def store_import(
@@ -63,15 +63,15 @@ def store_import(
     Raises:
         ImportRefused: there are errors; nothing is stored.
     """
-    return store_checked(checked=check_import(files=files, options=options), source=source, actor=actor, at=at)
+    return store_checked(checked=check_import(files=files, options=options), origin=RubricOrigin(source, actor, at))
 
 
 @transaction.atomic
-def store_checked(*, checked: Checked, source: str, actor: User | None, at: datetime) -> dict[str, Any]:
+def store_checked(*, checked: Checked, origin: RubricOrigin, watch: Watch = unwatched) -> dict[str, Any]:
     """Store what a dry run read, as `store_import` does."""
     if checked.errors:
         raise ImportRefused(refusal_message(checked.errors), checked.errors)
-    intake, target = checked.intake, checked.intake.target
+    intake, target, actor, at = checked.intake, checked.intake.target, origin.actor, origin.at
     result: dict[str, Any] = {"changed": False, "rubrics": []}
     suite: Suite | None = target.suite if target else None
     benchmark: Benchmark | None = target.benchmark if target else None
@@ -86,9 +86,8 @@ def store_checked(*, checked: Checked, source: str, actor: User | None, at: date
         done = store_responses(specs=intake.responses, suite=suite, actor=actor, at=at)
         result["responses"] = {"new": len(done.new), "changed": len(done.changed), "unchanged": done.unchanged}
         result["changed"] |= bool(done.new or done.changed)
-    for spec, content in zip(intake.rubrics, checked.contents, strict=True):
-        named = rubric_as_stored(spec, benchmark)
-        kept = store_rubric(spec=named, benchmark=benchmark, source_name=source, actor=actor, at=at, content=content)
+    for staged in intake.rubrics:
+        kept = store_staged(staged=staged, benchmark=benchmark, origin=origin, watch=watch)
         result["rubrics"].append({"id": kept.rubric.pk, "name": str(kept.rubric), "created": kept.created})
         result["changed"] |= kept.created
     if benchmark is not None:

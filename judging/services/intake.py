@@ -5,11 +5,20 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from judging.services.collecting import calm_collector
-from judging.services.import_targets import NO_TARGET, Target, UnknownTarget, find_target, known_cases, new_target
+from judging.services.import_targets import (
+    NO_TARGET,
+    SAMPLE,
+    Target,
+    UnknownTarget,
+    find_target,
+    known_cases,
+    new_target,
+)
+from judging.services.staging import StagedRubric, Watch, stage_reading, stage_rubric, unwatched
 from judging.specs.archives import ArchiveLimits, bundle_from_upload
 from judging.specs.bundles import Bundle, bundle_from_files
 from judging.specs.case_files import MissingFiles
@@ -19,11 +28,11 @@ from judging.specs.problems import Parsed, Problem, Severity
 from judging.specs.questions_jsonl import parse_questions_jsonl
 from judging.specs.response_rows import KnownCases
 from judging.specs.responses import parse_responses_csv, parse_responses_folder, parse_responses_jsonl
-from judging.specs.rubric_tables import parse_rubric
+from judging.specs.rubric_tables import open_rubric
 from judging.specs.scaleeval_responses import parse_scaleeval_responses, scaleeval_files
 from judging.specs.sniffing import UploadKind, kind_of_table, sniff_all
 from judging.specs.suites_yaml import parse_suite
-from judging.specs.types import ResponseSpec, RubricSpec, SuiteSpec
+from judging.specs.types import ResponseSpec, SuiteSpec
 
 UNKNOWN_KIND = error_rule(
     "unknown-kind",
@@ -68,7 +77,7 @@ class Intake:
     target: Target | None = None
     suite: SuiteSpec | None = None
     responses: tuple[ResponseSpec, ...] = ()
-    rubrics: tuple[RubricSpec, ...] = ()
+    rubrics: tuple[StagedRubric, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -100,12 +109,12 @@ def bundle_of(files: Files) -> Parsed[Bundle]:
 
 
 @calm_collector()
-def read_intake(files: Files, options: ImportOptions) -> Intake:
+def read_intake(files: Files, options: ImportOptions, watch: Watch = unwatched) -> Intake:
     """Return everything that the files hold, with the benchmark it belongs to and all that is wrong with it."""
     bundle = bundle_of(files)
     if bundle.value is None:
         return Intake(kinds=(), problems=bundle.problems)
-    reader = _Reader(bundle.value, options)
+    reader = _Reader(bundle.value, options, watch)
     reader.findings.extend(bundle.problems)
     return reader.read()
 
@@ -114,10 +123,11 @@ def read_intake(files: Files, options: ImportOptions) -> Intake:
 class _Reader:
     bundle: Bundle
     options: ImportOptions
+    watch: Watch
     findings: Findings = field(default_factory=Findings)
     suite: SuiteSpec | None = None
     responses: tuple[ResponseSpec, ...] = ()
-    rubrics: list[RubricSpec] = field(default_factory=list)
+    rubrics: list[StagedRubric] = field(default_factory=list)
     target: Target | None = None
     kinds: tuple[UploadKind, ...] = ()
 
@@ -160,10 +170,16 @@ class _Reader:
                 self._take_suite(Parsed(parsed.value.suite))
                 self.responses += parsed.value.responses
         elif kind is UploadKind.CRITERIA:
-            for path in find_criteria(self.bundle) or [""]:
-                self._take_rubric(parse_criteria(self.bundle, path))
+            self._read_criteria()
         elif kind is UploadKind.LEVEL_RUBRIC:
             self._read_rubrics()
+
+    def _read_criteria(self) -> None:
+        for path in find_criteria(self.bundle) or [""]:
+            parsed = parse_criteria(self.bundle, path)
+            self.findings.extend(parsed.problems)
+            if parsed.value is not None:
+                self.rubrics.append(stage_rubric(parsed.value))
 
     def _take_suite(self, parsed: Parsed[SuiteSpec]) -> None:
         self.findings.extend(parsed.problems)
@@ -194,12 +210,15 @@ class _Reader:
         for path in paths:
             if not books and not asked:
                 self.findings.add(GUESSED_RUBRIC, path, "", "Nothing else fits, so the file was read as a rubric.")
-            self._take_rubric(parse_rubric(self.bundle, path))
+            self._read_rubric(path)
 
-    def _take_rubric(self, parsed: Parsed[RubricSpec]) -> None:
-        self.findings.extend(parsed.problems)
-        if parsed.value is not None:
-            self.rubrics.append(parsed.value)
+    def _read_rubric(self, path: str) -> None:
+        findings = Findings(path)
+        reading = open_rubric(self.bundle, path, findings)
+        staged = stage_reading(reading, findings, self.watch) if reading is not None else None
+        self.findings.extend(findings.as_tuple())
+        if staged is not None:
+            self.rubrics.append(staged)
 
     def _read_responses(self) -> None:
         known = KnownCases.of(self.suite) if self.suite is not None else None
@@ -266,8 +285,8 @@ class _Reader:
 
     def _place_rubrics(self) -> None:
         """Find the benchmark of rubrics by case; one for a whole benchmark needs none unless it is named."""
-        keys = [item.case_key for rubric in self.rubrics for item in rubric.items if item.case_key]
+        keys = [key for rubric in self.rubrics for key in rubric.keys(SAMPLE)]
         if self.rubrics and self.target is None and (keys or self.options.benchmark):
             self._set_target(keys)
         if self.options.rubric and len(self.rubrics) == 1:
-            self.rubrics = [replace(self.rubrics[0], name=self.options.rubric)]
+            self.rubrics[0].rename(self.options.rubric)

@@ -2,45 +2,86 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
-from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
+from judging.specs.types import AnchorSpec, JsonObject, NodeSpec, ScaleSpec
 
-# A workbook of 100,000 rows holds a million nodes: each field is read once and compared with its default.
-_SIMPLE = tuple(
-    (field.name, field.default)
-    for field in fields(NodeSpec)
-    if field.default is not MISSING and field.name not in ("text", "scale", "tags", "anchors", "rules", "children")
-)
-_simple_values = attrgetter(*(name for name, _ in _SIMPLE))
-_SIMPLE_DEFAULTS = tuple(default for _, default in _SIMPLE)
+MOST_SHARED = 256
+
+_FIELDS = tuple(sorted(name for name in NodeSpec._fields if name not in ("key", "kind")))
+_DEFAULTS = NodeSpec._field_defaults
 _SCALE_FIELDS = tuple(field.name for field in fields(ScaleSpec) if field.name != "labels")
 _ANCHOR_FIELDS = tuple(field.name for field in fields(AnchorSpec))
+quoted = json.encoder.encode_basestring_ascii
 
 
 def tree_to_json(node: NodeSpec) -> dict[str, Any]:
     """Return a node and everything below it as JSON-like data; fields at their default are left out."""
     found: dict[str, Any] = {"key": node.key, "kind": node.kind}
-    if node.text:
-        found["text"] = node.text
-    simple = _simple_values(node)
-    if simple != _SIMPLE_DEFAULTS:
-        for (name, default), value in zip(_SIMPLE, simple, strict=True):
-            if value != default:
-                found[name] = _whole(value)
-    if node.scale is not None:
-        found["scale"] = dict(_scale_json(node.scale))
-    for (name, plain), value in zip(_COMPOUND, _compound_values(node), strict=True):
-        if value:
-            found[name] = plain(value)
+    for name in _FIELDS:
+        value = getattr(node, name)
+        if value != _DEFAULTS[name]:
+            found[name] = _AS_JSON.get(name, _listed)(value)
     return found
 
 
+def tree_text(node: NodeSpec) -> str:
+    """Return `tree_to_json` as one canonical JSON text: sorted keys, no spaces, ASCII only.
+
+    It is what is hashed and what is stored. A workbook of 100,000 rows has a million nodes, of which most are a
+    criterion with a text and a scale: those are written out here.
+
+    Raises:
+        ValueError: a number in the tree is not finite.
+    """
+    if node[_SCALE + 1 :] == _PLAIN_END and node[_TEXT + 1 : _SCALE] == _PLAIN_MIDDLE:
+        scale = f',"scale":{_scale_text(node.scale)}' if node.scale is not None else ""
+        text = f',"text":{quoted(node.text)}' if node.text else ""
+        return f'{{"key":{quoted(node.key)},"kind":{quoted(node.kind)}{scale}{text}}}'
+    if node[_TEXT : _SCALE + 2] == _GROUP_MIDDLE and not (node.anchors or node.rules):
+        return _group_text(node)
+    return _dumped(tree_to_json(node))
+
+
+_TEXT, _SCALE = NodeSpec._fields.index("text"), NodeSpec._fields.index("scale")
+_EMPTY = NodeSpec("", "")
+_PLAIN_MIDDLE, _PLAIN_END = _EMPTY[_TEXT + 1 : _SCALE], _EMPTY[_SCALE + 1 :]
+_GROUP_MIDDLE = _EMPTY[_TEXT : _SCALE + 2]  # text to value_map
+
+
+def _group_text(node: NodeSpec) -> str:
+    """Return the text of a node that only holds others together."""
+    aggregator = f'"aggregator":{_shared_text(node.aggregator)},' if node.aggregator else ""
+    children = f'"children":[{",".join([tree_text(child) for child in node.children])}],' if node.children else ""
+    return f'{{{aggregator}{children}"key":{quoted(node.key)},"kind":{quoted(node.kind)}}}'
+
+
+_shared: dict[int, tuple[JsonObject, str]] = {}  # by identity; holding the object keeps the identity its own
+
+
+def _shared_text(value: JsonObject) -> str:
+    """Return the text of a mapping that many nodes share, written once."""
+    known = _shared.get(id(value))
+    if known is None:
+        if len(_shared) >= MOST_SHARED:
+            _shared.clear()
+        known = _shared[id(value)] = (value, _dumped(_listed(value)))
+    return known[1]
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 @lru_cache(maxsize=256)  # most nodes of a rubric share one scale
+def _scale_text(scale: ScaleSpec) -> str:
+    return _dumped(_scale_json(scale))
+
+
 def _scale_json(scale: ScaleSpec) -> dict[str, Any]:
     return {**{name: _whole(getattr(scale, name)) for name in _SCALE_FIELDS}, "labels": list(scale.labels)}
 
@@ -65,15 +106,11 @@ def _anchors_json(anchors: tuple[AnchorSpec, ...]) -> list[dict[str, Any]]:
     return [{name: _whole(getattr(anchor, name)) for name in _ANCHOR_FIELDS} for anchor in anchors]
 
 
-_COMPOUND: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("value_map", _listed),
-    ("aggregator", _listed),
-    ("tags", list),
-    ("anchors", _anchors_json),
-    ("rules", _listed),
-    ("children", lambda children: [tree_to_json(child) for child in children]),
-)
-_compound_values = attrgetter(*(name for name, _ in _COMPOUND))
+_AS_JSON: dict[str, Callable[[Any], Any]] = {
+    "scale": _scale_json,
+    "anchors": _anchors_json,
+    "children": lambda children: [tree_to_json(child) for child in children],
+}
 
 
 def tree_from_json(data: dict[str, Any]) -> NodeSpec:

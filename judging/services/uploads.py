@@ -21,6 +21,7 @@ from judging import signals
 from judging.models import ImportStatus, Upload
 from judging.services.imports import Checked, ImportRefused, check_import, store_checked
 from judging.services.intake import Files, ImportOptions
+from judging.services.rubrics import RubricOrigin
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +150,7 @@ def _store(upload_id: int, checked: Checked, at: datetime) -> str:
     if upload.status != ImportStatus.RUNNING:
         return "not waiting"
     actor = User.objects.filter(pk=upload.result.get("confirmed_by")).first() or upload.created_by
-    result = store_checked(checked=checked, source=upload.file_name, actor=actor, at=at)
+    result = store_checked(checked=checked, origin=RubricOrigin(upload.file_name, actor, at))
     upload.status = ImportStatus.DONE
     upload.progress = 100
     upload.result = {**upload.result, **result, "finished_at": at.isoformat()}

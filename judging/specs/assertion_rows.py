@@ -6,10 +6,12 @@ Checks that would run code or load a file from the table are refused by cell; th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from judging.specs.grids import Cell, Findings, Grid, is_blank, text_cell
-from judging.specs.types import JsonObject, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
+from judging.specs.cell_values import Cell
+from judging.specs.findings import Findings
+from judging.specs.grids import Grid, is_blank, text_cell
+from judging.specs.types import JsonObject, NodeSpec, RubricItemSpec, ScaleSpec
 
 TEXT_CHECKS = frozenset(
     {"equals", "contains", "icontains", "contains-all", "contains-any", "icontains-all", "icontains-any", "starts-with"}
@@ -24,26 +26,17 @@ _TYPED = re.compile(r"\s*(not-)?([a-z][a-z0-9-]*)\s*(?:\(\s*([\d.]+)\s*\))?\s*(?
 
 
 def read_assertion_rows(
-    grid: Grid, header_row: int, header: Sequence[str], findings: Findings, *, name: str
-) -> RubricSpec:
-    """Return one group of checks for each row below the header; other columns become metadata."""
-    items: list[RubricItemSpec] = []
-    seen: dict[str, str] = {}
-    for number, row in grid.rows:
-        if number <= header_row or all(map(is_blank, row)):
-            continue
+    grid: Grid, below: Iterable[tuple[int, list[Cell]]], header: Sequence[str], findings: Findings
+) -> Iterator[RubricItemSpec]:
+    """Yield one group of checks for each row below the header; other columns become metadata."""
+    for number, row in below:
         cells = {
             header[column - 1]: (column, text_cell(grid, number, column, value, findings))
             for column, value in enumerate(row[: len(header)], 1)
             if header[column - 1] and not is_blank(value)
         }
         key = next((cells[name][1].strip() for name in ID_COLUMNS if name in cells), f"row-{number}")
-        place = grid.place(number, 1)
-        if key in seen:
-            findings.error(place, "duplicate-id", f"The id {key!r} already stands at {seen[key]}.", offending=key)
-        seen[key] = place
-        items.append(_item(grid, number, key, cells, findings))
-    return RubricSpec(name, "assertions", "item", tuple(items), contract="generic", options={"sheet": grid.sheet})
+        yield _item(grid, number, key, cells, findings)
 
 
 def _item(grid: Grid, number: int, key: str, cells: dict[str, tuple[int, str]], findings: Findings) -> RubricItemSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # Same length as what they replace, so that positions found in the normalised text hold in the original.
 _SAME_LENGTH = str.maketrans("（）．０１２３４５６７８９\u00a0\u3000", "().0123456789  ")
@@ -14,8 +14,7 @@ _OTHER = re.compile(r"^[ \t]*(\d{1,3})[.)](?=\s|$)", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*[-*\u2022\u2013](?=\s)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class CellSplit:
+class CellSplit(NamedTuple):
     """Items of one cell. `flag` names the rule that was needed, empty for the `(1) ... (2) ...` of the format."""
 
     items: tuple[str, ...]
@@ -29,36 +28,47 @@ def split_cell(text: str) -> CellSplit:
     `(n)` counts at a line start while n goes 1, 2, 3...; after white space within a line if that gives more items;
     else `n.` or `n)`; else bullets; else the whole cell is one item. Source: specification of the level workbook.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    plain = text.translate(_SAME_LENGTH)
-    if not plain.strip():
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    plain = text if text.isascii() else text.translate(_SAME_LENGTH)
+    if not plain or plain.isspace():
         return CellSplit(())
-    marked = _numbered(plain, _AT_LINE_START)
-    inline = _numbered(plain, _ANYWHERE) if plain.count("(") > len(marked) else []
+    brackets = plain.count("(")
+    if brackets == 1 and plain.startswith("(1)"):  # as most cells are
+        return CellSplit((text[3:].strip(),))
+    marked, markers = _numbered(plain, _AT_LINE_START)
+    inline = _numbered(plain, _ANYWHERE)[0] if brackets > len(marked) else []
     if len(inline) > len(marked):
         return CellSplit(_cut(text, inline), "inline_markers")
     if marked:
-        return CellSplit(_cut(text, marked), "", len(_AT_LINE_START.findall(plain)) > len(marked))
-    other = _numbered(plain, _OTHER)
+        return CellSplit(_cut(text, marked), "", markers > len(marked))
+    other, markers = _numbered(plain, _OTHER)
     if other:
-        return CellSplit(_cut(text, other), "other_markers", len(_OTHER.findall(plain)) > len(other))
+        return CellSplit(_cut(text, other), "other_markers", markers > len(other))
     bullets = [match.span() for match in _BULLET.finditer(plain)]
     if bullets and not plain[: bullets[0][0]].strip():
         return CellSplit(_cut(text, bullets), "bullets")
     return CellSplit((text.strip(),), "no_marker")
 
 
-def _numbered(plain: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:
-    """Return the spans of the markers that count 1, 2, 3...; none where text stands before the first."""
+def _numbered(plain: str, pattern: re.Pattern[str]) -> tuple[list[tuple[int, int]], int]:
+    """Return the spans of the markers that count 1, 2, 3..., and how many markers of any number there are.
+
+    There are no spans where text stands before the first.
+    """
     spans: list[tuple[int, int]] = []
+    markers = 0
     for match in pattern.finditer(plain):
+        markers += 1
         if int(match[1]) == len(spans) + 1:
             spans.append(match.span())
     if spans and plain[: spans[0][0]].strip():
-        return []
-    return spans
+        return [], markers
+    return spans, markers
 
 
 def _cut(text: str, spans: list[tuple[int, int]]) -> tuple[str, ...]:
+    if len(spans) == 1:
+        return (text[spans[0][1] :].strip(),)
     ends = [start for start, _ in spans[1:]] + [len(text)]
     return tuple(text[stop:end].strip() for (_, stop), end in zip(spans, ends, strict=True))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from judging.specs.problems import Problem, Severity
 
 SHOWN_CHARACTERS = 120
+LISTED_PER_CODE = 200
+MORE = "more-problems"
 
 
 def shorten(text: object) -> str:
@@ -42,37 +45,43 @@ def warning_rule(code: str, hint: str = "") -> Rule:
 class Findings:
     """The problems found so far in one import, in the order they were met.
 
-    At most `limit` errors and as many warnings are listed; the rest is only counted, since a file with a million bad
-    rows needs no million lines of report.
+    At most `LISTED_PER_CODE` of each code are listed; the rest is only counted, since a file with a million bad rows
+    needs no million lines of report. `file` is the one that `error` and `warning` speak of.
     """
 
+    file: str = ""
     listed: list[Problem] = field(default_factory=list)
-    counts: Counter[Severity] = field(default_factory=Counter)
-    limit: int = 1000
+    counts: Counter[tuple[Severity, str]] = field(default_factory=Counter)
+    has_errors: bool = False
 
     def add(self, rule: Rule, file: str, place: str, message: str, offending: object = "") -> None:
         """Note one problem."""
-        if self._count(rule.severity):
+        if self._count(rule.severity, rule.code):
             shown = shorten(offending)
             self.listed.append(Problem(rule.severity, file, place, message, shown, rule.hint, rule.code))
 
-    def extend(self, problems: tuple[Problem, ...]) -> None:
+    def error(self, place: str, code: str, message: str, *, offending: object = "", hint: str = "") -> None:
+        """Note what prevents the import."""
+        self.add(Rule(code, Severity.ERROR, hint), self.file, place, message, offending)
+
+    def warning(self, place: str, code: str, message: str, *, offending: object = "", hint: str = "") -> None:
+        """Note what the author should look at."""
+        self.add(Rule(code, Severity.WARNING, hint), self.file, place, message, offending)
+
+    def extend(self, problems: Iterable[Problem]) -> None:
         """Take over the problems of a part."""
-        self.listed.extend(problem for problem in problems if self._count(problem.severity))
+        self.listed.extend(problem for problem in problems if self._count(problem.severity, problem.code))
 
-    def _count(self, severity: Severity) -> bool:
-        self.counts[severity] += 1
-        return self.counts[severity] <= self.limit
-
-    @property
-    def has_errors(self) -> bool:
-        return self.counts[Severity.ERROR] > 0
+    def _count(self, severity: Severity, code: str) -> bool:
+        self.counts[severity, code] += 1
+        self.has_errors = self.has_errors or severity is Severity.ERROR
+        return self.counts[severity, code] <= LISTED_PER_CODE
 
     def as_tuple(self) -> tuple[Problem, ...]:
-        """Return the listed problems, and one more for each severity of which some are not listed."""
+        """Return the listed problems, and one more for each code of which some are not listed."""
         hidden = [
-            Problem(severity, "", "", f"{count - self.limit:,} more are not listed.", code="more-problems")
-            for severity, count in self.counts.items()
-            if count > self.limit
+            Problem(severity, self.file, "", f"{count - LISTED_PER_CODE:,} more of {code!r} are not listed.", code=MORE)
+            for (severity, code), count in sorted(self.counts.items())
+            if count > LISTED_PER_CODE
         ]
         return (*self.listed, *hidden)

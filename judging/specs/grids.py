@@ -6,30 +6,37 @@ import csv
 import datetime as dt
 import io
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import python_calamine as calamine
-
-from judging.specs.problems import Problem, Severity
-from judging.specs.workbook_archive import SheetFacts, WorkbookRefused, column_letters, inspect_archive
-
-Cell = str | int | float | bool | dt.date | dt.time | dt.datetime | dt.timedelta
-Range = tuple[tuple[int, int], tuple[int, int]]
+from judging.specs.cell_values import Cell, CellReader, ErrorValue, FormulaNumber, FormulaText, cell_reader
+from judging.specs.findings import Findings
+from judging.specs.shared_strings import read_shared_strings
+from judging.specs.sheet_rows import SheetReader
+from judging.specs.workbook_archive import (
+    Archive,
+    Range,
+    SheetFacts,
+    WorkbookRefused,
+    column_letters,
+    inspect_archive,
+)
 
 MAX_COLUMNS = 256
-MAX_KEPT_PER_CODE = 200
+HEAD_ROWS = 10  # a header is looked for in this many rows
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """One sheet. Rows and columns count from 1 and start at the sheet's first cell, A1."""
+    """One sheet. Rows and columns count from 1 and start at the sheet's first cell, A1.
+
+    `rows` may be gone through more than once; every time they are read anew, so that no more than a few are in memory.
+    What is found wrong on the way goes to the findings, and the rows end there.
+    """
 
     file: str
     sheet: str  # empty for CSV
     rows: Iterable[tuple[int, list[Cell]]]  # (row number, cells from column A on)
-    columns: int
-    formulas: frozenset[tuple[int, int]] = frozenset()
-    error_cells: frozenset[tuple[int, int]] = frozenset()
+    row_count: int = 0  # about; known before they are read
     merged: tuple[Range, ...] = ()
 
     def place(self, row: int, column: int) -> str:
@@ -37,130 +44,101 @@ class Grid:
         letters = column_letters(column)
         return f"{self.sheet}!{letters}{row}" if self.sheet else f"line {row}, column {letters}"
 
+    def head(self) -> list[tuple[int, list[Cell]]]:
+        """Return the rows among which the header is, all equally wide."""
+        top: list[tuple[int, list[Cell]]] = []
+        for number, row in self.rows:
+            if number > HEAD_ROWS:
+                break
+            top.append((number, row))
+        width = max((len(row) for _, row in top), default=0)
+        return [(number, row + [""] * (width - len(row))) for number, row in top]
 
-@dataclass(slots=True)
-class Findings:
-    """Problems gathered while reading one file; a code repeated too often is counted, not listed."""
-
-    file: str
-    problems: list[Problem] = field(default_factory=list)
-    seen: dict[str, int] = field(default_factory=dict)
-
-    def add(
-        self, severity: Severity, place: str, code: str, message: str, *, offending: str = "", hint: str = ""
-    ) -> None:
-        """Record one problem."""
-        self.seen[code] = self.seen.get(code, 0) + 1
-        if self.seen[code] <= MAX_KEPT_PER_CODE:
-            self.problems.append(Problem(severity, self.file, place, message, offending[:120], hint, code))
-
-    def error(self, place: str, code: str, message: str, *, offending: str = "", hint: str = "") -> None:
-        """Record what prevents the import."""
-        self.add(Severity.ERROR, place, code, message, offending=offending, hint=hint)
-
-    def warning(self, place: str, code: str, message: str, *, offending: str = "", hint: str = "") -> None:
-        """Record what the author should look at."""
-        self.add(Severity.WARNING, place, code, message, offending=offending, hint=hint)
-
-    @property
-    def failed(self) -> bool:
-        return any(problem.severity is Severity.ERROR for problem in self.problems)
-
-    def listed(self) -> tuple[Problem, ...]:
-        """Return the problems, with one line for each code that was cut short."""
-        hidden = [
-            Problem(Severity.WARNING, self.file, "", f"{count - MAX_KEPT_PER_CODE} more of {code!r} are not listed.")
-            for code, count in sorted(self.seen.items())
-            if count > MAX_KEPT_PER_CODE
-        ]
-        return (*self.problems, *hidden)
+    def is_too_wide(self, number: int, row: list[Cell], findings: Findings) -> bool:
+        """Return whether a row has more columns than are read, which is an error."""
+        if len(row) <= MAX_COLUMNS:
+            return False
+        findings.error(
+            self.place(number, MAX_COLUMNS + 1),
+            "too-many-columns",
+            f"The row reaches column {column_letters(len(row))}; at most {MAX_COLUMNS} columns are read.",
+            hint="Delete the unused ones.",
+        )
+        return True
 
 
 def read_grids(data: bytes, file: str, findings: Findings) -> list[Grid]:
     """Return the visible sheets of a workbook, or the one grid of a CSV file; empty where it cannot be opened."""
     if file.lower().endswith(".csv"):
-        return _csv_grids(data, file, findings)
+        return [Grid(file, "", _CsvRows(data, findings), data.count(b"\n") + 1)]
     try:
-        facts = inspect_archive(data)
-        book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
+        archive = inspect_archive(data)
+        cells = cell_reader(archive, read_shared_strings(archive))
     except WorkbookRefused as refusal:
         findings.error("", "workbook-refused", str(refusal))
         return []
-    except (calamine.CalamineError, OSError, ValueError) as problem:
-        findings.error("", "workbook-unreadable", "The workbook cannot be read.", offending=str(problem))
-        return []
     grids = []
-    for meta in book.sheets_metadata:
-        if meta.typ != calamine.SheetTypeEnum.WorkSheet:
+    for sheet in archive.sheets:
+        if sheet.visible:
+            rows = _SheetRows(archive, sheet, cells, findings)
+            grids.append(Grid(file, sheet.name, rows, sheet.row_count, sheet.merged))
             continue
-        if meta.visible != calamine.SheetVisibleEnum.Visible:
-            findings.warning(
-                meta.name,
-                "hidden-sheet",
-                f"The sheet {meta.name!r} is hidden and was not read.",
-                hint="Unhide it to use it.",
-            )
-            continue
-        grid = _sheet_grid(book, meta.name, file, facts.get(meta.name, SheetFacts()), findings)
-        if grid is not None:
-            grids.append(grid)
+        message = f"The sheet {sheet.name!r} is hidden and was not read."
+        findings.warning(sheet.name, "hidden-sheet", message, hint="Unhide it to use it.")
     return grids
 
 
-def _sheet_grid(
-    book: calamine.CalamineWorkbook, name: str, file: str, facts: SheetFacts, findings: Findings
-) -> Grid | None:
-    try:
-        sheet = book.get_sheet_by_name(name)
-        merged = tuple(
-            ((top + 1, left + 1), (bottom + 1, right + 1))
-            for (top, left), (bottom, right) in sheet.merged_cell_ranges or ()
-        )
-    except calamine.CalamineError as problem:
-        findings.error(name, "sheet-unreadable", f"The sheet {name!r} cannot be read.", offending=str(problem))
-        return None
-    start, end = sheet.start, sheet.end
-    if start is None or end is None:
-        return Grid(file, name, (), 0, facts.formulas, facts.error_cells, merged)
-    return Grid(file, name, _Rows(sheet, start), end[1] + 1, facts.formulas, facts.error_cells, merged)
+@dataclass(frozen=True, slots=True)
+class _SheetRows:
+    archive: Archive
+    sheet: SheetFacts
+    cells: CellReader
+    findings: Findings
+
+    def __iter__(self) -> Iterator[tuple[int, list[Cell]]]:
+        try:
+            yield from SheetReader(self.archive, self.sheet, self.cells).rows()
+        except WorkbookRefused as refusal:
+            if all(problem.message != str(refusal) for problem in self.findings.listed):  # the rows are read twice
+                self.findings.error("", "workbook-refused", str(refusal))
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    sheet: calamine.CalamineSheet
-    start: tuple[int, int]
+class _CsvRows:
+    data: bytes
+    findings: Findings
 
     def __iter__(self) -> Iterator[tuple[int, list[Cell]]]:
-        # calamine's rows begin at the sheet's first row, but at its first used column.
-        left: list[Cell] = [""] * self.start[1]
-        for number, row in enumerate(self.sheet.iter_rows(), start=1):
-            yield number, left + row if left else row
+        text = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8-sig", newline="")
+        line, width = 1, 0
+        try:
+            reader = csv.reader(text, delimiter=_delimiter(self.data), strict=True)
+            for record in reader:
+                width = max(width, len(record))
+                yield line, [*record, *[""] * (width - len(record))]
+                line = reader.line_num + 1
+        except UnicodeDecodeError:
+            self.findings.error(
+                f"line {_undecodable_line(self.data)}",
+                "not-utf-8",
+                "The file is not UTF-8 text.",
+                hint='Save it as "CSV UTF-8".',
+            )
+        except csv.Error as problem:
+            self.findings.error(f"line {line}", "bad-csv", f"The CSV cannot be read: {problem}.")
 
 
-def _csv_grids(data: bytes, file: str, findings: Findings) -> list[Grid]:
+def _undecodable_line(data: bytes) -> int:
     try:
-        text = data.decode("utf-8-sig")
+        data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
-        line = data[: problem.start].count(b"\n") + 1
-        findings.error(f"line {line}", "not-utf-8", "The file is not UTF-8 text.", hint='Save it as "CSV UTF-8".')
-        return []
-    delimiter = _delimiter(text)
-    rows: list[tuple[int, list[Cell]]] = []
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    line = 1
-    try:
-        for record in reader:
-            rows.append((line, list(record)))
-            line = reader.line_num + 1
-    except csv.Error as problem:
-        findings.error(f"line {line}", "bad-csv", f"The CSV cannot be read: {problem}.")
-        return []
-    return [Grid(file, "", rows, max((len(row) for _, row in rows), default=0))]
+        return data.count(b"\n", 0, problem.start) + 1
+    return 1
 
 
-def _delimiter(text: str) -> str:
-    header = text.partition("\n")[0]
-    return max((",", ";", "\t"), key=lambda mark: (header.count(mark), mark == ","))
+def _delimiter(data: bytes) -> str:
+    header = data[: 1 << 16].partition(b"\n")[0]
+    return max((",", ";", "\t"), key=lambda mark: (header.count(mark.encode()), mark == ","))
 
 
 def is_blank(value: Cell) -> bool:
@@ -186,21 +164,23 @@ def is_date(value: Cell) -> bool:
 
 def text_cell(grid: Grid, row: int, column: int, value: Cell, findings: Findings) -> str:
     """Return a cell that must be text, with line ends as `\\n`; dates and error values are refused by cell."""
-    place = grid.place(row, column)
+    if type(value) is str:
+        return value if "\r" not in value else value.replace("\r\n", "\n").replace("\r", "\n")
     if is_date(value):
         findings.error(
-            place,
+            grid.place(row, column),
             "date-in-text",
             "The cell holds a date, not text.",
             offending=plain_text(value),
             hint="Format it as text.",
         )
         return ""
-    if (row, column) in grid.error_cells:
-        findings.error(place, "error-value", "The cell holds an error value such as #REF! or #N/A.", hint="Mend it.")
+    if isinstance(value, ErrorValue):
+        message = "The cell holds an error value such as #REF! or #N/A."
+        findings.error(grid.place(row, column), "error-value", message, hint="Mend it.")
         return ""
-    if (row, column) in grid.formulas:
-        _judge_formula(place, value, findings)
+    if isinstance(value, FormulaText | FormulaNumber):
+        _judge_formula(grid.place(row, column), value, findings)
     return plain_text(value).replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -7,19 +7,21 @@ Each row becomes a cascade: the highest level with a met criterion decides. Comp
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 from judging.specs.bundles import Bundle
-from judging.specs.criteria_cells import split_cell
-from judging.specs.grids import MAX_COLUMNS, Cell, Findings, Grid, is_blank, is_date, plain_text, read_grids, text_cell
+from judging.specs.cell_values import Cell
+from judging.specs.criteria_cells import CellSplit, split_cell
+from judging.specs.findings import Findings
+from judging.specs.grids import Grid, is_blank, is_date, plain_text, read_grids, text_cell
 from judging.specs.problems import Parsed
+from judging.specs.rubric_reading import CountedRows, RubricReading, read_whole
 from judging.specs.types import JsonObject, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
 
-HEADER_ROWS = 10  # the header is looked for in this many rows
 STANDARD_LEVELS = (25, 50, 100)
 MAX_LEVEL = 100
+LONG_NUMBER = 1e15  # a spreadsheet keeps no more digits
 ITEMS_WORTH_A_LOOK = 4
 CASCADE: JsonObject = {"type": "cascade", "clip": [0, 100]}
 BOOLEAN = ScaleSpec("boolean")
@@ -35,6 +37,29 @@ _FLAG_MESSAGES = {
 
 
 @dataclass(slots=True)
+class _LevelColumn:
+    """One column of criteria, with what all of its nodes share."""
+
+    level: int
+    column: int
+    is_top: bool = False
+    key: str = ""
+    aggregator: JsonObject = field(default_factory=dict)
+    check_keys: list[str] = field(default_factory=list)
+
+    @property
+    def most(self) -> int:
+        """How many criteria a cell may have before something is to be said."""
+        return ITEMS_WORTH_A_LOOK if self.is_top else min(ITEMS_WORTH_A_LOOK, MAX_LEVEL // self.level)
+
+    def check_key(self, index: int) -> str:
+        """Return the key of a criterion, counted from 0: 25.1, 25.2..."""
+        while len(self.check_keys) <= index:
+            self.check_keys.append(f"{self.level}.{len(self.check_keys) + 1}")
+        return self.check_keys[index]
+
+
+@dataclass(slots=True)
 class _Layout:
     """Where the columns are; columns count from 1."""
 
@@ -43,65 +68,62 @@ class _Layout:
     levels: dict[int, int]  # level -> column
     metadata: dict[int, str]  # column -> name
     rows: int = 1  # rows that the header takes
-    seen: dict[str, int] = field(default_factory=dict)  # case key -> row
+
+    def level_columns(self) -> list[_LevelColumn]:
+        """Return the columns of criteria, the highest level first."""
+        top = max(self.levels)
+        return [
+            _LevelColumn(
+                level,
+                column,
+                level == top,
+                str(level),
+                {"type": "any" if level == top else "count_times", "value": level},
+            )
+            for level, column in sorted(self.levels.items(), reverse=True)
+        ]
 
 
 def parse_level_workbook(bundle: Bundle, path: str) -> Parsed[RubricSpec]:
     """Return the rubric in a level workbook (.xlsx) or the same layout as .csv; a cascade for each query."""
     findings = Findings(path)
     grids = read_grids(bundle.read(path), path, findings)
-    if findings.failed:
-        return Parsed(None, findings.listed())
-    return parse_level_grids(grids, name=_stem(path), findings=findings)
+    reading = None if findings.has_errors else open_level_grids(grids, name=_stem(path), findings=findings)
+    return read_whole(reading, findings)
 
 
-def parse_level_grids(grids: Sequence[Grid], *, name: str, findings: Findings) -> Parsed[RubricSpec]:
-    """Return the rubric in the first sheet that has an id column and a level column."""
-    chosen: Grid | None = None
-    items: tuple[RubricItemSpec, ...] = ()
-    levels: tuple[int, ...] = ()
-    for grid in grids:
-        layout = find_level_layout(grid)
-        if layout is None:
-            continue
-        if chosen is not None:
-            findings.warning(
-                grid.sheet, "other-sheet", f"The sheet {grid.sheet!r} also looks like a rubric; it was not read."
+def open_level_grids(grids: Sequence[Grid], *, name: str, findings: Findings) -> RubricReading | None:
+    """Return the rubric in the first sheet that has an id column and a level column; None, with an error, without."""
+    found = [(grid, layout) for grid in grids if (layout := find_level_layout(grid)) is not None]
+    for grid, _ in found[1:]:
+        message = f"The sheet {grid.sheet!r} also looks like a rubric; it was not read."
+        findings.warning(grid.sheet, "other-sheet", message)
+    if not found:
+        if not findings.has_errors:
+            findings.error(
+                "",
+                "no-level-sheet",
+                "No visible sheet has a header with an id column and a level column.",
+                hint='Write "query id" and levels such as 25, 50, 100 in one row.',
             )
-            continue
-        chosen = grid
-        levels = tuple(sorted(layout.levels, reverse=True))
-        items = _read_items(grid, layout, findings)
-    if chosen is None:
-        findings.error(
-            "",
-            "no-level-sheet",
-            "No visible sheet has a header with an id column and a level column.",
-            hint='Write "query id" and levels such as 25, 50, 100 in one row.',
-        )
-    elif not items and not findings.failed:
-        findings.error(chosen.sheet, "no-rows", "The sheet has a header but no row with criteria.")
-    if findings.failed:
-        return Parsed(None, findings.listed())
-    rubric = RubricSpec(
+        return None
+    grid, layout = found[0]
+    head = RubricSpec(
         name=name,
         shape="levels",
         scope="item",
-        items=items,
+        items=(),
         contract="level_cascade",
-        options={"levels": list(levels), "sheet": chosen.sheet if chosen else ""},
+        options={"levels": sorted(layout.levels, reverse=True), "sheet": grid.sheet},
         benchmark_aggregate={"type": "mean"},
     )
-    return Parsed(rubric, findings.listed())
+    rows = CountedRows(grid.rows, grid.row_count)
+    return RubricReading(head, _read_items(grid, rows, layout, findings), rows)
 
 
 def find_level_layout(grid: Grid) -> _Layout | None:
     """Return where the header is, or None where the sheet has none in its first ten rows."""
-    top: list[tuple[int, list[Cell]]] = []
-    for number, row in grid.rows:
-        if number > HEADER_ROWS:
-            break
-        top.append((number, row))
+    top = grid.head()
     for index, (number, row) in enumerate(top):
         id_column = next((c for c, cell in enumerate(row, 1) if _is_id_header(cell)), None)
         if id_column is None:
@@ -110,7 +132,7 @@ def find_level_layout(grid: Grid) -> _Layout | None:
             return _layout(number, row, id_column)
         below = top[index + 1][1] if index + 1 < len(top) else []
         if any(_level_of(cell) for cell in below) and is_blank(below[id_column - 1]):
-            merged = [low if _level_of(low) or is_blank(high) else high for high, low in zip(row, below, strict=False)]
+            merged = [low if _level_of(low) or is_blank(high) else high for high, low in zip(row, below, strict=True)]
             layout = _layout(number, merged, id_column)
             layout.rows = 2
             return layout
@@ -143,36 +165,30 @@ def _layout(number: int, row: Sequence[Cell], id_column: int) -> _Layout:
     return layout
 
 
-def _read_items(grid: Grid, layout: _Layout, findings: Findings) -> tuple[RubricItemSpec, ...]:
+def _read_items(
+    grid: Grid, rows: Iterable[tuple[int, list[Cell]]], layout: _Layout, findings: Findings
+) -> Iterator[RubricItemSpec]:
     _check_layout(grid, layout, findings)
-    if findings.failed:
-        return ()
-    items: list[RubricItemSpec] = []
-    for number, row in grid.rows:
-        if number < layout.header_row:
-            if any(not is_blank(cell) for cell in row):
-                findings.warning(grid.place(number, 1), "above-header", "The row above the header was not read.")
-            continue
-        if number < layout.header_row + layout.rows or all(map(is_blank, row)):
-            continue
-        item = _read_row(grid, layout, number, row, findings)
+    if findings.has_errors:
+        return
+    reader = _RowReader(grid, layout, findings, layout.level_columns())
+    is_empty = True
+    for number, row in rows:
+        if grid.is_too_wide(number, row, findings):
+            return
+        item = reader.item(number, row) if reader.is_content(number, row) else None
         if item is not None:
-            items.append(item)
-    return tuple(items)
+            is_empty = False
+            yield item
+    if is_empty and not findings.has_errors:
+        findings.error(grid.sheet, "no-rows", "The sheet has a header but no row with criteria.")
 
 
 def _check_layout(grid: Grid, layout: _Layout, findings: Findings) -> None:
-    if grid.columns > MAX_COLUMNS:
-        findings.error(
-            grid.place(layout.header_row, MAX_COLUMNS + 1),
-            "too-many-columns",
-            f"The sheet has {grid.columns:,} columns; at most {MAX_COLUMNS} are read.",
-            hint="Delete the unused ones.",
-        )
-    for number, row in grid.rows:
-        if number >= layout.header_row + layout.rows:
-            break
-        if number >= layout.header_row:
+    for number, row in grid.head():
+        if layout.header_row <= number < layout.header_row + layout.rows and not grid.is_too_wide(
+            number, row, findings
+        ):
             _check_header(grid, layout, number, row, findings)
     last_header = layout.header_row + layout.rows - 1
     used = {layout.id_column, *layout.levels.values()}
@@ -188,7 +204,7 @@ def _check_layout(grid: Grid, layout: _Layout, findings: Findings) -> None:
 
 
 def _check_header(grid: Grid, layout: _Layout, number: int, row: Sequence[Cell], findings: Findings) -> None:
-    for column, cell in enumerate(row[:MAX_COLUMNS], 1):
+    for column, cell in enumerate(row, 1):
         level, place, shown = _level_of(cell), grid.place(number, column), plain_text(cell)
         if level is not None and layout.levels.get(level, column) != column:
             findings.error(place, "duplicate-level", f"The level {level} has two columns.", offending=shown)
@@ -200,117 +216,110 @@ def _check_header(grid: Grid, layout: _Layout, number: int, row: Sequence[Cell],
             findings.warning(place, "second-id", "A second id column was kept as metadata.", offending=shown)
 
 
-def _read_row(
-    grid: Grid, layout: _Layout, number: int, row: Sequence[Cell], findings: Findings
-) -> RubricItemSpec | None:
-    key = _case_key(grid, layout, number, row, findings)
-    levels = [
-        node
-        for level, column in sorted(layout.levels.items(), reverse=True)
-        if column <= len(row)
-        and (node := _level_node(grid, layout, level, (number, column), row[column - 1], findings))
-    ]
-    if key is None:
-        return None
-    place = grid.place(number, layout.id_column)
-    if not levels:
-        findings.warning(place, "no-criteria", f"The query {key!r} has no criterion at any level; it cannot be scored.")
-    metadata = {
-        name: text_cell(grid, number, column, row[column - 1], findings)
-        for column, name in layout.metadata.items()
-        if column <= len(row) and not is_blank(row[column - 1])
-    }
-    root = NodeSpec("root", "group", aggregator=CASCADE, children=tuple(levels))
-    return RubricItemSpec(key, root, source=place, metadata=metadata)
+@dataclass(slots=True)
+class _RowReader:
+    """Reads one row after the other. Places are only written out where something is to be said about them."""
 
+    grid: Grid
+    layout: _Layout
+    findings: Findings
+    columns: list[_LevelColumn]
 
-def _case_key(grid: Grid, layout: _Layout, number: int, row: Sequence[Cell], findings: Findings) -> str | None:
-    value, place = row[layout.id_column - 1], grid.place(number, layout.id_column)
-    if _is_id_header(value):
-        findings.error(
-            place, "second-header", "The header is repeated.", offending=plain_text(value), hint="Delete the row."
+    def is_content(self, number: int, row: list[Cell]) -> bool:
+        """Return whether a row stands below the header and says something."""
+        if all(map(is_blank, row)):
+            return False
+        if number < self.layout.header_row:
+            place = self.grid.place(number, 1)
+            self.findings.warning(place, "above-header", "The row above the header was not read.")
+        return number >= self.layout.header_row + self.layout.rows
+
+    def item(self, number: int, row: list[Cell]) -> RubricItemSpec | None:
+        """Return the cascade of a row; None, with an error, where it has no usable id."""
+        key = self._case_key(number, row[self.layout.id_column - 1])
+        levels = []
+        for column in self.columns:
+            if column.column <= len(row) and (value := row[column.column - 1]) != "":
+                node = self._level(column, number, value)
+                if node is not None:
+                    levels.append(node)
+            elif column.column <= len(row) and type(row[column.column - 1]) is not str:  # an error or a lost result
+                text_cell(self.grid, number, column.column, row[column.column - 1], self.findings)
+        if key is None:
+            return None
+        place = self.grid.place(number, self.layout.id_column)
+        if not levels:
+            message = f"The query {key!r} has no criterion at any level; it cannot be scored."
+            self.findings.warning(place, "no-criteria", message)
+        root = NodeSpec("root", "group", aggregator=CASCADE, children=tuple(levels))
+        return RubricItemSpec(key, root, place, self._metadata(number, row))
+
+    def _metadata(self, number: int, row: list[Cell]) -> dict[str, str]:
+        return {
+            name: text_cell(self.grid, number, column, row[column - 1], self.findings)
+            for column, name in self.layout.metadata.items()
+            if column <= len(row) and not is_blank(row[column - 1])
+        }
+
+    def _case_key(self, number: int, value: Cell) -> str | None:
+        if type(value) is float and value.is_integer() and abs(value) < LONG_NUMBER:
+            return str(int(value))
+        place, shown = self.grid.place(number, self.layout.id_column), plain_text(value)
+        if _is_id_header(value):
+            self.findings.error(
+                place, "second-header", "The header is repeated.", offending=shown, hint="Delete the row."
+            )
+            return None
+        if is_date(value):
+            self.findings.error(
+                place,
+                "date-as-id",
+                f"The id is stored as a date ({shown}), not as a number or text.",
+                offending=shown,
+                hint="Format the column as text and type the ids again.",
+            )
+            return None
+        if isinstance(value, float) and abs(value) >= LONG_NUMBER:
+            message = "The id has more digits than a spreadsheet keeps."
+            self.findings.error(place, "long-number-id", message, hint="Store it as text.")
+            return None
+        key = text_cell(self.grid, number, self.layout.id_column, value, self.findings).strip()
+        if re.fullmatch(r"\d+\.0", key):
+            key = key[:-2]
+        if not key:
+            self.findings.error(place, "missing-id", "The row has content but no id.", hint="Write the query's id.")
+            return None
+        return key
+
+    def _level(self, column: _LevelColumn, number: int, value: Cell) -> NodeSpec | None:
+        text = text_cell(self.grid, number, column.column, value, self.findings)
+        split = split_cell(text)
+        items = split.items
+        if split.flag or split.numbering_gap or len(items) > column.most or "" in items or not isinstance(value, str):
+            self._judge(column, self.grid.place(number, column.column), value, split, text)
+        if not items:
+            return None
+        checks = tuple(
+            [NodeSpec(column.check_key(index), "check", item, scale=BOOLEAN) for index, item in enumerate(items)]
         )
-        return None
-    if is_date(value):
-        findings.error(
-            place,
-            "date-as-id",
-            f"The id is stored as a date ({plain_text(value)}), not as a number or text.",
-            offending=plain_text(value),
-            hint="Format the column as text and type the ids again.",
-        )
-        return None
-    if isinstance(value, float) and abs(value) >= 1e15:
-        findings.error(
-            place, "long-number-id", "The id has more digits than a spreadsheet keeps.", hint="Store it as text."
-        )
-        return None
-    key = text_cell(grid, number, layout.id_column, value, findings).strip()
-    if re.fullmatch(r"\d+\.0", key):
-        key = key[:-2]
-    if not key:
-        findings.error(place, "missing-id", "The row has content but no id.", hint="Write the query's id.")
-        return None
-    if key in layout.seen:
-        other = grid.place(layout.seen[key], layout.id_column)
-        findings.error(place, "duplicate-id", f"The id {key!r} already stands at {other}.", offending=key)
-        return None
-    layout.seen[key] = number
-    return key
+        return NodeSpec(column.key, "level", aggregator=column.aggregator, children=checks)
 
-
-def _level_node(
-    grid: Grid, layout: _Layout, level: int, at: tuple[int, int], value: Cell, findings: Findings
-) -> NodeSpec | None:
-    if value == "":
-        text_cell(grid, *at, value, findings)
-        return None
-    text, place = text_cell(grid, *at, value, findings), grid.place(*at)
-    if text.strip() and not isinstance(value, str):
-        findings.warning(place, "number-as-criterion", "The criterion is a bare number or TRUE/FALSE.", offending=text)
-    split = split_cell(text)
-    if split.flag:
-        findings.warning(place, split.flag, _FLAG_MESSAGES[split.flag], offending=text)
-    if split.numbering_gap:
-        findings.warning(place, "numbering-gap", "The numbering skips or repeats a number.", offending=text)
-    if any(not item for item in split.items):
-        findings.error(place, "empty-criterion", "A numbered criterion in the cell has no text.", offending=text)
-    top = level == max(layout.levels)
-    _check_count(place, level, len(split.items), top=top, findings=findings)
-    if not split.items:
-        return None
-    checks = tuple(
-        NodeSpec(_check_key(level, index), "check", text=item, scale=BOOLEAN)
-        for index, item in enumerate(split.items, 1)
-    )
-    return NodeSpec(_level_key(level), "level", aggregator=_level_aggregator(level, top=top), children=checks)
-
-
-# Shared by all rows: a workbook of 100,000 rows has a million nodes.
-@cache
-def _check_key(level: int, index: int) -> str:
-    return f"{level}.{index}"
-
-
-@cache
-def _level_key(level: int) -> str:
-    return str(level)
-
-
-@cache
-def _level_aggregator(level: int, *, top: bool) -> JsonObject:
-    return {"type": "any" if top else "count_times", "value": level}
-
-
-def _check_count(place: str, level: int, count: int, *, top: bool, findings: Findings) -> None:
-    if count > ITEMS_WORTH_A_LOOK:
-        findings.warning(
-            place, "many-criteria", f"The level {level} has {count} criteria; was the cell split as meant?"
-        )
-    if not top and count * level > MAX_LEVEL:
-        findings.warning(
-            place, "above-100", f"{count} criteria of {level} points reach {count * level}; clipped at 100."
-        )
+    def _judge(self, column: _LevelColumn, place: str, value: Cell, split: CellSplit, text: str) -> None:
+        warning, level, count = self.findings.warning, column.level, len(split.items)
+        if count and not isinstance(value, str):
+            warning(place, "number-as-criterion", "The criterion is a bare number or TRUE/FALSE.", offending=text)
+        if split.flag:
+            warning(place, split.flag, _FLAG_MESSAGES[split.flag], offending=text)
+        if split.numbering_gap:
+            warning(place, "numbering-gap", "The numbering skips or repeats a number.", offending=text)
+        if "" in split.items:
+            message = "A numbered criterion in the cell has no text."
+            self.findings.error(place, "empty-criterion", message, offending=text)
+        if count > ITEMS_WORTH_A_LOOK:
+            warning(place, "many-criteria", f"The level {level} has {count} criteria; was the cell split as meant?")
+        if not column.is_top and count * level > MAX_LEVEL:
+            message = f"{count} criteria of {level} points reach {count * level}; clipped at 100."
+            warning(place, "above-100", message)
 
 
 def _stem(path: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from judging.specs.bundles import Bundle
-from judging.specs.grids import Findings
+from judging.specs.findings import Findings
 from judging.specs.json_depth import nests_too_deep
 from judging.specs.nested_nodes import BadNode, linked_tree, nested_tree, requirement_tree
 from judging.specs.problems import Parsed
@@ -29,24 +29,24 @@ def parse_nested_rubric(bundle: Bundle, path: str) -> Parsed[RubricSpec]:
     findings = Findings(path)
     if path.lower().endswith((".yaml", ".yml")):
         parsed = read_yaml(bundle.read(path), path)
-        findings.problems.extend(parsed.problems)
+        findings.extend(parsed.problems)
         data = parsed.value.plain() if parsed.value else None
     else:
         data = _read_json(bundle, path, findings)
-    if findings.failed:
-        return Parsed(None, findings.listed())
+    if findings.has_errors:
+        return Parsed(None, findings.as_tuple())
     name = path.rpartition("/")[2].rpartition(".")[0]
     try:
         rubric = _rubric(data, name)
     except BadNode as problem:
         findings.error(problem.place, "bad-rubric", problem.message, offending=problem.offending)
-        return Parsed(None, findings.listed())
-    return Parsed(rubric, findings.listed())
+        return Parsed(None, findings.as_tuple())
+    return Parsed(rubric, findings.as_tuple())
 
 
 def _read_json(bundle: Bundle, path: str, findings: Findings) -> Any:
     text = read_text(bundle, path)
-    findings.problems.extend(text.problems)
+    findings.extend(text.problems)
     if text.value is None:
         return None
     if not path.lower().endswith(".jsonl"):

@@ -7,25 +7,21 @@ criterion, signed points, tags), assertions (test rows with `__expected*`), nest
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from judging.specs.assertion_rows import read_assertion_rows
 from judging.specs.bundles import Bundle
-from judging.specs.grids import (
-    MAX_COLUMNS,
-    Cell,
-    Findings,
-    Grid,
-    is_blank,
-    plain_text,
-    read_grids,
-    text_cell,
-)
-from judging.specs.level_rubrics_xlsx import BOOLEAN, HEADER_ROWS, find_level_layout, parse_level_grids
+from judging.specs.cell_values import Cell
+from judging.specs.findings import Findings
+from judging.specs.grids import MAX_COLUMNS, Grid, is_blank, plain_text, read_grids, text_cell
+from judging.specs.level_rubrics_xlsx import BOOLEAN, find_level_layout, open_level_grids
 from judging.specs.problems import Parsed
 from judging.specs.rubric_nested import parse_nested_rubric
-from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
+from judging.specs.rubric_reading import CountedRows, RubricReading, read_whole, reading_of
+from judging.specs.types import NOTHING, AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
+
+Row = tuple[int, list[Cell]]
 
 CASE_NAMES = ("item id", "case id", "query id", "question id", "task id", "prompt id", "test id", "id", "item", "case")
 CRITERION_NAMES = (
@@ -92,7 +88,7 @@ class _Table:
     grid: Grid
     header: Header
     findings: Findings
-    keys: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)  # of the criteria of the case that is read
 
     def text(self, number: int, row: Sequence[Cell], column: int | None) -> str:
         """Return the text of a cell of the row; empty where there is no such column."""
@@ -117,32 +113,37 @@ class _Table:
 
 def parse_rubric(bundle: Bundle, path: str) -> Parsed[RubricSpec]:
     """Return the rubric in an .xlsx, .csv, .json, .jsonl, .yaml or .yml file, whichever of the five shapes it has."""
+    findings = Findings(path)
+    return read_whole(open_rubric(bundle, path, findings), findings)
+
+
+def open_rubric(bundle: Bundle, path: str, findings: Findings) -> RubricReading | None:
+    """Return the rubric in a file with its items still to be read; None, with an error, where there is none."""
     ending = path.lower().rpartition(".")[2]
     if ending in ("json", "jsonl", "yaml", "yml"):
-        return parse_nested_rubric(bundle, path)
-    findings = Findings(path)
+        parsed = parse_nested_rubric(bundle, path)
+        findings.extend(parsed.problems)
+        return reading_of(parsed.value) if parsed.value is not None else None
     if ending not in ("xlsx", "csv"):
         findings.error(
             "", "unknown-format", f"A rubric cannot be read from {path!r}.", hint="Use .xlsx, .csv, .json or .yaml."
         )
-        return Parsed(None, findings.listed())
+        return None
     grids = read_grids(bundle.read(path), path, findings)
-    if findings.failed:
-        return Parsed(None, findings.listed())
+    if findings.has_errors:
+        return None
     name = path.rpartition("/")[2].rpartition(".")[0]
     for grid in grids:
         header = _find_header(grid)
         if header is not None:
-            return _read_table(_Table(grid, header, findings), name)
+            return _open_table(_Table(grid, header, findings), name)
         if find_level_layout(grid) is not None:
             break
-    return parse_level_grids(grids, name=name, findings=findings)
+    return open_level_grids(grids, name=name, findings=findings)
 
 
 def _find_header(grid: Grid) -> Header | None:
-    for number, row in grid.rows:
-        if number > HEADER_ROWS:
-            return None
+    for number, row in grid.head():
         shown = tuple(plain_text(cell).strip() for cell in row[:MAX_COLUMNS])
         header = Header(number, tuple(re.sub(r"[\s_-]+", " ", name.casefold()).strip() for name in shown), shown)
         if _shape(header):
@@ -168,82 +169,120 @@ def _shape(header: Header) -> str:
     return "checklist" if header.column(CASE_NAMES) else ""
 
 
-def _read_table(table: _Table, name: str) -> Parsed[RubricSpec]:
-    grid, findings, shape = table.grid, table.findings, _shape(table.header)
-    if grid.columns > MAX_COLUMNS:
-        place = grid.place(table.header.row, MAX_COLUMNS + 1)
-        findings.error(
-            place, "too-many-columns", f"The sheet has {grid.columns:,} columns; at most {MAX_COLUMNS} are read."
-        )
-        return Parsed(None, findings.listed())
+def _open_table(table: _Table, name: str) -> RubricReading | None:
+    grid, findings, header = table.grid, table.findings, table.header
     for (top, left), (bottom, right) in grid.merged:
-        if bottom > table.header.row:
+        if bottom > header.row:
             text = f"The cells {grid.place(top, left)} to {grid.place(bottom, right)} are merged."
             findings.error(grid.place(top, left), "merged-cells", text, hint="Unmerge them and fill each cell.")
+    if findings.has_errors:
+        return None
+    shape = _shape(header)
+    rows = CountedRows(grid.rows, grid.row_count)
+    options: dict[str, object] = {"sheet": grid.sheet}
+    scope, aggregate = "item", NOTHING
+    below = _below(table, rows)
     if shape == "assertions":
-        rubric = read_assertion_rows(grid, table.header.row, table.header.shown, findings, name=name)
+        items = read_assertion_rows(grid, below, header.shown, findings)
+    elif shape == "criteria":
+        case = header.column(tuple(name for name in CASE_NAMES if name != "id"))
+        scope = "benchmark" if case is None else "item"
+        options |= {"anchors": sorted(header.anchors), "labels": list(header.labels)}
+        items = _criteria_items(table, below, case)
     else:
-        rubric = _read_criteria(table, name) if shape == "criteria" else _read_checklist(table, name)
-    if not rubric.items and not findings.failed:
-        findings.error(grid.place(table.header.row, 1), "no-rows", "The table has a header but no rows.")
-    return Parsed(None if findings.failed else rubric, findings.listed())
+        case = header.column(CASE_NAMES)
+        scope, aggregate = "benchmark" if case is None else "item", {"type": "mean", "clip": [0, 1]}
+        items = _checklist_items(table, below, case)
+    head = RubricSpec(name, shape, scope, (), contract="generic", options=options, benchmark_aggregate=aggregate)
+    return RubricReading(head, _not_none(table, items), rows)
 
 
-def _rows(table: _Table) -> list[tuple[int, Sequence[Cell]]]:
-    return [(n, row) for n, row in table.grid.rows if n > table.header.row and not all(map(is_blank, row))]
+def _not_none(table: _Table, items: Iterator[RubricItemSpec]) -> Iterator[RubricItemSpec]:
+    is_empty = True
+    for item in items:
+        is_empty = False
+        yield item
+    if is_empty and not table.findings.has_errors:
+        table.findings.error(table.grid.place(table.header.row, 1), "no-rows", "The table has a header but no rows.")
 
 
-def _read_criteria(table: _Table, name: str) -> RubricSpec:
-    header = table.header
-    criterion = header.column(CRITERION_NAMES) or header.column(("name",))
-    case = header.column(tuple(name for name in CASE_NAMES if name != "id"))
-    groups: dict[str, list[NodeSpec]] = {}
-    sources: dict[str, str] = {}
-    for number, row in _rows(table):
-        case_key = table.text(number, row, case).strip()
-        if case is not None and not case_key:
+def _below(table: _Table, rows: Iterable[tuple[int, list[Cell]]]) -> Iterator[Row]:
+    """Yield the rows under the header that are not blank; one that is too wide is an error and the last."""
+    for number, row in rows:
+        if table.grid.is_too_wide(number, row, table.findings):
+            return
+        if number > table.header.row and not all(map(is_blank, row)):
+            yield number, row
+
+
+def _grouped(table: _Table, below: Iterator[Row], case: int | None) -> Iterator[tuple[str, list[Row]]]:
+    """Yield the rows of each case together, in the order in which the cases begin.
+
+    Rows that stand together are handed on as they are read; only where a case comes back later, all are gathered first.
+    """
+    gathered: dict[str, list[Row]] = {}
+    hold = case is not None and _comes_back(table, case)
+    for number, row in below:
+        key = table.text(number, row, case).strip()
+        if case is not None and not key:
             table.findings.error(
                 table.grid.place(number, case), "missing-id", "The row has a criterion but no item id."
             )
-        sources.setdefault(case_key, table.grid.place(number, criterion or 1))
-        node = _criterion(table, number, row, criterion or 1, case_key)
-        if node is not None:
-            groups.setdefault(case_key, []).append(node)
-    if not (header.anchors or header.labels) and groups:
+            continue
+        if gathered and key not in gathered and not hold:
+            yield from gathered.items()
+            gathered = {}
+        gathered.setdefault(key, []).append((number, row))
+    yield from gathered.items()
+
+
+def _comes_back(table: _Table, case: int) -> bool:
+    ended: set[str] = set()
+    last = ""
+    for number, row in table.grid.rows:
+        if number <= table.header.row or case > len(row):
+            continue
+        key = plain_text(row[case - 1]).strip()
+        if key and key != last:
+            if key in ended:
+                return True
+            ended.add(last)
+            last = key
+    return False
+
+
+def _criteria_items(table: _Table, below: Iterator[Row], case: int | None) -> Iterator[RubricItemSpec]:
+    header = table.header
+    column = header.column(CRITERION_NAMES) or header.column(("name",)) or 1
+    weighted = header.column(WEIGHT_NAMES) is not None
+    aggregator = {"type": "weighted_mean" if weighted else "mean"}
+    for key, rows in _grouped(table, below, case):
+        table.places.clear()
+        nodes = [node for number, row in rows if (node := _criterion(table, number, row, column)) is not None]
+        root = NodeSpec("root", "group", aggregator=aggregator, children=tuple(nodes))
+        if nodes:
+            yield RubricItemSpec(key, root, source=table.grid.place(rows[0][0], column))
+    if not (header.anchors or header.labels):
         table.findings.warning(
             table.grid.place(header.row, 1),
             "default-scale",
             "No anchor columns; every criterion is rated from 1 to 5.",
             hint="Add columns headed 1 to 5, or Fail and Pass.",
         )
-    weighted = header.column(WEIGHT_NAMES) is not None
-    items = tuple(
-        RubricItemSpec(
-            key,
-            NodeSpec(
-                "root", "group", aggregator={"type": "weighted_mean" if weighted else "mean"}, children=tuple(nodes)
-            ),
-            source=sources[key],
-        )
-        for key, nodes in groups.items()
-    )
-    options = {"sheet": table.grid.sheet, "anchors": sorted(header.anchors), "labels": list(header.labels)}
-    scope = "benchmark" if case is None else "item"
-    return RubricSpec(name, "criteria", scope, items, contract="generic", options=options)
 
 
-def _criterion(table: _Table, number: int, row: Sequence[Cell], column: int, case_key: str) -> NodeSpec | None:
+def _criterion(table: _Table, number: int, row: Sequence[Cell], column: int) -> NodeSpec | None:
     header, place = table.header, table.grid.place(number, column)
     key = table.text(number, row, column).strip()
     if not key or key == "root":
         table.findings.error(place, "missing-criterion", "The row has no criterion name.", offending=key)
         return None
-    if (slot := f"{case_key}\0{key}") in table.keys:
+    if key in table.places:
         table.findings.error(
-            place, "duplicate-criterion", f"The criterion {key!r} already stands at {table.keys[slot]}."
+            place, "duplicate-criterion", f"The criterion {key!r} already stands at {table.places[key]}."
         )
         return None
-    table.keys[slot] = place
+    table.places[key] = place
     weight = table.number(number, row, header.column(WEIGHT_NAMES), default=1.0)
     if weight is not None and weight < 0:
         weight_place = table.grid.place(number, header.column(WEIGHT_NAMES) or 1)
@@ -282,40 +321,25 @@ def _scale(
     return DEFAULT_SCALE, (), {}
 
 
-def _read_checklist(table: _Table, name: str) -> RubricSpec:
-    header = table.header
-    case, criterion = header.column(CASE_NAMES), header.column(CRITERION_NAMES) or 1
+def _checklist_items(table: _Table, below: Iterator[Row], case: int | None) -> Iterator[RubricItemSpec]:
+    header, grid = table.header, table.grid
+    criterion = header.column(CRITERION_NAMES) or 1
     points_column = header.column(POINTS_NAMES) or header.column(WEIGHT_NAMES)
-    groups: dict[str, list[NodeSpec]] = {}
-    sources: dict[str, str] = {}
-    for number, row in _rows(table):
-        case_key = table.text(number, row, case).strip()
-        if case is not None and not case_key:
-            table.findings.error(
-                table.grid.place(number, case), "missing-id", "The row has a criterion but no item id."
-            )
-        text = table.text(number, row, criterion)
-        if not text.strip():
-            table.findings.error(
-                table.grid.place(number, criterion), "missing-criterion", "The row has no criterion text."
-            )
-            continue
-        default = None if points_column else 1.0
-        points = table.number(number, row, points_column, default=default)
-        checks = groups.setdefault(case_key, [])
-        sources.setdefault(case_key, table.grid.place(number, case or criterion))
-        tags = _tags(table.text(number, row, header.column(TAG_NAMES)))
-        checks.append(NodeSpec(f"c{len(checks) + 1}", "check", text=text, points=points, tags=tags, scale=BOOLEAN))
-    items = tuple(_checklist_item(table, key, checks, sources[key]) for key, checks in groups.items())
-    return RubricSpec(
-        name,
-        "checklist",
-        "benchmark" if case is None else "item",
-        items,
-        contract="generic",
-        options={"sheet": table.grid.sheet},
-        benchmark_aggregate={"type": "mean", "clip": [0, 1]},
-    )
+    tag_column = header.column(TAG_NAMES)
+    default = None if points_column else 1.0
+    for key, rows in _grouped(table, below, case):
+        checks: list[NodeSpec] = []
+        for number, row in rows:
+            text = table.text(number, row, criterion)
+            if not text.strip():
+                place = grid.place(number, criterion)
+                table.findings.error(place, "missing-criterion", "The row has no criterion text.")
+                continue
+            points = table.number(number, row, points_column, default=default)
+            tags = _tags(table.text(number, row, tag_column))
+            checks.append(NodeSpec(f"c{len(checks) + 1}", "check", text=text, points=points, tags=tags, scale=BOOLEAN))
+        if checks:
+            yield _checklist_item(table, key, checks, grid.place(rows[0][0], case or criterion))
 
 
 def _checklist_item(table: _Table, key: str, checks: list[NodeSpec], source: str) -> RubricItemSpec:

@@ -1,8 +1,8 @@
-"""What an .xlsx archive holds, measured before any spreadsheet library opens it.
+"""What an .xlsx archive holds, measured before any of it is read as a spreadsheet.
 
-A workbook is a zip of XML. A few kilobytes can unpack to gigabytes, and one cell at XFD1048576 makes a reader reserve
-seventeen billion cells. Both are refused here, from the bytes that really come out of the archive, not from the sizes
-that it claims.
+A workbook is a zip of XML. A few kilobytes can unpack to gigabytes; that is refused here, from the bytes that really
+come out of the archive, not from the sizes that it claims. Nothing is kept but the small parts: rows are unpacked again
+when they are read, piece by piece.
 """
 
 from __future__ import annotations
@@ -15,48 +15,52 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from xml.etree.ElementTree import Element
 
 from defusedxml import ElementTree
 
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
-MAX_PART_RATIO = 2000  # deflate cannot exceed 1032; a larger one means overlapping members
+MAX_SMALL_PART_BYTES = 16 * 1024 * 1024
 MAX_MEMBERS = 2000
-MAX_CELLS = 8_000_000  # rows x columns of the used range of one sheet
 MAX_TAG_BYTES = 65536
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 18
 
-_TAG = re.compile(rb"<(?:\w+:)?(row|c)((?:\s[^<>]*)?)>(\s*<(?:\w+:)?f[\s>/])?")
-_PLAIN_REFERENCE = re.compile(rb'\A\s+r="([A-Z]{0,3})(\d{1,7})"[^"\']*(?:"[^"\'=<>]*"[^"\']*)*\Z')
-_ATTRIBUTE = re.compile(rb"""\s+([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_REFERENCE = re.compile(rb"\A([A-Z]{0,3})(\d{0,7})\Z")
-_LOOKAHEAD = 64  # bytes that must follow a tag before it is known whether a formula follows
+SHARED_STRINGS = "xl/sharedStrings.xml"
+STYLES = "xl/styles.xml"
+_INDEX = ("xl/workbook.xml", "xl/_rels/workbook.xml.rels", STYLES)
+_ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
+_MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^<>]*?ref\s*=\s*["']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})""")
+
+Range = tuple[tuple[int, int], tuple[int, int]]
 
 
 class WorkbookRefused(ValueError):
-    """The file is not a workbook that can safely be opened; the message says why and what to do."""
+    """The file is not a workbook that can safely be read; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class SheetFacts:
-    """Extent and formulas of one worksheet part; rows and columns count from 1."""
+    """One worksheet before its cells are read; rows and columns count from 1."""
 
-    last_row: int = 0
-    last_column: int = 0
-    formulas: frozenset[tuple[int, int]] = frozenset()
-    error_cells: frozenset[tuple[int, int]] = frozenset()  # #REF!, #N/A...: readers hand these on as blank
+    name: str
+    path: str  # of its part in the archive
+    visible: bool = True
+    row_count: int = 0
+    merged: tuple[Range, ...] = ()
 
 
-@dataclass(slots=True)
-class _Scan:
-    row: int = 0
-    column: int = 0
-    last_row: int = 0
-    last_column: int = 0
-    formulas: set[tuple[int, int]] = field(default_factory=set)
-    error_cells: set[tuple[int, int]] = field(default_factory=set)
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A measured workbook: its worksheets in order, its small parts, and a way to unpack the rest."""
 
-    def facts(self) -> SheetFacts:
-        return SheetFacts(self.last_row, self.last_column, frozenset(self.formulas), frozenset(self.error_cells))
+    data: bytes
+    members: Mapping[str, zipfile.ZipInfo]
+    small: Mapping[str, bytes]
+    sheets: tuple[SheetFacts, ...]
+
+    def unpacked(self, path: str) -> Iterator[bytes]:
+        """Yield a part in pieces; nothing where there is no such part."""
+        return unpacked(self.data, self.members[path]) if path in self.members else iter(())
 
 
 def column_letters(column: int) -> str:
@@ -76,11 +80,11 @@ def column_number(letters: str) -> int:
     return number
 
 
-def inspect_archive(data: bytes) -> Mapping[str, SheetFacts]:
-    """Return the facts of every worksheet by sheet name, having unpacked the whole archive once in small pieces.
+def inspect_archive(data: bytes) -> Archive:
+    """Return what a workbook holds, having unpacked the whole archive once in small pieces.
 
     Raises:
-        WorkbookRefused: not an .xlsx file, too large unpacked, or a sheet whose used range is too large.
+        WorkbookRefused: not an .xlsx file, damaged, or too large unpacked.
     """
     if data[:4] == b"\xd0\xcf\x11\xe0":
         raise WorkbookRefused("This is an old .xls file or a workbook with a password; save it as .xlsx without one.")
@@ -90,13 +94,11 @@ def inspect_archive(data: bytes) -> Mapping[str, SheetFacts]:
     except (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError) as problem:
         raise WorkbookRefused("This is not an .xlsx workbook, or it is damaged; save it again as .xlsx.") from problem
     _check_members(members)
-    parts = _scan_members(data, members)
+    parts = _measure(data, members)
     if "xl/workbook.xml" not in parts.small:
         raise WorkbookRefused("The archive holds no xl/workbook.xml, so it is not an .xlsx workbook.")
-    facts = {name: parts.sheets.get(path, SheetFacts()) for name, path in _sheet_paths(parts.small).items()}
-    for name, sheet in facts.items():
-        _check_extent(name, sheet)
-    return facts
+    named = {member.filename: member for member in members}
+    return Archive(data, named, parts.small, tuple(_sheets(parts)))
 
 
 def _check_members(members: list[zipfile.ZipInfo]) -> None:
@@ -107,57 +109,68 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
             raise WorkbookRefused(f"The part {member.filename[:80]!r} is encrypted or packed in an unusual way.")
 
 
-def _check_extent(name: str, sheet: SheetFacts) -> None:
-    if sheet.last_row * sheet.last_column > MAX_CELLS:
-        far = f"{name}!{column_letters(sheet.last_column)}{sheet.last_row}"
-        raise WorkbookRefused(
-            f"The used range of the sheet reaches {far}, more than {MAX_CELLS:,} cells; "
-            "delete the empty rows and columns behind the data and save again."
-        )
+@dataclass(slots=True)
+class _Scan:
+    """What is counted in one worksheet while it is unpacked."""
+
+    row_count: int = 0
+    merged: list[Range] = field(default_factory=list)
+    carry: bytes = b""
+
+    def take(self, chunk: bytes) -> None:
+        """Count the tags that are whole by now; `<` never stands in a text, so it always begins one."""
+        text = self.carry + chunk
+        cut = text.rfind(b"<")
+        self._count(text[:cut] if cut >= 0 else b"")
+        self.carry = text[cut:][-MAX_TAG_BYTES:]
+
+    def finish(self) -> None:
+        self._count(self.carry)
+
+    def _count(self, text: bytes) -> None:
+        self.row_count += len(_ROW.findall(text))
+        for left, top, right, bottom in _MERGED.findall(text):
+            first = (int(top), column_number(left.decode()))
+            self.merged.append((first, (int(bottom), column_number(right.decode()))))
 
 
 @dataclass(slots=True)
 class _Parts:
-    sheets: dict[str, SheetFacts] = field(default_factory=dict)
+    scans: dict[str, _Scan] = field(default_factory=dict)
     small: dict[str, bytes] = field(default_factory=dict)
 
 
-def _scan_members(data: bytes, members: list[zipfile.ZipInfo]) -> _Parts:
+def _measure(data: bytes, members: list[zipfile.ZipInfo]) -> _Parts:
     parts, left = _Parts(), MAX_UNPACKED_BYTES
     for member in members:
-        scan, kept, carry, first = _Scan(), bytearray(), b"", True
-        is_sheet = member.filename.startswith("xl/worksheets/") and member.filename.endswith(".xml")
-        for chunk in _unpacked(data, member):
+        scan = _Scan() if member.filename.startswith("xl/worksheets/") and member.filename.endswith(".xml") else None
+        kept = bytearray()
+        for chunk in unpacked(data, member):
             left -= len(chunk)
             if left < 0:
                 raise WorkbookRefused(
                     f"The workbook unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB "
                     f"(in {member.filename[:80]!r}); it is refused as a zip bomb."
                 )
-            if first and is_sheet:
-                _check_encoding(chunk)
-            first = False
-            if is_sheet:
-                carry = _scan_chunk(scan, carry + chunk, final=False)
-            elif _is_index(member.filename):
+            if scan is not None:
+                scan.take(chunk)
+            elif member.filename in _INDEX:
                 kept += chunk
-        if is_sheet:
-            _scan_chunk(scan, carry, final=True)
-            parts.sheets[member.filename] = scan.facts()
-        parts.small[member.filename] = bytes(kept)
+                _check_small(member.filename, kept)
+        if scan is not None:
+            scan.finish()
+            parts.scans[member.filename] = scan
+        elif member.filename in _INDEX:
+            parts.small[member.filename] = bytes(kept)
     return parts
 
 
-def _is_index(name: str) -> bool:
-    return name in ("xl/workbook.xml", "xl/_rels/workbook.xml.rels")
+def _check_small(name: str, kept: bytearray) -> None:
+    if len(kept) > MAX_SMALL_PART_BYTES:
+        raise WorkbookRefused(f"The part {name!r} is larger than any workbook needs; save the workbook again.")
 
 
-def _check_encoding(start: bytes) -> None:
-    if start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start[:64]:
-        raise WorkbookRefused("A sheet of this workbook is not written in UTF-8; save it again as .xlsx.")
-
-
-def _unpacked(data: bytes, member: zipfile.ZipInfo) -> Iterator[bytes]:
+def unpacked(data: bytes, member: zipfile.ZipInfo) -> Iterator[bytes]:
     """Yield the member's real content, whatever size its header claims."""
     header = data[member.header_offset : member.header_offset + 30]
     if len(header) < 30 or header[:4] != b"PK\x03\x04":
@@ -171,69 +184,47 @@ def _unpacked(data: bytes, member: zipfile.ZipInfo) -> Iterator[bytes]:
         return
     inflate = zlib.decompressobj(-15)
     try:
-        chunk = inflate.decompress(packed, CHUNK_BYTES)
-        while chunk:
-            yield chunk
-            chunk = inflate.decompress(inflate.unconsumed_tail, CHUNK_BYTES)
+        for offset in range(0, len(packed), CHUNK_BYTES):  # whole, the rest would be copied at every step
+            chunk = inflate.decompress(packed[offset : offset + CHUNK_BYTES], CHUNK_BYTES)
+            while chunk:
+                yield chunk
+                chunk = inflate.decompress(inflate.unconsumed_tail, CHUNK_BYTES)
     except zlib.error as problem:
         raise WorkbookRefused(f"The part {member.filename[:80]!r} is damaged; save the workbook again.") from problem
 
 
-def _scan_chunk(scan: _Scan, text: bytes, *, final: bool) -> bytes:
-    """Record the cells in `text`; return the rest that the next chunk must begin with."""
-    end = 0
-    limit = len(text) if final else len(text) - _LOOKAHEAD
-    for tag in _TAG.finditer(text):
-        if tag.end() > limit:
-            break
-        end = tag.end()
-        _record_tag(scan, is_row=tag[1] == b"row", attributes=tag[2], has_formula=bool(tag[3]))
-    opened = text.rfind(b"<")
-    if opened > text.rfind(b">") and len(text) - opened > MAX_TAG_BYTES:
-        raise WorkbookRefused("A sheet holds a tag longer than any workbook needs; save the workbook again.")
-    return text[max(end, len(text) - MAX_TAG_BYTES - _LOOKAHEAD) :]
+def read_part(data: bytes, said: str) -> Element:
+    """Return the root of a small part.
 
-
-def _record_tag(scan: _Scan, *, is_row: bool, attributes: bytes, has_formula: bool) -> None:
-    letters, digits = _reference(attributes)
-    if is_row:
-        scan.row, scan.column = (int(digits) if digits else scan.row + 1), 0
-        return
-    scan.row = int(digits) if digits else scan.row
-    scan.column = column_number(letters.decode()) if letters else scan.column + 1
-    scan.last_row, scan.last_column = max(scan.last_row, scan.row), max(scan.last_column, scan.column)
-    if has_formula:
-        scan.formulas.add((scan.row, scan.column))
-    if b't="e"' in attributes:
-        scan.error_cells.add((scan.row, scan.column))
-
-
-def _reference(attributes: bytes) -> tuple[bytes, bytes]:
-    """Return column letters and row digits of an `r` attribute, empty where there is none."""
-    plain = _PLAIN_REFERENCE.match(attributes)
-    if plain:
-        return plain[1], plain[2]
-    if attributes.count(b'"') % 2 or attributes.count(b"'") % 2:
-        raise WorkbookRefused("A sheet holds a cell that cannot be read safely; save the workbook again.")
-    for name, double, single in _ATTRIBUTE.findall(attributes):
-        found = _REFERENCE.match(double or single) if name == b"r" else None
-        if found:
-            return found[1], found[2]
-    return b"", b""
-
-
-def _sheet_paths(small: Mapping[str, bytes]) -> dict[str, str]:
-    """Return sheet name -> part path, in workbook order."""
+    Raises:
+        WorkbookRefused: it is not XML, or it declares entities.
+    """
     try:
-        book = ElementTree.fromstring(small["xl/workbook.xml"], forbid_dtd=True)
-        links = ElementTree.fromstring(small.get("xl/_rels/workbook.xml.rels", b"<none/>"), forbid_dtd=True)
+        root: Element = ElementTree.fromstring(data, forbid_dtd=True)
     except (ElementTree.ParseError, ValueError) as problem:
-        raise WorkbookRefused("The workbook's list of sheets is damaged; save it again as .xlsx.") from problem
-    targets = {link.get("Id", ""): link.get("Target", "") for link in links.iter() if link.get("Target")}
-    paths: dict[str, str] = {}
+        raise WorkbookRefused(f"The workbook's {said} is damaged; save it again as .xlsx.") from problem
+    return root
+
+
+def local_name(element: Element) -> str:
+    """Return an element's name without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def _sheets(parts: _Parts) -> Iterator[SheetFacts]:
+    """Yield the worksheets in the workbook's order; sheets of charts and macros are none."""
+    book = read_part(parts.small["xl/workbook.xml"], "list of sheets")
+    links = read_part(parts.small.get("xl/_rels/workbook.xml.rels", b"<none/>"), "list of sheets")
+    targets = {link.get("Id", ""): link for link in links.iter() if link.get("Target")}
     for element in book.iter():
-        if element.tag.rpartition("}")[2] == "sheet":
-            key = next((value for name, value in element.attrib.items() if name.endswith("}id")), "")
-            target = targets.get(key, "")
-            paths[element.get("name", "")] = target[1:] if target[:1] == "/" else posixpath.join("xl", target)
-    return paths
+        if local_name(element) != "sheet":
+            continue
+        key = next((value for name, value in element.attrib.items() if name.endswith("}id")), "")
+        link = targets.get(key)
+        if link is None or not link.get("Type", "/worksheet").endswith("/worksheet"):
+            continue
+        target = link.get("Target", "")
+        path = target[1:] if target[:1] == "/" else posixpath.normpath(posixpath.join("xl", target))
+        scan = parts.scans.get(path, _Scan())
+        visible = element.get("state", "visible") == "visible"
+        yield SheetFacts(element.get("name", ""), path, visible, scan.row_count, tuple(scan.merged))

@@ -10,7 +10,8 @@ from typing import Any
 
 from evalsite.review.tables.rows import problem
 from judging.specs.bundles import Bundle
-from judging.specs.grids import Findings, Grid, is_blank, plain_text, read_grids
+from judging.specs.findings import Findings
+from judging.specs.grids import Grid, is_blank, plain_text, read_grids
 from judging.specs.jsonl_reading import read_rows as read_json_lines
 from judging.specs.problems import Parsed, Problem, Severity
 from judging.specs.workbook_archive import column_letters
@@ -196,9 +197,9 @@ class _Reader:
     def grid_rows(self, data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
         findings = Findings(self.file)
         grids = read_grids(data, self.file, findings)
-        self.problems.extend(findings.listed())
         if grids:
             yield from self._grid(grids[0])
+        self.problems.extend(findings.as_tuple())  # only now, since a sheet may turn out to be damaged at its end
 
     def _grid(self, grid: Grid) -> Iterator[tuple[str, dict[str, Any]]]:
         columns: dict[str, int] | None = None

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judging.specs.bundles import Bundle
-from judging.specs.grids import Findings, Grid, is_blank, read_grids, text_cell
+from judging.specs.findings import Findings
+from judging.specs.grids import Grid, is_blank, read_grids, text_cell
 from judging.specs.jsonl_reading import read_rows as read_json_lines
 from judging.specs.problems import Parsed, Problem, Severity
 
@@ -36,15 +37,15 @@ def read_rows(data: bytes, name: str) -> Parsed[Rows]:
         return _from_json(data, name)
     findings = Findings(name)
     grids = read_grids(data, name, findings)
-    if findings.failed:
-        return Parsed(None, findings.listed())
+    if findings.has_errors:
+        return Parsed(None, findings.as_tuple())
     if not grids:
         findings.error("", "empty-file", "There is no table in this file.")
-        return Parsed(None, findings.listed())
+        return Parsed(None, findings.as_tuple())
     for grid in grids[1:]:
         findings.warning(grid.sheet, "second-sheet", f"The sheet {grid.sheet!r} was not read: one table per file.")
     rows = _from_grid(grids[0], findings)
-    return Parsed(None if findings.failed else rows, findings.listed())
+    return Parsed(None if findings.has_errors else rows, findings.as_tuple())
 
 
 def _from_grid(grid: Grid, findings: Findings) -> Rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Generator, Sequence
 from fractions import Fraction
@@ -219,7 +218,7 @@ def test_generic_judge_can_rate_one_criterion_only() -> None:
 
 def test_generic_judge_adds_the_checks_that_need_no_judge() -> None:
     rule = NodeSpec("a1", "check", text="kW", source="computed", tags=("type:contains",), scale=ScaleSpec("boolean"))
-    broken = dataclasses.replace(rule, text="(", tags=("type:regex",))
+    broken = rule._replace(text="(", tags=("type:regex",))
 
     def score(check: NodeSpec) -> JudgeScore:
         root = NodeSpec("root", "group", aggregator={"type": "mean"}, children=(check, UNITS))

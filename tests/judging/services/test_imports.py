@@ -268,7 +268,7 @@ def test_store_import_takes_the_synthetic_workbook_once(shared_data: Path) -> No
     workbook = (name, (shared_data / "judges" / name).read_bytes())
     parsed = check_import(files=[workbook], options=ImportOptions()).intake.rubrics[0]
     asked = factories.benchmark(name="Queries")
-    for item in parsed.items:
+    for item in parsed.items():
         factories.prompt(benchmark=asked, key=item.case_key)
 
     first = store(workbook)
@@ -276,5 +276,5 @@ def test_store_import_takes_the_synthetic_workbook_once(shared_data: Path) -> No
     second = store(workbook)
 
     assert [rubric["created"] for rubric in first["rubrics"] + second["rubrics"]] == [True, False]
-    assert RubricItem.objects.count() == len(parsed.items)
+    assert RubricItem.objects.count() == parsed.item_count
     assert rows() == before
