@@ -120,6 +120,31 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(max_length=NOTE_LIMIT, label="Why")
 
 
+class HandForm(forms.Form):
+    """Whom an item goes to, and why."""
+
+    person = forms.ModelChoiceField(queryset=User.objects.none(), empty_label="Choose a person")
+    reason = forms.CharField(max_length=300, label="Why")
+
+    def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        person = self.fields["person"]
+        if isinstance(person, forms.ModelChoiceField):
+            person.queryset = people
+
+
+class ReleaseForm(HandForm):
+    """Who gets what somebody held, if anybody, and why."""
+
+    person = forms.ModelChoiceField(
+        queryset=User.objects.none(),
+        required=False,
+        empty_label="Nobody in particular",
+        label="Hand them to",
+        help_text="Items that this person has answered, or may not answer, go to whoever comes next.",
+    )
+
+
 class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """What the owner of a queue decides."""
 

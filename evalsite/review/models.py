@@ -59,6 +59,7 @@ class AssignmentStatus(models.TextChoices):
     SUBMITTED = "submitted", "Submitted"
     SKIPPED = "skipped", "Skipped"
     LAPSED = "lapsed", "Lapsed"
+    WITHDRAWN = "withdrawn", "Taken back by the owner"
 
 
 class Queue(models.Model):

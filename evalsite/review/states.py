@@ -40,6 +40,7 @@ class ClaimState(StrEnum):
     SUBMITTED = "submitted"
     SKIPPED = "skipped"
     LAPSED = "lapsed"
+    WITHDRAWN = "withdrawn"  # taken back by the queue's owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,9 @@ CLAIM_TRANSITIONS = (
     Transition(ClaimState.LAPSED, ClaimState.LEASED, "claimed again"),
     Transition(ClaimState.SKIPPED, ClaimState.LEASED, "skip taken back"),
     Transition(ClaimState.SUBMITTED, ClaimState.LEASED, "answer taken back while the item is open"),
+    Transition(ClaimState.LEASED, ClaimState.WITHDRAWN, "taken back by the owner with a reason"),
+    Transition(ClaimState.LAPSED, ClaimState.WITHDRAWN, "taken back by the owner with a reason"),
+    Transition(ClaimState.WITHDRAWN, ClaimState.LEASED, "handed to the person again"),
 )
 _ALLOWED = {(row.before, row.after) for row in (*ITEM_TRANSITIONS, *QUEUE_TRANSITIONS, *CLAIM_TRANSITIONS)}
 
@@ -171,6 +175,31 @@ def check_can_claim(item: ItemFacts) -> None:
         raise ReviewRefused(_CLOSED[item.state])
     if item.answers + item.leased >= item.quorum:
         raise ReviewRefused("Other people are working on this item; every slot is taken.")
+
+
+def check_can_hand(item: ItemFacts, *, reason: str) -> None:
+    """Accept that an owner hands an item to somebody, also in a paused queue. Raises: ReviewRefused."""
+    if not reason.strip():
+        raise ReviewRefused("Say why this item changes hands.")
+    if item.queue is QueueState.ARCHIVED:
+        raise ReviewRefused(_PAUSED[item.queue])
+    if not item.is_member:
+        raise ReviewRefused("This person is not a member of the queue; add them in its settings first.")
+    if item.has_answered:
+        raise ReviewRefused("This person has already answered this item.")
+    if item.state in _CLOSED:
+        raise ReviewRefused(_CLOSED[item.state])
+    if item.answers + item.leased >= item.quorum:
+        raise ReviewRefused("Every slot of this item is taken; take it back from somebody first.")
+
+
+def check_can_withdraw(claim: ClaimFacts | None, *, reason: str) -> None:
+    """Accept that an owner takes an item back from whoever holds it. Raises: ReviewRefused."""
+    if not reason.strip():
+        raise ReviewRefused("Say why this item is taken back.")
+    if claim is None or claim.state not in (ClaimState.LEASED, ClaimState.LAPSED):
+        raise ReviewRefused("This person does not hold this item.")
+    check_transition(claim.state, ClaimState.WITHDRAWN)
 
 
 def check_can_answer(item: ItemFacts, claim: ClaimFacts | None, *, token: str, label: str, at: datetime) -> None:

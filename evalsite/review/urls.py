@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from evalsite.review.views import adjudication, audits, files, items, notices, queues, sending
+from evalsite.review.views import adjudication, assigning, audits, files, items, notices, queues, sending
 
 app_name = "review"
 urlpatterns: list[URLPattern] = [
@@ -22,6 +22,8 @@ urlpatterns: list[URLPattern] = [
     path("queues/<slug:slug>/next/", items.item_next, name="item-next"),
     path("audits/runs/<int:run_id>/", audits.audit_run, name="audit-run"),
     path("audits/debates/<int:set_id>/", audits.audit_debates, name="audit-debates"),
+    path("queues/<slug:slug>/people/<int:person_id>/", assigning.queue_person, name="queue-person"),
+    path("queues/<slug:slug>/people/<int:person_id>/release/", assigning.queue_release, name="queue-release"),
     path("adjudications/", adjudication.adjudication_list, name="adjudication-list"),
     path("items/<int:item_id>/", items.item_detail, name="item-detail"),
     path("items/<int:item_id>/annotate/", items.item_annotate, name="item-annotate"),
@@ -32,6 +34,9 @@ urlpatterns: list[URLPattern] = [
     path("items/<int:item_id>/undo/", items.item_undo, name="item-undo"),
     path("items/<int:item_id>/reveal/", items.item_reveal, name="item-reveal"),
     path("items/<int:item_id>/revise/", items.item_revise, name="item-revise"),
+    path("items/<int:item_id>/people/", assigning.item_assign, name="item-assign"),
+    path("items/<int:item_id>/people/hand/", assigning.item_hand, name="item-hand"),
+    path("items/<int:item_id>/people/<int:person_id>/withdraw/", assigning.item_withdraw, name="item-withdraw"),
     path("items/<int:item_id>/adjudicate/", adjudication.item_adjudicate, name="item-adjudicate"),
     path("items/<int:item_id>/reopen/", adjudication.item_reopen, name="item-reopen"),
     path("items/<int:item_id>/take-back/", sending.item_take_back, name="item-take-back"),

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import Permission, User
 from django.core.cache import cache
 from django.db.models import Count, Q, QuerySet
 
-from evalsite.review.models import Annotation, ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.models import Annotation, AssignmentStatus, ItemStatus, Queue, QueueStatus, ReviewItem
 from evalsite.review.routing import Reason
-from evalsite.review.selectors.waiting import member_filter, with_my_counts
+from evalsite.review.selectors.waiting import HELD, member_filter, with_my_counts
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.waiting import CountedQueue
 
 SCENARIOS_SECONDS = 300
+HOLDING = {"live": "In work now", "lapsed": "Left in the middle"}
 
 
 def queues_for(*, user: User, archived: bool = False) -> QuerySet[CountedQueue]:
@@ -51,6 +53,7 @@ class ItemFilters:
     reason: str = ""
     scenario: str = ""
     flagged: bool = False
+    held: str = ""  # a key of HOLDING
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> ItemFilters:
@@ -61,14 +64,15 @@ class ItemFilters:
             reason=reason if reason in set(Reason) else "",
             scenario=query.get("scenario", "")[:100],
             flagged=query.get("flagged") == "1",
+            held=query.get("held", "") if query.get("held", "") in HOLDING else "",
         )
 
     @property
     def is_set(self) -> bool:
-        return bool(self.status or self.reason or self.scenario or self.flagged)
+        return bool(self.status or self.reason or self.scenario or self.flagged or self.held)
 
 
-def items_of(*, queue: Queue, filters: ItemFilters) -> QuerySet[ReviewItem]:
+def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[ReviewItem]:
     """Return a queue's items in the order in which they are handed out."""
     items = ReviewItem.objects.filter(queue=queue).select_related(
         "debate__case", "verdict__response__prompt", "score__response__prompt", "material"
@@ -81,6 +85,11 @@ def items_of(*, queue: Queue, filters: ItemFilters) -> QuerySet[ReviewItem]:
     items = items.filter(**chosen)
     if filters.flagged:
         items = items.filter(pk__in=queue.assignments.exclude(flag="").values("item_id"))
+    if filters.held:
+        held = queue.assignments.filter(item_open=True, status__in=HELD)
+        live = held.filter(status=AssignmentStatus.LEASED, expires_at__gte=at)
+        wanted = live if filters.held == "live" else held.exclude(pk__in=live.values("pk"))
+        items = items.filter(pk__in=wanted.values("item_id"))
     return items.order_by("status", "-priority", "shuffle", "pk")
 
 
@@ -124,6 +133,12 @@ def possible_members() -> QuerySet[User]:
     answer = Permission.objects.filter(codename="add_annotation", content_type__app_label="review")
     allowed = Q(groups__permissions__in=answer) | Q(user_permissions__in=answer) | Q(is_superuser=True)
     return User.objects.filter(allowed, is_active=True).distinct().order_by("username", "pk")
+
+
+def possible_members_of(queue: Queue) -> QuerySet[User]:
+    """Return the active people who may answer in a queue: its members, or everybody where it names none."""
+    people = possible_members()
+    return people.filter(queues=queue) if queue.members.exists() else people
 
 
 def reasons() -> list[tuple[str, str]]:

@@ -14,7 +14,8 @@ from evalsite.review.selectors.content import ItemContent, read_content, shown_t
 from evalsite.review.selectors.subjects import load_subject, with_subjects
 from evalsite.review.selectors.waiting import Progress, progress_of
 
-WORK, SKIPPED, ANSWERED, OVERVIEW, CLOSED = "work", "skipped", "answered", "overview", "closed"
+WORK, SKIPPED, WITHDRAWN, ANSWERED = "work", "skipped", "withdrawn", "answered"
+OVERVIEW, CLOSED = "overview", "closed"
 
 
 class NotHandedOut(Exception):
@@ -119,6 +120,8 @@ def _state(item: ReviewItem, claim: Assignment | None, annotation: Annotation | 
         return ANSWERED
     if not item.is_open:
         return CLOSED
+    if claim.status == AssignmentStatus.WITHDRAWN:
+        return WITHDRAWN
     return SKIPPED if claim.status == AssignmentStatus.SKIPPED else WORK
 
 

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
     CountedQueue = WithAnnotations[Queue, MyCounts]
 
-TOUCHED = (AssignmentStatus.SUBMITTED, AssignmentStatus.SKIPPED)  # the item does not come back to this person
+TOUCHED = (  # the item does not come back to this person
+    AssignmentStatus.SUBMITTED,
+    AssignmentStatus.SKIPPED,
+    AssignmentStatus.WITHDRAWN,
+)
+HELD = (AssignmentStatus.LEASED, AssignmentStatus.LAPSED)  # neither answered nor given back
 RECENT = 200  # answers that an estimate of time rests on
 
 
@@ -123,6 +128,7 @@ def why_nothing_for(*, queue: Queue, user: User, at: datetime) -> str:
 class PersonProgress:
     """What one person has done in a queue."""
 
+    pk: int
     name: str
     answered: int
     skipped: int
@@ -135,13 +141,16 @@ def people_of(*, queue: Queue) -> list[PersonProgress]:
     counts: dict[int, dict[str, int]] = {}
     for row in rows:
         counts.setdefault(row["annotator_id"], {})[row["status"]] = row["n"]
+    open_claims = queue.assignments.filter(item_open=True, status__in=HELD).order_by()
+    held = dict(open_claims.values_list("annotator_id").annotate(n=Count("pk")))
     people = User.objects.filter(Q(pk__in=list(counts)) | Q(queues=queue)).distinct().order_by("username", "pk")
     found = [
         PersonProgress(
+            pk=person.pk,
             name=person.get_full_name() or person.username,
             answered=(mine := counts.get(person.pk, {})).get(AssignmentStatus.SUBMITTED, 0),
             skipped=mine.get(AssignmentStatus.SKIPPED, 0),
-            in_work=mine.get(AssignmentStatus.LEASED, 0),
+            in_work=held.get(person.pk, 0),
         )
         for person in people
     ]

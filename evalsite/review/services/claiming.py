@@ -36,7 +36,7 @@ MOST_TRIES = 20  # items lost to others between looking and locking
 OWN_CLAIMS = 5  # items that a person left in the middle
 TEXT_LIMIT = 20_000  # characters of a note
 REASON_LIMIT = 300
-
+GIVEN_AWAY = "The queue's owner took this item back. What you typed is kept; take the next item."
 
 ORDERS = {
     OrderPolicy.URGENT: ("-priority", "shuffle", "pk"),
@@ -144,8 +144,11 @@ def take_back(*, item_id: int, annotator: User, at: datetime) -> Assignment:
         ReviewRefused: it is closed, all slots are taken, or it was never theirs.
     """
     locked = lock_item(item_id)
-    if locked.claim_of(annotator) is None:
+    claim = locked.claim_of(annotator)
+    if claim is None:
         raise ReviewRefused("Items are handed out one by one; take the next one from the queue.")
+    if claim.status == AssignmentStatus.WITHDRAWN:
+        raise ReviewRefused(GIVEN_AWAY)
     may_answer = is_member(queue=locked.item.queue, user=annotator)
     check_can_claim(locked.facts_for(annotator, at=at, is_member=may_answer))
     return _take(locked, annotator, at)

@@ -16,7 +16,7 @@ from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.forms import QueueForm
 from evalsite.review.models import ItemStatus, Queue, QueueStatus
 from evalsite.review.scales import labels_from_json, shown_label
-from evalsite.review.selectors import pages, waiting
+from evalsite.review.selectors import holding, pages, waiting
 from evalsite.review.services import queues as services
 from evalsite.review.services.acts import announce
 from evalsite.review.states import ReviewRefused
@@ -81,16 +81,22 @@ def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
 
 def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
     filters = pages.ItemFilters.read(request.GET)
-    items = pages.items_of(queue=queue, filters=filters)
+    now = timezone.now()
+    items = pages.items_of(queue=queue, filters=filters, at=now)
     count = None if filters.is_set else queue.items.count()
     labels = {label.value: label.text for label in labels_from_json(queue.labels)}
     page = page_of(request, items, count=count)
+    holders = holding.holders_of([item.pk for item in page.object_list], at=now)
     return {
         "page_obj": page,
-        "rows": [{"item": item, "label": labels.get(item.label, item.label)} for item in page.object_list],
+        "rows": [
+            {"item": item, "label": labels.get(item.label, item.label), "holders": holders.get(item.pk, [])}
+            for item in page.object_list
+        ],
         "filters": filters,
         "statuses": ItemStatus.choices,
         "reasons": pages.reasons(),
+        "holding": list(pages.HOLDING.items()),
         "scenarios": pages.scenarios_of(queue=queue),
         "people": waiting.people_of(queue=queue),
         "workload": waiting.workload_of(queue=queue),
