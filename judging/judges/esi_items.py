@@ -124,7 +124,7 @@ def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatRepl
         formatted_ok=cleaned.formatted_ok,
         verdicts=verdicts,
         score=score,
-        failure=failure_of(verdicts, status, score),
+        failure=failure_of(verdicts, status),
         reason="; ".join(f"{name}: {verdict.reason}" for name, verdict in verdicts.items() if verdict.value is None),
         asked=(*asked, *held.asked),
     )
@@ -161,10 +161,14 @@ def status_of(verdicts: Mapping[str, JudgeVerdict]) -> EsiStatus:
     )
 
 
-def failure_of(verdicts: Mapping[str, JudgeVerdict], status: EsiStatus, score: EsiScore) -> str:
-    """Return why a judged item has no index that counts; empty where it has one."""
+def failure_of(verdicts: Mapping[str, JudgeVerdict], status: EsiStatus) -> str:
+    """Return which judge a judged item lacks, so that it can be asked again; empty where both gave their verdicts.
+
+    An item that both have judged and that has no index, since nobody knows its tokens, is done: asking again cannot
+    tell them. It is incomplete, counted as such, and gets its index when the option counts unknown figures as 0.
+    """
     if status is EsiStatus.COMPLETED:
-        return "" if score.esi is not None else "tokens-unknown"
+        return ""
     failed = "accuracy" if status is EsiStatus.ACCURACY_ERROR else "integrity"
     return f"{failed}-{verdicts[failed].status.value}"
 

@@ -28,6 +28,7 @@ STATUS_WORDS = {
     EsiStatus.INTEGRITY_ERROR.value: "no integrity verdict",
     "": "waiting",
 }
+UNMEASURED = "incomplete, tokens not reported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ def read_summary(run: Run) -> EsiFigures:
     others = EsiItem.objects.filter(~Q(status=EsiStatus.COMPLETED), run=run).order_by("status")
     for system_id, status, count in others.values_list("system", "status").annotate(n=Count("pk")):
         ended.setdefault(system_id, []).append((STATUS_WORDS.get(status, status), count))
+    for system_id, count in _unmeasured(run):
+        ended.setdefault(system_id, []).append((UNMEASURED, count))
     rows = [_row(system, means.get(system.pk, {}), ended.get(system.pk, [])) for system in run.systems.order_by("name")]
     weights = run.options["esi"]["weights"]
     total = sum(weights.values())
@@ -79,6 +82,13 @@ def read_summary(run: Run) -> EsiFigures:
         reading=run.options["reading"],
         problems=len(run.options["input_problems"]),
     )
+
+
+def _unmeasured(run: Run) -> list[tuple[int, int]]:
+    """Return how many answers of each system both judges have judged and yet have no index."""
+    scores = Score.objects.filter(run=run, evaluator__kind="index", status=ScoreStatus.INCOMPLETE)
+    done = scores.filter(detail__ended=EsiStatus.COMPLETED.value).order_by("response__system")
+    return list(done.values_list("response__system").annotate(n=Count("pk")))
 
 
 def _row(system: System, found: Mapping[str, Any], ended: Sequence[tuple[str, int]]) -> EsiRow:

@@ -188,7 +188,7 @@ def _index_score(
         options=options,
     )
     status = EsiStatus(item.status)
-    return _New(_filled(row, index_fields(score, status)), row.value, failure_of(verdicts, status, score))
+    return _New(_filled(row, index_fields(score, status)), row.value, failure_of(verdicts, status))
 
 
 def _parts(rows: Iterable[Score]) -> Iterator[list[Score]]:

@@ -17,11 +17,13 @@ from judging.grading.esi import EsiOptions
 from judging.judges.answering import shipped_asking
 from judging.judges.esi_items import Reading
 from judging.models import EsiItem, Response, Run, RunStatus, RunTask, Score, Suite, Verdict
+from judging.selectors.esi import read_summary
 from judging.services.esi_creating import ChosenJudge, EsiPlan, Worker, create_esi_run, default_judge
 from judging.services.esi_options import ORIGINAL, options_from_json
 from judging.services.planning import RunNotPossible
 from judging.services.running import retry_failed
 from judging.services.working import work_through
+from judging.states import RunRefused
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -137,6 +139,29 @@ def test_an_unread_judge_makes_the_index_incomplete_and_never_zero(serve: Any) -
     assert (index.status, index.value, index.share) == ("incomplete", None, None)
     assert index.detail["sub_scores"]["accuracy"] is None
     assert EsiItem.objects.get().status == "ERROR_ACCURACY_JUDGE"
+
+
+def test_unknown_tokens_leave_the_index_incomplete_and_nothing_to_retry(serve: Any) -> None:
+    server = serve(rules(answer={"text": "42 W.", "completion_tokens": None}))
+
+    run = work(generate(server.url))
+
+    assert (run.status, run.done, run.failed, RunTask.objects.get().status) == (RunStatus.FINISHED, 1, 0, "done")
+    index, (row,) = index_of(run), read_summary(run).rows
+    assert (index.status, index.value, index.detail["missing"]) == ("incomplete", None, ["efficiency"])
+    assert (row.scored, row.index, row.ended) == (0, None, (("incomplete, tokens not reported", 1),))
+    with pytest.raises(RunRefused, match="No task of this run has failed"):
+        retry_failed(run_id=run.pk, actor=None)
+
+
+def test_unknown_tokens_count_as_zero_where_the_option_says_so(serve: Any) -> None:
+    server = serve(rules(answer={"text": "42 W.", "completion_tokens": None}))
+
+    run = work(generate(server.url, options=EsiOptions(unknown_as_zero=True)))
+
+    # .30 x 100 + .25 x 80 + .15 x 0 + .15 x 100 + .15 x 100 = 80
+    assert index_of(run).value == pytest.approx(80.0)
+    assert read_summary(run).rows[0].ended == ()
 
 
 def test_a_retry_asks_only_the_judge_that_failed(serve: Any) -> None:
