@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from judging.services.storable import storable
 from judging.specs.problems import Parsed, Problem, Severity
 
 Row = Mapping[str, Any]
@@ -88,7 +89,7 @@ def read_criteria(path: str, content: bytes) -> Parsed[dict[str, dict[str, str]]
         return Parsed(None, (_problem(path, "", "There is no `criteria:` mapping in this file.", "no-criteria"),))
     return Parsed(
         {
-            str(name): {str(level): str(text) for level, text in levels.items()}
+            storable(str(name)): {storable(str(level)): storable(str(text)) for level, text in levels.items()}
             for name, levels in criteria.items()
             if isinstance(levels, dict)
         }
@@ -109,7 +110,7 @@ def _scan(text: str) -> tuple[list[Row], int]:
             return rows, position
         if not isinstance(value, dict):
             return rows, position
-        rows.append(value)
+        rows.append(storable(value))
         position = position_after
 
 

@@ -17,6 +17,7 @@ from debate.services.creating import announce_finished
 from judging.judges.verdicts import VerdictStatus
 from judging.models import Call, Run, RunTask
 from judging.services.executors import Finished, Prepared
+from judging.services.storable import storable
 
 BATCH = 500
 UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING)
@@ -190,7 +191,7 @@ def _statements(
         other = mirrored.get((one.round, one.seat))
         row.verdict = vote_of(one, refusal_as_tie=refusal_as_tie)
         if other is not None:
-            row.mirrored_text = other.text
+            row.mirrored_text = storable(other.text)
             row.mirrored_position_verdict = position_text(other.position_verdict)
             if vote_of(other, refusal_as_tie=refusal_as_tie) != row.verdict:
                 row.verdict = None
@@ -202,12 +203,12 @@ def _row(one: StatementResult, speaker: Speaker, at: datetime) -> Statement:
     return Statement(
         speaker=speaker,
         round=one.round,
-        text=one.text,
+        text=storable(one.text),
         position_verdict=position_text(one.position_verdict),
         status=status_of(one),
         was_reasked=one.reasked,
-        first_text=one.first_text,
-        error_kind=one.error_kind[:60],
+        first_text=storable(one.first_text),
+        error_kind=storable(one.error_kind)[:60],
         created_at=at,
     )
 

@@ -6,10 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call
+from judging.services.storable import storable
 
 LOOK_UP_SIZE = 500
 
@@ -82,11 +84,11 @@ def _row(record: CallRecord, run_id: int | None, at: datetime) -> Call:
         status=reply.status,
         request=record.request,
         text=reply.text,
-        finish_reason=reply.finish_reason[:40],
+        finish_reason=storable(reply.finish_reason)[:40],
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
         cost=record.cost,
-        label_logprobs=dict(reply.label_logprobs),
+        label_logprobs={label: found for label, found in reply.label_logprobs.items() if isfinite(found)},
         error_kind=reply.error_kind[:60],
         error_text=reply.error_text[:500],
         attempts=reply.attempts,

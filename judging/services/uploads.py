@@ -22,6 +22,7 @@ from judging.models import ImportStatus, Upload
 from judging.services.imports import Checked, ImportRefused, check_import, store_checked
 from judging.services.intake import Files, ImportOptions
 from judging.services.rubrics import RubricOrigin
+from judging.services.storable import storable
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +165,7 @@ def _fail(upload_id: int, message: str, refusal: ImportRefused | None = None) ->
     upload.status = ImportStatus.FAILED
     upload.result = {**upload.result, "error": message}
     if refusal is not None:
-        upload.problems = [asdict(problem) for problem in refusal.problems]
+        upload.problems = storable([asdict(problem) for problem in refusal.problems])
     upload.save(update_fields=["status", "result", "problems"])
     return upload.status
 
@@ -180,7 +181,7 @@ def _note(upload: Upload, checked: Checked, options: ImportOptions) -> None:
         "changes_nothing": checked.changes_nothing,
         "target": target.name if target else "",
     }
-    upload.problems = [asdict(problem) for problem in checked.problems]
+    upload.problems = storable([asdict(problem) for problem in checked.problems])
     upload.benchmark = target.benchmark if target else None
 
 

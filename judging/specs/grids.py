@@ -109,6 +109,11 @@ class _CsvRows:
     findings: Findings
 
     def __iter__(self) -> Iterator[tuple[int, list[Cell]]]:
+        nul = self.data.find(b"\0")
+        if nul >= 0:
+            line = self.data.count(b"\n", 0, nul) + 1
+            self.findings.error(f"line {line}", "nul-byte", "The file holds a NUL character, which text never does.")
+            return
         text = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8-sig", newline="")
         line, width = 1, 0
         try:

@@ -22,10 +22,12 @@ from tests.fake_llm.fixture import FakeLLM
 pytestmark = pytest.mark.django_db
 
 AGREE, LATER, NEVER, REFUSE, NONSENSE = "Q-agree?", "Q-later?", "Q-never?", "Q-refuse?", "Q-nonsense?"
+ODD = "Q-odd?"
 # The first rule whose patterns are found answers. Models are one, two and three; places are as shown, so that all
 # three saying 1 agree, whichever system that is.
 SCRIPT = [
     {"match": "Q-agree", "reply": "The first one.\n\n1"},
+    {"match": "Q-odd", "reply": "So \x00.\n\n1"},
     {"match": "Q-later.*, opening:", "reply": "I am convinced.\n\n1"},
     {"model": "one", "match": "Q-later", "reply": "The first one.\n\n1"},
     {"match": "Q-later", "reply": "The second one.\n\n2"},
@@ -126,6 +128,14 @@ def test_store_keeps_the_reply_that_was_asked_again(speakers: list[ModelEndpoint
         True,
         "I cannot judge these submissions.",
     )
+
+
+def test_store_keeps_characters_that_no_database_stores_out(speakers: list[ModelEndpoint]) -> None:
+    made = hold(ODD, speakers=speakers, max_rounds=0)
+
+    said = Statement.objects.filter(speaker__debate__debate_set=made).values_list("text", flat=True)
+    assert set(said) == {"So \ufffd.\n\n1"}
+    assert made.debates.get().status == DebateStatus.AGREED
 
 
 def test_store_voids_an_opening_vote_that_follows_the_place(speakers: list[ModelEndpoint]) -> None:

@@ -127,6 +127,17 @@ def test_recorded_cells_give_back_what_was_read() -> None:
     assert [(one["item"], one["judge"], one["filed"]) for one in report["reading_differences"]] == [(3, "a", "1")]
 
 
+def test_read_records_replaces_characters_that_no_database_stores() -> None:
+    odd = {path: text.replace("a on 1 in 0", "a\\u0000\\ud800 on 1 in 0") for path, text in folder().items()}
+    records = read_records(Bundle({path: text.encode() for path, text in odd.items()})).value
+    assert records is not None
+
+    store_records(records=records, actor=None, at=NOON)
+
+    text = Statement.objects.get(speaker__debate__source_id="1", speaker__seat=1, round=0).text
+    assert text == "a\ufffd\ufffd on 1 in 0\n\n1"
+
+
 def test_store_records_announces_each_set_once(django_capture_on_commit_callbacks: Any) -> None:
     heard: list[int] = []
 

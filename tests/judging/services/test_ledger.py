@@ -32,6 +32,15 @@ def test_store_calls_keeps_a_reply_whole() -> None:
     assert (record.pk, reply_of(call), call.cost, call.run_id) == (call.pk, FINISHED, Decimal("0.01"), run.pk)
 
 
+def test_store_calls_keeps_no_number_or_character_that_a_database_refuses() -> None:
+    odd = ChatReply(ReplyStatus.FINISHED, "50", "st\x00p", label_logprobs={"50": -0.1, "25": float("-inf")})
+
+    store_calls(run_id=None, records=[_record("a" * 64, odd, factories.endpoint().pk)], at=NOON)
+
+    call = Call.objects.get()
+    assert (call.finish_reason, call.label_logprobs) == ("st\ufffdp", {"50": -0.1})
+
+
 def test_store_calls_points_to_a_finished_call_that_is_there() -> None:
     run, endpoint = factories.run(), factories.endpoint()
     first, second = (_record("a" * 64, FINISHED, endpoint.pk) for _ in range(2))

@@ -38,6 +38,7 @@ def _judge(url: str = "http://127.0.0.1:9/v1") -> Judge:
 
 @pytest.mark.usefixtures("ada")
 def test_a_judge_is_tried_by_a_worker_with_the_chosen_prompt(client: Client, fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply='{"is_judged_correct": true, "reasoning": "It agrees."}')
     response, judge = _response(), _judge(fake_llm.url)
     text = load_prompt("accuracy").text + " Be stern."
     version = PromptVersion.objects.create(
