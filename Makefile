@@ -9,11 +9,15 @@ UV_VERSION := 0.13.9
 # uv fetches no interpreter of its own and trusts the certificates that the system trusts.
 export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
+# Everything here starts many processes: without bytecode on disk each would compile every library again, for seconds.
+export UV_COMPILE_BYTECODE := 1
+unexport PYTHONDONTWRITEBYTECODE
 UV := $(BIN)/python -m uv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-fast check lock browser sandbox toolchains local-llm bench-pages bench-import bench-grading \
-        bench-judge bench-calls bench-debate bench-queue bench-agreement clean
+.PHONY: help demo serve test test-fast check check-style check-types check-contracts check-templates check-migrations \
+        lock browser sandbox toolchains local-llm bench-pages bench-import bench-grading bench-judge bench-calls bench-debate \
+        bench-queue bench-agreement clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -44,18 +48,28 @@ serve: $(VENV)/.site ## the site with your settings (EVALSITE_*)
 	@exec $(BIN)/python manage.py serve --port $(PORT)
 
 test: $(VENV)/.development ## every test that this machine can run; what it lacks is skipped with the reason
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2 -rs
 
 test-fast: $(VENV)/.development ## the tests that need no browser and no workers
-	@$(BIN)/python -m pytest -n 2 -m "not flow and not attack and not local_llm"
+	@$(BIN)/python -m pytest -n 2 -rs -m "not flow and not attack and not local_llm"
 
-check: $(VENV)/.development ## linters, types, import contracts, templates, migrations
+check: check-style check-types check-contracts check-templates check-migrations ## linters, types, import contracts, templates, migrations
+
+check-style: $(VENV)/.development
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+check-types: $(VENV)/.development
 	$(BIN)/mypy .
+
+check-contracts: $(VENV)/.development
 	$(BIN)/lint-imports
+
+check-templates: $(VENV)/.development
 	$(BIN)/djlint --check templates
 	$(BIN)/djlint --lint templates
+
+check-migrations: $(VENV)/.development
 	EVALSITE_DEBUG=1 $(BIN)/python manage.py makemigrations --check --dry-run
 
 lock: $(VENV)/.uv-$(UV_VERSION) ## resolve pyproject.toml anew into the hashed requirement files

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pytest_django import DjangoDbBlocker
 
 pytest_plugins = ["tests.fake_llm.fixture"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+LONGEST_FIRST = (  # so that no process is left alone with one of these at the end
+    "flows",
+    "judging/services/test_kill.py",
+    "judging/sandbox/test_attacks.py",
+    "evalsite/demo/test_demo_command.py",
+    "debate/services/test_scripted_debates.py",
+    "evalsite/review/test_kill.py",
+    "judging/llm/test_limiter.py",
+    "judging/services/test_recorded_runs.py",
+    "judging/services/test_esi_running.py",
+    "judging/grading/test_rules.py",
+    "evalsite/serving",
+)
 BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one backend's pass is enough for these
     "architecture",
     "judging/specs",
@@ -22,12 +38,62 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
 )
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of rooms that know neither database nor broker."""
+    """Mark the tests of rooms that know neither database nor broker; put the longest first."""
     folders = tuple(str(REPOSITORY / "tests" / name) + os.sep for name in BACKEND_FREE)
+    longest = tuple(str(REPOSITORY / "tests" / name) for name in LONGEST_FIRST)
     for item in items:
         if str(item.path).startswith(folders):
             item.add_marker("backend_free")
+    rank = {item: next((n for n, path in enumerate(longest) if str(item.path).startswith(path)), 99) for item in items}
+    items.sort(key=rank.__getitem__)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Return how several processes share the suite out."""
+    from tests.sharing import Sharing
+
+    return Sharing(config, log)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the template of this run's databases once every process of the run has ended."""
+    if not hasattr(config, "workerinput"):
+        from tests import databases
+
+        if databases.IS_MADE.exists():
+            databases.drop(databases.TEMPLATE)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_test_environment: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Give this process a migrated database, in place of pytest-django's own fixture, which migrates in each."""
+    from django.db import connection
+    from django.test import TransactionTestCase
+
+    from tests import databases
+
+    flush = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # the stubs leave private names out
+    with django_db_blocker.unblock():
+        databases.open_test_database()
+        emptier = databases.Emptier()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: emptier.empty(flush=lambda: flush(case)))
+        yield
+    with django_db_blocker.unblock():
+        connection.close()
+        databases.drop(str(connection.settings_dict["NAME"]))
+
+
+@pytest.fixture
+def own_database(django_db_setup: None, tmp_path: Path) -> Iterator[str]:
+    """Return the address of a migrated, empty database for processes that the test starts."""
+    from tests import databases
+
+    with databases.own_database(tmp_path) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

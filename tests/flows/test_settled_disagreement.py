@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from tests.flows.conftest import REPOSITORY, LiveSite, SignIn
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 DATA = REPOSITORY / "evalsite" / "demo" / "data"
 QUEUE = "Demo debates: helpfulness"

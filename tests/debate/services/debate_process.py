@@ -1,15 +1,14 @@
 """A process that makes and reads debates on a site of its own; its workers are those of `site_process`.
 
-python -m tests.debate.services.debate_process make URL FOLDER MODE     prints the run's id and the questions
-python -m tests.debate.services.debate_process state RUN [--lapse]      prints how the debates stand
+It answers commands as `site_process` does:
+make URL FOLDER MODE    the run's id and the questions
+point URL               how many endpoints are at that address from now on
+state RUN [--lapse]     how the debates stand
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from debate.services.importing import read_records, store_records  # noqa: E402
 from debate.services.pairing import DebateWish  # noqa: E402
 from judging.models import Call, Lease, ModelEndpoint, Rubric, Run, Suite, System  # noqa: E402
 from judging.services.intake import bundle_of  # noqa: E402
+from tests.judging.services.site_process import answer_commands  # noqa: E402
 
 SPEAKERS = ("first", "second", "third")
 
@@ -58,6 +58,11 @@ def make(url: str, folder: str, mode: str) -> dict[str, Any]:
     return {"run": made.run_id, "questions": list(questions)}
 
 
+def point(url: str) -> int:
+    """Move the endpoints to another address and return how many there are."""
+    return ModelEndpoint.objects.update(base_url=url)
+
+
 def state(run_id: str, lapse: str = "") -> dict[str, Any]:
     """Return the outcome of each debate by place, and the messages of finished calls."""
     if lapse:
@@ -78,5 +83,4 @@ def state(run_id: str, lapse: str = "") -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    commands: dict[str, Callable[..., dict[str, Any]]] = {"make": make, "state": state}
-    sys.stdout.write(json.dumps(commands[sys.argv[1]](*sys.argv[2:])))
+    answer_commands({"make": make, "point": point, "state": state})

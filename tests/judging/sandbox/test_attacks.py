@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from judging.sandbox.languages import find_language
+from judging.sandbox.limits import Limits
 from judging.sandbox.runner import SandboxProgram, SandboxRunner
 from judging.sandbox.toolchains import sandbox_status
 
@@ -38,6 +40,7 @@ PRINTS_WHAT_IT_MANAGED = (
     "count_forks",
 )
 TIME_OUT = "time out"
+WALL_FACTORS = {"cpu": 60.0}  # by what must stop a program: on a busy machine the usual wall clock would come first
 # name: (language, source, timeout in seconds, what the result must say, what stopped it)
 OVERUSE = {
     "fork bomb": (
@@ -132,7 +135,15 @@ FALSE_ENDS = {
 }
 
 
-Run = Callable[[list[SandboxProgram], Path, Path], "list[Ended]"]
+@dataclass(frozen=True)
+class Attack:
+    """A hostile program and how much longer than its CPU limit it may run."""
+
+    program: SandboxProgram
+    wall_factor: float = Limits().wall_factor
+
+
+Run = Callable[[list[Attack], Path, Path], "list[Ended]"]
 
 
 @dataclass(frozen=True)
@@ -193,14 +204,14 @@ def _besiege(folder: Path, run: Run) -> Siege:
             "@SOCKET@": str(folder / "socket"),
             "@TAG@": tag,
         }
-        programs = {name: _attack(name, places) for name in PRINTS_WHAT_IT_MANAGED}
-        programs |= {
-            name: SandboxProgram(lang, source, timeout) for name, (lang, source, timeout, *_) in OVERUSE.items()
-        }
-        programs |= {name: SandboxProgram(lang, source, 20.0) for name, (lang, source, _) in FALSE_ENDS.items()}
-        outcomes = run(list(programs.values()), folder, scratch)
+        attacks = {name: _attack(name, places) for name in PRINTS_WHAT_IT_MANAGED}
+        for name, (lang, source, timeout, _, stopped_by) in OVERUSE.items():
+            factor = WALL_FACTORS.get(str(stopped_by), Limits().wall_factor)
+            attacks[name] = Attack(SandboxProgram(lang, source, timeout), factor)
+        attacks |= {name: Attack(SandboxProgram(lang, source, 20.0)) for name, (lang, source, _) in FALSE_ENDS.items()}
+        outcomes = run(list(attacks.values()), folder, scratch)
     return Siege(
-        outcomes=dict(zip(programs, outcomes, strict=True)),
+        outcomes=dict(zip(attacks, outcomes, strict=True)),
         connections=connections,
         survivors=[line for line in _command_lines() if tag in line],
         secret=secret.read_text(),
@@ -208,11 +219,11 @@ def _besiege(folder: Path, run: Run) -> Siege:
     )
 
 
-def _attack(name: str, places: dict[str, str]) -> SandboxProgram:
+def _attack(name: str, places: dict[str, str]) -> Attack:
     source = (ATTACKS / f"{name}.py.txt").read_text()
     for mark, value in places.items():
         source = source.replace(mark, value)
-    return SandboxProgram("python", source, 20.0)
+    return Attack(SandboxProgram("python", source, 20.0))
 
 
 @contextmanager
@@ -261,32 +272,40 @@ def _command_lines() -> list[str]:
     return found
 
 
-def _run_here(programs: list[SandboxProgram], folder: Path, scratch: Path) -> list[Ended]:
+def _run_here(attacks: list[Attack], folder: Path, scratch: Path) -> list[Ended]:
+    def run(attack: Attack) -> Ended:
+        runner = SandboxRunner(limits=Limits(wall_factor=attack.wall_factor), scratch_parent=scratch)
+        return _ended(asdict(runner.run(attack.program)))
+
     os.environ["EVALSITE_CANARY"] = CANARY
     try:
-        outcomes = SandboxRunner(scratch_parent=scratch).run_many(programs)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(run, attacks))
     finally:
         del os.environ["EVALSITE_CANARY"]
-    return [_ended(asdict(outcome)) for outcome in outcomes]
 
 
 AS_OTHER = """
-import json, sys
+import json, os, sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from judging.sandbox.limits import Limits
+from judging.sandbox.limits import Limits
 from judging.sandbox.runner import SandboxProgram, SandboxRunner
 from judging.sandbox.toolchains import sandbox_status
 status = sandbox_status()
 job = json.load(sys.stdin)
-outcomes = []
-if status:
-    programs = [SandboxProgram(**program) for program in job["programs"]]
-    outcomes = [asdict(o) for o in SandboxRunner(scratch_parent=Path(job["scratch"])).run_many(programs)]
+def run(attack):
+    runner = SandboxRunner(limits=Limits(wall_factor=attack["wall_factor"]), scratch_parent=Path(job["scratch"]))
+    return asdict(runner.run(SandboxProgram(**attack["program"])))
+with ThreadPoolExecutor(os.cpu_count()) as pool:
+    outcomes = list(pool.map(run, job["attacks"])) if status else []
 print(json.dumps({"reason": status.reason, "identity": status.identity, "outcomes": outcomes}))
 """
 
 
-def _run_as_other(programs: list[SandboxProgram], folder: Path, scratch: Path) -> list[Ended]:
+def _run_as_other(attacks: list[Attack], folder: Path, scratch: Path) -> list[Ended]:
     """Run the sandbox itself in a process of an ordinary user, from a copy that this user may read."""
     python = "/usr/bin/python3"
     if not os.path.exists(python) or not _is_recent(python):
@@ -298,7 +317,7 @@ def _run_as_other(programs: list[SandboxProgram], folder: Path, scratch: Path) -
     import pyseccomp
 
     shutil.copy(str(pyseccomp.__file__), copy)
-    job = {"programs": [asdict(program) for program in programs], "scratch": str(scratch)}
+    job = {"attacks": [asdict(attack) for attack in attacks], "scratch": str(scratch)}
     ids = [f"--reuid={ORDINARY_UID}", f"--regid={ORDINARY_UID}", "--clear-groups"]
     done = subprocess.run(
         ["setpriv", *ids, python, "-c", AS_OTHER],

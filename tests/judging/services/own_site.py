@@ -6,13 +6,11 @@ import json
 import os
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from tests.fake_llm.replies import prompt_text
 
@@ -20,9 +18,9 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 class OwnSite:
-    """Runs `tests.judging.services.site_process` against one database."""
+    """Starts processes on one database; what a test asks of it is answered by one that stays up."""
 
-    def __init__(self, folder: Path, database_url: str, redis_url: str) -> None:
+    def __init__(self, folder: Path, database_url: str, redis_url: str = "") -> None:
         self.environment = {
             **os.environ,
             "EVALSITE_DATA_DIR": str(folder),
@@ -31,24 +29,32 @@ class OwnSite:
             "EVALSITE_SECRET_KEY": "only-for-tests",
             "DJANGO_SETTINGS_MODULE": "tests.settings",
         }
-        self.python("manage.py", "migrate", "-v0")
+        self._complaints = folder / "answering.log"
+        self._answering: dict[str, subprocess.Popen[str]] = {}
 
-    def python(self, *arguments: str) -> str:
-        """Return what a Python process on this site prints; it must end well."""
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            env=self.environment,
-            cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
+    def ask(self, *arguments: object, module: str = "tests.judging.services.site_process") -> Any:
+        """Return what a command of `module` returns."""
+        process = self._answering.get(module) or self._start_answering(module)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps([str(one) for one in arguments]) + "\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()
+        assert answer, self._complaints.read_text()[-3000:]
+        return json.loads(answer)
 
-    def ask(self, *arguments: object) -> Any:
-        """Return what a command of `site_process` prints."""
-        return json.loads(self.python("-m", "tests.judging.services.site_process", *map(str, arguments)))
+    def _start_answering(self, module: str) -> subprocess.Popen[str]:
+        with self._complaints.open("ab") as complaints:
+            self._answering[module] = subprocess.Popen(
+                [sys.executable, "-m", module],
+                env=self.environment,
+                cwd=REPOSITORY,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                text=True,
+            )
+        return self._answering[module]
 
     def start_worker(self, run_id: int, *, threads: int) -> subprocess.Popen[str]:
         """Start a worker process on a run."""
@@ -57,23 +63,20 @@ class OwnSite:
             command, env=self.environment, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
 
+    def close(self) -> None:
+        """End the processes that answer."""
+        for process in self._answering.values():
+            process.communicate()  # closes what it listens to
+
 
 @contextmanager
-def own_site(folder: Path, *, redis_url: str = "") -> Iterator[OwnSite]:
-    """Yield a site on an SQLite file, or on a PostgreSQL database of its own where the tests run on PostgreSQL."""
-    outer = os.environ.get("EVALSITE_DATABASE_URL", "")
-    if not outer.startswith("postgres"):
-        yield OwnSite(folder, f"sqlite:///{folder}/site.sqlite3", redis_url)
-        return
-    import psycopg
-
-    name = f"evalsite_test_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(outer, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-        try:
-            yield OwnSite(folder, urlunsplit(urlsplit(outer)._replace(path=f"/{name}")), redis_url)
-        finally:
-            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+def own_site(folder: Path, database_url: str, *, redis_url: str = "") -> Iterator[OwnSite]:
+    """Yield a site on a database that is migrated already."""
+    site = OwnSite(folder, database_url, redis_url)
+    try:
+        yield site
+    finally:
+        site.close()
 
 
 def fake_key(messages: list[dict[str, str]], *, model: str = "fake") -> str:

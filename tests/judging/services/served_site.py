@@ -36,7 +36,7 @@ class ServedSite:
                 stderr=subprocess.STDOUT,
             )
 
-    def wait_until(self, true: Callable[[], bool], what: str, *, seconds: float = 60) -> None:
+    def wait_until(self, true: Callable[[], bool], what: str, *, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
         while not true():
             assert time.monotonic() < deadline, f"{what}: not within {seconds} s\n{self.log.read_text()[-3000:]}"

@@ -1,8 +1,11 @@
 """A process of a site of its own for the tests; the database is the one that the environment names.
 
-python -m tests.judging.services.site_process make URL CASES [BUDGET [MAX_CONCURRENCY]]   prints the run's id
-python -m tests.judging.services.site_process work RUN THREADS                           prints why the work ended
-python -m tests.judging.services.site_process state RUN [--lapse]                        prints what the database holds
+python -m tests.judging.services.site_process work RUN THREADS   prints why the work ended
+
+Without arguments it reads commands from its input until that ends, one JSON list a line, and answers each by a line:
+make URL CASES [BUDGET [MAX_CONCURRENCY]]   the run's id
+poison RUN                                  the id of the answer that now breaks the endpoint
+state RUN [--lapse]                         what the database holds
 
 `--lapse` takes the claims of dead workers back at once, as time would after a minute.
 """
@@ -13,6 +16,7 @@ import json
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -81,6 +85,15 @@ def state(run_id: str, lapse: str = "") -> dict[str, Any]:
     }
 
 
+def answer_commands(commands: Mapping[str, Callable[..., Any]]) -> None:
+    """Do what each line of the input asks and print what came of it."""
+    for line in sys.stdin:
+        name, *arguments = json.loads(line)
+        print(json.dumps(commands[name](*arguments)), flush=True)  # noqa: T201 read by the test
+
+
 if __name__ == "__main__":
-    commands = {"make": make, "poison": poison, "work": work, "state": state}
-    print(json.dumps(commands[sys.argv[1]](*sys.argv[2:])))  # type: ignore[operator]  # noqa: T201 read by the test
+    if sys.argv[1:]:
+        print(json.dumps(work(*sys.argv[2:])))  # noqa: T201 read by the test
+    else:
+        answer_commands({"make": make, "poison": poison, "state": state})

@@ -18,11 +18,12 @@ from tests.judging.services.served_site import ServedSite, served
 CASES = 160
 KILLS = 3
 SERVED_CASES = 260
+HELD = 2000  # ms of latency at which a run hardly goes on while its site comes up
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[OwnSite]:
-    with own_site(tmp_path) as made:
+def site(tmp_path: Path, own_database: str) -> Iterator[OwnSite]:
+    with own_site(tmp_path, own_database) as made:
         yield made
 
 
@@ -40,13 +41,13 @@ def redis_server() -> Iterator[OwnRedis]:
 
 
 @pytest.fixture
-def shared_site(tmp_path: Path, redis_server: OwnRedis) -> Iterator[OwnSite]:
+def shared_site(tmp_path: Path, own_database: str, redis_server: OwnRedis) -> Iterator[OwnSite]:
     """A site whose workers share the limiter, as they do in earnest."""
-    with own_site(tmp_path, redis_url=redis_server.url) as made:
+    with own_site(tmp_path, own_database, redis_url=redis_server.url) as made:
         yield made
 
 
-def _wait_for_calls(fake: FakeLLM, count: int, *, seconds: float = 60) -> None:
+def _wait_for_calls(fake: FakeLLM, count: int, *, seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while fake.stats()["calls"] < count:
         assert time.monotonic() < deadline, "the worker asks nothing"
@@ -166,27 +167,27 @@ def test_a_flushed_and_killed_redis_and_web_process_hold_no_run_up(
 
 def _lose_brokers(site: OwnSite, fake_llm: FakeLLM, *, lose: Callable[[ServedSite], None]) -> None:
     """Serve a run, lose broker and web server several times at random moments, and compare how it ends."""
-    fake_llm.config(latency=3000)  # until the whole site is up
+    fake_llm.config(latency=HELD)
     run = site.ask("make", fake_llm.url, SERVED_CASES, "", 8)
-    web_kills, lost_at = 0, list[int]()
+    lost_at = list[int]()
 
     with served(site, threads=8) as running:
         running.wait_until(running.answers, "the web server")
-        fake_llm.config(latency=1000)  # slow enough that the run lasts through the losses
         begun, part = fake_llm.stats()["calls"], (SERVED_CASES - 60) // KILLS
-        moments = [begun + random.randrange(n * part // 2, (n + 1) * part // 2) for n in range(KILLS)]
+        moments = [begun + random.randrange(n * part, (n + 1) * part) for n in range(KILLS)]
         for moment in moments:  # nobody queued the run: the worker that starts finds it
+            fake_llm.config(latency=50)
             running.wait_until(lambda: fake_llm.stats()["calls"] >= moment, f"call {moment} of {moments}")  # noqa: B023
-            web_kills += running.kill_web()
+            fake_llm.config(latency=HELD)
+            assert running.kill_web()
             lose(running)
             lost_at.append(fake_llm.stats()["calls"])
+            running.wait_until(running.answers, f"the web server again, lost at {lost_at}")
         fake_llm.config(latency=50)
         running.wait_until(lambda: fake_llm.stats()["calls"] >= SERVED_CASES, f"all calls, lost at {lost_at}")
-        running.wait_until(running.answers, "the web server again")
         running.wait_until(lambda: site.ask("state", run)["leases"] == 0, "the run's end")
 
-    assert web_kills
-    assert sum(calls < SERVED_CASES for calls in lost_at) >= 2, lost_at  # the last may come late on a busy machine
+    assert all(calls < SERVED_CASES for calls in lost_at), lost_at
     end = site.ask("state", run)
     assert [end[name] for name in ("status", "counts", "calls_made")] == [
         "finished",

@@ -1,0 +1,131 @@
+"""One migrated, empty database for a whole run of the suite; what needs a database of its own copies it.
+
+To copy takes a tenth of a second on either backend, to migrate takes many: only the first process that asks does that.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+FOLDER = Path(os.environ["EVALSITE_TEST_SUITE_DIR"])  # of the process that started the run: all share it
+IS_MADE = FOLDER / "migrated"  # exists once the template may be copied
+URL = os.environ.get("EVALSITE_DATABASE_URL", "")
+ON_POSTGRES = URL.startswith("postgres")
+TEMPLATE = f"test_{urlsplit(URL).path[1:]}_template" if ON_POSTGRES else str(FOLDER / "template.sqlite3")
+REFERENCE_TABLES = ("django_content_type", "auth_permission", "auth_group", "auth_group_permissions")
+
+
+def open_test_database() -> None:
+    """Make this process's test database, migrated and empty, and let Django use it from now on."""
+    from django.conf import settings
+    from django.db import connection
+
+    make_template()
+    name = str(connection.settings_dict["TEST"]["NAME"])
+    copy_template(name)
+    settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = name
+
+
+def make_template() -> None:
+    """Migrate an empty database, unless another process of this run has done so."""
+    from django.db import connection
+
+    with (FOLDER / "migrating").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if IS_MADE.exists():
+            return
+        own = connection.settings_dict["TEST"]["NAME"]
+        connection.settings_dict["TEST"]["NAME"] = TEMPLATE
+        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+        connection.settings_dict["TEST"]["NAME"] = own
+        connection.close()  # a database that somebody uses cannot be copied
+        IS_MADE.touch()
+
+
+def copy_template(name: str) -> None:
+    """Put a migrated, empty database under `name`: a path on SQLite, a database's name on PostgreSQL."""
+    if not ON_POSTGRES:
+        shutil.copyfile(TEMPLATE, name)
+        return
+    with server() as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{TEMPLATE}"')
+
+
+class Emptier:
+    """Removes every row that a test has stored for good; what `migrate` puts there stays.
+
+    Django's own flush truncates every table and makes all permissions anew, which takes longer than most tests.
+    """
+
+    def __init__(self) -> None:
+        from django.db import connection
+
+        names = connection.introspection.django_table_names(only_existing=True, include_views=False)
+        self._tables = sorted(set(names) - set(REFERENCE_TABLES))
+        self._reference = _reference_rows()
+
+    def empty(self, *, flush: Callable[[], None]) -> None:
+        """Empty the tables; where a test changed what stays, too, let Django's `flush` make that anew."""
+        from django.db import connection, transaction
+
+        with transaction.atomic(), connection.cursor() as cursor:  # foreign keys are looked at when it commits
+            for name in self._tables:
+                cursor.execute(f'DELETE FROM "{name}"')
+        if _reference_rows() != self._reference:
+            flush()
+            self._reference = _reference_rows()
+
+
+def _reference_rows() -> list[list[tuple[object, ...]]]:
+    """Return what the tables hold that `migrate` fills."""
+    from django.db import connection
+
+    found = []
+    with connection.cursor() as cursor:
+        for name in REFERENCE_TABLES:
+            cursor.execute(f'SELECT * FROM "{name}" ORDER BY id')
+            found.append(cursor.fetchall())
+    return found
+
+
+def drop(name: str) -> None:
+    """Remove a database from the server, whoever still uses it; a file goes with its folder."""
+    if ON_POSTGRES:
+        with server() as connection:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@contextmanager
+def own_database(folder: Path) -> Iterator[str]:
+    """Yield the address of a migrated database for one site, on the backend under test."""
+    if not ON_POSTGRES:
+        copy_template(str(folder / "site.sqlite3"))
+        yield f"sqlite:///{folder}/site.sqlite3"
+        return
+    name = f"evalsite_test_{uuid.uuid4().hex[:12]}"
+    copy_template(name)
+    try:
+        yield urlunsplit(urlsplit(URL)._replace(path=f"/{name}"))
+    finally:
+        drop(name)
+
+
+@contextmanager
+def server() -> Iterator[Connection]:
+    """Yield a connection to the server on which the tests make their databases."""
+    import psycopg
+
+    with psycopg.connect(URL, autocommit=True) as connection:
+        yield connection
