@@ -18,7 +18,9 @@ from typing import IO
 
 from django.conf import settings
 from redis import Redis
+from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, RedisError
+from redis.retry import Retry
 
 from evalsite.serving import locations
 
@@ -121,7 +123,10 @@ class EmbeddedBroker:
         self.socket.unlink(missing_ok=True)
 
     def _client(self) -> Redis:
-        return Redis(unix_socket_path=str(self.socket), password=self.password, socket_timeout=5)
+        """Return a connection that asks once: redis-py's own tries on a socket that is not there last for seconds."""
+        return Redis(
+            unix_socket_path=str(self.socket), password=self.password, socket_timeout=5, retry=Retry(NoBackoff(), 0)
+        )
 
     def _configuration(self) -> str:
         lines = {

@@ -77,10 +77,9 @@ async function send(form) {
 function later(form, event) {
   if (!form?.dataset.draftKey || event.target.hasAttribute?.("data-draft-skip")) return;
   const running = timers.get(form) || {};
-  window.clearTimeout(running.local);
-  running.local = window.setTimeout(() => store.write(form.dataset.draftKey, { at: Date.now(), values: valuesOf(form) }), LOCAL_MS);
-  window.clearTimeout(running.server);
-  running.server = window.setTimeout(() => send(form), SERVER_MS);
+  const keep = () => { running.local = 0; store.write(form.dataset.draftKey, { at: Date.now(), values: valuesOf(form) }); };
+  running.local ||= window.setTimeout(keep, LOCAL_MS);
+  running.server ||= window.setTimeout(() => { running.server = 0; send(form); }, SERVER_MS); // who types on is not left waiting
   timers.set(form, running);
 }
 
@@ -88,6 +87,7 @@ function stop(form) {
   const running = timers.get(form) || {};
   window.clearTimeout(running.local);
   window.clearTimeout(running.server);
+  running.local = running.server = 0;
 }
 
 document.addEventListener("input", (event) => later(event.target.form, event));
