@@ -194,7 +194,7 @@ def home_of(*, user: User, at: datetime) -> HomePage:
 
 def annotator_home(*, user: User, at: datetime) -> AnnotatorHome:
     """Return one person's queues and pace: two queries."""
-    queues = with_my_counts(Queue.objects.filter(member_filter(user), status=QueueStatus.OPEN), user=user)
+    queues = with_my_counts(Queue.objects.filter(member_filter(user.pk), status=QueueStatus.OPEN), user_id=user.pk)
     found = [_queue_row(queue) for queue in queues.order_by("name", "pk")]
     midnight = localtime(at).replace(hour=0, minute=0, second=0, microsecond=0)
     today = Annotation.objects.filter(annotator=user, created_at__gte=midnight)

@@ -27,16 +27,16 @@ def queues_for(*, user: User, archived: bool = False) -> QuerySet[CountedQueue]:
     queues = Queue.objects.filter(total_count__gt=0)
     queues = queues.filter(status=QueueStatus.ARCHIVED) if archived else queues.exclude(status=QueueStatus.ARCHIVED)
     if not user.has_perm("review.change_queue"):
-        queues = queues.filter(member_filter(user))
-    return with_my_counts(queues, user=user).order_by("status", "-open_count", "name", "pk")
+        queues = queues.filter(member_filter(user.pk))
+    return with_my_counts(queues, user_id=user.pk).order_by("status", "-open_count", "name", "pk")
 
 
 def queue_for(*, slug: str, user: User) -> CountedQueue:
     """Return a queue with this person's own counts. Queue.DoesNotExist where they may not see it."""
     queues = Queue.objects.select_related("run", "debate_set")
     if not user.has_perm("review.change_queue"):
-        queues = queues.filter(member_filter(user))
-    return with_my_counts(queues, user=user).get(slug=slug)
+        queues = queues.filter(member_filter(user.pk))
+    return with_my_counts(queues, user_id=user.pk).get(slug=slug)
 
 
 def split_counts(queues: Sequence[Queue]) -> dict[int, int]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from django.contrib.auth.models import User
 from django.db.models import Count, Exists, F, FilteredRelation, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Notice, Queue, QueueStatus
+from evalsite.review.selectors.prepared import Prepared
 from evalsite.review.states import QueueFacts, QueueState, why_nothing
 
 if TYPE_CHECKING:
@@ -51,33 +52,41 @@ class Progress:
         return min(self.done + 1, self.total) if self.total else 0
 
 
-def member_filter(user: User) -> Q:
+def member_filter(user_id: int) -> Q:
     """Return the condition for queues that this person may answer: those that name them, or nobody."""
     seats = Queue.members.through.objects.filter(queue_id=OuterRef("pk"))
-    return ~Exists(seats) | Exists(seats.filter(user_id=user.pk))
+    return ~Exists(seats) | Exists(seats.filter(user_id=user_id))
 
 
 def is_member(*, queue: Queue, user: User) -> bool:
     """Return whether this person may answer items of the queue."""
-    return Queue.objects.filter(member_filter(user), pk=queue.pk).exists()
+    return Queue.objects.filter(member_filter(user.pk), pk=queue.pk).exists()
 
 
 def items_left_by(*, queue: Queue, user: User) -> list[int] | None:
     """Return the open items that this person took and left in the middle; None where the queue hands them nothing."""
-    mine = Q(
-        assignments__annotator=user,
-        assignments__item_open=True,
-        assignments__status__in=(AssignmentStatus.LEASED, AssignmentStatus.LAPSED),
-    )
-    open_to_them = Queue.objects.filter(member_filter(user), pk=queue.pk, status=QueueStatus.OPEN)
-    rows = open_to_them.annotate(begun=FilteredRelation("assignments", condition=mine)).order_by("begun__item_id")
-    found = list(rows.values_list("begun__item_id", flat=True))
+    found = [row[0] for row in _LEFT.rows(queue_id=queue.pk, user_id=user.pk)]
     return [item_id for item_id in found if item_id is not None] if found else None
 
 
-def with_my_counts(queues: QuerySet[Queue], *, user: User) -> QuerySet[CountedQueue]:
+def _left_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
+    """One row without an item where the queue is open to this person and they have left none."""
+    mine = Q(
+        assignments__annotator=user_id,
+        assignments__item_open=True,
+        assignments__status__in=(AssignmentStatus.LEASED, AssignmentStatus.LAPSED),
+    )
+    open_to_them = Queue.objects.filter(member_filter(user_id), pk=queue_id, status=QueueStatus.OPEN)
+    rows = open_to_them.annotate(begun=FilteredRelation("assignments", condition=mine)).order_by("begun__item_id")
+    return rows.values_list("begun__item_id", flat=True)
+
+
+_LEFT = Prepared(_left_query)
+
+
+def with_my_counts(queues: QuerySet[Queue], *, user_id: int) -> QuerySet[CountedQueue]:
     """Annotate queues with `my_touched` (open items done with) and `my_done` (answers), read from indexes alone."""
-    mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user).order_by().values("queue")
+    mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user_id).order_by().values("queue")
     touched = mine.filter(item_open=True, status__in=TOUCHED).annotate(n=Count("pk")).values("n")
     done = mine.filter(status=AssignmentStatus.SUBMITTED).annotate(n=Count("pk")).values("n")
     return queues.annotate(my_touched=Coalesce(Subquery(touched), 0), my_done=Coalesce(Subquery(done), 0))
@@ -87,7 +96,7 @@ def count_waiting_for(user: User) -> int:
     """Return how many items of open queues this person has neither answered nor skipped, in one query."""
     mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user, item_open=True, status__in=TOUCHED)
     touched = Coalesce(Subquery(mine.order_by().values("queue").annotate(n=Count("pk")).values("n")), 0)
-    queues = Queue.objects.filter(member_filter(user), status=QueueStatus.OPEN, open_count__gt=0)
+    queues = Queue.objects.filter(member_filter(user.pk), status=QueueStatus.OPEN, open_count__gt=0)
     found = queues.annotate(left=F("open_count") - touched).aggregate(waiting=Sum("left"))
     return max(0, found["waiting"] or 0)
 
@@ -99,8 +108,16 @@ def count_unread_notices(user: User) -> int:
 
 def progress_of(*, queue: Queue, user: User) -> Progress:
     """Return how far this person is in the queue."""
-    fresh = with_my_counts(Queue.objects.only("open_count"), user=user).get(pk=queue.pk)
-    return Progress(done=fresh.my_done, waiting=max(0, fresh.open_count - fresh.my_touched))
+    ((open_count, touched, done),) = _PROGRESS.rows(queue_id=queue.pk, user_id=user.pk)
+    return Progress(done=done, waiting=max(0, open_count - touched))
+
+
+def _progress_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
+    counted = with_my_counts(Queue.objects.filter(pk=queue_id), user_id=user_id)
+    return counted.values_list("open_count", "my_touched", "my_done")
+
+
+_PROGRESS = Prepared(_progress_query)
 
 
 def why_nothing_for(*, queue: Queue, user: User, at: datetime) -> str:

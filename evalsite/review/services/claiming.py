@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -26,6 +27,7 @@ from evalsite.review.models import (
     ReviewItem,
 )
 from evalsite.review.selectors.content import swapped_for
+from evalsite.review.selectors.prepared import Prepared
 from evalsite.review.selectors.waiting import TOUCHED, is_member, items_left_by, why_nothing_for
 from evalsite.review.services.acts import announce
 from evalsite.review.services.locking import LockedItem, lock_item, with_claims
@@ -63,7 +65,8 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime) -> Assignment:
             claim = _try_claim(queue, annotator, left[:OWN_CLAIMS], at)
             if claim is not None:
                 return claim
-            if not _candidates(queue, annotator, at).exists():
+            order = OrderPolicy(queue.order)
+            if not _candidates(order, queue_id=queue.pk, person_id=annotator.pk, at=at).exists():
                 break
     raise NothingNow(why_nothing_for(queue=queue, user=annotator, at=at))
 
@@ -77,10 +80,7 @@ def _try_claim(queue: Queue, annotator: User, left: Sequence[int], at: datetime)
     again = retest_due(queue=queue, annotator=annotator, at=at)
     if again is not None:
         return _take(LockedItem(again, ()), annotator, at)
-    found = _candidates(queue, annotator, at)
-    if connection.features.has_select_for_update_skip_locked:
-        found = found.select_for_update(skip_locked=True, of=("self",))
-    item = found.first()
+    item = _CANDIDATE[OrderPolicy(queue.order)].first(ReviewItem, queue_id=queue.pk, person_id=annotator.pk, at=at)
     if item is None:
         return None
     item.queue = queue
@@ -101,13 +101,24 @@ def _may_take(locked: LockedItem, annotator: User, at: datetime) -> bool:
     return (own is None or own.status not in TOUCHED) and locked.has_slot_for(annotator, at=at)
 
 
-def _candidates(queue: Queue, annotator: User, at: datetime) -> QuerySet[ReviewItem]:
+def _candidates(order: OrderPolicy, *, queue_id: int, person_id: int, at: datetime) -> QuerySet[ReviewItem]:
     """Open items with a free slot that this person has not touched, in order; walks the index `item_next`."""
-    touched = Assignment.objects.filter(item=OuterRef("pk"), annotator=annotator)
+    touched = Assignment.objects.filter(item=OuterRef("pk"), annotator=person_id)
     live = Assignment.objects.filter(item=OuterRef("pk"), status=AssignmentStatus.LEASED, expires_at__gte=at)
     held = Coalesce(Subquery(live.order_by().values("item").annotate(n=Count("pk")).values("n")), 0)
-    items = ReviewItem.objects.filter(~Exists(touched), queue=queue, status=ItemStatus.OPEN, only_for=None)
-    return items.filter(quorum__gt=F("answer_count") + held).order_by(*ORDERS[OrderPolicy(queue.order)])
+    items = ReviewItem.objects.filter(~Exists(touched), queue=queue_id, status=ItemStatus.OPEN, only_for=None)
+    return items.filter(quorum__gt=F("answer_count") + held).order_by(*ORDERS[order])
+
+
+def _candidate(order: OrderPolicy, *, queue_id: int, person_id: int, at: datetime) -> QuerySet[ReviewItem]:
+    """The first of them, locked where rows can be; those that somebody else has locked are passed over."""
+    found = _candidates(order, queue_id=queue_id, person_id=person_id, at=at)[:1]
+    if connection.features.has_select_for_update_skip_locked:
+        return found.select_for_update(skip_locked=True, of=("self",))
+    return found
+
+
+_CANDIDATE = {order: Prepared(partial(_candidate, order)) for order in OrderPolicy}
 
 
 def _take(locked: LockedItem, annotator: User, at: datetime) -> Assignment:
