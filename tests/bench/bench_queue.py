@@ -22,6 +22,7 @@ from tests.bench.queue_rows import fill_queue
 from tests.bench.sites import ONE_BACKEND, each_backend, say, start_django
 
 ALONE_MS, LOADED_MS = 50.0, 250.0
+RETEST_SHARE = 0.05  # what a queue has unless its owner says otherwise
 
 
 def main() -> None:
@@ -50,7 +51,7 @@ def measure(options: argparse.Namespace) -> bool:
     logging.disable(logging.WARNING)
     backend = os.environ[ONE_BACKEND]
     started = time.perf_counter()
-    long_queue = fill_queue(options.items, quorum=options.quorum, name="Long queue")
+    long_queue = fill_queue(options.items, quorum=options.quorum, name="Long queue", retest_share=RETEST_SHARE)
     say(f"{backend}: {options.items:,} items loaded in {time.perf_counter() - started:.0f} s")
     passed = alone(long_queue.slug, options.requests)
     people = sessions(options.people)

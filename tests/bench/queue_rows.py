@@ -13,8 +13,8 @@ BATCH = 5_000
 TEXT = "Close the valve first, then loosen the two nuts by hand. **Mind the spring.**\n\n- one\n- two\n\n" * 8
 
 
-def fill_queue(items: int, *, quorum: int, name: str = "Bench queue") -> Queue:
-    """Return an open queue of pairs that ask which answer is better."""
+def fill_queue(items: int, *, quorum: int, name: str = "Bench queue", retest_share: float = 0.0) -> Queue:
+    """Return an open queue of pairs that ask which answer is better; `retest_share` of them twice of one person."""
     from django.db import transaction
 
     from evalsite.review.models import ItemArm, Material, Queue, ReviewItem
@@ -30,7 +30,7 @@ def fill_queue(items: int, *, quorum: int, name: str = "Bench queue") -> Queue:
         created_at=AT,
         total_count=items,
         open_count=items,
-        retest_share=0.0,
+        retest_share=retest_share,
     )
     for start in range(0, items, BATCH):
         numbers = range(start, min(start + BATCH, items))

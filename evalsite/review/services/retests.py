@@ -6,12 +6,14 @@ A retest is an item of its own, for one person, with the sides turned; nothing o
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from evalsite.review.models import Annotation, ItemArm, ItemStatus, Queue, ReviewItem
 from evalsite.review.sampling import is_retest, uniform_number
+from evalsite.review.selectors.prepared import Prepared
 
 GAP = 20  # answers in between, so that nobody answers from memory
 WINDOW = 40  # how far back a person's answers are looked through
@@ -21,16 +23,22 @@ def retest_due(*, queue: Queue, annotator: User, at: datetime) -> ReviewItem | N
     """Return a new item that repeats one of this person's own, or None where none is due."""
     if queue.retest_share <= 0:
         return None
-    asked = ReviewItem.objects.filter(retest_of=OuterRef("item_id"), only_for=annotator)
-    mine = Annotation.objects.filter(queue=queue, annotator=annotator).order_by("-created_at", "-pk")
-    rows = mine.annotate(asked=Exists(asked)).values_list(
-        "item_id", "item__arm", "item__status", "revealed_at", "asked"
-    )
-    for item_id, arm, status, revealed_at, was_asked in rows[GAP : GAP + WINDOW]:
+    for item_id, arm, status, revealed_at, was_asked in _MINE.rows(queue_id=queue.pk, person_id=annotator.pk):
         fit = arm != ItemArm.RETEST and status != ItemStatus.STALE and revealed_at is None and not was_asked
         if fit and is_retest(str(item_id), person=str(annotator.pk), seed=queue.pk, share=queue.retest_share):
             return _again(ReviewItem.objects.get(pk=item_id), queue, annotator, at)
     return None
+
+
+def _mine(*, queue_id: int, person_id: int) -> QuerySet[Annotation, Any]:
+    """This person's answers that are old enough for a retest, the newest first."""
+    asked = ReviewItem.objects.filter(retest_of=OuterRef("item_id"), only_for=person_id)
+    mine = Annotation.objects.filter(queue=queue_id, annotator=person_id).annotate(asked=Exists(asked))
+    rows = mine.order_by("-created_at", "-pk")
+    return rows.values_list("item_id", "item__arm", "item__status", "revealed_at", "asked")[GAP : GAP + WINDOW]
+
+
+_MINE = Prepared(_mine)
 
 
 def _again(first: ReviewItem, queue: Queue, annotator: User, at: datetime) -> ReviewItem:
