@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -28,14 +29,34 @@ class SitePlan:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+def check_address(plan: SitePlan) -> None:
+    """Return if a site may listen there; to be asked before anything of another site's data is touched.
+
+    Raises:
+        CommandError: another program listens there already, perhaps this very site.
+    """
+    family = socket.AF_INET6 if ":" in plan.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the web server does
+        try:
+            probe.bind((plan.host, plan.port))
+        except OSError as error:
+            raise CommandError(
+                f"Cannot listen on {plan.address}: {error.strerror}. Stop what listens there, or choose another port: "
+                "PORT=8100 make demo, or --port 8100.",
+                returncode=2,
+            ) from error
+
+
 def run_site(plan: SitePlan, *, on_start: Callable[[], None], on_ready: Callable[[], None]) -> None:
     """Run the site until it is asked to stop.
 
     Raises:
-        CommandError: demo mode would be open to others, or no broker can be had.
+        CommandError: demo mode would be open to others, the address is taken, or no broker can be had.
     """
     if settings.DEMO and plan.host != "127.0.0.1":
         raise CommandError("Demo mode listens on 127.0.0.1 only; unset EVALSITE_DEMO to serve others.", returncode=2)
+    check_address(plan)
     os.umask(0o077)  # what the site writes is its owner's
     children = site_children(
         manage_py=settings.BASE_DIR / "manage.py",

@@ -16,7 +16,7 @@ from evalsite.demo.content import DemoContent, load_content
 from evalsite.demo.people import admit_people, role_in_demo
 from evalsite.demo.work import start_work
 from evalsite.serving.broker import ensure_broker
-from evalsite.serving.sites import SitePlan, run_site
+from evalsite.serving.sites import SitePlan, check_address, run_site
 from judging.services.baselines import ensure_baselines
 
 
@@ -30,13 +30,14 @@ class Command(BaseCommand):
         if not settings.DEMO:
             raise CommandError("Set EVALSITE_DEMO=1, or use `make demo`.", returncode=2)
         started = time.monotonic()
+        plan = SitePlan(port=options["port"])
+        check_address(plan)  # a demo that runs there keeps its passwords
         os.umask(0o077)  # the database is its owner's
         call_command("migrate", verbosity=0)
         ensure_baselines()
         with ensure_broker():  # what is loaded queues jobs, which wait for the workers
             content = load_content(actor=None, at=now())
         passwords = admit_people()
-        plan = SitePlan(port=options["port"])
         run_site(
             plan,
             on_start=lambda: _start_work(content),
