@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from judging.sandbox.preludes import CPP_PRELUDE, PYTHON_PRELUDE, R_PRELUDE
-
 NODE_FOLDERS = "/usr/local/lib/node_modules:/usr/lib/node_modules:/usr/share/nodejs"
 R_LIBRARIES = "/usr/lib/R/library /usr/lib/R/site-library /usr/local/lib/R/site-library"
 
@@ -52,7 +50,6 @@ class Language:
     inside: tuple[str, ...] = ()  # files of judging/sandbox/inside to lay beside the program
     libraries: tuple[Library, ...] = ()
     marker: Marker | None = None
-    prelude: str = ""  # for whoever assembles programs; the runner adds nothing
 
 
 def _python_library(name: str, mention: str, package: str) -> Library:
@@ -77,7 +74,6 @@ PYTHON = Language(
     "python3 --version",
     "Debian package python3",
     aliases=("py", "python3"),
-    prelude=PYTHON_PRELUDE,
     inside=("run_program.py",),
     libraries=(
         _python_library("numpy", r"\b(?:numpy|np)\s*\.|from\s+numpy", "python3-numpy"),
@@ -140,7 +136,6 @@ CPP = Language(
     "Debian package g++",
     timeout_seconds=60.0,
     aliases=("cpp", "c/c++", "c++/c", "cpp/c", "c/cpp"),
-    prelude=CPP_PRELUDE,
     memory_mib=1024,
     libraries=(Library("boost", r"\bboost/", "[ -f /usr/include/boost/any.hpp ]", "Debian package libboost-dev"),),
 )
@@ -178,7 +173,6 @@ R = Language(
     readable=("/etc/R",),
     environment={"R_PROFILE_USER": "/src/profile.R"},
     inside=("profile.R",),
-    prelude=R_PRELUDE,
     libraries=(
         _r_library("dplyr", "r-cran-dplyr"),
         _r_library("stringr", "r-cran-stringr"),

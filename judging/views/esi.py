@@ -24,6 +24,7 @@ from judging.services.esi_creating import check_esi_plan, create_esi_run
 from judging.services.esi_estimates import estimate_esi_run
 from judging.services.planning import RunNotPossible
 from judging.signals import acted
+from judging.views.runs import suite_of, suites
 
 KEPT_IN_MEMORY = 32 * 1024 * 1024  # bytes of an archive; more goes to disk
 
@@ -31,9 +32,9 @@ KEPT_IN_MEMORY = 32 * 1024 * 1024  # bytes of an archive; more goes to disk
 @permission_required("judging.add_run", raise_exception=True)
 def esi_create(request: PageRequest) -> HttpResponse:
     """Show the form of a new index run for a suite, and start it."""
-    suite = _suite(request)
+    suite = suite_of(request)
     if suite is None:
-        return render(request, "judging/esi_suite.html", {"suites": _suites()})
+        return render(request, "judging/esi_suite.html", {"suites": suites()})
     form = EsiRunForm(request.POST or None, suite=suite)
     if request.method == "POST" and form.is_valid():
         try:
@@ -43,7 +44,7 @@ def esi_create(request: PageRequest) -> HttpResponse:
             return redirect(run)
         except RunNotPossible as error:
             form.add_error(None, str(error))
-    context = {"form": form, "suite": suite, "suites": _suites()}
+    context = {"form": form, "suite": suite, "suites": suites()}
     return render(request, "judging/esi_create.html", context, status=400 if form.is_bound and form.errors else 200)
 
 
@@ -64,7 +65,7 @@ def esi_estimate(request: PageRequest) -> HttpResponse:
     context = {"estimate": estimate, "form": form, "suite": suite, "asked": True}
     if request.htmx:
         return render(request, "judging/_run_estimate.html", context)
-    return render(request, "judging/esi_create.html", context | {"suites": _suites()})
+    return render(request, "judging/esi_create.html", context | {"suites": suites()})
 
 
 @require_GET
@@ -87,12 +88,3 @@ def esi_files(request: PageRequest, run_id: int) -> FileResponse:
         detail={"table": "esi", "format": "zip"},
     )
     return FileResponse(archive, as_attachment=True, filename=f"{slugify(run.name) or 'esi'}.zip")
-
-
-def _suite(request: PageRequest) -> Suite | None:
-    given = request.POST.get("suite") or request.GET.get("suite", "")
-    return get_object_or_404(Suite.objects.select_related("benchmark"), pk=given) if given.isdigit() else None
-
-
-def _suites() -> list[Suite]:
-    return list(Suite.objects.select_related("benchmark").order_by("-created_at", "-pk")[:200])

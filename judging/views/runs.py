@@ -41,9 +41,9 @@ def run_list(request: PageRequest) -> HttpResponse:
 @permission_required("judging.add_run", raise_exception=True)
 def run_create(request: PageRequest) -> HttpResponse:
     """Show the form of a new run for a suite, and start it."""
-    suite = _suite(request)
+    suite = suite_of(request)
     if suite is None:
-        return render(request, "judging/run_suite.html", {"suites": _suites()})
+        return render(request, "judging/run_suite.html", {"suites": suites()})
     form = RunForm(request.POST or None, suite=suite, initial={"rules": True})
     if request.method == "POST" and form.is_valid():
         try:
@@ -53,7 +53,7 @@ def run_create(request: PageRequest) -> HttpResponse:
             return redirect(run)
         except RunNotPossible as error:
             form.add_error(None, str(error))
-    context = {"form": form, "suite": suite, "suites": _suites()}
+    context = {"form": form, "suite": suite, "suites": suites()}
     return render(request, "judging/run_create.html", context, status=400 if form.is_bound and form.errors else 200)
 
 
@@ -67,7 +67,7 @@ def run_estimate(request: PageRequest) -> HttpResponse:
     context = {"estimate": estimate, "form": form, "suite": suite, "asked": True}
     if request.htmx:
         return render(request, "judging/_run_estimate.html", context)
-    return render(request, "judging/run_create.html", context | {"suites": _suites()})
+    return render(request, "judging/run_create.html", context | {"suites": suites()})
 
 
 @permission_required("judging.view_run", raise_exception=True)
@@ -179,12 +179,14 @@ def _context(request: PageRequest, run: Run) -> dict[str, Any]:
     }
 
 
-def _suite(request: PageRequest) -> Suite | None:
+def suite_of(request: PageRequest) -> Suite | None:
+    """Return the suite that a form or an address names; None where none is named."""
     given = request.POST.get("suite") or request.GET.get("suite", "")
     return get_object_or_404(Suite.objects.select_related("benchmark"), pk=given) if given.isdigit() else None
 
 
-def _suites() -> list[Suite]:
+def suites() -> list[Suite]:
+    """Return the suites to choose from, the newest first."""
     return list(Suite.objects.select_related("benchmark").order_by("-created_at", "-pk")[:200])
 
 

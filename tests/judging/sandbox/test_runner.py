@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from judging.grading.unit_tests import PRELUDES
 from judging.sandbox import toolchains
 from judging.sandbox.languages import LANGUAGES, PYTHON, Language, find_language
 from judging.sandbox.limits import Limits
-from judging.sandbox.preludes import CPP_PRELUDE, PYTHON_PRELUDE, R_PRELUDE
 from judging.sandbox.runner import FunctionOutcome, SandboxOutcome, SandboxProgram, SandboxRunner, run_many
 from judging.sandbox.sources import clear_stale_sources, source_folder
 from judging.sandbox.toolchains import LanguageStatus, SandboxStatus, available_languages, sandbox_status
+
+PYTHON_PRELUDE, CPP_PRELUDE, R_PRELUDE = ("\n".join(PRELUDES[name]) + "\n" for name in ("python", "cpp", "r"))
 
 # language -> (passes, fails)
 PROGRAMS = {
