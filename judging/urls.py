@@ -46,6 +46,7 @@ importing: list[URLPattern] = [
     path("imports/<int:upload_id>/", imports.import_detail, name="import-detail"),
     path("imports/<int:upload_id>/recheck/", imports.import_recheck, name="import-recheck"),
     path("imports/<int:upload_id>/confirm/", imports.import_confirm, name="import-confirm"),
+    path("imports/<int:upload_id>/cancel/", imports.import_cancel, name="import-cancel"),
     path("imports/<int:upload_id>/discard/", imports.import_discard, name="import-discard"),
     path("imports/<int:upload_id>/problems.csv", imports.import_problems, name="import-problems"),
 ]

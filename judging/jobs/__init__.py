@@ -4,13 +4,15 @@
 belongs in `judging.services`.
 """
 
-from judging.jobs.imports import launch_import, resume_imports, work_import
+from judging.jobs.imports import launch_check, launch_import, launch_recheck, resume_imports, work_import
 from judging.jobs.runs import launch_run, launch_single, resume_runs, work_run
 from judging.jobs.sandbox import clear_sandbox
 
 __all__ = [
     "clear_sandbox",
+    "launch_check",
     "launch_import",
+    "launch_recheck",
     "launch_run",
     "launch_single",
     "resume_imports",

@@ -16,6 +16,7 @@ from rq.job import Job, JobStatus
 
 from judging.models import Upload
 from judging.services import uploads
+from judging.services.intake import Files, ImportOptions
 
 logger = logging.getLogger(__name__)
 
@@ -24,9 +25,36 @@ _IN_HAND = frozenset({JobStatus.QUEUED, JobStatus.STARTED, JobStatus.SCHEDULED, 
 
 @job("default")
 def work_import(upload_id: int) -> None:
-    """Store a confirmed upload. Safe to repeat: what is stored already is left as it is."""
-    status = uploads.import_upload(upload_id=upload_id, now=timezone.now)
+    """Check an upload, or store a confirmed one. Safe to repeat: what is done already is left as it is."""
+    status = uploads.work_upload(upload_id=upload_id, now=timezone.now)
     logger.info("judging.import_worked upload_id=%s status=%s", upload_id, status)
+
+
+def launch_check(*, files: Files, options: ImportOptions, actor: User, at: datetime) -> Upload:
+    """Return an upload with its dry run, or, where that takes long, one that a worker is to check.
+
+    Raises:
+        UploadRefused: there are no files, or more bytes than the site takes.
+    """
+    if uploads.is_quick(files):
+        return uploads.check_upload(files=files, options=options, actor=actor, at=at)
+    upload = uploads.receive_upload(files=files, options=options, actor=actor, at=at)
+    transaction.on_commit(partial(_wake_worker, upload.pk, upload.launches))
+    return upload
+
+
+def launch_recheck(*, upload: Upload, options: ImportOptions) -> Upload:
+    """Read a kept upload again, at once or by a worker.
+
+    Raises:
+        UploadRefused: it is being worked on, or was imported.
+        OSError: its bytes are gone.
+    """
+    if uploads.is_quick(uploads.read_files(upload)):
+        return uploads.recheck_upload(upload=upload, options=options)
+    upload = uploads.queue_recheck(upload=upload, options=options)
+    transaction.on_commit(partial(_wake_worker, upload.pk, upload.launches))
+    return upload
 
 
 @transaction.atomic
@@ -37,19 +65,22 @@ def launch_import(*, upload: Upload, actor: User, at: datetime) -> Upload:
         UploadRefused: the upload has errors, or was confirmed already.
     """
     upload = uploads.confirm_upload(upload=upload, actor=actor, at=at)
-    transaction.on_commit(partial(_wake_worker, upload.pk))
+    transaction.on_commit(partial(_wake_worker, upload.pk, upload.launches))
     return upload
 
 
 def resume_imports() -> int:
-    """Queue every confirmed upload that no worker has in hand; return how many. Called as `resume_runs` is."""
+    """Queue every upload to be checked or stored that no worker has in hand; return how many.
+
+    Called as `resume_runs` is.
+    """
     waiting = uploads.unfinished_uploads()
-    return sum(_wake_worker(upload_id) for upload_id in waiting)
+    return sum(_wake_worker(upload_id, launch) for upload_id, launch in waiting)
 
 
-def _wake_worker(upload_id: int) -> bool:
-    """Return whether a job was queued; it is not where one is queued or in work already."""
-    job_id = f"import-{upload_id}"
+def _wake_worker(upload_id: int, launch: int) -> bool:
+    """Return whether a job was queued; it is not where one for this launch is queued or in work already."""
+    job_id = f"import-{upload_id}-{launch}"
     try:
         queue = get_queue("default")
         try:

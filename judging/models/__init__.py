@@ -4,7 +4,7 @@ from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
 from judging.models.calls import Call
 from judging.models.endpoints import EndpointKind, Judge, ModelEndpoint
 from judging.models.esi import EsiItem
-from judging.models.imports import ImportStatus, Upload
+from judging.models.imports import IN_WORK, ImportStatus, Upload
 from judging.models.prompts import PromptVersion
 from judging.models.responses import Response, System
 from judging.models.rubrics import Rubric, RubricItem
@@ -30,6 +30,7 @@ __all__ = [
     "EndpointKind",
     "EsiItem",
     "EvaluatorKind",
+    "IN_WORK",
     "ImportStatus",
     "Judge",
     "Lease",

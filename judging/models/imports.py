@@ -12,11 +12,16 @@ from judging.models.benchmarks import Benchmark
 class ImportStatus(models.TextChoices):
     """An upload is checked first and stored only when its owner confirms."""
 
+    CHECKING = "checking", "Being checked"
     CHECKED = "checked", "Ready to confirm"
     REFUSED = "refused", "Has errors"
     RUNNING = "running", "Importing"
     DONE = "done", "Imported"
     FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+IN_WORK = (ImportStatus.CHECKING, ImportStatus.RUNNING)
 
 
 class Upload(models.Model):
@@ -32,7 +37,7 @@ class Upload(models.Model):
     preview = models.JSONField(default=dict)
     problems = models.JSONField(default=list)
     result = models.JSONField(default=dict)
-    progress = models.PositiveIntegerField(default=0)  # percent
+    launches = models.PositiveIntegerField(default=0)  # a worker stops when another launch follows its own
     benchmark = models.ForeignKey(Benchmark, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
@@ -42,6 +47,19 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return self.file_name
+
+    @property
+    def is_in_work(self) -> bool:
+        return self.status in IN_WORK
+
+    @property
+    def can_be_confirmed(self) -> bool:
+        """Whether a check found it good, and it is not stored or being stored."""
+        return bool(self.preview) and self.status in (
+            ImportStatus.CHECKED,
+            ImportStatus.FAILED,
+            ImportStatus.CANCELLED,
+        )
 
     def get_absolute_url(self) -> str:
         return reverse("judging:import-detail", args=[self.pk])

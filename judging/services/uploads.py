@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from judging import signals
-from judging.models import ImportStatus, Upload
+from judging import signals, stopping
+from judging.models import IN_WORK, ImportStatus, Upload
+from judging.services.import_progress import ImportProgress, ImportStopped, ProgressWriter, read_progress
 from judging.services.imports import Checked, ImportRefused, check_import, store_checked
 from judging.services.intake import Files, ImportOptions
 from judging.services.rubrics import RubricOrigin
@@ -27,11 +29,28 @@ from judging.services.storable import storable
 logger = logging.getLogger(__name__)
 
 FOLDER = "imports"
-READ_PERCENT = 50  # reading is about half of the work
+# Larger uploads are checked by a worker. This much YAML takes 0.4 s to read, the slowest of all that is read; as a
+# workbook it is 660 rows. Counted unpacked: 256 KiB of ZIP can hold as much as 256 MiB.
+CHECK_AT_ONCE_BYTES = 256 * 1024
 
 
 class UploadRefused(ValueError):
     """What was asked of an upload does not fit its status; the message says why."""
+
+
+def is_quick(files: Files) -> bool:
+    """Return whether the files are small enough to be checked while a browser waits."""
+    return sum(_unpacked_size(data) for _, data in files) <= CHECK_AT_ONCE_BYTES
+
+
+def _unpacked_size(data: bytes) -> int:
+    if not data.startswith(b"PK"):
+        return len(data)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+        return len(data)
 
 
 def check_upload(*, files: Files, options: ImportOptions, actor: User | None, at: datetime) -> Upload:
@@ -40,13 +59,34 @@ def check_upload(*, files: Files, options: ImportOptions, actor: User | None, at
     Raises:
         UploadRefused: there are no files, or more bytes than the site takes.
     """
+    upload = _received(files, actor, at)
+    _note(upload, check_import(files=files, options=options), options)
+    _keep(files, _file_of(upload))
+    upload.save()
+    logger.info("judging.upload_checked upload_id=%s status=%s", upload.pk, upload.status)
+    return upload
+
+
+def receive_upload(*, files: Files, options: ImportOptions, actor: User | None, at: datetime) -> Upload:
+    """Keep the files for a worker to check; `judging.jobs.launch_check` also wakes one.
+
+    Raises:
+        UploadRefused: there are no files, or more bytes than the site takes.
+    """
+    upload = _received(files, actor, at)
+    upload.options, upload.status, upload.launches = options.as_json(), ImportStatus.CHECKING, 1
+    _keep(files, _file_of(upload))
+    upload.save()
+    return upload
+
+
+def _received(files: Files, actor: User | None, at: datetime) -> Upload:
     total = sum(len(data) for _, data in files)
     if not files:
         raise UploadRefused("Choose at least one file.")
     if total > settings.UPLOAD_MEGABYTES * 2**20:
         raise UploadRefused(f"The files have {total:,} bytes; this site takes {settings.UPLOAD_MEGABYTES} MiB at once.")
-    checked = check_import(files=files, options=options)
-    upload = Upload(
+    return Upload(
         file_name=_shown_name(files),
         path=f"{FOLDER}/{uuid.uuid4().hex}.zip",
         byte_count=total,
@@ -54,21 +94,15 @@ def check_upload(*, files: Files, options: ImportOptions, actor: User | None, at
         created_at=at,
         created_by=actor,
     )
-    _keep(files, _file_of(upload))
-    _note(upload, checked, options)
-    upload.save()
-    logger.info("judging.upload_checked upload_id=%s status=%s", upload.pk, upload.status)
-    return upload
 
 
 def recheck_upload(*, upload: Upload, options: ImportOptions) -> Upload:
     """Read a kept upload again, with other options or after the database changed.
 
     Raises:
-        UploadRefused: it is being imported or was imported.
+        UploadRefused: it is being worked on, or was imported.
     """
-    if upload.status not in (ImportStatus.CHECKED, ImportStatus.REFUSED, ImportStatus.FAILED):
-        raise UploadRefused("This upload is imported already.")
+    _check_can_recheck(upload)
     _note(upload, check_import(files=read_files(upload), options=options), options)
     upload.result = {}
     upload.save()
@@ -76,22 +110,58 @@ def recheck_upload(*, upload: Upload, options: ImportOptions) -> Upload:
 
 
 @transaction.atomic
+def queue_recheck(*, upload: Upload, options: ImportOptions) -> Upload:
+    """Mark a kept upload to be read again by a worker.
+
+    Raises:
+        UploadRefused: it is being worked on, or was imported.
+    """
+    upload = _locked(upload.pk)
+    _check_can_recheck(upload)
+    upload.options, upload.result, upload.preview, upload.problems = options.as_json(), {}, {}, []
+    return _launched(upload, ImportStatus.CHECKING)
+
+
+def _check_can_recheck(upload: Upload) -> None:
+    if upload.is_in_work or upload.status == ImportStatus.DONE:
+        raise UploadRefused("This upload is imported already, or a worker has it in hand.")
+
+
+@transaction.atomic
 def confirm_upload(*, upload: Upload, actor: User | None, at: datetime) -> Upload:
     """Mark an upload for import; `judging.jobs.launch_import` also wakes a worker.
 
     Raises:
-        UploadRefused: it has errors, or is confirmed already.
+        UploadRefused: it has errors, is not checked, or is confirmed already.
     """
-    upload = Upload.objects.select_for_update().get(pk=upload.pk)
+    upload = _locked(upload.pk)
     if upload.status == ImportStatus.REFUSED:
         raise UploadRefused("This upload has errors. Correct the file and upload it again.")
-    if upload.status not in (ImportStatus.CHECKED, ImportStatus.FAILED):
+    if upload.status in (ImportStatus.RUNNING, ImportStatus.DONE):
         raise UploadRefused("This upload is confirmed already.")
-    upload.status = ImportStatus.RUNNING
-    upload.progress = 0
+    if not upload.can_be_confirmed:
+        raise UploadRefused("This upload is not checked yet. Wait for its check, or check it again.")
     upload.result = {"confirmed_by": actor.pk if actor else None, "confirmed_at": at.isoformat()}
-    upload.save(update_fields=["status", "progress", "result"])
+    upload = _launched(upload, ImportStatus.RUNNING)
     _announce(upload, actor, "import.confirmed")
+    return upload
+
+
+@transaction.atomic
+def cancel_upload(*, upload: Upload, actor: User | None) -> Upload:
+    """Stop the check or the import of an upload. Nothing of it is stored; its bytes stay.
+
+    Raises:
+        UploadRefused: no worker has it in hand or is to take it.
+    """
+    upload = _locked(upload.pk)
+    if upload.status == ImportStatus.DONE:
+        raise UploadRefused("It was stored before it could be cancelled.")
+    if not upload.is_in_work:
+        raise UploadRefused("There is nothing to cancel: nobody is working on this upload.")
+    upload.status = ImportStatus.CANCELLED
+    upload.save(update_fields=["status"])
+    _announce(upload, actor, "import.cancelled")
     return upload
 
 
@@ -100,39 +170,71 @@ def discard_upload(*, upload: Upload, actor: User | None) -> None:
     """Remove an upload and its bytes. What was imported from it stays.
 
     Raises:
-        UploadRefused: it is being imported.
+        UploadRefused: it is being checked or imported.
     """
-    upload = Upload.objects.select_for_update().get(pk=upload.pk)
+    upload = _locked(upload.pk)
     if upload.status == ImportStatus.RUNNING:
         raise UploadRefused("This upload is being imported and cannot be discarded now.")
+    if upload.status == ImportStatus.CHECKING:
+        raise UploadRefused("This upload is being checked. Cancel the check first.")
     _announce(upload, actor, "import.discarded")
     path = _file_of(upload)
     upload.delete()
     transaction.on_commit(lambda: path.unlink(missing_ok=True))
 
 
-def import_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
-    """Store a confirmed upload and return its new status. One that is not waiting is left as it is."""
-    upload = Upload.objects.filter(pk=upload_id, status=ImportStatus.RUNNING).first()
+def _locked(upload_id: int) -> Upload:
+    return Upload.objects.select_for_update().get(pk=upload_id)
+
+
+def _launched(upload: Upload, status: ImportStatus) -> Upload:
+    upload.status = status
+    upload.launches += 1
+    upload.save()
+    return upload
+
+
+def progress_of(upload: Upload) -> ImportProgress | None:
+    """Return how far a worker is with an upload; None where none has begun."""
+    return read_progress(progress_file(upload)) if upload.is_in_work else None
+
+
+def work_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
+    """Check or store an upload that waits for it, and return its new status. Another one is left as it is."""
+    upload = Upload.objects.filter(pk=upload_id, status__in=IN_WORK).first()
     if upload is None:
         return "not waiting"
+    watch = ProgressWriter(progress_file(upload), now=now, may_go_on=partial(_may_go_on, upload))
     try:
-        checked = check_import(files=read_files(upload), options=ImportOptions.of_json(upload.options))
-        Upload.objects.filter(pk=upload_id).update(progress=READ_PERCENT)
-        return _store(upload_id, checked, now())
+        watch("reading", 0, 0)
+        checked = check_import(files=read_files(upload), options=ImportOptions.of_json(upload.options), watch=watch)
+        if upload.status == ImportStatus.CHECKING:
+            return _keep_check(upload, checked)
+        return _store(upload, checked, now(), watch)
+    except ImportStopped:
+        return "stopped"
     except ImportRefused as refusal:
-        return _fail(upload_id, str(refusal), refusal)
+        return _fail(upload, str(refusal), refusal)
     except OSError:
         logger.exception("judging.upload_lost upload_id=%s", upload_id)
-        return _fail(upload_id, "The uploaded bytes are gone. Upload the file again.")
+        return _fail(upload, "The uploaded bytes are gone. Upload the file again.")
     except Exception:
-        _fail(upload_id, "Something unexpected happened; nothing was stored. The site's log has the details.")
+        _fail(upload, "Something unexpected happened; nothing was stored. The site's log has the details.")
         raise
+    finally:
+        progress_file(upload).unlink(missing_ok=True)
 
 
-def unfinished_uploads() -> list[int]:
-    """Return the ids of uploads that are confirmed but not stored yet."""
-    return list(Upload.objects.filter(status=ImportStatus.RUNNING).order_by("pk").values_list("pk", flat=True))
+def _may_go_on(upload: Upload) -> bool:
+    """Return whether the upload still waits for this work, and this process may do it; another takes it up else."""
+    if stopping.requested():
+        return False
+    return Upload.objects.filter(pk=upload.pk, status=upload.status, launches=upload.launches).exists()
+
+
+def unfinished_uploads() -> list[tuple[int, int]]:
+    """Return id and launch of the uploads that wait for a worker or are in the hands of one."""
+    return list(Upload.objects.filter(status__in=IN_WORK).order_by("pk").values_list("pk", "launches"))
 
 
 def read_files(upload: Upload) -> Files:
@@ -146,22 +248,40 @@ def read_files(upload: Upload) -> Files:
 
 
 @transaction.atomic
-def _store(upload_id: int, checked: Checked, at: datetime) -> str:
-    upload = Upload.objects.select_for_update(of=("self",)).select_related("created_by").get(pk=upload_id)
-    if upload.status != ImportStatus.RUNNING:
-        return "not waiting"
-    actor = User.objects.filter(pk=upload.result.get("confirmed_by")).first() or upload.created_by
-    result = store_checked(checked=checked, origin=RubricOrigin(upload.file_name, actor, at))
-    upload.status = ImportStatus.DONE
-    upload.progress = 100
-    upload.result = {**upload.result, **result, "finished_at": at.isoformat()}
-    upload.benchmark_id = result.get("benchmark", {}).get("id")
-    upload.save(update_fields=["status", "progress", "result", "benchmark"])
+def _keep_check(taken: Upload, checked: Checked) -> str:
+    upload = _still_mine(taken)
+    if upload is None:
+        return "stopped"
+    _note(upload, checked, ImportOptions.of_json(upload.options))
+    upload.save()
     return upload.status
 
 
-def _fail(upload_id: int, message: str, refusal: ImportRefused | None = None) -> str:
-    upload = Upload.objects.get(pk=upload_id)
+@transaction.atomic
+def _store(taken: Upload, checked: Checked, at: datetime, watch: ProgressWriter) -> str:
+    upload = _still_mine(taken)
+    if upload is None:
+        return "stopped"
+    actor = User.objects.filter(pk=upload.result.get("confirmed_by")).first() or upload.created_by
+    result = store_checked(checked=checked, origin=RubricOrigin(upload.file_name, actor, at), watch=watch)
+    upload.status = ImportStatus.DONE
+    upload.result = {**upload.result, **result, "finished_at": at.isoformat()}
+    upload.benchmark_id = result.get("benchmark", {}).get("id")
+    upload.save(update_fields=["status", "result", "benchmark"])
+    return upload.status
+
+
+def _still_mine(taken: Upload) -> Upload | None:
+    """Return the upload, locked, unless it was cancelled or launched again since it was taken."""
+    rows = Upload.objects.select_for_update(of=("self",)).select_related("created_by")
+    return rows.filter(pk=taken.pk, status=taken.status, launches=taken.launches).first()
+
+
+@transaction.atomic
+def _fail(taken: Upload, message: str, refusal: ImportRefused | None = None) -> str:
+    upload = _still_mine(taken)
+    if upload is None:
+        return "stopped"
     upload.status = ImportStatus.FAILED
     upload.result = {**upload.result, "error": message}
     if refusal is not None:
@@ -201,6 +321,11 @@ def _hash_of(files: Sequence[tuple[str, bytes]]) -> str:
 
 def _file_of(upload: Upload) -> Path:
     return Path(settings.MEDIA_ROOT) / upload.path
+
+
+def progress_file(upload: Upload) -> Path:
+    """Return where a worker leaves its progress."""
+    return _file_of(upload).with_suffix(".progress")
 
 
 def _keep(files: Files, path: Path) -> None:

@@ -15,7 +15,7 @@ from django.views.decorators.vary import vary_on_headers
 from judging import jobs
 from judging.forms.imports import ImportForm, ImportOptionsForm, benchmark_names, options_initial
 from judging.http import PageRequest, page_of
-from judging.models import ImportStatus, Upload
+from judging.models import Upload
 from judging.services import uploads
 from judging.services.intake import ImportOptions
 from judging.services.uploads import UploadRefused
@@ -36,14 +36,14 @@ def import_list(request: PageRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @permission_required("judging.add_upload", raise_exception=True)
 def import_create(request: PageRequest) -> HttpResponse:
-    """Step one: files. A file goes straight to its dry run."""
+    """Step one: files. They go straight to their dry run; a worker does that of large ones."""
     if request.method != "POST":
         form = ImportForm(initial={"benchmark": request.GET.get("benchmark", "")})
         return render(request, "judging/import_create.html", _form_context(form))
     form = ImportForm(request.POST, request.FILES)
     if form.is_valid():
         try:
-            upload = uploads.check_upload(files=form.contents(), options=form.options(), actor=request.user, at=now())
+            upload = jobs.launch_check(files=form.contents(), options=form.options(), actor=request.user, at=now())
         except UploadRefused as refusal:
             form.add_error("uploaded", str(refusal))
         else:
@@ -58,8 +58,9 @@ def import_detail(request: PageRequest, upload_id: int) -> HttpResponse:
     """Steps two and three: the dry run, then progress, then what came of it."""
     upload = _upload(upload_id)
     if request.htmx:
-        response = render(request, "judging/_import_progress.html", {"upload": upload})
-        if upload.status != ImportStatus.RUNNING:
+        context = {"upload": upload, "progress": uploads.progress_of(upload)}
+        response = render(request, "judging/_import_progress.html", context)
+        if not upload.is_in_work:
             response["HX-Refresh"] = "true"
         return response
     return _detail(request, upload)
@@ -73,7 +74,7 @@ def import_recheck(request: PageRequest, upload_id: int) -> HttpResponse:
     form = ImportOptionsForm(request.POST)
     if form.is_valid():
         try:
-            uploads.recheck_upload(upload=upload, options=form.options())
+            jobs.launch_recheck(upload=upload, options=form.options())
         except (UploadRefused, OSError) as refusal:
             form.add_error(None, _words(refusal))
         else:
@@ -88,6 +89,18 @@ def import_confirm(request: PageRequest, upload_id: int) -> HttpResponse:
     upload = _upload(upload_id)
     try:
         jobs.launch_import(upload=upload, actor=request.user, at=now())
+    except UploadRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect(upload)
+
+
+@require_POST
+@permission_required("judging.add_upload", raise_exception=True)
+def import_cancel(request: PageRequest, upload_id: int) -> HttpResponse:
+    """Stop a check or an import."""
+    upload = _upload(upload_id)
+    try:
+        uploads.cancel_upload(upload=upload, actor=request.user)
     except UploadRefused as refusal:
         messages.error(request, str(refusal))
     return redirect(upload)
@@ -136,6 +149,7 @@ def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None
     warnings = [problem for problem in upload.problems if problem.get("severity") != "error"]
     context = {
         "upload": upload,
+        "progress": uploads.progress_of(upload),
         "preview": upload.preview,
         "problems": (errors + warnings)[:PROBLEMS_SHOWN],
         "problem_count": len(upload.problems),

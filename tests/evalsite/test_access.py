@@ -67,6 +67,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "judging:import-detail": RESEARCHERS_OBJECT,
     "judging:import-recheck": RESEARCHERS_ACT,
     "judging:import-confirm": RESEARCHERS_ACT,
+    "judging:import-cancel": RESEARCHERS_ACT,
     "judging:import-discard": RESEARCHERS_ACT,
     "judging:import-problems": RESEARCHERS_OBJECT,
     "judging:response-try": RESEARCHERS_OBJECT,

@@ -39,7 +39,7 @@ def test_launch_import_keeps_the_confirmation_without_a_broker(
 
     upload.refresh_from_db()
     assert upload.status == ImportStatus.RUNNING
-    assert uploads.unfinished_uploads() == [upload.pk]
+    assert uploads.unfinished_uploads() == [(upload.pk, 1)]
 
 
 def test_work_import_stores_a_confirmed_upload_and_leaves_others() -> None:

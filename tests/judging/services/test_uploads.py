@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import threading
+import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from judging import signals
-from judging.models import Benchmark, ImportStatus, Suite, Upload
+from judging import signals, stopping
+from judging.models import Benchmark, ImportStatus, Rubric, Suite, Upload
 from judging.services import uploads
 from judging.services.intake import ImportOptions
 from judging.services.uploads import UploadRefused
@@ -81,46 +84,46 @@ def test_check_upload_refuses_more_bytes_than_the_site_takes(settings: Any, medi
     assert (Upload.objects.count(), list(media.iterdir())) == (0, [])
 
 
-def test_import_upload_stores_once_however_often_it_is_called(actions: list[str]) -> None:
+def test_work_upload_stores_once_however_often_it_is_called(actions: list[str]) -> None:
     upload = uploads.confirm_upload(upload=check(import_files.suite()), actor=None, at=factories.NOON)
 
-    answers = [uploads.import_upload(upload_id=upload.pk, now=noon) for _ in range(2)]
+    answers = [uploads.work_upload(upload_id=upload.pk, now=noon) for _ in range(2)]
 
     upload.refresh_from_db()
     assert answers == ["done", "not waiting"]
-    assert (upload.status, upload.progress, upload.result["changed"]) == (ImportStatus.DONE, 100, True)
+    assert (upload.status, upload.result["changed"]) == (ImportStatus.DONE, True)
     assert upload.benchmark == Benchmark.objects.get()
     assert actions == ["import.confirmed", "suite.imported"]
 
 
-def test_import_upload_acts_for_the_person_who_confirmed() -> None:
+def test_work_upload_acts_for_the_person_who_confirmed() -> None:
     ada = factories.user("ada")
     upload = uploads.confirm_upload(upload=check(import_files.suite()), actor=ada, at=factories.NOON)
 
-    uploads.import_upload(upload_id=upload.pk, now=noon)
+    uploads.work_upload(upload_id=upload.pk, now=noon)
 
     assert Suite.objects.get().created_by == ada
 
 
-def test_import_upload_fails_whole_when_the_database_changed_since_the_check() -> None:
+def test_work_upload_fails_whole_when_the_database_changed_since_the_check() -> None:
     factories.benchmark(name="Capitals", slug="capitals")
     suite = uploads.confirm_upload(upload=check(import_files.suite()), actor=None, at=factories.NOON)
-    uploads.import_upload(upload_id=suite.pk, now=noon)
+    uploads.work_upload(upload_id=suite.pk, now=noon)
     answers = uploads.confirm_upload(upload=check(import_files.responses()), actor=None, at=factories.NOON)
     Suite.objects.all().delete()
 
-    status = uploads.import_upload(upload_id=answers.pk, now=noon)
+    status = uploads.work_upload(upload_id=answers.pk, now=noon)
 
     answers.refresh_from_db()
     assert status == answers.status == ImportStatus.FAILED
     assert "has no suite yet" in answers.result["error"]
 
 
-def test_import_upload_says_when_its_bytes_are_gone(media: Path) -> None:
+def test_work_upload_says_when_its_bytes_are_gone(media: Path) -> None:
     upload = uploads.confirm_upload(upload=check(import_files.suite()), actor=None, at=factories.NOON)
     (media / upload.path).unlink()
 
-    assert uploads.import_upload(upload_id=upload.pk, now=noon) == ImportStatus.FAILED
+    assert uploads.work_upload(upload_id=upload.pk, now=noon) == ImportStatus.FAILED
 
     upload.refresh_from_db()
     assert upload.result["error"] == "The uploaded bytes are gone. Upload the file again."
@@ -153,6 +156,127 @@ def test_discard_upload_removes_row_and_bytes(
         uploads.discard_upload(upload=upload, actor=None)
 
     assert (Upload.objects.count(), list(media.rglob("*.zip")), actions) == (0, [], ["import.discarded"])
+
+
+def large(rows: int = 3000) -> import_files.File:
+    """Return a rubric that is too large to be checked while a browser waits."""
+    lines = [f'{n},"(1) names the capital of country number {n}, its river and its mountain"' for n in range(rows)]
+    return "large.csv", "\n".join(["query id,25", *lines]).encode()
+
+
+def asked_for(keys: int = 3000) -> None:
+    asked = factories.benchmark(name="Countries")
+    for n in range(keys):
+        factories.prompt(benchmark=asked, key=str(n))
+
+
+def test_is_quick_counts_what_an_archive_unpacks_to() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.csv", b"x" * (uploads.CHECK_AT_ONCE_BYTES + 1))
+    packed = ("a.zip", buffer.getvalue())
+
+    assert len(packed[1]) < 2000
+    assert [uploads.is_quick([file]) for file in (import_files.suite(), packed, large(4000))] == [True, False, False]
+
+
+def test_work_upload_checks_what_was_only_received() -> None:
+    asked_for(2)
+    upload = uploads.receive_upload(files=[large(2)], options=ImportOptions(), actor=None, at=factories.NOON)
+    before = (upload.status, upload.preview)
+
+    answers = [uploads.work_upload(upload_id=upload.pk, now=noon) for _ in range(2)]
+
+    upload.refresh_from_db()
+    assert (before, answers) == ((ImportStatus.CHECKING, {}), ["checked", "not waiting"])
+    assert upload.preview["parts"][0]["title"] == "Rubric large"
+    assert Rubric.objects.count() == 0
+
+
+def test_work_upload_leaves_its_progress_where_pages_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_for()
+    upload = uploads.receive_upload(files=[large()], options=ImportOptions(), actor=None, at=factories.NOON)
+    seconds, seen = iter(range(1000)), []
+
+    def tick() -> datetime:
+        seen.append(uploads.progress_of(upload))
+        return factories.NOON + timedelta(seconds=next(seconds))
+
+    uploads.work_upload(upload_id=upload.pk, now=tick)
+
+    # Ticks of a second: the first words, then 0, 1,000 and 2,000 of 3,001 rows (the header is one) before each next.
+    assert [(p.stage, p.done, p.total, p.rate) for p in seen if p] == [
+        ("reading", 0, 0, None),
+        ("reading", 2, 3001, 120.0),
+        ("reading", 1002, 3001, 1002 / 2 * 60),
+        ("reading", 2002, 3001, 2002 / 3 * 60),
+    ]
+    assert seen[-1] is not None
+    assert seen[-1].seconds_left == pytest.approx(999 / (2002 / 3))
+    upload.refresh_from_db()
+    assert uploads.progress_of(upload) is None
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_cancel_upload_stops_a_worker_that_reads(confirmed: bool) -> None:
+    asked_for()
+    upload = uploads.receive_upload(files=[large()], options=ImportOptions(), actor=None, at=factories.NOON)
+    if confirmed:
+        uploads.work_upload(upload_id=upload.pk, now=noon)
+        upload = uploads.confirm_upload(upload=upload, actor=None, at=factories.NOON)
+    seconds = iter(range(1000))
+
+    def cancel_at_the_third_tick() -> datetime:
+        second = next(seconds)
+        if second == 2:
+            uploads.cancel_upload(upload=upload, actor=None)
+        return factories.NOON + timedelta(seconds=second)
+
+    answer = uploads.work_upload(upload_id=upload.pk, now=cancel_at_the_third_tick)
+
+    upload.refresh_from_db()
+    assert (answer, upload.status, next(seconds)) == ("stopped", ImportStatus.CANCELLED, 3)
+    assert (Rubric.objects.count(), upload.can_be_confirmed) == (0, confirmed)
+
+
+def test_cancelled_import_can_be_confirmed_again_and_an_older_worker_stores_nothing() -> None:
+    upload = uploads.confirm_upload(upload=check(import_files.suite()), actor=None, at=factories.NOON)
+    seconds = iter(range(1000))
+
+    def cancel_and_confirm_again() -> datetime:
+        if next(seconds) == 1:
+            uploads.cancel_upload(upload=upload, actor=None)
+            uploads.confirm_upload(upload=upload, actor=None, at=factories.NOON)
+        return factories.NOON
+
+    assert uploads.work_upload(upload_id=upload.pk, now=cancel_and_confirm_again) == "stopped"
+    assert (Suite.objects.count(), uploads.unfinished_uploads()) == (0, [(upload.pk, 2)])
+    assert uploads.work_upload(upload_id=upload.pk, now=noon) == ImportStatus.DONE
+
+
+def test_work_upload_stops_with_its_worker_and_goes_on_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    upload = uploads.confirm_upload(upload=check(import_files.suite()), actor=None, at=factories.NOON)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(stopping, "_requested", threading.Event())
+        stopping.request()
+        answer = uploads.work_upload(upload_id=upload.pk, now=noon)
+
+    assert (answer, uploads.unfinished_uploads()) == ("stopped", [(upload.pk, 1)])
+    assert uploads.work_upload(upload_id=upload.pk, now=noon) == ImportStatus.DONE
+
+
+def test_cancel_upload_refuses_what_nobody_works_on() -> None:
+    upload = check(import_files.suite())
+
+    with pytest.raises(UploadRefused, match="nobody is working"):
+        uploads.cancel_upload(upload=upload, actor=None)
+
+
+def test_confirm_upload_refuses_what_is_not_checked_yet() -> None:
+    upload = uploads.receive_upload(files=[large(2)], options=ImportOptions(), actor=None, at=factories.NOON)
+
+    with pytest.raises(UploadRefused, match="not checked yet"):
+        uploads.confirm_upload(upload=upload, actor=None, at=factories.NOON)
 
 
 def test_discard_upload_refuses_while_it_is_imported() -> None:

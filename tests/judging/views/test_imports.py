@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.utils.timezone import now
 from evalsite.accounts.roles import Role
 from judging.models import Benchmark, ImportStatus, Suite, Upload
 from judging.services import uploads
+from judging.services.import_progress import ProgressWriter
 from tests import factories
 from tests.judging import import_files
 
@@ -40,7 +42,7 @@ def upload_of(client: Client, *files: import_files.File, **fields: str) -> Uploa
 
 def confirm(client: Client, upload: Upload) -> Upload:
     client.post(reverse("judging:import-confirm", args=[upload.pk]))
-    uploads.import_upload(upload_id=upload.pk, now=now)
+    uploads.work_upload(upload_id=upload.pk, now=now)
     upload.refresh_from_db()
     return upload
 
@@ -99,7 +101,7 @@ def test_import_confirm_starts_the_import_and_the_page_polls_until_it_is_done(im
     importer.post(reverse("judging:import-confirm", args=[upload.pk]))
 
     running = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
-    uploads.import_upload(upload_id=upload.pk, now=now)
+    uploads.work_upload(upload_id=upload.pk, now=now)
     done = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
 
     assert 'hx-trigger="every 1s"' in running.content.decode()
@@ -137,6 +139,57 @@ def test_import_recheck_reads_again_with_other_options(importer: Client) -> None
     refreshed = Upload.objects.get(pk=upload.pk)
     assert (upload.status, refreshed.status) == (ImportStatus.REFUSED, ImportStatus.CHECKED)
     assert refreshed.preview["target"] == "Copies"
+
+
+def rows_of_a_rubric(count: int) -> import_files.File:
+    lines = [f'{n},"(1) names the capital of country number {n}, its river and its mountain"' for n in range(count)]
+    return "large.csv", "\n".join(["query id,25", *lines]).encode()
+
+
+def test_import_create_leaves_a_large_file_to_a_worker(importer: Client) -> None:
+    factories.prompt(benchmark=factories.benchmark(name="Countries"), key="0")
+    upload = upload_of(importer, rows_of_a_rubric(4000))
+
+    waiting = importer.get(upload.get_absolute_url()).content.decode()
+    polled = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
+    uploads.work_upload(upload_id=upload.pk, now=now)
+    done = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
+
+    assert (upload.status, Upload.objects.get().status) == (ImportStatus.CHECKING, ImportStatus.CHECKED)
+    assert "Waiting for a worker." in waiting
+    assert reverse("judging:import-confirm", args=[upload.pk]) not in waiting
+    assert 'hx-trigger="every 1s"' in polled.content.decode()
+    assert ("hx-trigger" in done.content.decode(), done["HX-Refresh"]) == (False, "true")
+    assert "It can be imported." in importer.get(upload.get_absolute_url()).content.decode()
+
+
+def test_import_detail_shows_rows_done_of_all_with_the_time_left(importer: Client) -> None:
+    upload = upload_of(importer, rows_of_a_rubric(4000))
+    start = now()
+    clock = iter([start, start + timedelta(seconds=60)])
+    writer = ProgressWriter(uploads.progress_file(upload), now=lambda: next(clock), may_go_on=lambda: True)
+    writer("storing", 0, 4000)
+    writer("storing", 1000, 4000)
+
+    html = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"}).content.decode()
+
+    words = " ".join(html.split())
+    # 1,000 rows in one minute; the other 3,000 take three more.
+    assert "<strong>25%</strong> · 1,000 of 4,000 rows stored" in words
+    assert 'aria-valuenow="25"' in words
+    assert "3 min 00 s left" in words
+
+
+def test_import_cancel_stops_the_check_and_offers_it_again(importer: Client) -> None:
+    upload = upload_of(importer, rows_of_a_rubric(4000))
+
+    importer.post(reverse("judging:import-cancel", args=[upload.pk]))
+    html = importer.get(upload.get_absolute_url()).content.decode()
+    importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"benchmark": ""})
+
+    assert "Cancelled. Nothing was stored." in html
+    assert reverse("judging:import-confirm", args=[upload.pk]) not in html
+    assert (Upload.objects.get().status, Upload.objects.get().launches) == (ImportStatus.CHECKING, 2)
 
 
 def test_import_discard_forgets_the_upload(importer: Client) -> None:
