@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from math import exp
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from openpyxl import load_workbook
@@ -17,6 +19,7 @@ from evalsite.accounts.roles import Role
 from evalsite.reports.services.arena_reports import compute_arena
 from evalsite.reports.services.debate_reports import compute_debates
 from evalsite.reports.services.robustness_reports import compute_robustness
+from judging.management.base import BadInput
 from judging.models import System
 from tests import factories
 from tests.debate import rows
@@ -267,6 +270,25 @@ def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Cli
     assert cells["masked"]["same"]["value"] == pytest.approx(1 / 7)
     assert judge["lost"] == ["letters masked"]
     assert "Loses agreement" in page
+
+    out = io.StringIO()
+    call_command("report", "robustness", "--experiment", str(experiment.pk), "--json", stdout=out)
+    assert json.loads(out.getvalue()) == {"experiment": {"id": experiment.pk, "name": "Robustness"}} | found
+
+
+def test_report_robustness_takes_the_newest_and_names_what_there_is() -> None:
+    with pytest.raises(BadInput, match="There is no robustness experiment yet"):
+        call_command("report", "robustness")
+    for name in ("First", "Second"):
+        Experiment.objects.create(kind="robustness", name=name, created_at=NOON)
+    other = Experiment.objects.create(kind="round-robin", name="Arena", created_at=NOON)
+    out = io.StringIO()
+
+    call_command("report", "robustness", "--json", stdout=out)
+
+    assert json.loads(out.getvalue())["experiment"]["name"] == "Second"
+    with pytest.raises(BadInput, match=f"There is no robustness experiment {other.pk}"):
+        call_command("report", "robustness", "--experiment", str(other.pk))
 
 
 def test_debate_reports_are_closed_to_annotators(client: Client) -> None:

@@ -1,13 +1,14 @@
-"""`report leaderboard | agreement | judges | debates`: the figures of a page on standard output."""
+"""`report leaderboard | agreement | judges | debates | robustness`: the figures of a page on standard output."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from debate.models import DebateSet
+from debate.models import DebateSet, Experiment, ExperimentKind
 from debate.selectors.records import debates_report
 from evalsite.reports import jobs
 from evalsite.reports.forms import agreement_options, leaderboard_choice
@@ -17,32 +18,10 @@ from evalsite.reports.services.breakdowns import BREAKDOWN
 from evalsite.reports.services.judge_reports import JUDGES
 from evalsite.reports.services.leaderboards import LEADERBOARD
 from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.robustness_reports import ROBUSTNESS
 from evalsite.review.models import Queue
 from judging.management.base import BadInput, JsonCommand
 from judging.models import EvaluatorKind, Run, RunEvaluator
-
-
-class Command(JsonCommand):
-    """Print a report."""
-
-    help = "Print a leaderboard, a queue's agreement, where judges and speakers stand, or every figure of debates."
-
-    def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add what to report and on what."""
-        parser.add_argument("what", choices=("leaderboard", "agreement", "judges", "debates"))
-        parser.add_argument("--suite", default="", help="leaderboard: id of a suite, or slug of a benchmark (newest)")
-        parser.add_argument("--run", type=int, help="leaderboard: the suite and evaluators of this run")
-        parser.add_argument("--evaluator", default="", help="leaderboard: name of the grader or judge")
-        parser.add_argument("--set", type=int, help="debates: id of one set; all sets without it")
-        parser.add_argument("--queue", default="", help="agreement: the queue's slug")
-        for name in ("scenario", "lang", "type", "criterion"):
-            parser.add_argument(f"--{name}", default="", help=f"only this {name}")
-        parser.add_argument("--skip-missing", action="store_true", help="leave out cases without a response")
-
-    def run(self, **options: Any) -> dict[str, Any]:
-        """Return the report."""
-        reports = {"leaderboard": _leaderboard, "agreement": _agreement, "judges": _judges, "debates": _debates}
-        return reports[options["what"]](options)
 
 
 def _leaderboard(options: dict[str, Any]) -> Payload:
@@ -100,3 +79,47 @@ def _debates(options: dict[str, Any]) -> Payload:
         if not sets.exists():
             raise BadInput(f"There is no set of debates {options['set']}.")
     return debates_report(sets.select_related("system_a", "system_b", "rubric"))
+
+
+def _robustness(options: dict[str, Any]) -> Payload:
+    experiments = Experiment.objects.filter(kind=ExperimentKind.ROBUSTNESS).order_by("-created_at", "-pk")
+    wanted = options["experiment"]
+    found = experiments.first() if wanted is None else experiments.filter(pk=wanted).first()
+    if found is None:
+        known = ", ".join(str(pk) for pk in experiments.values_list("pk", flat=True)[:50]) or "none yet"
+        missing = "robustness experiment yet" if wanted is None else f"robustness experiment {wanted}"
+        raise BadInput(f"There is no {missing} (--experiment). Experiments: {known}.")
+    payload = jobs.require(ROBUSTNESS, subject_id=found.pk, options={}, at=timezone.now())
+    return {"experiment": {"id": found.pk, "name": found.name}} | payload
+
+
+REPORTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "leaderboard": _leaderboard,
+    "agreement": _agreement,
+    "judges": _judges,
+    "debates": _debates,
+    "robustness": _robustness,
+}
+
+
+class Command(JsonCommand):
+    """Print a report."""
+
+    help = "Print a leaderboard, agreement in a queue, where judges stand, what debates say, or what damage does."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add what to report and on what."""
+        parser.add_argument("what", choices=tuple(REPORTS))
+        parser.add_argument("--suite", default="", help="leaderboard: id of a suite, or slug of a benchmark (newest)")
+        parser.add_argument("--run", type=int, help="leaderboard: the suite and evaluators of this run")
+        parser.add_argument("--evaluator", default="", help="leaderboard: name of the grader or judge")
+        parser.add_argument("--set", type=int, help="debates: id of one set; all sets without it")
+        parser.add_argument("--experiment", type=int, help="robustness: id of the experiment; the newest without it")
+        parser.add_argument("--queue", default="", help="agreement: the queue's slug")
+        for name in ("scenario", "lang", "type", "criterion"):
+            parser.add_argument(f"--{name}", default="", help=f"only this {name}")
+        parser.add_argument("--skip-missing", action="store_true", help="leave out cases without a response")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Return the report."""
+        return REPORTS[options["what"]](options)
