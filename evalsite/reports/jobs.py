@@ -15,7 +15,6 @@ from rq.job import Job
 from evalsite.reports.selectors.leaderboards import evaluators_of
 from evalsite.reports.selectors.options import Options, fingerprint
 from evalsite.reports.services import snapshots
-from evalsite.reports.services.kinds import KINDS
 from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.snapshots import Kept, ReportKind
 from evalsite.review.models import Queue
@@ -65,10 +64,17 @@ def _shown(kept: Kept) -> Report:
     return Report(kept.payload, kept.computed_at, is_current=True, is_computing=False, rows=kept.rows)
 
 
+def _kinds() -> dict[str, ReportKind]:
+    """Return every kind of report by name; imported late, for each process starts with this module and few compute."""
+    from evalsite.reports.services.kinds import KINDS
+
+    return KINDS
+
+
 @job("default")
 def compute_report(kind_name: str, subject_id: int, options: dict[str, object]) -> None:
     """Compute one report. Safe to repeat: the answer replaces the one before it."""
-    kind = KINDS[kind_name]
+    kind = _kinds()[kind_name]
     kept = snapshots.find(kind, subject_id=subject_id, options=options)
     if kept is None or not kept.is_current:
         snapshots.compute(kind, subject_id=subject_id, options=options, at=timezone.now())
@@ -85,27 +91,28 @@ def refresh_run(run_id: int) -> None:
     """Compute the leaderboards of a run's evaluators and the judges' figures. Safe to repeat."""
     run = Run.objects.get(pk=run_id)
     now = timezone.now()
+    kinds = _kinds()
     if run.kind in SCORED_KINDS:
         newest = {row.pk: row for row in evaluators_of([run.suite_id])[run.suite_id].newest}
         for evaluator_id, row in newest.items():
-            require(KINDS["leaderboard"], subject_id=evaluator_id, options={}, at=now)
+            require(kinds["leaderboard"], subject_id=evaluator_id, options={}, at=now)
             if row.kind == EvaluatorKind.GRADER:
-                require(KINDS["breakdown"], subject_id=evaluator_id, options={}, at=now)
-    require(KINDS["judges"], subject_id=0, options={}, at=now)
+                require(kinds["breakdown"], subject_id=evaluator_id, options={}, at=now)
+    require(kinds["judges"], subject_id=0, options={}, at=now)
     logger.info("reports.run_refreshed run_id=%s", run_id)
 
 
 @job("default")
 def refresh_judges() -> None:
     """Compute the judges' figures. Safe to repeat."""
-    require(KINDS["judges"], subject_id=0, options={}, at=timezone.now())
+    require(_kinds()["judges"], subject_id=0, options={}, at=timezone.now())
 
 
 @job("default")
 def refresh_queue(queue_id: int) -> None:
     """Compute a queue's agreement, unless it is short (its page does so) or was computed within the last minute."""
     queue = Queue.objects.filter(pk=queue_id).first()
-    kind, now = KINDS["agreement"], timezone.now()
+    kind, now = _kinds()["agreement"], timezone.now()
     if queue is None or snapshots.is_small(kind, subject_id=queue_id, options={}):
         return
     kept = snapshots.find(kind, subject_id=queue_id, options={})
