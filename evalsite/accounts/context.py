@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -23,6 +22,7 @@ class NavItem:
     icon: str
     active: bool
     badge: int = 0
+    badge_words: str = ""
     group: str = ""
 
 
@@ -34,6 +34,7 @@ ENTRIES = (
     ("Runs", "judging:run-list", "play-circle", "judging.view_run", ""),
     ("Debates", "debate:set-list", "chat-square-text", "debate.view_debateset", ""),
     ("Review", "review:queue-list", "person-check", "review.view_queue", ""),
+    ("Notices", "review:notice-list", "bell", "", ""),
     ("Leaderboards", "reports:leaderboard-list", "bar-chart", "reports.view_snapshot", "Reports"),
     ("Agreement", "reports:agreement-list", "people", "reports.view_snapshot", "Reports"),
     ("Judges", "reports:judge-list", "speedometer", "reports.view_snapshot", "Reports"),
@@ -79,15 +80,23 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     if not isinstance(user, User) or _is_fragment(request):
         return {}
-    from evalsite.review.selectors import count_unread_notices, count_waiting_for
+    from evalsite.review.selectors import read_waiting
 
-    waiting = count_waiting_for(user)
+    waiting = read_waiting(user)
+    badges = {
+        "review:queue-list": (waiting.items, "waiting for you"),
+        "review:notice-list": (waiting.notices, "unread"),
+    }
     allowed = user.get_all_permissions()
     nav: list[NavItem] = []
     urls = [(entry, reverse(entry[1])) for entry in ENTRIES if not entry[3] or entry[3] in allowed]
     active = _active(request.path, [url for _, url in urls])
     for (label, name, icon, _, group), url in urls:
-        badge = waiting if name == "review:queue-list" else 0
-        nav.append(NavItem(label, url, icon, url == active, badge, group))
-    unread = partial(count_unread_notices, user)  # asked for by the page that shows it
-    return {"nav": nav, "role": role_of(user), "waiting_for_me": waiting, "unread_notices": unread}
+        badge, words = badges.get(name, (0, ""))
+        nav.append(NavItem(label, url, icon, url == active, badge, words, group))
+    return {
+        "nav": nav,
+        "role": role_of(user),
+        "waiting_for_me": waiting.items,
+        "unread_notices": waiting.notices,
+    }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from evalsite.review.selectors.labels import human_labels_for_debates, human_labels_for_verdicts, label_tables
-from evalsite.review.selectors.waiting import count_unread_notices, count_waiting_for
+from evalsite.review.selectors.waiting import WaitingFor, read_waiting
 
 __all__ = [
-    "count_unread_notices",
-    "count_waiting_for",
+    "WaitingFor",
     "human_labels_for_debates",
     "human_labels_for_verdicts",
     "label_tables",
+    "read_waiting",
 ]

@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, FilteredRelation, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, FilteredRelation, Min, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Notice, Queue, QueueStatus
@@ -92,18 +92,26 @@ def with_my_counts(queues: QuerySet[Queue], *, user_id: int) -> QuerySet[Counted
     return queues.annotate(my_touched=Coalesce(Subquery(touched), 0), my_done=Coalesce(Subquery(done), 0))
 
 
-def count_waiting_for(user: User) -> int:
-    """Return how many items of open queues this person has neither answered nor skipped, in one query."""
+@dataclass(frozen=True, slots=True)
+class WaitingFor:
+    """What waits for a person."""
+
+    items: int  # of open queues, neither answered nor skipped by them
+    notices: int  # unread
+
+
+def read_waiting(user: User) -> WaitingFor:
+    """Return what waits for a person, in one query: every page of the site shows it."""
     mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user, item_open=True, status__in=TOUCHED)
     touched = Coalesce(Subquery(mine.order_by().values("queue").annotate(n=Count("pk")).values("n")), 0)
     queues = Queue.objects.filter(member_filter(user.pk), status=QueueStatus.OPEN, open_count__gt=0)
-    found = queues.annotate(left=F("open_count") - touched).aggregate(waiting=Sum("left"))
-    return max(0, found["waiting"] or 0)
-
-
-def count_unread_notices(user: User) -> int:
-    """Return how many notices this person has not read."""
-    return Notice.objects.filter(person=user, read_at=None).count()
+    counted = queues.annotate(left=F("open_count") - touched, everything=Value(1)).order_by().values("everything")
+    unread = Notice.objects.filter(person=OuterRef("pk"), read_at=None).order_by().values("person")
+    items, notices = User.objects.values_list(
+        Coalesce(Subquery(counted.annotate(n=Sum("left")).values("n")), 0),
+        Coalesce(Subquery(unread.annotate(n=Count("pk")).values("n")), 0),
+    ).get(pk=user.pk)
+    return WaitingFor(items=max(0, items), notices=notices)
 
 
 def progress_of(*, queue: Queue, user: User) -> Progress:

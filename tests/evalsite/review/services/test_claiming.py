@@ -12,11 +12,12 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, Queue, QueueStatus
-from evalsite.review.selectors import count_waiting_for
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, NoticeKind, Queue, QueueStatus
+from evalsite.review.selectors import WaitingFor, read_waiting
 from evalsite.review.selectors.waiting import Progress, items_left_by, progress_of
 from evalsite.review.services.answering import Answer, record_annotation
 from evalsite.review.services.claiming import NothingNow, beat, claim_next, flag_item, keep_draft, skip_item, take_back
+from evalsite.review.services.notices import notify, read_notices
 from evalsite.review.states import ReviewRefused
 from tests import factories
 from tests.factories import NOON
@@ -213,7 +214,7 @@ def test_flag_item_needs_a_claim() -> None:
 
 
 @pytest.mark.django_db
-def test_count_waiting_for_leaves_out_what_is_done_with(django_assert_num_queries: Any) -> None:
+def test_read_waiting_leaves_out_what_is_done_with(django_assert_num_queries: Any) -> None:
     queue, other, closed = factories.queue(), factories.queue(), factories.queue(status=QueueStatus.PAUSED)
     ada = factories.user("ada")
     for owner in (queue, queue, queue, other, closed):
@@ -223,10 +224,22 @@ def test_count_waiting_for_leaves_out_what_is_done_with(django_assert_num_querie
     claim_next(queue=queue, annotator=ada, at=NOON)
 
     with django_assert_num_queries(1):
-        waiting = count_waiting_for(ada)
+        waiting = read_waiting(ada)
 
-    assert waiting == 2
+    assert waiting == WaitingFor(items=2, notices=0)
     assert progress_of(queue=queue, user=ada) == Progress(done=1, waiting=2)
+
+
+@pytest.mark.django_db
+def test_read_waiting_counts_notices_until_they_are_read() -> None:
+    queue, ada, ben = factories.queue(), factories.user("ada"), factories.user("ben")
+    notify(people=[ada, ben], kind=NoticeKind.ASSIGNED, queue=queue, at=NOON)
+    notify(people=[ada], kind=NoticeKind.DONE, queue=queue, at=NOON)
+
+    before = [read_waiting(person).notices for person in (ada, ben)]
+    read_notices(person=ada, at=NOON)
+
+    assert (before, read_waiting(ada), read_waiting(ben)) == ([2, 1], WaitingFor(0, 0), WaitingFor(0, 1))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -47,7 +47,7 @@ def test_queue_list_has_a_fixed_number_of_queries(count: int, django_assert_num_
         factories.review_item(queue=factories.queue())
     client, _ = signed_in("rita", Role.RESEARCHER)
 
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(7):
         page = client.get(reverse("review:queue-list"))
 
     assert page.status_code == 200
