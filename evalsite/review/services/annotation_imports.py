@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Count
 
 from evalsite.review.models import (
     Adjudication,
@@ -35,6 +36,7 @@ from judging import signals
 from judging.specs.problems import Problem, Severity
 
 BATCH = 500
+UPDATES = 50  # rows of one update: each is looked for among all of them
 CLAIM_STATUS = {ANSWERED: AssignmentStatus.SUBMITTED, SKIPPED: AssignmentStatus.SKIPPED}
 CLAIM_FIELDS = ("status", "swapped", "claimed_at", "expires_at", "active_seconds", "skip_reason", "flag", "item_open")
 ITEM_FIELDS = ("quorum", "status", "label", "settled_at", "answer_count")
@@ -169,11 +171,13 @@ def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, in
         for act in change.acts
         if act.is_answer
     )
+    given = Annotation.objects.filter(item__in=[item for _, item in stored]).order_by().values("item_id")
+    counts = {row["item_id"]: row["n"] for row in given.annotate(n=Count("pk"))}
     for change, item in stored:
         _store_word(change, item, ids)
         item.quorum, item.status, item.label = change.quorum, change.status, change.label
-        item.settled_at, item.answer_count = change.settled_at, item.annotations.count()
-    ReviewItem.objects.bulk_update([item for _, item in stored], ITEM_FIELDS)
+        item.settled_at, item.answer_count = change.settled_at, counts.get(item.pk, 0)
+    ReviewItem.objects.bulk_update([item for _, item in stored], ITEM_FIELDS, batch_size=UPDATES)
     for is_open in (True, False):
         touched = [item.pk for change, item in stored if (change.status == ItemStatus.OPEN) == is_open]
         others = Assignment.objects.filter(item_id__in=touched, item__retest_of=None)
@@ -198,7 +202,8 @@ def _store_claims(
                 claim.token = uuid.uuid4()
                 fresh.append(claim)
     Assignment.objects.bulk_create(fresh)
-    Assignment.objects.bulk_update([claim for key, claim in claims.items() if key in known], CLAIM_FIELDS)
+    held = [claim for key, claim in claims.items() if key in known]
+    Assignment.objects.bulk_update(held, CLAIM_FIELDS, batch_size=UPDATES)
     return claims
 
 

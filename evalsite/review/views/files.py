@@ -25,7 +25,7 @@ from judging.http import PageRequest
 from judging.specs.problems import Parsed
 
 PREVIEW_ROWS = 5
-MOST_ROWS = 50_000  # acts in a file that a page imports while the browser waits; the command takes more
+MOST_ROWS = 10_000  # acts in a file that a page imports while the browser waits; the command takes more
 
 
 @require_http_methods(["GET", "POST"])
