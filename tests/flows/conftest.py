@@ -95,9 +95,9 @@ def drop_database(url: str, name: str) -> None:
         connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Return a headless Chromium."""
+    """Return a headless Chromium. It ends with its module: Django lets nobody query beside Playwright's event loop."""
     path = find_chromium()
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=FLAGS)
@@ -106,8 +106,9 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def site(chromium: Browser) -> Iterator[LiveSite]:
-    """Return a running demo; the browser is asked for first, so that nothing starts where there is none."""
+def site() -> Iterator[LiveSite]:
+    """Return a running demo; nothing starts where there is no browser."""
+    find_chromium()
     folder = Path(tempfile.mkdtemp(prefix="evalsite-flow-"))
     name = f"evalsite_flow_{os.getpid()}"
     database = os.environ.get("EVALSITE_DATABASE_URL", "")
