@@ -73,6 +73,7 @@ class StagedRubric:
         self._pending: dict[str, StagedItem] = {}
         self._db = sqlite3.connect("", isolation_level=None)
         self._db.executescript(SCHEMA)
+        self._db.execute("BEGIN")  # never committed: what would be kept is thrown away in the end
 
     @property
     def content_hash(self) -> str:
