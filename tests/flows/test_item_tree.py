@@ -1,0 +1,175 @@
+"""What a screen reader gets of an item: the whole accessibility tree, word by word."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.flows.conftest import LiveSite, SignIn
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+FORM = """\
+  - separator "Width of the material"
+  - group "Which answer is better?":
+    - text: Which answer is better?
+    - radio "A is better"
+    - text: A is better
+    - radio "Neither is better"
+    - text: Neither is better
+    - radio "B is better"
+    - text: B is better
+  - text: Why optional
+  - textbox "Why optional"
+  - text: Read by whoever settles the item when people differ.
+  - button "Submit and next Enter"
+  - status
+  - group: Skip S
+  - group: Flag F
+"""
+MATH = """\
+      - paragraph:
+        - text: Two, since
+        - math: x 2 = 4
+"""
+CODE = """\
+      - paragraph:
+        - strong: Count
+        - text: ":"
+      - code: assert 1 + 1 == 2
+"""
+
+
+@pytest.fixture(scope="module")
+def queue(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the slug of a queue of one pair."""
+    path: Path = tmp_path_factory.mktemp("tree") / "pair.jsonl"
+    row = {
+        "id": "aloud",
+        "question": "What is *one* and one?",
+        "response_a": "Two, since $x^2 = 4$",
+        "response_b": "**Count**:\n\n```python\nassert 1 + 1 == 2\n```",
+        "criterion_text": "Which one helps more?",
+    }
+    path.write_text(json.dumps(row))
+    made = site.command("create_queue", str(path), "--name", "Read aloud", "--quorum", "5", "--json")
+    assert made.returncode == 0, made.stderr
+    return str(json.loads(made.stdout)["queue"])
+
+
+def open_item(page: Page, queue: str) -> None:
+    """Open the next item of the queue."""
+    page.goto(f"/review/queues/{queue}/")
+    page.locator("form[action$='/next/'] button").first.click()
+    expect(page.locator("#item-panel")).to_be_visible()
+
+
+def tree_of(page: Page) -> str:
+    """Return the accessibility tree of the item; its number and this person's place in the queue vary."""
+    tree = page.locator("#item-panel").aria_snapshot()
+    tree = re.sub(r"/review/items/\d+/", "/review/items/N/", tree)
+    place = r'heading "\d+ of \d+"|strong: \d+%|· \d+ of \d+ answered · \d+ waiting'
+    return re.sub(place, lambda found: re.sub(r"\d+", "N", found[0]), tree) + "\n"
+
+
+def test_a_pair_is_read_whole_and_in_order(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+    open_item(page, queue)
+
+    sides = [MATH, CODE] if "since" in page.locator("#answer-a").inner_text() else [CODE, MATH]
+    assert tree_of(page) == (
+        """\
+- region "Item":
+  - heading "N of N" [level=2]
+  - strong: N%
+  - text: · N of N answered · N waiting
+  - progressbar "Your progress"
+  - article "Question":
+    - heading "Question" [level=3]
+    - paragraph:
+      - text: What is
+      - emphasis: one
+      - text: and one?
+  - heading "Answers" [level=3]
+  - link "Show differences":
+    - /url: /review/items/N/?diff=1
+  - article "Answer A":
+    - text: Answer A
+    - region "Text of answer A":
+"""
+        + sides[0]
+        + """\
+  - article "Answer B":
+    - text: Answer B
+    - region "Text of answer B":
+"""
+        + sides[1]
+        + FORM
+        + """\
+  - group:
+    - text: Rubric R
+    - list:
+      - listitem:
+        - paragraph: Which one helps more?
+  - group: Guidelines G
+"""
+    )
+
+
+def test_a_debated_item_is_read_whole_and_in_order(signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+    open_item(page, "demo-debates-helpfulness")
+
+    question, scenario, left, right, reference = (
+        page.locator(part).inner_text()
+        for part in (
+            *("article[aria-label=Question] .card-body", ".review-bar .chip >> nth=1", "#answer-a", "#answer-b"),
+            "#drawer-rubric .card-body > .prose",
+        )
+    )
+    levels = list(zip(page.locator("dl dt").all_inner_texts(), page.locator("dl dd").all_inner_texts(), strict=True))
+    assert tree_of(page) == (
+        f"""\
+- region "Item":
+  - heading "N of N" [level=2]
+  - text: helpfulness {scenario}
+  - strong: N%
+  - text: · N of N answered · N waiting
+  - progressbar "Your progress"
+  - article "Question":
+    - heading "Question" [level=3]
+    - paragraph: {spoken(question)}
+  - heading "Answers" [level=3]
+  - link "Show differences":
+    - /url: /review/items/N/?diff=1
+  - article "Answer A":
+    - text: Answer A
+    - region "Text of answer A":
+      - paragraph: {spoken(left)}
+  - article "Answer B":
+    - text: Answer B
+    - region "Text of answer B":
+      - paragraph: {spoken(right)}
+{FORM}  - group:
+    - text: Rubric R
+    - list:
+      - listitem:
+        - strong: helpfulness
+"""
+        + "".join(f'        - term: "{value}"\n        - definition: {spoken(text)}\n' for value, text in levels)
+        + f"""\
+    - heading "Reference answer" [level=4]
+    - paragraph: {spoken(reference)}
+  - group: Guidelines G
+"""
+    )
+
+
+def spoken(text: str) -> str:
+    """Return a text as YAML writes it in the tree: in quotes where a colon would end a key."""
+    plain = " ".join(text.split())
+    return json.dumps(plain, ensure_ascii=False) if re.search(r":( |$)|^[-\"'&*!|>%@`{\[]", plain) else plain
