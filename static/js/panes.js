@@ -35,10 +35,12 @@ function setSplit(split, percent) {
   return kept;
 }
 
+const known = new WeakSet();
 function meet() {
   for (const split of document.querySelectorAll("[data-split]")) {
     const handle = split.querySelector(":scope > .split-handle");
-    if (!handle || handle.hasAttribute("aria-valuenow")) continue;
+    if (!handle || known.has(handle)) continue;
+    known.add(handle);
     handle.setAttribute("aria-valuemin", String(LOW));
     handle.setAttribute("aria-valuemax", String(HIGH));
     handle.setAttribute("aria-orientation", "vertical");

@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.flows.conftest import REPOSITORY, LiveSite, SignIn
+from tests.flows.axe import PAINTED, violations
+from tests.flows.conftest import LiveSite, SignIn
 
 pytestmark = pytest.mark.flow
 
-AXE = REPOSITORY / "tests" / "vendor" / "axe-core" / "axe.min.js"
-PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 ITEMS = 8
 
 
@@ -41,31 +39,6 @@ def queue(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
     made = site.command("create_queue", str(path), "--name", "For everybody", "--quorum", "5", "--json")
     assert made.returncode == 0, made.stderr
     return str(json.loads(made.stdout)["queue"])
-
-
-@pytest.fixture(scope="module")
-def labels(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the slug of a table of labels from elsewhere."""
-    path = tmp_path_factory.mktemp("labels") / "labels.csv"
-    lines = [
-        f"{item},{rater},{'ab'[(item + place) % 2]},s{item % 2}"
-        for item in range(12)
-        for place, rater in enumerate(("ann", "ben", "cat"))
-    ]
-    path.write_text("item,rater,label,scenario\n" + "\n".join(lines) + "\n")
-    made = site.command("import_label_table", str(path), "--queue", "Elsewhere", "--json")
-    assert made.returncode == 0, made.stderr
-    return str(json.loads(made.stdout)["table"])
-
-
-def violations(page: Page) -> list[str]:
-    """Return what axe-core finds wrong with the page, one line each."""
-    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(0)
-    page.evaluate("Promise.all(document.getAnimations().map(one => one.finished.catch(() => 0)))")
-    page.evaluate(PAINTED)
-    page.evaluate(AXE.read_text())
-    found: dict[str, Any] = page.evaluate("rules => axe.run(document, {runOnly: {type: 'tag', values: rules}})", RULES)
-    return [f"{one['id']}: {one['nodes'][0]['target']} {one['nodes'][0]['html'][:120]}" for one in found["violations"]]
 
 
 def take(page: Page, queue: str) -> None:
@@ -107,22 +80,6 @@ def test_axe_finds_nothing_on_an_annotators_pages(queue: str, signed_in: SignIn,
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
-def test_axe_finds_nothing_on_a_researchers_pages(
-    queue: str, labels: str, signed_in: SignIn, look: dict[str, Any]
-) -> None:
-    page = signed_in("demo-researcher", **look)
-    found = {}
-    addresses = (
-        *("/review/", f"/review/queues/{queue}/", f"/review/queues/{queue}/settings/", "/review/queues/new/"),
-        *("/review/adjudications/", "/reports/agreement/", f"/reports/agreement/{queue}/", "/reports/labels/new/"),
-        *(f"/reports/labels/{labels}/", f"/reports/labels/{labels}/confusion/?first=ann&second=ben"),
-    )
-    for address in addresses:
-        page.goto(address)
-        found[address] = violations(page)
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
-
-
 def test_items_are_answered_skipped_flagged_and_undone_by_keyboard_alone(queue: str, signed_in: SignIn) -> None:
     page = signed_in("demo-ben")
     page.goto(f"/review/queues/{queue}/")
@@ -155,6 +112,23 @@ def test_items_are_answered_skipped_flagged_and_undone_by_keyboard_alone(queue: 
     page.keyboard.press("s")
     page.keyboard.press("Enter")  # the first reason has the focus
     expect(page.locator("#item-panel")).to_contain_text("2 of")
+
+
+def test_the_width_that_a_person_chose_holds_on_the_next_item(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-chloe")
+    take(page, queue)
+    handle = page.get_by_role("separator", name="Width of the material")
+    expect(handle).to_have_attribute("aria-valuenow", "66")
+    handle.focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    expect(handle).to_have_attribute("aria-valuenow", "62")
+
+    page.locator("#item-form input[name=label]").first.check()
+    page.get_by_role("button", name="Submit and next").click()
+
+    expect(page.locator("[data-panel-focus]")).to_have_text(f"2 of {ITEMS}")
+    expect(handle).to_have_attribute("aria-valuenow", "62")
 
 
 def test_the_form_works_without_javascript(queue: str, site: LiveSite, signed_in: SignIn) -> None:

@@ -1,0 +1,45 @@
+"""What axe-core and the width of a phone say about the page that is open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.flows.conftest import REPOSITORY
+
+AXE = REPOSITORY / "tests" / "vendor" / "axe-core" / "axe.min.js"
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+TOUCH = {
+    "type": "rule",
+    "values": ["target-size", "scrollable-region-focusable", "link-in-text-block", "color-contrast"],
+}
+COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
+DESK = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+RUN = "only => axe.run(document, {runOnly: only, resultTypes: ['violations'], iframes: false})"
+
+
+def violations(page: Page, only: dict[str, Any] | None = None) -> list[str]:
+    """Return what axe-core finds wrong with the page, one line each."""
+    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(0)
+    page.evaluate("Promise.all(document.getAnimations().map(one => one.finished.catch(() => 0)))")
+    page.evaluate(PAINTED)
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE.read_text())
+    found: dict[str, Any] = page.evaluate(RUN, only or RULES)
+    return [f"{one['id']}: {one['nodes'][0]['target']} {one['nodes'][0]['html'][:120]}" for one in found["violations"]]
+
+
+def faults(page: Page) -> list[str]:
+    """Return what is wrong at a desk in light and dark, and on a phone, where nothing may scroll sideways."""
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.set_viewport_size(DESK)  # type: ignore[arg-type]
+    wrong = [f"light, {one}" for one in violations(page)]
+    page.emulate_media(color_scheme="dark")
+    wrong += [f"dark, {one}" for one in violations(page, COLOURS)]
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    wrong += [f"phone, {one}" for one in violations(page, TOUCH)]
+    width = page.evaluate("document.scrollingElement.scrollWidth")
+    return wrong if width <= PHONE["width"] else [*wrong, f"phone, the page is {width} px wide"]

@@ -1,0 +1,168 @@
+"""Every page of the site, found by its links: nothing that axe-core finds wrong, in light, in the dark, on a phone."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+
+import pytest
+from django.urls import Resolver404, resolve
+from playwright.sync_api import Page, expect
+
+from tests.evalsite.test_access import TABLE
+from tests.flows.axe import faults
+from tests.flows.conftest import LiveSite, SignIn
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+NOT_PAGES = {  # parts of pages, and files
+    *("home-running", "logout", "accounts:audit-export", "judging:case-edit-trial", "judging:rubric-workbook"),
+    *("judging:import-problems", "judging:run-progress", "judging:esi-files", "debate:set-estimate"),
+    *("debate:set-progress", "debate:debate-live", "review:queue-export", "review:run-people"),
+    *("reports:leaderboard-export", "reports:agreement-export", "reports:labels-export", "reports:debate-export"),
+    *("reports:arena-export", "reports:robustness-export", "reports:judge-export"),
+    *("reports:agreement-items", "reports:labels-items"),
+}
+WITHOUT_EXAMPLE = {  # what the demo has nothing to show on
+    *("judging:import-detail", "judging:trial-detail", "judging:endpoint-update", "debate:experiment-detail"),
+    *("reports:difference-detail", "reports:robustness-detail", "reports:leaderboard-compare"),
+}
+SKIPPED = re.compile(r"^/(admin|rq|static|logout)/")
+
+
+def pages_by_name(page: Page) -> dict[str, str]:
+    """Return one address of every page that links lead to, by its name; every topic of the help counts for itself."""
+    found: dict[str, str] = {}
+    seen: set[str] = set()
+    waiting = ["/"]
+    while waiting:
+        address = waiting.pop(0)
+        name = _name_of(address)
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        answer = page.request.get(address)
+        if not answer.ok or not answer.text().lstrip().startswith("<!DOCTYPE html>"):
+            continue
+        found[name] = address
+        waiting += [html.unescape(link) for link in re.findall(r'href="(/[^"#]*)', answer.text())]
+    return found
+
+
+def _name_of(address: str) -> str:
+    path = address.partition("?")[0]
+    try:
+        match = resolve(path)
+    except Resolver404:
+        return ""
+    if SKIPPED.match(path):
+        return ""
+    return path if match.view_name == "help-topic" else match.view_name
+
+
+def take(page: Page, queue: str) -> None:
+    """Open the next item of the queue."""
+    page.goto(f"/review/queues/{queue}/")
+    page.locator("form[action$='/next/'] button").first.click()
+    expect(page.locator("#item-panel")).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def queue(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the slug of a queue of pairs that asks two people."""
+    path: Path = tmp_path_factory.mktemp("pages") / "pairs.jsonl"
+    row = {
+        "question": "What is $1 + 1$, in code?",
+        "response_a": "Two, since $$\\frac{4}{2} = 2$$\n\n```python\nassert 1 + 1 == 2  # " + "long " * 40 + "\n```",
+        "response_b": "| a | b |\n|---|---|\n| 1 | **2** |\n\n> It costs $5 or $10.\n\n[more](https://example.org)",
+        "criterion_text": "# Which one helps more?\n\n- the *right* one",
+    }
+    path.write_text("\n".join(json.dumps({"id": f"pages-{number}", **row}) for number in range(3)))
+    made = site.command("create_queue", str(path), "--name", "Every page", "--quorum", "2", "--json")
+    assert made.returncode == 0, made.stderr
+    return str(json.loads(made.stdout)["queue"])
+
+
+@pytest.fixture(scope="module")
+def labels(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the slug of a table of labels from elsewhere."""
+    path = tmp_path_factory.mktemp("pages") / "labels.csv"
+    lines = [
+        f"{item},{rater},{'ab'[(item + place) % 2]},s{item % 2}"
+        for item in range(12)
+        for place, rater in enumerate(("ann", "ben", "cat"))
+    ]
+    path.write_text("item,rater,label,scenario\n" + "\n".join(lines) + "\n")
+    made = site.command("import_label_table", str(path), "--queue", "From elsewhere", "--json")
+    assert made.returncode == 0, made.stderr
+    return str(json.loads(made.stdout)["table"])
+
+
+def walk(page: Page, addresses: dict[str, str]) -> dict[str, list[str]]:
+    """Return the faults of the pages that have any."""
+    wrong = {}
+    for name, address in addresses.items():
+        answer = page.goto(address)
+        ok = answer is not None and answer.ok
+        wrong[f"{name} {address}"] = faults(page) if ok else [f"answered {answer and answer.status}"]
+    return {name: found for name, found in wrong.items() if found}
+
+
+def answer_apart(queue: str, signed_in: SignIn) -> str:
+    """Let two people answer one item differently; return its address."""
+    for name, choice in (("demo-ben", 0), ("demo-chloe", 2)):
+        page = signed_in(name)
+        take(page, queue)
+        address = page.url
+        page.locator("#item-form input[name=label]").nth(choice).check()
+        page.get_by_role("button", name="Submit and next").click()
+        expect(page.locator("[data-panel-focus]")).to_contain_text("2 of")
+    return address
+
+
+def link_on(page: Page, address: str, part: str) -> str:
+    """Return where the first link with this part in its address leads."""
+    page.goto(address)
+    return str(page.locator(f"main a[href*='{part}']").first.get_attribute("href"))
+
+
+def test_every_page_of_an_admin(queue: str, labels: str, signed_in: SignIn) -> None:
+    split = answer_apart(queue, signed_in)
+    page = signed_in("demo-admin")
+    found = pages_by_name(page)
+    found |= {
+        "review:item-adjudicate": f"{split}adjudicate/",
+        "review:queue-person": link_on(page, f"/review/queues/{queue}/", f"/review/queues/{queue}/people/"),
+        "reports:agreement-confusion": f"/reports/agreement/{queue}/confusion/?first=demo-ben&second=demo-chloe",
+        "reports:labels-detail": f"/reports/labels/{labels}/",
+        "reports:labels-confusion": f"/reports/labels/{labels}/confusion/?first=ann&second=ben",
+        "debate, compared": f"{found['debate:debate-detail']}?diff=1",
+        "adjudication, compared": f"{split}adjudicate/?diff=1",
+    }
+
+    pages = {name for name, kinds in TABLE.items() if "get" in kinds} - NOT_PAGES - WITHOUT_EXAMPLE
+    assert pages - set(found) == {"help-topic", "password_change_done"}  # topics stand under their addresses
+    assert walk(page, found) == {}
+    assert signed_in.complaints == []
+
+
+def test_every_page_of_an_annotator(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+
+    assert walk(page, pages_by_name(page)) == {}
+    take(page, queue)
+    assert walk(page, {"item": page.url, "item, compared": f"{page.url}?diff=1"}) == {}
+    take(page, "demo-debates-helpfulness")
+    assert walk(page, {"item with a debate": page.url}) == {}
+    assert signed_in.complaints == []
+
+
+def test_the_pages_that_differ_for_a_researcher_and_for_nobody(site: LiveSite, signed_in: SignIn) -> None:
+    page = signed_in("demo-researcher")
+    assert walk(page, {"home": "/", "endpoints": "/endpoints/", "help": "/help/"}) == {}
+
+    stranger = signed_in.browser.new_context(base_url=site.url).new_page()
+    signed_in.pages.append(stranger)
+    assert walk(stranger, {"sign in": "/login/"}) == {}
