@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,9 +13,9 @@ from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.snapshots import ReportKind
 from judging.grading.reports import METRIC_ROWS_NOTE, SHARE_ROWS_NOTE, CaseAttempts, suite_report
 from judging.models import RunEvaluator, Score
+from judging.selectors.figures import group_size
 
-DEFAULT_GROUP = 10  # attempts, as in the original's report
-_AVG_MAX = re.compile(r"avg_max_([1-9][0-9]{0,8})")
+GROUPED_AS_THE_RUN = "groups-1"  # part of the mark: tables of other groups are computed again
 
 Points = dict[str, tuple[float, float]]  # got and total by metric
 
@@ -25,8 +24,8 @@ def compute_breakdown(evaluator_id: int, options: Options) -> Payload:
     """Return the rows of the grading report for each system."""
     evaluator = evaluator_with_run(evaluator_id)
     cases = suite_cases(evaluator)
-    group = _AVG_MAX.fullmatch(evaluator.run.suite.attempt_reduce_mode)
-    size = int(group[1]) if group else DEFAULT_GROUP
+    run = evaluator.run
+    size = group_size(mode=run.suite.attempt_reduce_mode, compat=bool(run.options.get("compat")))
     tables = []
     for pk, name in evaluator.run.systems.order_by("name", "pk").values_list("pk", "name"):
         points = _points_of(evaluator, pk)
@@ -46,7 +45,13 @@ def compute_breakdown(evaluator_id: int, options: Options) -> Payload:
         ]
         left_out = [*undecided, *report.left_out]
         tables.append({"system_id": pk, "system": name, "groups": report.groups, "left_out": left_out, "rows": rows})
-    return {"group_size": size, "notes": [SHARE_ROWS_NOTE, METRIC_ROWS_NOTE], "tables": tables}
+    is_best_of_all = run.suite.attempt_reduce_mode == "max" and not run.options.get("compat")
+    return {
+        "group_size": size,
+        "is_best_of_all": is_best_of_all,
+        "notes": [SHARE_ROWS_NOTE, METRIC_ROWS_NOTE],
+        "tables": tables,
+    }
 
 
 def _points_of(evaluator: RunEvaluator, system_id: int) -> dict[int, list[Points | None]]:
@@ -88,4 +93,8 @@ def _attempts(cases: list[CaseFacts], points: Mapping[int, list[Points | None]])
             )
 
 
-BREAKDOWN = ReportKind("breakdown", LEADERBOARD.mark, LEADERBOARD.rows, compute_breakdown)
+def _mark(evaluator_id: int, options: Options) -> str:
+    return f"{LEADERBOARD.mark(evaluator_id, options)}.{GROUPED_AS_THE_RUN}"
+
+
+BREAKDOWN = ReportKind("breakdown", _mark, LEADERBOARD.rows, compute_breakdown)
