@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoDbBlocker
 
-pytest_plugins = ["tests.fake_llm.fixture"]
+pytest_plugins = ["tests.fake_llm.fixture", "tests.own_redis"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LONGEST_FIRST = (  # so that no process is left alone with one of these at the end

@@ -18,6 +18,7 @@ import pytest
 import requests
 
 from tests import databases
+from tests.own_redis import OwnRedis
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PEOPLE, BETWEEN, PATIENCE = 4, 15, 300.0
@@ -39,16 +40,16 @@ print(json.dumps({"answers": answers, "drafts": drafts}))
 
 
 class Site:
-    """gunicorn on a database of its own, without any broker."""
+    """gunicorn on a database of its own, without any broker unless told."""
 
-    def __init__(self, folder: Path, database: str) -> None:
+    def __init__(self, folder: Path, database: str, *, redis_url: str = "redis://127.0.0.1:1/0") -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {**os.environ, "EVALSITE_DATA_DIR": str(folder), "EVALSITE_SECRET_KEY": "only-for-a-test"}
         self.environment |= {"EVALSITE_DATABASE_URL": database, "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
-        self.environment |= {"EVALSITE_LOG_LEVEL": "ERROR", "EVALSITE_REDIS_URL": "redis://127.0.0.1:1/0"}
+        self.environment |= {"EVALSITE_LOG_LEVEL": "ERROR", "EVALSITE_REDIS_URL": redis_url}
         self.people = [line.split() for line in self.python(PREPARE % PEOPLE).splitlines()]
         self.start()
 
@@ -187,6 +188,26 @@ def test_killing_the_web_process_without_a_broker_loses_no_answer_and_no_draft(
 
     assert sum(len(person.answers) for person in people) > 20
     assert sum(person.failures for person in people) > 0  # the kills were felt
+    check_nothing_lost(site, people)
+
+
+def test_a_broker_that_dies_and_returns_empty_holds_nobody_up(
+    tmp_path: Path, own_database: str, redis_server: OwnRedis
+) -> None:
+    site = Site(tmp_path, own_database, redis_url=redis_server.url)
+
+    def lose(people: list[Person]) -> None:
+        redis_server.kill()  # it keeps nothing
+
+    def restore(people: list[Person]) -> None:
+        redis_server.start()
+
+    try:
+        people = annotate_while(site, lose, restore, lose, restore)
+    finally:
+        site.kill()
+
+    assert sum(person.failures for person in people) == 0  # no refusal, no 5xx
     check_nothing_lost(site, people)
 
 

