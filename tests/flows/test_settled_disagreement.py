@@ -88,7 +88,8 @@ def adjudicate_all(page: Page) -> int:
         page.locator("table a[href$='/adjudicate/']").first.click()
         page.locator("input[name=decision]").first.check()
         page.get_by_label("Why", exact=True).fill("Read both answers against the reference.")
-        page.get_by_role("button", name="Settle and next").click()
+        with page.expect_navigation():  # or the next look at the list would cut the submission off
+            page.get_by_role("button", name="Settle and next").click()
         settled += 1
         page.goto("/review/adjudications/")
     return settled

@@ -23,7 +23,7 @@ LINK = re.compile(
     r'<a[^>]*?href="([^"]*/items/\?[^"]*)"[^>]*>\s*'
     r'(?:All |<span class="stat-label">[^<]*</span>\s*<span class="stat-value">)?([\d,]+)'
 )
-QUERIES = 13  # who asks 4, what waits in the rail 2, the queue, how far its labels have come 4, the report, the items
+QUERIES = 11  # who asks 2, what waits in the rail 2, the queue, how far its labels have come 4, the report, the items
 
 
 def people(*names: str) -> dict[str, User]:
