@@ -27,25 +27,29 @@ LONGEST_FIRST = (  # so that no process is left alone with one of these at the e
     "evalsite/serving",
 )
 BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one backend's pass is enough for these
-    "architecture",
-    "judging/specs",
-    "judging/grading",
-    "judging/judges",
-    "judging/llm",
-    "judging/sandbox",
-    "debate/protocol",
-    "evalsite/reports/statistics",
+    "architecture/",
+    "judging/specs/",
+    "judging/grading/",
+    "judging/judges/",
+    "judging/llm/",
+    "judging/sandbox/",
+    "debate/protocol/",
+    "evalsite/reports/statistics/",
+    "flows/test_every_page.py",  # what axe sees is the same HTML
 )
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests of rooms that know neither database nor broker, before `-m` looks at the marks."""
+    paths = tuple(str(REPOSITORY / "tests" / name) for name in BACKEND_FREE)
+    if str(item.path).startswith(paths):
+        item.add_marker("backend_free")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of rooms that know neither database nor broker; put the longest first."""
-    folders = tuple(str(REPOSITORY / "tests" / name) + os.sep for name in BACKEND_FREE)
+    """Put the longest first."""
     longest = tuple(str(REPOSITORY / "tests" / name) for name in LONGEST_FIRST)
-    for item in items:
-        if str(item.path).startswith(folders):
-            item.add_marker("backend_free")
     rank = {item: next((n for n, path in enumerate(longest) if str(item.path).startswith(path)), 99) for item in items}
     items.sort(key=rank.__getitem__)
 

@@ -81,9 +81,9 @@ def answer_queue(page: Page, keys: str) -> int:
 
 
 def adjudicate_all(page: Page) -> int:
-    """Settle every item that people split on by adopting the first answer; return how many there were."""
+    """Settle every item of the queue that people split on by adopting the first answer; return how many there were."""
     settled = 0
-    page.goto("/review/adjudications/")
+    page.goto(f"/review/adjudications/?queue={SLUG}")
     while page.locator("table a[href$='/adjudicate/']").count():
         page.locator("table a[href$='/adjudicate/']").first.click()
         page.locator("input[name=decision]").first.check()
@@ -91,7 +91,7 @@ def adjudicate_all(page: Page) -> int:
         with page.expect_navigation():  # or the next look at the list would cut the submission off
             page.get_by_role("button", name="Settle and next").click()
         settled += 1
-        page.goto("/review/adjudications/")
+        page.goto(f"/review/adjudications/?queue={SLUG}")
     return settled
 
 
