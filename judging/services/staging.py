@@ -22,6 +22,7 @@ from judging.specs.rubric_reading import RubricReading, item_twice, reading_of
 from judging.specs.types import JsonObject, RubricItemSpec, RubricSpec
 
 BATCH = 1000
+SLOTS = 1 << 20  # bytes; a hundred thousand keys fill a tenth of them
 SCHEMA = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -71,6 +72,7 @@ class StagedRubric:
         self.item_count = 0
         self._hash = sha256(rubric_head_json(head))
         self._pending: dict[str, StagedItem] = {}
+        self._taken = bytearray(SLOTS)  # by the hash of a key; where none is marked, no item has the key
         self._db = sqlite3.connect("", isolation_level=None)
         self._db.executescript(SCHEMA)
         self._db.execute("BEGIN")  # never committed: what would be kept is thrown away in the end
@@ -90,14 +92,14 @@ class StagedRubric:
         Raises:
             ValueError: a number in it is not finite.
         """
-        other = self._place_of(item.case_key)
-        if other is not None:
+        slot = hash(item.case_key) % SLOTS
+        if self._taken[slot] and (other := self._place_of(item.case_key)) is not None:
             return other
         tree = tree_text(item.root)
         digest = tree_digest(item.case_key, tree)
         metadata = _metadata_text(item.metadata) if item.metadata else "{}"
-        self._hash.update(bytes.fromhex(digest))
-        self._hash.update(metadata.encode())
+        self._hash.update(bytes.fromhex(digest) + metadata.encode())
+        self._taken[slot] = 1
         staged = StagedItem(self.item_count, item.case_key, digest, tree, metadata, item.source)
         self._pending[item.case_key] = staged
         self.item_count += 1
@@ -170,7 +172,7 @@ class StagedRubric:
 
 def _metadata_text(metadata: JsonObject) -> str:
     """Return an item's metadata as canonical JSON; the cells of a table are written out here."""
-    if all(type(value) is str for value in metadata.values()):
+    if {str}.issuperset(map(type, metadata.values())):
         return "{" + ",".join([f"{quoted(name)}:{quoted(text)}" for name, text in sorted(metadata.items())]) + "}"
     return canonical_json(metadata).decode()
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
-from judging.specs.types import AnchorSpec, JsonObject, NodeSpec, ScaleSpec
+from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
 MOST_SHARED = 256
 
@@ -38,38 +38,41 @@ def tree_text(node: NodeSpec) -> str:
     Raises:
         ValueError: a number in the tree is not finite.
     """
-    if node[_SCALE + 1 :] == _PLAIN_END and node[_TEXT + 1 : _SCALE] == _PLAIN_MIDDLE:
-        scale = f',"scale":{_scale_text(node.scale)}' if node.scale is not None else ""
+    if node[_AFTER_SCALE] == _PLAIN_END and node[_BEFORE_SCALE] == _PLAIN_MIDDLE:
+        scale = f',"scale":{_known_text(node.scale, _scale_text)}' if node.scale is not None else ""
         text = f',"text":{quoted(node.text)}' if node.text else ""
         return f'{{"key":{quoted(node.key)},"kind":{quoted(node.kind)}{scale}{text}}}'
-    if node[_TEXT : _SCALE + 2] == _GROUP_MIDDLE and not (node.anchors or node.rules):
+    if node[_GROUP_FIELDS] == _GROUP_MIDDLE and not (node.anchors or node.rules):
         return _group_text(node)
     return _dumped(tree_to_json(node))
 
 
 _TEXT, _SCALE = NodeSpec._fields.index("text"), NodeSpec._fields.index("scale")
+_BEFORE_SCALE, _AFTER_SCALE = slice(_TEXT + 1, _SCALE), slice(_SCALE + 1, None)
+_GROUP_FIELDS = slice(_TEXT, _SCALE + 2)  # text to value_map
 _EMPTY = NodeSpec("", "")
-_PLAIN_MIDDLE, _PLAIN_END = _EMPTY[_TEXT + 1 : _SCALE], _EMPTY[_SCALE + 1 :]
-_GROUP_MIDDLE = _EMPTY[_TEXT : _SCALE + 2]  # text to value_map
+_PLAIN_MIDDLE, _PLAIN_END = _EMPTY[_BEFORE_SCALE], _EMPTY[_AFTER_SCALE]
+_GROUP_MIDDLE = _EMPTY[_GROUP_FIELDS]
 
 
 def _group_text(node: NodeSpec) -> str:
     """Return the text of a node that only holds others together."""
-    aggregator = f'"aggregator":{_shared_text(node.aggregator)},' if node.aggregator else ""
-    children = f'"children":[{",".join([tree_text(child) for child in node.children])}],' if node.children else ""
+    aggregator = f'"aggregator":{_known_text(node.aggregator, _mapping_text)},' if node.aggregator else ""
+    children = f'"children":[{",".join(map(tree_text, node.children))}],' if node.children else ""
     return f'{{{aggregator}{children}"key":{quoted(node.key)},"kind":{quoted(node.kind)}}}'
 
 
-_shared: dict[int, tuple[JsonObject, str]] = {}  # by identity; holding the object keeps the identity its own
+# By identity; holding the object keeps the identity its own.
+_known: dict[int, tuple[Any, str]] = {}
 
 
-def _shared_text(value: JsonObject) -> str:
-    """Return the text of a mapping that many nodes share, written once."""
-    known = _shared.get(id(value))
+def _known_text(value: Any, as_text: Callable[[Any], str]) -> str:
+    """Return the text of a scale or a mapping that many nodes share, written once."""
+    known = _known.get(id(value))
     if known is None:
-        if len(_shared) >= MOST_SHARED:
-            _shared.clear()
-        known = _shared[id(value)] = (value, _dumped(_listed(value)))
+        if len(_known) >= MOST_SHARED:
+            _known.clear()
+        known = _known[id(value)] = (value, as_text(value))
     return known[1]
 
 
@@ -77,7 +80,11 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-@lru_cache(maxsize=256)  # most nodes of a rubric share one scale
+def _mapping_text(value: Any) -> str:
+    return _dumped(_listed(value))
+
+
+@lru_cache(maxsize=256)  # some readers make an equal scale for each node
 def _scale_text(scale: ScaleSpec) -> str:
     return _dumped(_scale_json(scale))
 

@@ -19,6 +19,7 @@ _BUILTIN_SPANS = frozenset({45, 46, 47})
 _NOT_PATTERN = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!(?:h+|m+|s+)\])[^\]]*\]', re.IGNORECASE)
 _SPAN = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([\w:]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_WRITTEN_OUT = frozenset({"str", "inlineStr"})
 _LAST_SERIAL = 2_958_466  # the first day of the year 10,000
 
 
@@ -47,6 +48,7 @@ class CellKind:
     type: str = "n"
     is_date: bool = False
     is_span: bool = False
+    is_text: bool = False  # what is written is what it says
 
 
 @dataclass(slots=True)
@@ -73,7 +75,8 @@ class CellReader:
         """Return the kind of a cell from its attributes."""
         written = attributes.get("s", "")
         style = int(written) if written.isdecimal() and len(written) < 9 else 0
-        return CellKind(attributes.get("t", "n"), style in self.dates, style in self.spans)
+        kind = attributes.get("t", "n")
+        return CellKind(kind, style in self.dates, style in self.spans, kind in _WRITTEN_OUT)
 
     def value(self, kind: CellKind, written: str, *, has_formula: bool) -> Cell:
         """Return what a cell says; `written` is the text between its tags with XML's escapes resolved.
@@ -87,7 +90,7 @@ class CellReader:
             value: Cell = self.strings[int(written)] if written.isdecimal() else ""
         elif kind.type == "b":
             value = written.strip() == "1"
-        elif kind.type in ("str", "inlineStr"):
+        elif kind.is_text:
             value = written
         else:
             value = self._number(kind, written.strip())

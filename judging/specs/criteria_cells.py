@@ -11,6 +11,7 @@ _SAME_LENGTH = str.maketrans("（）．０１２３４５６７８９\u00a0\u300
 _AT_LINE_START = re.compile(r"^[ \t]*\((\d{1,3})\)", re.MULTILINE)
 _ANYWHERE = re.compile(r"(?:^|(?<=\s))\((\d{1,3})\)", re.MULTILINE)
 _OTHER = re.compile(r"^[ \t]*(\d{1,3})[.)](?=\s|$)", re.MULTILINE)
+_MARKERS = tuple(f"{number})" for number in range(1, 21))
 _BULLET = re.compile(r"^[ \t]*[-*\u2022\u2013](?=\s)", re.MULTILINE)
 
 
@@ -30,12 +31,12 @@ def split_cell(text: str) -> CellSplit:
     """
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if items := _one_a_line(text):
+        return CellSplit(items)
     plain = text if text.isascii() else text.translate(_SAME_LENGTH)
     if not plain or plain.isspace():
         return CellSplit(())
     brackets = plain.count("(")
-    if brackets == 1 and plain.startswith("(1)"):  # as most cells are
-        return CellSplit((text[3:].strip(),))
     marked, markers = _numbered(plain, _AT_LINE_START)
     inline = _numbered(plain, _ANYWHERE)[0] if brackets > len(marked) else []
     if len(inline) > len(marked):
@@ -49,6 +50,22 @@ def split_cell(text: str) -> CellSplit:
     if bullets and not plain[: bullets[0][0]].strip():
         return CellSplit(_cut(text, bullets), "bullets")
     return CellSplit((text.strip(),), "no_marker")
+
+
+def _one_a_line(text: str) -> tuple[str, ...]:
+    """Return the items of a cell as most are: each begins a line with `(n)`, and no other bracket opens in it.
+
+    Empty where the cell is written in any other way.
+    """
+    if not text.startswith("(1)") or "（" in text:
+        return ()
+    brackets = text.count("(")
+    if brackets == 1:
+        return (text[3:].strip(),)
+    parts = text[1:].split("\n(") if brackets <= len(_MARKERS) else ()
+    if len(parts) != brackets or not all(map(str.startswith, parts, _MARKERS)):
+        return ()
+    return tuple([part[len(marker) :].strip() for part, marker in zip(parts, _MARKERS, strict=False)])
 
 
 def _numbered(plain: str, pattern: re.Pattern[str]) -> tuple[list[tuple[int, int]], int]:

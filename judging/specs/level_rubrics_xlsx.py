@@ -17,7 +17,7 @@ from judging.specs.findings import Findings
 from judging.specs.grids import Grid, is_blank, is_date, plain_text, read_grids, text_cell
 from judging.specs.problems import Parsed
 from judging.specs.rubric_reading import CountedRows, RubricReading, read_whole
-from judging.specs.types import JsonObject, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
+from judging.specs.types import JsonObject, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec, node_of
 
 STANDARD_LEVELS = (25, 50, 100)
 MAX_LEVEL = 100
@@ -25,6 +25,8 @@ LONG_NUMBER = 1e15  # a spreadsheet keeps no more digits
 ITEMS_WORTH_A_LOOK = 4
 CASCADE: JsonObject = {"type": "cascade", "clip": [0, 100]}
 BOOLEAN = ScaleSpec("boolean")
+_ROOT = NodeSpec("root", "group", aggregator=CASCADE)[:-1]  # all but its children
+_AFTER_TEXT = NodeSpec("", "check", scale=BOOLEAN)[3:]  # what all criteria share
 
 _ID_HEADER = re.compile(r"\s*(?:(?:query|question|item|case)[\s_-]*)?id\s*", re.IGNORECASE)
 _LEVEL_HEADER = re.compile(r"\s*(\d{1,4}(?:\.\d+)?)(?![\d.])\s*(.*)", re.DOTALL)
@@ -46,17 +48,20 @@ class _LevelColumn:
     key: str = ""
     aggregator: JsonObject = field(default_factory=dict)
     check_keys: list[str] = field(default_factory=list)
+    most: int = 0  # criteria that a cell may have before something is to be said
+    after_key: tuple[object, ...] = ()  # the fields of a node between its key and its children
 
-    @property
-    def most(self) -> int:
-        """How many criteria a cell may have before something is to be said."""
-        return ITEMS_WORTH_A_LOOK if self.is_top else min(ITEMS_WORTH_A_LOOK, MAX_LEVEL // self.level)
+    def __post_init__(self) -> None:
+        self.most = ITEMS_WORTH_A_LOOK if self.is_top else min(ITEMS_WORTH_A_LOOK, MAX_LEVEL // self.level)
+        self.after_key = NodeSpec(self.key, "level", aggregator=self.aggregator)[1:-1]
 
-    def check_key(self, index: int) -> str:
-        """Return the key of a criterion, counted from 0: 25.1, 25.2..."""
-        while len(self.check_keys) <= index:
-            self.check_keys.append(f"{self.level}.{len(self.check_keys) + 1}")
-        return self.check_keys[index]
+    def node(self, items: Sequence[str]) -> NodeSpec:
+        """Return the level with its criteria, whose keys are 25.1, 25.2..."""
+        keys = self.check_keys
+        while len(keys) < len(items):
+            keys.append(f"{self.level}.{len(keys) + 1}")
+        checks = [node_of((key, "check", item, *_AFTER_TEXT)) for key, item in zip(keys, items, strict=False)]
+        return node_of((self.key, *self.after_key, tuple(checks)))
 
 
 @dataclass(slots=True)
@@ -239,27 +244,29 @@ class _RowReader:
         key = self._case_key(number, row[self.layout.id_column - 1])
         levels = []
         for column in self.columns:
-            if column.column <= len(row) and (value := row[column.column - 1]) != "":
+            value = row[column.column - 1] if column.column <= len(row) else ""
+            if value != "":
                 node = self._level(column, number, value)
                 if node is not None:
                     levels.append(node)
-            elif column.column <= len(row) and type(row[column.column - 1]) is not str:  # an error or a lost result
-                text_cell(self.grid, number, column.column, row[column.column - 1], self.findings)
+            elif type(value) is not str:  # an error or a lost result
+                text_cell(self.grid, number, column.column, value, self.findings)
         if key is None:
             return None
         place = self.grid.place(number, self.layout.id_column)
         if not levels:
             message = f"The query {key!r} has no criterion at any level; it cannot be scored."
             self.findings.warning(place, "no-criteria", message)
-        root = NodeSpec("root", "group", aggregator=CASCADE, children=tuple(levels))
+        root = node_of((*_ROOT, tuple(levels)))
         return RubricItemSpec(key, root, place, self._metadata(number, row))
 
     def _metadata(self, number: int, row: list[Cell]) -> dict[str, str]:
-        return {
-            name: text_cell(self.grid, number, column, row[column - 1], self.findings)
-            for column, name in self.layout.metadata.items()
-            if column <= len(row) and not is_blank(row[column - 1])
-        }
+        found = {}
+        for column, name in self.layout.metadata.items():
+            value = row[column - 1] if column <= len(row) else ""
+            if not is_blank(value):
+                found[name] = text_cell(self.grid, number, column, value, self.findings)
+        return found
 
     def _case_key(self, number: int, value: Cell) -> str | None:
         if type(value) is float and value.is_integer() and abs(value) < LONG_NUMBER:
@@ -297,12 +304,7 @@ class _RowReader:
         items = split.items
         if split.flag or split.numbering_gap or len(items) > column.most or "" in items or not isinstance(value, str):
             self._judge(column, self.grid.place(number, column.column), value, split, text)
-        if not items:
-            return None
-        checks = tuple(
-            [NodeSpec(column.check_key(index), "check", item, scale=BOOLEAN) for index, item in enumerate(items)]
-        )
-        return NodeSpec(column.key, "level", aggregator=column.aggregator, children=checks)
+        return column.node(items) if items else None
 
     def _judge(self, column: _LevelColumn, place: str, value: Cell, split: CellSplit, text: str) -> None:
         warning, level, count = self.findings.warning, column.level, len(split.items)

@@ -21,9 +21,9 @@ from judging.specs.workbook_xml import Piece, list_pieces, plain_xml_text, text_
 MAX_CELLS = 8_000_000  # rows x columns of the used range of one sheet
 MAX_SHEET_COLUMNS = 16_384
 
-_ROW_NUMBER = re.compile(r'\sr="(\d{1,7})"')
+_ROW_NUMBER = re.compile(r'<row[^<>]*?\sr="(\d{1,7})"')
 _CELL = re.compile(
-    r'<c r="([A-Z]{1,3})(\d{1,7})"([^<>]*?)(?:/>|>(<f[^<>]*?(?:/>|>[^<]*</f>))?'
+    r'<c r="([A-Z]{1,3})(\d{1,7})"([^<>]*)>(?:(?<=/>)|(<f[^<>]*?(?:/>|>[^<]*</f>))?'
     r"(?:<v[^<>/]*>([^<]*)</v>|<is><t[^<>/]*>([^<]*)</t></is>|<v/>)?</c>)"
 )
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
@@ -56,22 +56,32 @@ class SheetReader:
         for part in piece.text.split("</row>")[:-1]:
             start = part.rfind("<row")
             found = _CELL.findall(part, start)
-            number = _ROW_NUMBER.search(part, start, part.index(">", start))
+            number = _ROW_NUMBER.match(part, max(start, 0))
             if number is None or len(found) != part.count("<c", start):
                 yield from self._parsed_rows(Piece(f"{part}</row>", False, piece.head, piece.prefix, piece.container))
                 continue
             self._begin(int(number[1]))
-            row: list[Cell] = [""] * self.width
-            digits, kind_of, value = number[1], self.cells.kind_of, self.cells.value
-            for letters, own_digits, attributes, formula, written, inline in found:
-                if own_digits != digits:
-                    raise self._astray(letters + own_digits)
-                text = written or inline
-                if "&" in text or "_x" in text:
-                    text = plain_xml_text(text)
-                if text or formula:
-                    self._put(row, letters, value(kind_of(attributes), text, has_formula=formula != ""))
-            yield self.row, row
+            yield self.row, self._plain_row(number[1], found)
+
+    def _plain_row(self, digits: str, found: list[tuple[str, str, str, str, str, str]]) -> list[Cell]:
+        row: list[Cell] = [""] * self.width
+        columns, kinds, cells = self.columns, self.cells.kinds, self.cells
+        for letters, own_digits, attributes, formula, written, inline in found:
+            if own_digits != digits:
+                raise self._astray(letters + own_digits)
+            text = written or inline
+            if "&" in text or "_x" in text:
+                text = plain_xml_text(text)
+            if not (text or formula):
+                continue
+            kind = kinds.get(attributes) or cells.kind_of(attributes)
+            value = text if kind.is_text and not formula else cells.value(kind, text, has_formula=formula != "")
+            column = columns.get(letters, MAX_SHEET_COLUMNS)
+            if column <= len(row):
+                row[column - 1] = value
+            else:
+                self._put(row, letters, value)
+        return row
 
     def _parsed_rows(self, piece: Piece) -> Iterator[tuple[int, list[Cell]]]:
         for element in piece.parsed():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 NOTHING: Mapping[str, Any] = {}  # one for a million nodes; nobody writes into a specification
@@ -99,6 +100,10 @@ class NodeSpec(NamedTuple):
     anchors: tuple[AnchorSpec, ...] = ()
     rules: tuple[JsonObject, ...] = ()
     children: tuple[NodeSpec, ...] = ()
+
+
+# A node from all its fields in their order, five times as fast as naming some of them.
+node_of: Callable[[tuple[Any, ...]], NodeSpec] = partial(tuple.__new__, NodeSpec)
 
 
 @dataclass(frozen=True, slots=True)

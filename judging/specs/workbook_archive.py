@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from xml.etree.ElementTree import Element
 
 from defusedxml import ElementTree
@@ -63,6 +64,7 @@ class Archive:
         return unpacked(self.data, self.members[path]) if path in self.members else iter(())
 
 
+@lru_cache(maxsize=1024)  # every row of a table names its first column
 def column_letters(column: int) -> str:
     """Return the spreadsheet name of a column counted from 1: 1 -> A, 27 -> AA."""
     letters = ""
