@@ -54,6 +54,13 @@ def common_axis(figures: Sequence[Payload]) -> Axis:
     return Axis(round(low, 2), round(max(high, low + AXIS_STEP), 2))
 
 
+def difference_axis(figure: Payload) -> Axis:
+    """Return an axis in steps of 0.05 that holds a difference and its interval, with zero in the middle."""
+    ends = [abs(figure[end]) for end in ("value", "low", "high") if figure[end] is not None]
+    reach = round(max(1, math.ceil(max(ends, default=1.0) / AXIS_STEP)) * AXIS_STEP, 2)
+    return Axis(-reach, reach)
+
+
 def shade(value: float | None) -> int | None:
     """Return 0..10 for a value within 0..1, what lies outside taken to its ends; None for no value."""
     return None if value is None else round(min(1.0, max(0.0, value)) * SHADES)

@@ -17,9 +17,10 @@ from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators
 from evalsite.reports.services import showing
 from evalsite.reports.services.breakdowns import BREAKDOWN
 from evalsite.reports.services.leaderboards import COMPARISON, LEADERBOARD, MODES
+from evalsite.reports.services.payloads import Payload
 from evalsite.reports.views.pages import download, report_page
 from judging.http import PageRequest, page_of
-from judging.models import EvaluatorKind, RunEvaluator, Suite
+from judging.models import EvaluatorKind, RunEvaluator, Suite, System
 
 MODE_WORDS = {
     "raw": ("Raw", "The mean of all scores as the grader or judge gave them."),
@@ -84,11 +85,11 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
         report = jobs.obtain(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
         whole = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
         found = showing.find_pair(whole.payload, *pair) if whole.payload is not None else None
-        if whole.payload is not None and found is None:
-            raise Http404("One of these systems is not on this leaderboard.")
-        figures = [found["difference"]] if found else []
-        payload = report.payload if found else None
-        context |= {"report": report, "payload": payload, "pair": found, "axis": showing.common_axis(figures)}
+        context |= {"report": report, "payload": report.payload if found else None, "pair": found}
+        if found is not None:
+            context["axis"] = showing.difference_axis(found["difference"])
+        elif whole.payload is not None:
+            context["absent"] = _not_on_the_board(whole.payload, pair)
     return report_page(request, "leaderboard_compare", context)
 
 
@@ -134,6 +135,12 @@ def leaderboard_export(
         subject=f"{suite} {evaluator.name}",
         subject_id=suite.pk,
     )
+
+
+def _not_on_the_board(payload: Payload, pair: tuple[int, int]) -> str:
+    """Name those of two systems that this evaluator has not scored; a system that nobody knows is not found."""
+    listed = {row["system_id"] for row in payload["rows"]}
+    return " and ".join(get_object_or_404(System, pk=key).name for key in pair if key not in listed)
 
 
 def _asked(request: PageRequest, suite_id: int) -> tuple[Suite, EvaluatorChoices, LeaderboardChoice]:
