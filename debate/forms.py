@@ -74,15 +74,21 @@ class SystemSelect(forms.Select):
 class DebateSetForm(forms.Form):
     """A wish for debates. Rubric and criterion are one choice, so that nothing has to be reloaded in between."""
 
-    suite = forms.ModelChoiceField(Suite.objects.none(), help_text="Cases that both systems answered are debated.")
+    suite = forms.ModelChoiceField(
+        Suite.objects.none(), empty_label="Choose a suite", help_text="Cases that both systems answered are debated."
+    )
     plan = DefaultedChoice(
         choices=[("pair", "Two systems"), ("round-robin", "Every two of several systems"),
                  ("robustness", "Two systems, the criterion intact and damaged in five ways")],
         initial="pair", label="Comparison",
         help_text="Every two of several systems give a ranking; damaged criteria show whether judges read them.",
     )  # fmt: skip
-    system_a = forms.ModelChoiceField(System.objects.none(), label="System A", widget=SystemSelect)
-    system_b = forms.ModelChoiceField(System.objects.none(), label="System B", widget=SystemSelect)
+    system_a = forms.ModelChoiceField(
+        System.objects.none(), empty_label="Choose a system", label="System A", widget=SystemSelect
+    )
+    system_b = forms.ModelChoiceField(
+        System.objects.none(), empty_label="Choose a system", label="System B", widget=SystemSelect
+    )
     systems = forms.ModelMultipleChoiceField(
         System.objects.none(), required=False, widget=forms.CheckboxSelectMultiple,
         label="Systems, where every two are compared", help_text=f"{FEWEST_SYSTEMS} to {MOST_SYSTEMS}.",

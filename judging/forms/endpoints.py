@@ -75,7 +75,7 @@ class JudgeForm(forms.Form):
     """A judge of one kind, with a field for each of its options."""
 
     name = forms.CharField(max_length=120, help_text="How runs and reports call it.")
-    endpoint = forms.ModelChoiceField(ModelEndpoint.objects.none())
+    endpoint = forms.ModelChoiceField(ModelEndpoint.objects.none(), empty_label="Choose an endpoint")
 
     def __init__(self, *args: Any, kind: str, judge: Judge | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -25,8 +25,10 @@ class PromptForm(forms.Form):
 class TrialForm(forms.Form):
     """Which judge to try on a response, with which rubric and prompt version."""
 
-    judge = forms.ModelChoiceField(Judge.objects.none())
-    rubric = forms.ModelChoiceField(Rubric.objects.none(), required=False, help_text="For judges that need one.")
+    judge = forms.ModelChoiceField(Judge.objects.none(), empty_label="Choose a judge")
+    rubric = forms.ModelChoiceField(
+        Rubric.objects.none(), required=False, empty_label="none", help_text="For judges that need one."
+    )
     prompt = forms.ModelChoiceField(
         PromptVersion.objects.none(),
         required=False,
