@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from tests.evalsite.test_access import TABLE
 from tests.flows.axe import faults
 from tests.flows.conftest import LiveSite, SignIn
+from tests.flows.examples import make_examples
 
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
@@ -24,10 +25,6 @@ NOT_PAGES = {  # parts of pages, and files
     *("reports:leaderboard-export", "reports:agreement-export", "reports:labels-export", "reports:debate-export"),
     *("reports:arena-export", "reports:robustness-export", "reports:judge-export"),
     *("reports:agreement-items", "reports:labels-items"),
-}
-WITHOUT_EXAMPLE = {  # what the demo has nothing to show on
-    *("judging:import-detail", "judging:trial-detail", "judging:endpoint-update", "debate:experiment-detail"),
-    *("reports:difference-detail", "reports:robustness-detail", "reports:leaderboard-compare"),
 }
 SKIPPED = re.compile(r"^/(admin|rq|static|logout)/")
 
@@ -128,10 +125,10 @@ def link_on(page: Page, address: str, part: str) -> str:
     return str(page.locator(f"main a[href*='{part}']").first.get_attribute("href"))
 
 
-def test_every_page_of_an_admin(queue: str, labels: str, signed_in: SignIn) -> None:
+def test_every_page_of_an_admin(queue: str, labels: str, site: LiveSite, signed_in: SignIn, tmp_path: Path) -> None:
     split = answer_apart(queue, signed_in)
     page = signed_in("demo-admin")
-    found = pages_by_name(page)
+    found = pages_by_name(page) | make_examples(page, site, tmp_path)
     found |= {
         "review:item-adjudicate": f"{split}adjudicate/",
         "review:queue-person": link_on(page, f"/review/queues/{queue}/", f"/review/queues/{queue}/people/"),
@@ -142,7 +139,7 @@ def test_every_page_of_an_admin(queue: str, labels: str, signed_in: SignIn) -> N
         "adjudication, compared": f"{split}adjudicate/?diff=1",
     }
 
-    pages = {name for name, kinds in TABLE.items() if "get" in kinds} - NOT_PAGES - WITHOUT_EXAMPLE
+    pages = {name for name, kinds in TABLE.items() if "get" in kinds} - NOT_PAGES
     assert pages - set(found) == {"help-topic", "password_change_done"}  # topics stand under their addresses
     assert walk(page, found) == {}
     assert signed_in.complaints == []

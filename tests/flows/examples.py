@@ -1,0 +1,95 @@
+"""Examples of what the demo has nothing to show on, made as people make them: by a command or on the page itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.flows.conftest import REPOSITORY, LiveSite
+
+RUN = "Demo: rules and lexical baselines"
+
+
+def make_examples(page: Page, site: LiveSite, folder: Path) -> dict[str, str]:
+    """Return the addresses of the pages that need something made first, by name, as an admin opens them."""
+    experiment = _experiment(site)
+    return {
+        "judging:import-detail": _import(page, folder),
+        "judging:trial-detail": _trial(page),
+        "judging:endpoint-update": _endpoint(site),
+        "debate:experiment-detail": f"/debates/experiments/{experiment}/",
+        "reports:robustness-detail": _computed(page, f"/reports/robustness/{experiment}/", "#robustness-detail"),
+        "reports:difference-detail": _differences(page),
+        "reports:leaderboard-compare": _two_systems(page),
+    }
+
+
+def _experiment(site: LiveSite) -> int:
+    answer = site.command(
+        *("run_debates", "--suite", "desk-questions", "--robustness", "--system-a", "willow-large"),
+        *("--system-b", "moss-small", "--rubric", "desk-question-criteria", "--criterion", "helpfulness"),
+        *("--endpoints", "lexical-balance,lexical-reference", "--wait", "--json"),
+    )
+    assert answer.returncode == 0, answer.stderr
+    return int(json.loads(answer.stdout)["experiment"])
+
+
+def _endpoint(site: LiveSite) -> str:
+    """Store an endpoint that nobody calls."""
+    answer = site.command(
+        *("add_endpoint", "--name", "Example", "--url", "http://127.0.0.1:9/v1", "--model", "example", "--json")
+    )
+    assert answer.returncode == 0, answer.stderr
+    return f"/endpoints/{json.loads(answer.stdout)['id']}/change/"
+
+
+def _import(page: Page, folder: Path) -> str:
+    """Upload two files, of which one has an error: the page shows a preview and a table of problems."""
+    demo = REPOSITORY / "evalsite" / "demo" / "data"
+    changed = folder / "changed.yaml"
+    changed.write_text((demo / "criteria.yaml").read_text().replace("helpfulness", "usefulness", 1))
+    broken = folder / "broken.yaml"
+    broken.write_text((demo / "suite.yaml").read_text().replace("- id:", "- name:", 1))
+    page.goto("/imports/new/")
+    page.locator("main input[type=file]").first.set_input_files([changed, broken])
+    page.get_by_role("button", name="Check the files").click()
+    expect(page.locator("main")).to_contain_text("1 problem")
+    return _path(page)
+
+
+def _trial(page: Page) -> str:
+    page.goto("/responses/1/try/")
+    page.get_by_label("Judge").select_option(label="Lexical criteria (balance)")
+    page.get_by_label("Rubric").select_option(label="Desk question levels v1")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("main")).to_contain_text("How it was read")
+    return _path(page)
+
+
+def _differences(page: Page) -> str:
+    page.goto("/runs/")
+    page.get_by_role("link", name=RUN).first.click()
+    page.get_by_role("link", name="Differences from InfiBench").click()
+    return _computed(page, _path(page), "#difference-detail")
+
+
+def _two_systems(page: Page) -> str:
+    page.goto("/reports/leaderboards/1/")
+    for place in range(2):
+        page.locator("#leaderboard-systems tbody input[type=checkbox]").nth(place).check()
+    page.get_by_role("button", name="Compare two").click()
+    expect(page.locator("main")).to_contain_text("Cases that differ most")
+    return _path(page)
+
+
+def _computed(page: Page, address: str, part: str) -> str:
+    """Wait until the report stops asking whether it is computed."""
+    page.goto(address)
+    expect(page.locator(f"{part}:not([hx-trigger])")).to_be_visible()
+    return address
+
+
+def _path(page: Page) -> str:
+    return "/" + page.url.split("/", 3)[3]
