@@ -162,7 +162,8 @@ def database(name: str, default: Path, meaning: str) -> dict[str, Any]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": dict(parse_qsl(parts.query)),
+        # What judging/selectors/prepared.py sends apart from its values is planned once a connection.
+        "OPTIONS": {"prepare_threshold": 0} | dict(parse_qsl(parts.query)),
     }
 
 

@@ -10,21 +10,31 @@ from typing import Any
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import QuerySet, TextField
+from django.db.models.expressions import RawSQL
+
+from judging.selectors.prepared import Prepared
 
 # Names of permissions hold no commas: Django takes them from labels of applications and names of models.
-PERSON = """
-SELECT person.*, (
-    SELECT {joined}(kind.app_label || '.' || permission.codename, ',')
-    FROM auth_permission permission JOIN django_content_type kind ON kind.id = permission.content_type_id
-    WHERE permission.id IN (
-        SELECT own.permission_id FROM auth_user_user_permissions own WHERE own.user_id = person.id
-        UNION ALL
-        SELECT held.permission_id FROM auth_group_permissions held
-        JOIN auth_user_groups seat ON seat.group_id = held.group_id WHERE seat.user_id = person.id
-    )
-) AS permission_names
-FROM auth_user person WHERE person.id = %s
+PERMISSION_NAMES = """
+SELECT {joined}(kind.app_label || '.' || permission.codename, ',')
+FROM auth_permission permission JOIN django_content_type kind ON kind.id = permission.content_type_id
+WHERE permission.id IN (
+    SELECT own.permission_id FROM auth_user_user_permissions own WHERE own.user_id = auth_user.id
+    UNION ALL
+    SELECT held.permission_id FROM auth_group_permissions held
+    JOIN auth_user_groups seat ON seat.group_id = held.group_id WHERE seat.user_id = auth_user.id
+)
 """
+
+
+def _person_query(*, user_id: int) -> QuerySet[User]:
+    joined = "string_agg" if connection.vendor == "postgresql" else "group_concat"
+    names = RawSQL(PERMISSION_NAMES.format(joined=joined), (), TextField())  # noqa: S611 - nothing of it is from outside
+    return User.objects.filter(pk=user_id).annotate(permission_names=names)
+
+
+_PERSON = Prepared(_person_query)
 
 
 class PeopleBackend(ModelBackend):
@@ -32,8 +42,7 @@ class PeopleBackend(ModelBackend):
 
     def get_user(self, user_id: Any) -> User | None:
         """Return the active person with this key."""
-        joined = "string_agg" if connection.vendor == "postgresql" else "group_concat"
-        person = next(iter(User.objects.raw(PERSON.format(joined=joined), [user_id])), None)
+        person = _PERSON.first(user_id=int(user_id))
         if person is None or not self.user_can_authenticate(person):
             return None
         if not person.is_superuser:  # who may do everything, whatever is in the tables

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.sampling import labels_for
-from evalsite.review.scales import Label, given_scale
+from evalsite.review.scales import VALUE_LIMIT, Label, given_scale
 from evalsite.review.selectors.content import Choice, PersonAnswer
 
 NOTE_LIMIT = 20_000
@@ -24,10 +24,10 @@ SKIP_REASONS = (
 
 
 class AnnotationForm(forms.Form):
-    """A blind answer; `label` is as the person sees the sides."""
+    """A blind answer; `label` is as the person sees the sides, and whether it is on the scale is seen under lock."""
 
     token = forms.CharField(max_length=36, widget=forms.HiddenInput)
-    label = forms.ChoiceField(widget=forms.RadioSelect, error_messages={"required": "Choose an answer first."})
+    label = forms.CharField(max_length=VALUE_LIMIT, error_messages={"required": "Choose an answer first."})
     note = forms.CharField(
         required=False,
         max_length=NOTE_LIMIT,
@@ -35,12 +35,6 @@ class AnnotationForm(forms.Form):
         help_text="Shown to whoever settles the item when people differ.",
         widget=forms.Textarea(attrs={"rows": 4}),
     )
-
-    def __init__(self, *arguments: Any, choices: Sequence[Choice], **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        label = self.fields["label"]
-        if isinstance(label, forms.ChoiceField):
-            label.choices = [(choice.value, choice.text) for choice in choices]
 
 
 class SkipForm(forms.Form):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from evalsite.review.blinding import EVERYTHING, Mode, Part, Stage, Viewer, stage_of, viewer_of, visible
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
@@ -13,6 +14,7 @@ from evalsite.review.scales import labels_from_json
 from evalsite.review.selectors.content import ItemContent, read_content, shown_text
 from evalsite.review.selectors.subjects import load_subject, with_subjects
 from evalsite.review.selectors.waiting import Progress, progress_of
+from judging.selectors.prepared import Prepared
 
 WORK, SKIPPED, WITHDRAWN, ANSWERED = "work", "skipped", "withdrawn", "answered"
 OVERVIEW, CLOSED = "overview", "closed"
@@ -158,15 +160,27 @@ class Footing:
     previous_id: int | None
 
 
-def footing_of(*, item: ReviewItem, user: User, answered: Annotation | None = None) -> Footing:
+def footing_of(
+    *, item: ReviewItem, user: User, progress: Progress | None = None, answered: Annotation | None = None
+) -> Footing:
     """Return the person's progress in the item's queue and their last answer that can be undone.
 
-    `answered` is that last answer where the caller has just recorded it, with its item at hand.
+    A caller who knows the progress, or has just recorded that answer and has its item at hand, spares reading them.
     """
-    progress = progress_of(queue=item.queue, user=user)
+    progress = progress or progress_of(queue=item.queue, user=user)
     if answered is not None:
         return Footing(progress, answered.item_id if answered.item.is_open else None)
-    last = Annotation.objects.filter(annotator=user, queue_id=item.queue_id).exclude(item_id=item.pk)
-    row = last.order_by("-created_at", "-pk").values_list("item_id", "revealed_at", "item__status").first()
-    can_undo = row is not None and row[1] is None and row[2] == ItemStatus.OPEN
-    return Footing(progress, row[0] if row is not None and can_undo else None)
+    rows = _LAST.rows(queue_id=item.queue_id, user_id=user.pk, item_id=item.pk)
+    undoable = [item_id for item_id, revealed_at, status in rows if revealed_at is None and status == ItemStatus.OPEN]
+    return Footing(progress, undoable[0] if undoable else None)
+
+
+def _last_query(*, queue_id: int, user_id: int, item_id: int) -> QuerySet[Annotation, Any]:
+    """This person's last answer in the queue, to another item."""
+    mine = Annotation.objects.filter(annotator=user_id, queue=queue_id).exclude(item=item_id)
+    status = ReviewItem.objects.filter(pk=OuterRef("item_id")).values("status")
+    rows = mine.order_by("-created_at", "-pk").annotate(item_status=Subquery(status))
+    return rows.values_list("item_id", "revealed_at", "item_status")[:1]
+
+
+_LAST = Prepared(_last_query)

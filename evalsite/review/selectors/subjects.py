@@ -111,7 +111,7 @@ def load_subject(item: ReviewItem) -> ReviewItem:
     """Return one item with the same at hand: a single query of the tables that its kind needs, not of all."""
     for about, model in MODELS.items():
         key = getattr(item, f"{about}_id")
-        if key is not None:
+        if key is not None and not (about in item._state.fields_cache and not ABOUT[about]):
             setattr(item, about, model._default_manager.select_related(*ABOUT[about]).get(pk=key))
     return item
 

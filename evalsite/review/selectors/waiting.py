@@ -8,12 +8,26 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, FilteredRelation, Min, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import (
+    BooleanField,
+    Count,
+    Exists,
+    ExpressionWrapper,
+    F,
+    FilteredRelation,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+)
 from django.db.models.functions import Coalesce
 
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Notice, Queue, QueueStatus
-from evalsite.review.selectors.prepared import Prepared
 from evalsite.review.states import QueueFacts, QueueState, why_nothing
+from judging.selectors.prepared import Prepared
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -63,33 +77,49 @@ def is_member(*, queue: Queue, user: User) -> bool:
     return Queue.objects.filter(member_filter(user.pk), pk=queue.pk).exists()
 
 
-def items_left_by(*, queue: Queue, user: User) -> list[int] | None:
-    """Return the open items that this person took and left in the middle; None where the queue hands them nothing."""
-    found = [row[0] for row in _LEFT.rows(queue_id=queue.pk, user_id=user.pk)]
-    return [item_id for item_id in found if item_id is not None] if found else None
-
-
-def _left_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
-    """One row without an item where the queue is open to this person and they have left none."""
-    mine = Q(
-        assignments__annotator=user_id,
-        assignments__item_open=True,
-        assignments__status__in=(AssignmentStatus.LEASED, AssignmentStatus.LAPSED),
-    )
-    open_to_them = Queue.objects.filter(member_filter(user_id), pk=queue_id, status=QueueStatus.OPEN)
-    rows = open_to_them.annotate(begun=FilteredRelation("assignments", condition=mine)).order_by("begun__item_id")
-    return rows.values_list("begun__item_id", flat=True)
-
-
-_LEFT = Prepared(_left_query)
-
-
 def with_my_counts(queues: QuerySet[Queue], *, user_id: int) -> QuerySet[CountedQueue]:
     """Annotate queues with `my_touched` (open items done with) and `my_done` (answers), read from indexes alone."""
     mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user_id).order_by().values("queue")
     touched = mine.filter(item_open=True, status__in=TOUCHED).annotate(n=Count("pk")).values("n")
     done = mine.filter(status=AssignmentStatus.SUBMITTED).annotate(n=Count("pk")).values("n")
     return queues.annotate(my_touched=Coalesce(Subquery(touched), 0), my_done=Coalesce(Subquery(done), 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one person stands in a queue before they take an item."""
+
+    may_take: bool  # the queue is open, and open to them
+    left: tuple[int, ...]  # open items that they took and left in the middle
+    progress: Progress
+
+
+def standing_of(*, queue: Queue, user: User) -> Standing:
+    """Return how this person stands in the queue, in one query."""
+    rows = _STANDING.rows(queue_id=queue.pk, user_id=user.pk)
+    if not rows:
+        return Standing(may_take=False, left=(), progress=Progress(0, 0))
+    status, may_answer, open_count, touched, done, _ = rows[0]
+    return Standing(
+        may_take=status == QueueStatus.OPEN and bool(may_answer),
+        left=tuple(row[-1] for row in rows if row[-1] is not None),
+        progress=Progress(done=done, waiting=max(0, open_count - touched)),
+    )
+
+
+def _standing_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
+    """One row for each item that they left in the middle, or one without an item."""
+    mine = Q(assignments__annotator=user_id, assignments__item_open=True, assignments__status__in=HELD)
+    counted = with_my_counts(Queue.objects.filter(pk=queue_id), user_id=user_id)
+    rows = counted.annotate(
+        may_answer=ExpressionWrapper(member_filter(user_id), BooleanField()),
+        begun=FilteredRelation("assignments", condition=mine),
+    )
+    names = ("status", "may_answer", "open_count", "my_touched", "my_done", "begun__item_id")
+    return rows.order_by("begun__item_id").values_list(*names)
+
+
+_STANDING = Prepared(_standing_query)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ReviewItem
 from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.services.acts import announce
 from evalsite.review.services.claiming import TEXT_LIMIT, count_work, lease_time
@@ -27,10 +27,11 @@ SEEN = "You have seen what the judges said, so the blind answer stands. You may 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person answered; the label is in system space (1 = A, 0 = neither, -1 = B)."""
+    """What a person answered; the label is in system space (1 = A, 0 = neither, -1 = B) or as they see the sides."""
 
     label: str
     note: str = ""
+    is_as_seen: bool = False
 
 
 @transaction.atomic
@@ -42,7 +43,8 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
     """
     locked = lock_item(item_id)
     item, claim = locked.item, locked.claim_of(annotator)
-    check_can_answer(locked.facts_for(annotator, at=at), claim_facts(claim), token=token, label=answer.label, at=at)
+    label = _label_of(answer, locked.item, claim)
+    check_can_answer(locked.facts_for(annotator, at=at), claim_facts(claim), token=token, label=label, at=at)
     if claim is None:
         raise ReviewRefused("You no longer hold this item.")
     before = locked.answers
@@ -53,7 +55,7 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
         annotator=annotator,
         assignment=claim,
         slot=_free_slot(before),
-        label=answer.label,
+        label=label,
         note=answer.note[:TEXT_LIMIT],
         seconds=max(0.0, (at - claim.claimed_at).total_seconds()),
         active_seconds=claim.active_seconds,
@@ -65,9 +67,16 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
     item.answer_count += 1
     if not settle(item=item, answers=(*before, annotation), at=at):
         item.save(update_fields=["answer_count"])
-    announce(actor=annotator, action="annotation.recorded", subject=item, detail={"label": answer.label})
+    announce(actor=annotator, action="annotation.recorded", subject=item, detail={"label": label})
     annotation.item = item
     return annotation
+
+
+def _label_of(answer: Answer, item: ReviewItem, claim: Assignment | None) -> str:
+    """Return an answer's label in system space."""
+    if not answer.is_as_seen or claim is None:
+        return answer.label
+    return shown_label(answer.label, labels_from_json(item.queue.labels), swapped=claim.swapped)
 
 
 def _free_slot(answers: Sequence[Annotation]) -> int:

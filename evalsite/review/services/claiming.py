@@ -15,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evalsite.review.models import (
@@ -27,12 +27,12 @@ from evalsite.review.models import (
     ReviewItem,
 )
 from evalsite.review.selectors.content import swapped_for
-from evalsite.review.selectors.prepared import Prepared
-from evalsite.review.selectors.waiting import TOUCHED, is_member, items_left_by, why_nothing_for
+from evalsite.review.selectors.waiting import TOUCHED, Standing, is_member, standing_of, why_nothing_for
 from evalsite.review.services.acts import announce
 from evalsite.review.services.locking import LockedItem, lock_item, with_claims
 from evalsite.review.services.retests import retest_due
 from evalsite.review.states import ClaimState, ReviewRefused, check_can_claim, check_transition
+from judging.selectors.prepared import Prepared
 
 MOST_TRIES = 20  # items lost to others between looking and locking
 OWN_CLAIMS = 5  # items that a person left in the middle
@@ -51,18 +51,18 @@ class NothingNow(Exception):
     """No item for this person; the message says why and when to come back."""
 
 
-def claim_next(*, queue: Queue, annotator: User, at: datetime) -> Assignment:
+def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: Standing | None = None) -> Assignment:
     """Return this person's claim on the next item; first an item they left in the middle, if its slot is still free.
 
-    The claim's item and the item's queue are at hand.
+    The claim's item and the item's queue are at hand. `standing` spares reading again how the person stands.
 
     Raises:
         NothingNow: nothing is left for them, or the queue hands nothing out.
     """
-    left = items_left_by(queue=queue, user=annotator)
-    if left is not None:
+    standing = standing or standing_of(queue=queue, user=annotator)
+    if standing.may_take:
         for _ in range(MOST_TRIES):
-            claim = _try_claim(queue, annotator, left[:OWN_CLAIMS], at)
+            claim = _try_claim(queue, annotator, standing.left[:OWN_CLAIMS], at)
             if claim is not None:
                 return claim
             order = OrderPolicy(queue.order)
@@ -80,7 +80,7 @@ def _try_claim(queue: Queue, annotator: User, left: Sequence[int], at: datetime)
     again = retest_due(queue=queue, annotator=annotator, at=at)
     if again is not None:
         return _take(LockedItem(again, ()), annotator, at)
-    item = _CANDIDATE[OrderPolicy(queue.order)].first(ReviewItem, queue_id=queue.pk, person_id=annotator.pk, at=at)
+    item = _CANDIDATE[OrderPolicy(queue.order)].first(queue_id=queue.pk, person_id=annotator.pk, at=at)
     if item is None:
         return None
     item.queue = queue
@@ -102,17 +102,20 @@ def _may_take(locked: LockedItem, annotator: User, at: datetime) -> bool:
 
 
 def _candidates(order: OrderPolicy, *, queue_id: int, person_id: int, at: datetime) -> QuerySet[ReviewItem]:
-    """Open items with a free slot that this person has not touched, in order; walks the index `item_next`."""
-    touched = Assignment.objects.filter(item=OuterRef("pk"), annotator=person_id)
+    """Open items with a free slot that this person has not touched, in order; walks the index `item_next`.
+
+    What they touched is read in one go: somebody who works alone has it all at the head of the queue.
+    """
+    touched = Assignment.objects.filter(annotator=person_id, queue=queue_id, item_open=True).values("item")
     live = Assignment.objects.filter(item=OuterRef("pk"), status=AssignmentStatus.LEASED, expires_at__gte=at)
     held = Coalesce(Subquery(live.order_by().values("item").annotate(n=Count("pk")).values("n")), 0)
-    items = ReviewItem.objects.filter(~Exists(touched), queue=queue_id, status=ItemStatus.OPEN, only_for=None)
+    items = ReviewItem.objects.filter(queue=queue_id, status=ItemStatus.OPEN, only_for=None).exclude(pk__in=touched)
     return items.filter(quorum__gt=F("answer_count") + held).order_by(*ORDERS[order])
 
 
 def _candidate(order: OrderPolicy, *, queue_id: int, person_id: int, at: datetime) -> QuerySet[ReviewItem]:
     """The first of them, locked where rows can be; those that somebody else has locked are passed over."""
-    found = _candidates(order, queue_id=queue_id, person_id=person_id, at=at)[:1]
+    found = _candidates(order, queue_id=queue_id, person_id=person_id, at=at).select_related("material")[:1]
     if connection.features.has_select_for_update_skip_locked:
         return found.select_for_update(skip_locked=True, of=("self",))
     return found

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ReviewItem
 from evalsite.review.states import ClaimFacts, ClaimState, ItemFacts, ItemState, QueueState
+from judging.selectors.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,29 @@ class LockedItem:
 
 def lock_item(item_id: int) -> LockedItem:
     """Return an item under lock. DoesNotExist where there is none."""
-    return with_claims(ReviewItem.objects.select_for_update(of=("self",)).select_related("queue").get(pk=item_id))
+    item = _ITEM.first(item_id=item_id)
+    if item is None:
+        raise ReviewItem.DoesNotExist(f"There is no item {item_id}.")
+    return with_claims(item)
+
+
+def _item(*, item_id: int) -> QuerySet[ReviewItem]:
+    return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue").filter(pk=item_id)
 
 
 def with_claims(item: ReviewItem) -> LockedItem:
     """Return an item that the caller has locked, with the claims on it."""
-    return LockedItem(item, tuple(item.assignments.select_related("annotation").order_by("pk")))
+    claims = tuple(_CLAIMS.objects(item_id=item.pk))
+    for claim in claims:
+        claim.item = item
+    return LockedItem(item, claims)
+
+
+def _claims(*, item_id: int) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(item=item_id).select_related("annotation").order_by("pk")
+
+
+_ITEM, _CLAIMS = Prepared(_item), Prepared(_claims)
 
 
 def claim_facts(claim: Assignment | None) -> ClaimFacts | None:

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from evalsite.review.models import Annotation, ItemArm, ItemStatus, Queue, ReviewItem
 from evalsite.review.sampling import is_retest, uniform_number
-from evalsite.review.selectors.prepared import Prepared
+from judging.selectors.prepared import Prepared
 
 GAP = 20  # answers in between, so that nobody answers from memory
 WINDOW = 40  # how far back a person's answers are looked through
@@ -23,19 +23,21 @@ def retest_due(*, queue: Queue, annotator: User, at: datetime) -> ReviewItem | N
     """Return a new item that repeats one of this person's own, or None where none is due."""
     if queue.retest_share <= 0:
         return None
-    for item_id, arm, status, revealed_at, was_asked in _MINE.rows(queue_id=queue.pk, person_id=annotator.pk):
-        fit = arm != ItemArm.RETEST and status != ItemStatus.STALE and revealed_at is None and not was_asked
+    for item_id, revealed_at, may_repeat, was_asked in _MINE.rows(queue_id=queue.pk, person_id=annotator.pk):
+        fit = may_repeat and revealed_at is None and not was_asked
         if fit and is_retest(str(item_id), person=str(annotator.pk), seed=queue.pk, share=queue.retest_share):
             return _again(ReviewItem.objects.get(pk=item_id), queue, annotator, at)
     return None
 
 
 def _mine(*, queue_id: int, person_id: int) -> QuerySet[Annotation, Any]:
-    """This person's answers that are old enough for a retest, the newest first."""
+    """This person's answers that are old enough for a retest, the newest first; of their items only those are read."""
     asked = ReviewItem.objects.filter(retest_of=OuterRef("item_id"), only_for=person_id)
-    mine = Annotation.objects.filter(queue=queue_id, annotator=person_id).annotate(asked=Exists(asked))
+    repeatable = ReviewItem.objects.filter(pk=OuterRef("item_id")).exclude(arm=ItemArm.RETEST)
+    fits = Exists(repeatable.exclude(status=ItemStatus.STALE))
+    mine = Annotation.objects.filter(queue=queue_id, annotator=person_id).annotate(fits=fits, asked=Exists(asked))
     rows = mine.order_by("-created_at", "-pk")
-    return rows.values_list("item_id", "item__arm", "item__status", "revealed_at", "asked")[GAP : GAP + WINDOW]
+    return rows.values_list("item_id", "revealed_at", "fits", "asked")[GAP : GAP + WINDOW]
 
 
 _MINE = Prepared(_mine)

@@ -63,23 +63,22 @@ def item_detail(request: PageRequest, item_id: int) -> HttpResponse:
 @permission_required("review.add_annotation", raise_exception=True)
 def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
     """Take an answer and hand out the next item in the same breath. A refused answer keeps what was typed."""
-    claim = _claim(request, item_id)
-    queue, at = claim.item.queue, timezone.now()
-    labels = labels_from_json(queue.labels)
-    form = AnnotationForm(request.POST, choices=choices_of(labels))
+    form = AnnotationForm(request.POST)
     if form.is_valid():
-        label = shown_label(form.cleaned_data["label"], labels, swapped=claim.swapped)
-        answer = Answer(label, form.cleaned_data["note"])
+        answer = Answer(form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True)
+        token, at = form.cleaned_data["token"], timezone.now()
         try:
             done = answering.record_annotation(
-                item_id=item_id, annotator=request.user, token=form.cleaned_data["token"], answer=answer, at=at
+                item_id=item_id, annotator=request.user, token=token, answer=answer, at=at
             )
         except ReviewRefused as refusal:
             form.add_error(None, str(refusal))
+        except ReviewItem.DoesNotExist as error:
+            raise Http404("No such item.") from error
         else:
-            undo_id = item_id if done.item.is_open else None
-            toast = Toast("Saved", undo_id=undo_id)
-            return show_next(request, queue, toast=toast, done_id=item_id, answered=done)
+            toast = Toast("Saved", undo_id=item_id if done.item.is_open else None)
+            return show_next(request, done.item.queue, toast=toast, done_id=item_id, answered=done)
+    _claim(request, item_id)
     _keep(request, item_id)
     return show_item(request, item_id, form=form)
 

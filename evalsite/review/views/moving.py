@@ -18,7 +18,7 @@ from evalsite.review.forms import SKIP_REASONS, AnnotationForm, RevisionForm
 from evalsite.review.models import Annotation, Queue
 from evalsite.review.selectors.content import ItemContent
 from evalsite.review.selectors.panels import ANSWERED, WORK, Panel, claimed_panel, footing_of, read_panel
-from evalsite.review.selectors.waiting import progress_of
+from evalsite.review.selectors.waiting import progress_of, standing_of
 from evalsite.review.services.claiming import NothingNow, claim_next
 from judging.http import PageRequest
 
@@ -46,17 +46,15 @@ class Toast:
         return json.dumps({"toast": shown})
 
 
-def context_of(
-    request: PageRequest, panel: Panel, *, answered: Annotation | None = None, **extra: Any
-) -> dict[str, Any]:
+def context_of(request: PageRequest, panel: Panel, **extra: Any) -> dict[str, Any]:
     """Return what the item's templates need."""
     context: dict[str, Any] = {"panel": panel, "item": panel.item, "queue": panel.item.queue, "content": panel.content}
     context |= material_of(request, panel.content, url=panel.item.get_absolute_url())
-    if panel.claim is not None:
-        context["footing"] = footing_of(item=panel.item, user=request.user, answered=answered)
+    if panel.claim is not None and "footing" not in extra:
+        context["footing"] = footing_of(item=panel.item, user=request.user)
     if panel.state == WORK and panel.claim is not None:
         initial = {"token": panel.claim.token, "label": panel.draft.get("label"), "note": panel.draft.get("note")}
-        context["form"] = AnnotationForm(initial=initial, choices=panel.content.choices)
+        context["form"] = AnnotationForm(initial=initial)
         context["beat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // BEATS_PER_LEASE)
         context["skip_reasons"] = SKIP_REASONS
     if panel.state == ANSWERED:
@@ -105,13 +103,15 @@ def show_next(
 
     `done_id` is the item just done with, `answered` the answer just recorded, which spares reading it again.
     """
+    standing = standing_of(queue=queue, user=request.user)
     try:
-        claim = claim_next(queue=queue, annotator=request.user, at=timezone.now())
+        claim = claim_next(queue=queue, annotator=request.user, at=timezone.now(), standing=standing)
     except NothingNow as nothing:
         return _show_nothing(request, queue, str(nothing), toast, done_id)
     if request.htmx:
         panel = claimed_panel(claim=claim, user=request.user)
-        return _fragment(request, panel, context_of(request, panel, answered=answered, done_id=done_id), toast)
+        footing = footing_of(item=claim.item, user=request.user, progress=standing.progress, answered=answered)
+        return _fragment(request, panel, context_of(request, panel, footing=footing, done_id=done_id), toast)
     _tell(request, toast)
     return redirect("review:item-detail", claim.item_id)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.db import connection
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, NoticeKind, Queue, QueueStatus
 from evalsite.review.selectors import WaitingFor, read_waiting
-from evalsite.review.selectors.waiting import Progress, items_left_by, progress_of
+from evalsite.review.selectors.waiting import Progress, Standing, progress_of, standing_of
 from evalsite.review.services.answering import Answer, record_annotation
 from evalsite.review.services.claiming import NothingNow, beat, claim_next, flag_item, keep_draft, skip_item, take_back
 from evalsite.review.services.notices import notify, read_notices
@@ -325,7 +326,7 @@ def test_two_pages_of_one_person_never_answer_an_item_twice() -> None:
 
 
 @pytest.mark.django_db
-def test_items_left_by_tells_who_may_have_none(django_assert_num_queries: Any) -> None:
+def test_standing_of_tells_what_was_left_and_who_may_take_nothing(django_assert_num_queries: Any) -> None:
     queue, other = factories.queue(), factories.queue()
     ada, ben = factories.user("ada"), factories.user("ben")
     for _ in range(3):
@@ -335,13 +336,20 @@ def test_items_left_by_tells_who_may_have_none(django_assert_num_queries: Any) -
     begun = claim_next(queue=queue, annotator=ada, at=NOON)
 
     with django_assert_num_queries(3):
-        found = [items_left_by(queue=one, user=person) for one, person in ((queue, ada), (queue, ben), (other, ada))]
+        found = [standing_of(queue=one, user=person) for one, person in ((queue, ada), (queue, ben), (other, ada))]
     queue.members.add(ben)
-    barred = items_left_by(queue=queue, user=ada)
+    barred = standing_of(queue=queue, user=ada)
     Queue.objects.update(status=QueueStatus.PAUSED)
+    paused = standing_of(queue=queue, user=ben)
+    gone = standing_of(queue=Queue(pk=0), user=ben)
 
-    assert found == [[begun.item_id], [], []]
-    assert (barred, items_left_by(queue=queue, user=ben)) == (None, None)
+    mine = Standing(may_take=True, left=(begun.item_id,), progress=Progress(done=1, waiting=2))
+    bens = Standing(may_take=True, left=(), progress=Progress(done=0, waiting=3))
+    nothing = Standing(may_take=True, left=(), progress=Progress(0, 0))
+    assert found == [mine, bens, nothing]
+    assert barred == replace(mine, may_take=False)
+    assert paused == replace(bens, may_take=False)
+    assert gone == replace(nothing, may_take=False)
 
 
 @pytest.mark.django_db
