@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import socket
-import subprocess
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,13 +15,11 @@ from judging.sandbox.languages import find_language
 from judging.sandbox.limits import Limits
 from judging.sandbox.runner import SandboxProgram, SandboxRunner
 from judging.sandbox.toolchains import sandbox_status
+from tests.judging.sandbox.sieges import Attack, Ended, Run, command_lines, listeners, run_as_other, run_here
 
 pytestmark = pytest.mark.attack
 
-REPOSITORY = Path(__file__).resolve().parents[3]
 ATTACKS = Path(__file__).parent / "attacks"
-ORDINARY_UID = 61001
-CANARY = "canary-in-the-environment"
 PRINTS_WHAT_IT_MANAGED = (
     "read_secrets",
     "reach_network",
@@ -136,29 +128,6 @@ FALSE_ENDS = {
 
 
 @dataclass(frozen=True)
-class Attack:
-    """A hostile program and how much longer than its CPU limit it may run."""
-
-    program: SandboxProgram
-    wall_factor: float = Limits().wall_factor
-
-
-Run = Callable[[list[Attack], Path, Path], "list[Ended]"]
-
-
-@dataclass(frozen=True)
-class Ended:
-    """What the tests read of an outcome, whichever process produced it."""
-
-    passed: bool | None
-    result_text: str
-    not_run_reason: str
-    stdout: str
-    stderr: str
-    stopped_by: str
-
-
-@dataclass(frozen=True)
 class Siege:
     """All outcomes under one identity, and what the attackers were offered."""
 
@@ -179,7 +148,7 @@ def siege(request: pytest.FixtureRequest) -> Iterator[Siege]:
     assert "does not hold" not in status.reason  # a sandbox with a hole is a failure, none at all is not
     if not status:
         pytest.skip(status.reason)
-    run = _run_as_other if request.param == "ordinary user" and is_root else _run_here
+    run = run_as_other if request.param == "ordinary user" and is_root else run_here
     folder = Path(tempfile.mkdtemp(prefix="besieged-"))  # pytest's own folders are closed to other users
     folder.chmod(0o755)
     try:
@@ -196,7 +165,7 @@ def _besiege(folder: Path, run: Run) -> Siege:
     scratch.mkdir()
     scratch.chmod(0o777)
     tag = f"orphan-{folder.name}"
-    with _listeners(folder) as (port, connections):
+    with listeners(folder) as (port, connections):
         places = {
             "@SECRET@": str(secret),
             "@PORT@": str(port),
@@ -213,7 +182,7 @@ def _besiege(folder: Path, run: Run) -> Siege:
     return Siege(
         outcomes=dict(zip(attacks, outcomes, strict=True)),
         connections=connections,
-        survivors=[line for line in _command_lines() if tag in line],
+        survivors=[line for line in command_lines() if tag in line],
         secret=secret.read_text(),
         leftovers=[path.name for path in scratch.iterdir()],
     )
@@ -224,129 +193,6 @@ def _attack(name: str, places: dict[str, str]) -> Attack:
     for mark, value in places.items():
         source = source.replace(mark, value)
     return Attack(SandboxProgram("python", source, 20.0))
-
-
-@contextmanager
-def _listeners(folder: Path) -> Iterator[tuple[int, list[str]]]:
-    """Listen on loopback, an abstract socket and a socket file; note who comes."""
-    connections: list[str] = []
-    tcp = socket.create_server(("127.0.0.1", 0))
-    abstract, file = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
-    abstract.bind(f"\0{folder.name}")
-    file.bind(str(folder / "socket"))
-    (folder / "socket").chmod(0o777)
-    servers = [tcp, abstract, file]
-    threads = []
-    for server in servers:
-        server.listen()
-        threads.append(threading.Thread(target=_note, args=(server, connections), daemon=True))
-        threads[-1].start()
-    try:
-        yield tcp.getsockname()[1], connections
-    finally:
-        for server in servers:
-            server.shutdown(socket.SHUT_RDWR)
-            server.close()
-        for thread in threads:
-            thread.join(5)
-
-
-def _note(server: socket.socket, connections: list[str]) -> None:
-    while True:
-        try:
-            visitor, address = server.accept()
-        except OSError:
-            return
-        visitor.close()
-        connections.append(str(address))
-
-
-def _command_lines() -> list[str]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                found.append((entry / "cmdline").read_bytes().decode("utf-8", "replace"))
-            except OSError:
-                continue
-    return found
-
-
-def _run_here(attacks: list[Attack], folder: Path, scratch: Path) -> list[Ended]:
-    def run(attack: Attack) -> Ended:
-        runner = SandboxRunner(limits=Limits(wall_factor=attack.wall_factor), scratch_parent=scratch)
-        return _ended(asdict(runner.run(attack.program)))
-
-    os.environ["EVALSITE_CANARY"] = CANARY
-    try:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return list(pool.map(run, attacks))
-    finally:
-        del os.environ["EVALSITE_CANARY"]
-
-
-AS_OTHER = """
-import json, os, sys
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
-from pathlib import Path
-from judging.sandbox.limits import Limits
-from judging.sandbox.limits import Limits
-from judging.sandbox.runner import SandboxProgram, SandboxRunner
-from judging.sandbox.toolchains import sandbox_status
-status = sandbox_status()
-job = json.load(sys.stdin)
-def run(attack):
-    runner = SandboxRunner(limits=Limits(wall_factor=attack["wall_factor"]), scratch_parent=Path(job["scratch"]))
-    return asdict(runner.run(SandboxProgram(**attack["program"])))
-with ThreadPoolExecutor(os.cpu_count()) as pool:
-    outcomes = list(pool.map(run, job["attacks"])) if status else []
-print(json.dumps({"reason": status.reason, "identity": status.identity, "outcomes": outcomes}))
-"""
-
-
-def _run_as_other(attacks: list[Attack], folder: Path, scratch: Path) -> list[Ended]:
-    """Run the sandbox itself in a process of an ordinary user, from a copy that this user may read."""
-    python = "/usr/bin/python3"
-    if not os.path.exists(python) or not _is_recent(python):
-        pytest.skip("as an ordinary user: needs /usr/bin/python3 of at least version 3.11")
-    copy = folder / "copy"
-    (copy / "judging").mkdir(parents=True)
-    shutil.copy(REPOSITORY / "judging" / "__init__.py", copy / "judging")
-    shutil.copytree(REPOSITORY / "judging" / "sandbox", copy / "judging" / "sandbox")
-    import pyseccomp
-
-    shutil.copy(str(pyseccomp.__file__), copy)
-    job = {"attacks": [asdict(attack) for attack in attacks], "scratch": str(scratch)}
-    ids = [f"--reuid={ORDINARY_UID}", f"--regid={ORDINARY_UID}", "--clear-groups"]
-    done = subprocess.run(
-        ["setpriv", *ids, python, "-c", AS_OTHER],
-        input=json.dumps(job),
-        capture_output=True,
-        text=True,
-        cwd=copy,
-        env={"PATH": os.environ["PATH"], "EVALSITE_CANARY": CANARY, "PYTHONDONTWRITEBYTECODE": "1"},
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    assert "does not hold" not in answer["reason"]
-    if answer["reason"]:
-        pytest.skip(f"as an ordinary user: {answer['reason']}")
-    assert answer["identity"] == f"uid {ORDINARY_UID}"
-    return [_ended(outcome) for outcome in answer["outcomes"]]
-
-
-def _is_recent(python: str) -> bool:
-    asked = subprocess.run(
-        [python, "-c", "import sys; print(sys.version_info >= (3, 11))"], capture_output=True, check=True
-    )
-    return asked.stdout.strip() == b"True"
-
-
-def _ended(outcome: dict[str, object]) -> Ended:
-    return Ended(**{name: outcome[name] for name in Ended.__dataclass_fields__})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", PRINTS_WHAT_IT_MANAGED)

@@ -1,0 +1,149 @@
+"""What of a file of answers may come in: no overwriting, no answer too many, nobody unknown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role
+from evalsite.review.models import (
+    Annotation,
+    ItemStatus,
+    ReviewItem,
+)
+from evalsite.review.tables.annotations import AnnotationFile
+from tests import factories
+from tests.evalsite.review.exchanged import answer, bring, busy_queue, emptied, exported, read, refusal_of
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_item_with_another_hash_is_refused_by_name() -> None:
+    queue = busy_queue()
+    found = read(exported(queue, "csv"))
+    first = found.items[0]
+    changed = replace(first, facts=replace(first.facts, item_hash="f" * 64))
+    gone = replace(found.items[1], facts=replace(found.items[1].facts, item=999_999, item_hash="e" * 64))
+    emptied(queue)
+
+    told = refusal_of(queue, AnnotationFile("a.csv", (changed, gone)))
+
+    here = queue.items.get(pk=first.facts.item)
+    case = first.facts.case
+    assert told == [
+        f"line 2: Item {here.pk} ({case}) has other content here: its hash begins with "
+        f"{here.content_hash[:12]}, in the file with ffffffffffff.",
+        # the first item has two rows, of which a note fills several lines
+        f"{gone.place}: Item 999999 ({gone.facts.case}) is not in this queue.",
+    ]
+
+
+def test_nothing_here_is_overwritten() -> None:
+    queue = busy_queue()
+    found = read(exported(queue, "csv"))
+    queue.annotations.filter(annotator__username="bob", label="1").update(note="changed since")
+    emptied_one = queue.annotations.get(item__status=ItemStatus.STALE)
+    Annotation.objects.filter(pk=emptied_one.pk).delete()
+
+    told = refusal_of(queue, found)
+
+    item = found.items[0].facts
+    assert [line.partition(": ")[2] for line in told] == [
+        f"{item.name} has another note by bob here; nothing is overwritten."
+    ]
+
+
+def test_the_quorum_is_never_exceeded() -> None:
+    queue = factories.queue(quorum=2)
+    item = factories.review_item(queue=queue)
+    people = [factories.user(f"p{n}", Role.ANNOTATOR) for n in range(4)]
+    for person in people[:2]:
+        answer(item, person, "1")
+    found = read(exported(queue, "csv"))
+    emptied(queue)
+    for person in people[2:]:
+        answer(ReviewItem.objects.get(pk=item.pk), person, "0")
+
+    told = refusal_of(queue, found)
+
+    assert told == [f"line 3: {found.items[0].facts.name} would have 4 answers and asks for 2."]
+
+
+def test_answers_of_file_and_queue_settle_an_item_together_in_free_slots() -> None:
+    queue = factories.queue(quorum=2)
+    item = factories.review_item(queue=queue)
+    ada, bob = (factories.user(name, Role.ANNOTATOR) for name in ("ada", "bob"))
+    answer(item, ada, "1")
+    found = read(exported(queue, "csv"))
+    emptied(queue)
+    answer(ReviewItem.objects.get(pk=item.pk), bob, "1")
+
+    bring(queue, found)
+
+    item.refresh_from_db()
+    assert (item.status, item.label, item.answer_count, item.settled_at) == (ItemStatus.SETTLED, "1", 2, NOON)
+    assert dict(item.annotations.values_list("annotator__username", "slot")) == {"bob": 0, "ada": 1}
+    assert bring(queue, found).plan.is_empty
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"final_label": "-1"}, "cannot be 'settled' with the label '-1': its answers and its adjudication"),
+        ({"status": "adjudicated"}, "cannot be 'adjudicated' with the label '1': its answers and its adjudication"),
+        ({"status": "open", "final_label": ""}, "cannot be 'open' with the label '': its answers"),
+        ({"quorum": 21}, "asks for 21 answers; at most 20 people are asked."),
+        ({"final_label": "9"}, "The label '9' is not on this queue's scale."),
+    ],
+)
+def test_a_state_that_the_answers_do_not_bear_is_refused(changes: dict[str, Any], sentence: str) -> None:
+    queue = factories.queue(quorum=1)
+    answer(factories.review_item(queue=queue), factories.user("ada"), "1")
+    found = read(exported(queue, "csv"))
+    only = found.items[0]
+    emptied(queue)
+
+    told = refusal_of(queue, AnnotationFile("a.csv", (replace(only, facts=replace(only.facts, **changes)),)))
+
+    assert any(sentence in line for line in told)
+
+
+def test_unknown_people_are_told_mapped_or_added_switched_off() -> None:
+    queue = busy_queue()
+    found = read(exported(queue, "csv"))
+    emptied(queue)
+    User.objects.filter(username="eve").update(username="eva")
+    AuditEntry.objects.all().delete()
+    User.objects.filter(username="bob").update(username="rob")
+
+    told = refusal_of(queue, found)
+    half = refusal_of(queue, found, names={"eve": "eva", "bob": "nobody"})
+    done = bring(queue, found, names={"eve": "eva"}, create=True)
+
+    assert [line.partition(": ")[2] for line in told] == [
+        "There is no person 'bob' here.",
+        "There is no person 'eve' here.",
+    ]
+    assert [line.partition(": ")[2] for line in half] == ["There is no person 'nobody' here."]
+    bob = User.objects.get(username="bob")
+    assert done.created == ("bob",)
+    assert (bob.is_active, bob.has_usable_password(), list(bob.groups.all())) == (False, False, [])
+    assert set(queue.assignments.values_list("annotator__username", flat=True)) == {"ada", "bob", "eva"}
+    assert AuditEntry.objects.filter(action="person.created", subject="bob").count() == 1
+    assert bring(queue, found, names={"eve": "eva"}).plan.is_empty
+
+
+def test_two_people_of_a_file_cannot_be_one_person_here() -> None:
+    queue = busy_queue()
+    found = read(exported(queue, "csv"))
+    emptied(queue)
+    User.objects.filter(username="bob").update(username="rob")
+
+    told = refusal_of(queue, found, names={"bob": "ada"})
+
+    assert f"Two people of the file would be ada on {found.items[0].facts.name}." in told[0]
