@@ -77,13 +77,18 @@ def store_checked(*, checked: Checked, origin: RubricOrigin, watch: Watch = unwa
     benchmark: Benchmark | None = target.benchmark if target else None
     if intake.suite is not None and target is not None:
         stored = store_suite(
-            spec=intake.suite, benchmark_slug=target.slug, benchmark_name=target.name, actor=actor, at=at
+            spec=intake.suite,
+            benchmark_slug=target.slug,
+            benchmark_name=target.name,
+            actor=actor,
+            at=at,
+            watch=watch,
         )
         suite, benchmark = stored.suite, stored.suite.benchmark
         result["suite"] = {"id": suite.pk, "name": str(suite), "created": stored.created, "cases": suite.case_count}
         result["changed"] |= stored.created
     if intake.responses and suite is not None:
-        done = store_responses(specs=intake.responses, suite=suite, actor=actor, at=at)
+        done = store_responses(specs=intake.responses, suite=suite, actor=actor, at=at, watch=watch)
         result["responses"] = {"new": len(done.new), "changed": len(done.changed), "unchanged": done.unchanged}
         result["changed"] |= bool(done.new or done.changed)
     for staged in intake.rubrics:

@@ -135,6 +135,10 @@ class _Reader:
     def missing_files(self) -> MissingFiles:
         return "warn" if self.options.allow_missing_files else "error"
 
+    def tell(self, done: int, total: int) -> None:
+        """Pass on how many rows are read."""
+        self.watch("reading", done, total)
+
     def read(self) -> Intake:
         self.kinds = self._kinds()
         for kind in self.kinds:
@@ -160,11 +164,11 @@ class _Reader:
 
     def _read_kind(self, kind: UploadKind) -> None:
         if kind is UploadKind.SUITE:
-            self._take_suite(parse_suite(self.bundle, missing_files=self.missing_files))
+            self._take_suite(parse_suite(self.bundle, missing_files=self.missing_files, tell=self.tell))
         elif kind is UploadKind.QUESTIONS:
             self._read_questions()
         elif kind is UploadKind.SCALEEVAL_RESPONSES:
-            parsed = parse_scaleeval_responses(self.bundle, name=self.options.benchmark or "ScaleEval")
+            parsed = parse_scaleeval_responses(self.bundle, name=self.options.benchmark or "ScaleEval", tell=self.tell)
             self.findings.extend(parsed.problems)
             if parsed.value is not None:
                 self._take_suite(Parsed(parsed.value.suite))
@@ -194,7 +198,7 @@ class _Reader:
         if len(paths) > 1:
             self.findings.add(SEVERAL_QUESTION_FILES, paths[0], "", f"There are {len(paths)} files of questions.")
         for path in paths[:1]:
-            self._take_suite(parse_questions_jsonl(self.bundle, path))
+            self._take_suite(parse_questions_jsonl(self.bundle, path, tell=self.tell))
 
     def _is_table(self, path: str, kind: UploadKind) -> bool:
         """Return whether a file's rows are of a kind; where the person said what it is, only its ending counts."""
@@ -245,14 +249,18 @@ class _Reader:
     def _folder_parser(self) -> Parser:
         def parse(known: KnownCases | None) -> Parsed[Responses]:
             return parse_responses_folder(
-                self.bundle, system=self.options.system, known=known, missing_files=self.missing_files
+                self.bundle,
+                system=self.options.system,
+                known=known,
+                missing_files=self.missing_files,
+                tell=self.tell,
             )
 
         return parse
 
     def _file_parser(self, read: Callable[..., Parsed[Responses]], path: str) -> Parser:
         def parse(known: KnownCases | None) -> Parsed[Responses]:
-            return read(self.bundle, path, system=self.options.system, known=known)
+            return read(self.bundle, path, system=self.options.system, known=known, tell=self.tell)
 
         return parse
 

@@ -12,9 +12,9 @@ from django.db import transaction
 from judging import signals
 from judging.models import Benchmark, Prompt, Response, Suite, System
 from judging.services.hashing import text_hash
+from judging.services.inserting import BATCH, Inserter
+from judging.services.staging import Watch, unwatched
 from judging.specs.types import ResponseSpec
-
-BATCH = 500
 
 
 class UnknownCases(ValueError):
@@ -70,7 +70,9 @@ def plan_answers(
 
 
 @transaction.atomic
-def store_responses(*, specs: Sequence[ResponseSpec], suite: Suite, actor: User | None, at: datetime) -> ResponsePlan:
+def store_responses(
+    *, specs: Sequence[ResponseSpec], suite: Suite, actor: User | None, at: datetime, watch: Watch = unwatched
+) -> ResponsePlan:
     """Store responses to the cases of a suite and return what was done.
 
     Raises:
@@ -87,7 +89,7 @@ def store_responses(*, specs: Sequence[ResponseSpec], suite: Suite, actor: User 
     for start in range(0, len(plan.outdated), BATCH):
         Response.objects.filter(pk__in=plan.outdated[start : start + BATCH]).update(superseded_at=at)
     rows = [_row(spec, prompts[spec.case_key], systems[spec.system], at) for spec in (*plan.new, *plan.changed)]
-    Response.objects.bulk_create(rows, batch_size=BATCH)
+    Inserter(watch, len(rows)).insert(Response, rows)
     signals.acted.send(
         sender=Response,
         actor_id=actor.pk if actor else None,

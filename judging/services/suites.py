@@ -15,9 +15,9 @@ from django.utils.text import slugify
 from judging import signals
 from judging.models import Benchmark, Case, Prompt, Suite, SuiteCase
 from judging.services.hashing import case_hash, content_hash, prompt_hash
+from judging.services.inserting import BATCH, Inserter
+from judging.services.staging import Watch, unwatched
 from judging.specs.types import CaseSpec, SuiteSpec
-
-BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def plan_suite(*, spec: SuiteSpec, benchmark_slug: str) -> SuitePlan:
 
 
 @transaction.atomic
-def store_suite(
+def store_suite(  # noqa: PLR0913 - what is stored and where, beside who does it, when, and who watches
     *,
     spec: SuiteSpec,
     benchmark_slug: str,
@@ -80,6 +80,7 @@ def store_suite(
     actor: User | None,
     at: datetime,
     action: str = "suite.imported",
+    watch: Watch = unwatched,
 ) -> StoredSuite:
     """Store a suite as a new version of its benchmark; a suite with equal content is returned as it is."""
     plan = plan_suite(spec=spec, benchmark_slug=benchmark_slug)
@@ -88,7 +89,7 @@ def store_suite(
     benchmark = plan.benchmark or Benchmark.objects.create(
         slug=benchmark_slug, name=benchmark_name or spec.name, created_at=at, created_by=actor
     )
-    cases = _store_cases(benchmark, spec.cases, at)
+    cases = _store_cases(benchmark, spec.cases, at, watch)
     number = (benchmark.suites.aggregate(last=Max("number"))["last"] or 0) + 1
     suite = Suite.objects.create(
         benchmark=benchmark,
@@ -130,7 +131,7 @@ def _known_cases(benchmark: Benchmark) -> dict[tuple[str, str, str], int]:
     return {(key, prompt, content): pk for key, prompt, content, pk in rows}
 
 
-def _store_cases(benchmark: Benchmark, specs: Sequence[CaseSpec], at: datetime) -> list[int]:
+def _store_cases(benchmark: Benchmark, specs: Sequence[CaseSpec], at: datetime, watch: Watch) -> list[int]:
     """Return the ids of the case revisions, in the order of `specs`."""
     known = _known_cases(benchmark)
     prompts = {
@@ -138,12 +139,11 @@ def _store_cases(benchmark: Benchmark, specs: Sequence[CaseSpec], at: datetime) 
         for prompt in Prompt.objects.filter(benchmark=benchmark).only("key", "content_hash")
     }
     missing = [case for case in specs if (case.key, prompt_hash(case)) not in prompts]
-    made = Prompt.objects.bulk_create([_prompt_row(benchmark, case) for case in missing], batch_size=BATCH)
-    prompts |= {(prompt.key, prompt.content_hash): prompt.pk for prompt in made}
     new = [case for case in specs if _identity(case) not in known]
-    rows = Case.objects.bulk_create(
-        [_case_row(case, prompts[case.key, prompt_hash(case)], at) for case in new], batch_size=BATCH
-    )
+    inserter = Inserter(watch, len(missing) + len(new))
+    made = inserter.insert(Prompt, [_prompt_row(benchmark, case) for case in missing])
+    prompts |= {(prompt.key, prompt.content_hash): prompt.pk for prompt in made}
+    rows = inserter.insert(Case, [_case_row(case, prompts[case.key, prompt_hash(case)], at) for case in new])
     known |= {_identity(case): row.pk for case, row in zip(new, rows, strict=True)}
     return [known[_identity(case)] for case in specs]
 

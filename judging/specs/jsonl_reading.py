@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from judging.specs.bundles import Bundle
+from judging.specs.counting import Tell, told, untold
 from judging.specs.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.problems import Parsed
 from judging.specs.text_reading import decode_text
@@ -50,7 +52,9 @@ def _refuse_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def read_rows(bundle: Bundle, path: str, limits: RowLimits | None = None) -> Parsed[tuple[Row, ...]]:
+def read_rows(
+    bundle: Bundle, path: str, limits: RowLimits | None = None, tell: Tell = untold
+) -> Parsed[tuple[Row, ...]]:
     """Return the objects of a JSON Lines file or a JSON array; blank lines are skipped.
 
     Characters that no database stores (NUL, lone surrogates) are replaced by U+FFFD, with a warning. Other texts are
@@ -62,7 +66,10 @@ def read_rows(bundle: Bundle, path: str, limits: RowLimits | None = None) -> Par
     if text.value is None:
         return Parsed(None, text.problems)
     is_array = text.value.lstrip().startswith("[")
-    rows = _array_rows(text.value, path, findings) if is_array else _line_rows(text.value, path, findings, limits)
+    if is_array:
+        rows = _array_rows(text.value, path, findings)
+    else:
+        rows = _line_rows(told(text.value.split("\n"), tell), path, findings, limits)
     if len(rows) > limits.max_rows:
         findings.add(ROW_LIMIT, path, "", f"The file has more than {limits.max_rows:,} rows.")
     if not rows and not findings.has_errors:
@@ -70,9 +77,9 @@ def read_rows(bundle: Bundle, path: str, limits: RowLimits | None = None) -> Par
     return Parsed(None if findings.has_errors else tuple(rows), findings.as_tuple())
 
 
-def _line_rows(text: str, path: str, findings: Findings, limits: RowLimits) -> list[Row]:
+def _line_rows(lines: Iterable[str], path: str, findings: Findings, limits: RowLimits) -> list[Row]:
     rows: list[Row] = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         if len(rows) > limits.max_rows:

@@ -14,6 +14,7 @@ from typing import Any
 
 from judging.specs.bundles import Bundle
 from judging.specs.cases_yaml import BAD_ROLE, CONTEXT_ROLES
+from judging.specs.counting import Tell, untold
 from judging.specs.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.jsonl_reading import Row, RowLimits, first_text, read_rows
 from judging.specs.problems import Parsed
@@ -31,10 +32,10 @@ _READ = frozenset({*ID_FIELDS, *QUESTION_FIELDS, *SCENARIO_FIELDS, "type", "lang
 
 
 def parse_questions_jsonl(
-    bundle: Bundle, path: str, *, name: str = "", limits: RowLimits | None = None
+    bundle: Bundle, path: str, *, name: str = "", limits: RowLimits | None = None, tell: Tell = untold
 ) -> Parsed[SuiteSpec]:
     """Return a suite with one case per row; the suite has the file's name unless one is given."""
-    rows = read_rows(bundle, path, limits)
+    rows = read_rows(bundle, path, limits, tell)
     findings = Findings()
     findings.extend(rows.problems)
     reader = _Reader(path, findings)

@@ -17,6 +17,7 @@ from typing import Any
 
 from judging.specs.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path
 from judging.specs.case_files import MISSING_ERROR, MISSING_WARNING, MissingFiles
+from judging.specs.counting import Tell, told, untold
 from judging.specs.findings import Findings, at_line, error_rule
 from judging.specs.jsonl_reading import ROW_LIMIT, RowLimits, first_text, read_rows
 from judging.specs.lint_notes import NOT_A_LIST, NOT_A_MAPPING, NOT_TEXT, Lint
@@ -51,14 +52,20 @@ def system_from_path(path: str) -> str:
 
 
 def parse_responses_jsonl(
-    bundle: Bundle, path: str, *, system: str = "", known: KnownCases | None = None, limits: RowLimits | None = None
+    bundle: Bundle,
+    path: str,
+    *,
+    system: str = "",
+    known: KnownCases | None = None,
+    limits: RowLimits | None = None,
+    tell: Tell = untold,
 ) -> Parsed[Responses]:
     """Return the responses of a JSON Lines file or JSON array.
 
     `system`, else the file's name, is the system of rows that name none. With `known`, a row for a case that is not
     there is an error.
     """
-    rows = read_rows(bundle, path, limits)
+    rows = read_rows(bundle, path, limits, tell)
     if rows.value is None:
         return Parsed(None, rows.problems)
     findings = Findings()
@@ -84,7 +91,13 @@ def _result(collector: Collector) -> Parsed[Responses]:
 
 
 def parse_responses_csv(
-    bundle: Bundle, path: str, *, system: str = "", known: KnownCases | None = None, limits: RowLimits | None = None
+    bundle: Bundle,
+    path: str,
+    *,
+    system: str = "",
+    known: KnownCases | None = None,
+    limits: RowLimits | None = None,
+    tell: Tell = untold,
 ) -> Parsed[Responses]:
     """Return the responses of a CSV table; an empty cell is an empty text, and numbers stay as written."""
     limits = limits or RowLimits()
@@ -93,7 +106,7 @@ def parse_responses_csv(
     if text.value is None:
         return Parsed(None, text.problems)
     collector = Collector(findings, system or system_from_path(path), known)
-    for line, fields in _csv_rows(text.value, path, findings, limits):
+    for line, fields in told(_csv_rows(text.value, path, findings, limits), tell):
         key = first_text(fields, CASE_FIELDS)
         if key is None and fields.get("filename"):
             key = (known or KnownCases()).key_for_path(str(fields.pop("filename")))
@@ -143,7 +156,12 @@ def find_response_folders(bundle: Bundle) -> list[str]:
 
 
 def parse_responses_folder(
-    bundle: Bundle, *, system: str = "", known: KnownCases | None = None, missing_files: MissingFiles = "error"
+    bundle: Bundle,
+    *,
+    system: str = "",
+    known: KnownCases | None = None,
+    missing_files: MissingFiles = "error",
+    tell: Tell = untold,
 ) -> Parsed[Responses]:
     """Return the responses that every `params.yaml` of the bundle lists, in the order of its lists.
 
@@ -164,7 +182,7 @@ def parse_responses_folder(
     models = [folder.model for folder in folders]
     for folder in folders:
         name = folder.model if models.count(folder.model) == 1 else posixpath.basename(folder_of(folder.path))
-        _read_folder(bundle, folder, collector, system or name or "responses", missing_files)
+        _read_folder(_Reading(bundle, collector, missing_files, tell), folder, system or name or "responses")
     return _result(collector)
 
 
@@ -186,7 +204,18 @@ class _Folder:
         return {key: node.content for key, node in fields if not node.is_mapping and not node.is_list}
 
 
-def _read_folder(bundle: Bundle, folder: _Folder, collector: Collector, system: str, missing: MissingFiles) -> None:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Where answers are read from, and where they go."""
+
+    bundle: Bundle
+    collector: Collector
+    missing: MissingFiles
+    tell: Tell
+
+
+def _read_folder(reading: _Reading, folder: _Folder, system: str) -> None:
+    collector = reading.collector
     lint = Lint(collector.findings, folder.path)
     answers = folder.params.get("answer_paths")
     if answers is None or not answers.is_mapping:
@@ -195,12 +224,12 @@ def _read_folder(bundle: Bundle, folder: _Folder, collector: Collector, system: 
         )
         return
     metadata = folder.metadata
-    for case_path, listed in answers.fields.items():
+    for case_path, listed in told(list(answers.fields.items()), reading.tell):
         key = (collector.known or KnownCases()).key_for_path(case_path)
         if not listed.is_list:
             lint.say(NOT_A_LIST, listed, f"answer_paths.{case_path}", "The answers to a case must be a list of files.")
         for attempt, named in enumerate(listed.items):
-            path, text = _read_answer(bundle, lint, named, missing)
+            path, text = _read_answer(reading.bundle, lint, named, reading.missing)
             if text is not None:
                 response = ResponseSpec(key, system, attempt, text, path, metadata)
                 collector.add(response, Origin(folder.path, at_line(named.line)))

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from judging.specs.bundles import Bundle
+from judging.specs.counting import Tell, untold
 from judging.specs.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.jsonl_reading import Row, read_rows
 from judging.specs.problems import Parsed
@@ -89,7 +90,9 @@ class _Reader:
             self.findings.add(OTHER_PROMPT, file.path, at_line(row.line), message, prompt)
 
 
-def parse_scaleeval_responses(bundle: Bundle, *, name: str = "ScaleEval") -> Parsed[ScaleEvalImport]:
+def parse_scaleeval_responses(
+    bundle: Bundle, *, name: str = "ScaleEval", tell: Tell = untold
+) -> Parsed[ScaleEvalImport]:
     """Return the suite and the responses that the response files of a bundle hold.
 
     Cases stand in the order of scenarios by name, then of lines. Texts are kept to the character.
@@ -100,7 +103,9 @@ def parse_scaleeval_responses(bundle: Bundle, *, name: str = "ScaleEval") -> Par
         findings.add(NO_FILES, "", "", "The upload holds no response files.")
     reader = _Reader(findings)
     counts: dict[str, dict[str, int]] = {}
+    total = sum(bundle.read(file.path).count(b"\n") for file in files)
     for file in sorted(files, key=lambda file: (file.scenario, file.model)):
+        tell(len(reader.responses), total)
         rows = read_rows(bundle, file.path)
         findings.extend(rows.problems)
         reader.read(file, rows.value or ())

@@ -43,6 +43,7 @@ from dataclasses import dataclass, field, replace
 from judging.specs.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path, normalise_path
 from judging.specs.case_files import CaseFiles, MissingFiles
 from judging.specs.cases_yaml import CasePlace, read_case, source_url
+from judging.specs.counting import Tell, told, untold
 from judging.specs.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.lint_notes import Lint, join
 from judging.specs.problems import Parsed, Problem
@@ -104,14 +105,16 @@ def find_case_files(bundle: Bundle) -> list[str]:
     return found
 
 
-def parse_suite(bundle: Bundle, suite_path: str = "", *, missing_files: MissingFiles = "error") -> Parsed[SuiteSpec]:
+def parse_suite(
+    bundle: Bundle, suite_path: str = "", *, missing_files: MissingFiles = "error", tell: Tell = untold
+) -> Parsed[SuiteSpec]:
     """Return the suite of a bundle with every file it names inlined, or the problems that prevent it.
 
     Without `suite_path` the one YAML file with a `cases` list is taken; where there is none, all case files make a
     suite. `missing_files="warn"` accepts references to files that the upload does not hold.
     """
     findings = Findings()
-    reader = _SuiteReader(bundle, findings, missing_files)
+    reader = _SuiteReader(bundle, findings, missing_files, tell)
     suite = reader.suite_at(suite_path) if suite_path else reader.only_suite()
     return Parsed(None if findings.has_errors else suite, findings.as_tuple())
 
@@ -126,6 +129,7 @@ class _SuiteReader:
     bundle: Bundle
     findings: Findings
     missing: MissingFiles
+    tell: Tell
     cases: list[CaseSpec] = field(default_factory=list)
     places: dict[str, str] = field(default_factory=dict)  # case key -> where it was first listed
 
@@ -143,7 +147,7 @@ class _SuiteReader:
             self._explain_nothing()
             return None
         self.findings.add(NO_SUITE_FILE, "", "", f"There is no suite file; all {len(paths)} case files are taken.")
-        for path in sorted(paths, key=_natural):
+        for path in told(sorted(paths, key=_natural), self.tell):
             self._add_case_file(path, CasePlace(path), f"the file {path}")
         name = paths[0] if len(paths) == 1 else folder_of(paths[0])
         return SuiteSpec(name=_stem(name) or "cases", version="", cases=tuple(self.cases))
@@ -177,7 +181,7 @@ class _SuiteReader:
         if len(entries.items) > MAX_CASES:
             lint.say(TOO_MANY_CASES, entries, "cases", f"A suite may list {MAX_CASES:,} cases at most.", "")
             return None
-        for index, entry in enumerate(entries.items):
+        for index, entry in enumerate(told(entries.items, self.tell)):
             self._add_entry(lint, entry, f"cases[{index}]")
         return self._suite(lint, parsed.value, path)
 
