@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from pytest_django import DjangoDbBlocker
 
 pytest_plugins = ["tests.fake_llm.fixture", "tests.own_redis"]
+
+hypothesis.settings.register_profile("evalsite", deadline=None)  # an example that waits for a busy machine is not wrong
+hypothesis.settings.load_profile("evalsite")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LONGEST_FIRST = (  # so that no process is left alone with one of these at the end
