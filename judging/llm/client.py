@@ -8,14 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import requests
-from requests.structures import CaseInsensitiveDict
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from judging.llm.attempts import Attempt, Outcome
 from judging.llm.bodies import FILTER_CODES, QUOTA_CODES, ErrorPage, build_body, read_completion, read_error
 from judging.llm.bodies import refused_capabilities as refused_by
 from judging.llm.chat import ChatRequest
-from judging.llm.connections import open_session
+from judging.llm.connections import GuardedAdapter
 from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointRefused
 from judging.llm.retries import wait_asked_by
 
@@ -33,13 +32,18 @@ class ReplyTooLarge(Exception):
 
 
 class ChatClient:
-    """Sends requests for up to `threads` threads at once over one shared session."""
+    """Sends requests for up to `threads` threads at once over shared connections.
+
+    `ca_bundle` names a file of certificates to trust instead of the usual ones.
+    """
 
     def __init__(self, *, threads: int = 50, policy: AddressPolicy | None = None, ca_bundle: str = "") -> None:
-        self._session = open_session(policy=policy or AddressPolicy(), connections=threads, ca_bundle=ca_bundle)
+        self._adapter = GuardedAdapter(policy=policy or AddressPolicy(), connections=threads)
+        self._verify = ca_bundle or True
+        self._heads: dict[tuple[str, str], requests.PreparedRequest] = {}  # by base URL and key
 
     def close(self) -> None:
-        self._session.close()
+        self._adapter.close()
 
     def send(
         self,
@@ -76,28 +80,34 @@ class ChatClient:
 
     def _post(
         self, endpoint: EndpointConfig, content: bytes, read_seconds: float
-    ) -> tuple[int, CaseInsensitiveDict[str], bytes]:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if endpoint.api_key:
-            headers["Authorization"] = f"Bearer {endpoint.api_key}"
-        prepared = requests.PreparedRequest()
-        prepared.prepare(
-            method="POST",
-            url=f"{endpoint.base_url.rstrip('/')}/chat/completions",
-            headers=headers,
-            data=content,
-        )
-        response = self._session.send(
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        prepared = self._head(endpoint).copy()
+        prepared.body = content
+        prepared.headers["Content-Length"] = str(len(content))
+        response = self._adapter.send(
             prepared,
             timeout=(min(endpoint.connect_timeout, read_seconds), read_seconds),
-            allow_redirects=False,
             stream=True,
-            verify=self._session.verify,
+            verify=self._verify,
         )
         try:
-            return response.status_code, response.headers, read_body(response, read_seconds)
+            return response.status_code, response.raw.headers, read_body(response, read_seconds)
         finally:
-            response.close()
+            response.raw.close()
+            response.raw.release_conn()
+
+    def _head(self, endpoint: EndpointConfig) -> requests.PreparedRequest:
+        """Return the request to this endpoint without its body; it is checked and spelt out once."""
+        key = (endpoint.base_url, endpoint.api_key)
+        head = self._heads.get(key)
+        if head is None:
+            headers = {"Content-Type": "application/json", "Accept": "application/json"}
+            if endpoint.api_key:
+                headers["Authorization"] = f"Bearer {endpoint.api_key}"
+            head = requests.PreparedRequest()
+            head.prepare(method="POST", url=f"{endpoint.base_url.rstrip('/')}/chat/completions", headers=headers)
+            self._heads[key] = head
+        return head
 
 
 def read_body(response: requests.Response, seconds: float) -> bytes:

@@ -1,4 +1,4 @@
-"""The HTTP session: one shared pool, no redirects, no retries, no proxies or passwords from the environment.
+"""HTTP connections: shared pools, no redirects, no retries, no cookies, nothing from the environment.
 
 Each new connection checks the address it really reached before a byte is sent, so a host name that resolves to a
 private address, or starts to, is caught.
@@ -7,15 +7,16 @@ private address, or starts to, is caught.
 from __future__ import annotations
 
 import socket
-from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from judging.llm.endpoints import AddressPolicy, EndpointRefused, address_refusal
+
+MOST_ADDRESSES = 256  # whose connections are kept
 
 
 def check_peer(connection: socket.socket, policy: AddressPolicy) -> socket.socket:
@@ -32,9 +33,15 @@ def check_peer(connection: socket.socket, policy: AddressPolicy) -> socket.socke
 
 
 class GuardedAdapter(HTTPAdapter):
-    """An adapter whose pools check every new connection."""
+    """An adapter whose pools check every new connection.
+
+    It serves one session whose certificates never change, and remembers for each address which pool and path belong to
+    it: looking those up afresh costs a third of a call.
+    """
 
     def __init__(self, *, policy: AddressPolicy, connections: int) -> None:
+        self._known: dict[str, tuple[Any, str]] = {}
+
         class GuardedHTTPConnection(HTTPConnection):
             def _new_conn(self) -> socket.socket:
                 return check_peer(super()._new_conn(), policy)
@@ -50,21 +57,36 @@ class GuardedAdapter(HTTPAdapter):
             ConnectionCls = GuardedHTTPSConnection
 
         self._pools = {"http": GuardedHTTPPool, "https": GuardedHTTPSPool}
-        super().__init__(pool_connections=32, pool_maxsize=connections, max_retries=0, pool_block=True)
+        super().__init__(pool_connections=MOST_ADDRESSES, pool_maxsize=connections, max_retries=0, pool_block=True)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **pool_kwargs: Any) -> None:
         self.poolmanager = PoolManager(num_pools=connections, maxsize=maxsize, block=block, **pool_kwargs)
         self.poolmanager.pool_classes_by_scheme = self._pools
 
+    def get_connection_with_tls_context(
+        self, request: requests.PreparedRequest, verify: Any, proxies: Any = None, cert: Any = None
+    ) -> HTTPConnectionPool:
+        """Return the pool of the request's address; its certificates are set the first time."""
+        url = str(request.url)
+        if url not in self._known:
+            if len(self._known) >= MOST_ADDRESSES:  # those kept are then the pools that were used last
+                self._known.clear()
+            pool = super().get_connection_with_tls_context(request, verify, proxies, cert)
+            super().cert_verify(pool, url, verify, cert)  # type: ignore[no-untyped-call]
+            self._known[url] = (pool, super().request_url(request, proxies))
+        found: HTTPConnectionPool = self._known[url][0]
+        return found
 
-def open_session(*, policy: AddressPolicy, connections: int, ca_bundle: str = "") -> requests.Session:
-    """Return a session for that many threads at once; `ca_bundle` names a file of certificates to trust instead."""
-    session = requests.Session()
-    session.trust_env = False
-    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    if ca_bundle:
-        session.verify = ca_bundle
-    adapter = GuardedAdapter(policy=policy, connections=connections)
-    session.mount("https://", adapter)
-    session.mount("http://", adapter)
-    return session
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        """Nothing is left to do for a pool that has been looked up."""
+
+    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
+        """Return the path that was looked up with the pool."""
+        known = self._known.get(str(request.url))
+        return known[1] if known is not None else super().request_url(request, proxies)
+
+    def build_response(self, req: requests.PreparedRequest, resp: BaseHTTPResponse) -> requests.Response:
+        """Return the response bare: no cookies are kept, and headers and body are read from `raw`."""
+        response = requests.Response()
+        response.status_code, response.raw, response.request = resp.status, resp, req
+        return response
