@@ -24,7 +24,7 @@ MOST_JOBS = 16
 @job("calls")
 def work_run(run_id: int) -> None:
     """Work through a run until nothing waits. Safe to repeat: finished tasks and calls are skipped."""
-    ended = working.work_through(run_id=run_id, threads=settings.CALL_THREADS, now=timezone.now)
+    ended = working.work_through(run_id=run_id, threads=settings.CALL_THREADS, now=timezone.now, apart=True)
     logger.info("judging.run_worked run_id=%s ended=%s", run_id, ended)
 
 

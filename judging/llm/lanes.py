@@ -53,10 +53,28 @@ class Lane:
     exchanged_at: float = 0.0
     ask_at: float = 0.0
     results: list[tuple[Attempt, int]] = field(default_factory=list)
+    may_hand_on: bool = False  # a sending thread with an answer may keep its slot for the next request
 
-    def note(self, job: Job, attempt: Attempt) -> None:
-        """Take back the slot of an attempt that ended."""
-        self.held -= 1
+    def take(self) -> Job | None:
+        """Return the next request; None where none waits. For any thread: each request is taken once."""
+        try:
+            return self.ready.popleft()
+        except IndexError:
+            return None
+
+    def next_after(self, attempt: Attempt, now: float) -> Job | None:
+        """Return a request that may have the slot of this answered attempt without asking the limiter again.
+
+        A reply and the next request then do not queue twice behind those of all other threads. What the limiter hears
+        is the same: the slot is held on, the answer is reported, and whoever waits for slots gets them.
+        """
+        if not self.may_hand_on or attempt.outcome is not Outcome.FINISHED or now < self.blocked_until:
+            return None
+        return self.take()
+
+    def note(self, job: Job, attempt: Attempt, *, handed_on: bool) -> None:
+        """Hear of an attempt that ended, and take back its slot unless the next request has it."""
+        self.held -= not handed_on
         self.answers += attempt.outcome is Outcome.FINISHED
         self.results.append((attempt, job.epoch))
 
@@ -76,6 +94,7 @@ class Lane:
         self.ask_at = now + POLL_SECONDS if self.grant.slots < want else now
         if self.grant.wait_seconds > 0:
             self.blocked_until = max(self.blocked_until, now + self.grant.wait_seconds)
+        self.may_hand_on = self.held <= self.grant.limit // max(1, self.grant.workers)
         return self.grant
 
     def next_wake(self, now: float, *, idle: int) -> float:

@@ -1,7 +1,8 @@
 """Many calls at once over one pool of threads: submit, and collect what is finished.
 
-One dispatcher thread decides who may send, when to retry and what is over; the sending threads only send. A call that
-sleeps before its next attempt waits in a heap and holds neither a thread nor a slot.
+One dispatcher thread decides who may send, when to retry and what is over; the sending threads send, and go on with the
+next request where the dispatcher has said that they may. A call that sleeps before its next attempt waits in a heap and
+holds neither a thread nor a slot.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import heapq
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,14 +21,13 @@ from random import Random
 from judging.llm.attempts import Attempt, Outcome
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.client import ChatClient
-from judging.llm.endpoints import Capabilities, EndpointConfig, EndpointKind
+from judging.llm.endpoints import Capabilities, EndpointConfig
 from judging.llm.lanes import Job, Lane, reply_of
 from judging.llm.limits import Limiter
 from judging.llm.retries import Action, Circumstances, RetryDecision, RetryPolicy, decide
 
 logger = logging.getLogger(__name__)
 
-LEXICAL_SLICE_SECONDS = 0.05  # baselines are computed in `completed` this long before it returns
 BATCH = 512  # events handled before the dispatcher looks at the clock again
 
 
@@ -48,11 +47,10 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """How a pool works. `lexical` computes the text of a lexical endpoint's reply."""
+    """How a pool works."""
 
     threads: int = 50
     retry: RetryPolicy = field(default_factory=RetryPolicy)
-    lexical: Callable[[ChatRequest], str] | None = None
     on_capabilities: Callable[[EndpointConfig, Capabilities], None] | None = None  # called inside `completed`
     seed: int | None = None  # of the jitter
 
@@ -64,7 +62,7 @@ class _Learned:
 
 
 class CallPool:
-    """Executes requests concurrently. `submit`, `completed` and `close` are for one coordinator thread."""
+    """Executes requests concurrently. `submit` and `close` are for one thread, `completed` for that or one other."""
 
     def __init__(
         self, client: ChatClient, limiters: Callable[[EndpointConfig], Limiter], options: PoolOptions | None = None
@@ -76,12 +74,11 @@ class CallPool:
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._outbox: SimpleQueue[Completed | _Learned] = SimpleQueue()
         self._work: SimpleQueue[tuple[Job, Lane] | None] = SimpleQueue()
-        self._lexical: deque[tuple[Hashable, ChatRequest]] = deque()
         self._lanes: dict[tuple[str, str, str], Lane] = {}
         self._delayed: list[tuple[float, int, Job, Lane]] = []
         self._order = count()
         self._idle = self._options.threads
-        self._outstanding = 0
+        self._submitted = self._returned = self._unsent = 0
         self._stopping = False
         self._dispatcher = threading.Thread(target=self._dispatch_forever, name="calls-dispatch", daemon=True)
         self._dispatcher.start()
@@ -92,7 +89,7 @@ class CallPool:
     @property
     def outstanding(self) -> int:
         """How many submitted tokens have not come back yet."""
-        return self._outstanding
+        return self._submitted - self._returned - self._unsent
 
     def submit(
         self, token: Hashable, endpoint: EndpointConfig, request: ChatRequest, *, paid: Sequence[Attempt] = ()
@@ -107,10 +104,7 @@ class CallPool:
         """
         if self._stopping:
             raise RuntimeError("The pool is closed.")
-        self._outstanding += 1
-        if endpoint.kind is EndpointKind.LEXICAL:
-            self._lexical.append((token, request))
-            return
+        self._submitted += 1
         doubled = any(attempt.outcome is Outcome.TRUNCATED for attempt in paid)
         max_tokens = request.max_tokens * 2 if doubled and request.max_tokens else request.max_tokens
         job = Job(token, endpoint, request, max_tokens, list(paid))
@@ -118,14 +112,13 @@ class CallPool:
 
     def completed(self, timeout: float) -> list[Completed]:
         """Return what is finished, waiting up to `timeout` seconds for the first; empty when nothing is."""
-        done = self._compute_lexical()
-        items = self._drain(0.0 if done else timeout)
-        for item in items:
+        done: list[Completed] = []
+        for item in self._drain(timeout):
             if isinstance(item, Completed):
                 done.append(item)
             elif self._options.on_capabilities is not None:
                 self._options.on_capabilities(item.endpoint, item.capabilities)
-        self._outstanding -= len(done)
+        self._returned += len(done)
         return done
 
     def close(self, *, grace_seconds: float = 0.0) -> list[Hashable]:
@@ -136,16 +129,19 @@ class CallPool:
         """
         if self._stopping:
             return []
-        unsent: list[Hashable] = [token for token, _ in self._lexical]
-        self._lexical.clear()
         withdrawn: SimpleQueue[list[Hashable]] = SimpleQueue()
         self._inbox.put(lambda: withdrawn.put(self._withdraw()))
-        unsent += withdrawn.get()
-        self._outstanding -= len(unsent)
+        unsent = withdrawn.get()
+        self._unsent += len(unsent)
         self._dispatcher.join(max(0.0, grace_seconds))
         for _ in self._threads:
             self._work.put(None)
         return unsent
+
+    def end(self) -> None:
+        """Close, and let the client's connections go."""
+        self.close()
+        self._client.close()
 
     def __enter__(self) -> CallPool:
         return self
@@ -163,14 +159,6 @@ class CallPool:
             pass
         return items
 
-    def _compute_lexical(self) -> list[Completed]:
-        done: list[Completed] = []
-        until = time.monotonic() + LEXICAL_SLICE_SECONDS
-        while self._lexical and time.monotonic() < until:
-            token, request = self._lexical.popleft()
-            done.append(Completed(token, lexical_reply(self._options.lexical, request)))
-        return done
-
     # In the sending threads
 
     def _send_forever(self) -> None:
@@ -180,10 +168,19 @@ class CallPool:
             if now < lane.blocked_until:  # another thread has just been told to wait
                 self._inbox.put(partial(self._held_back, job, lane))
                 continue
+            self._send(job, lane, now)
+
+    def _send(self, job: Job | None, lane: Lane, now: float) -> None:
+        """Send one request, and as long as the lane allows it the next with the same slot."""
+        while job is not None:
+            job.epoch = lane.grant.epoch
             attempt = self._attempt(job, lane, now)
+            now = time.monotonic()
             if attempt.retry_after_seconds:
-                lane.blocked_until = max(lane.blocked_until, time.monotonic() + attempt.retry_after_seconds)
-            self._inbox.put(partial(self._ended, job, lane, attempt))
+                lane.blocked_until = max(lane.blocked_until, now + attempt.retry_after_seconds)
+            following = None if self._stopping else lane.next_after(attempt, now)
+            self._inbox.put(partial(self._ended, job, lane, attempt, handed_on=following is not None))
+            job = following
 
     def _attempt(self, job: Job, lane: Lane, now: float) -> Attempt:
         if job.started_at is None:
@@ -251,14 +248,18 @@ class CallPool:
         share = -(-self._idle // max(1, waiting))  # threads are shared between endpoints that have work
         want = 0 if self._stopping or now < lane.blocked_until else min(len(lane.ready), share)
         grant = lane.exchange(now, want=want)
-        for _ in range(grant.slots):
-            self._start(lane.ready.popleft(), lane)
+        lane.may_hand_on = lane.may_hand_on and waiting <= 1  # else its threads would stay with it
+        for given in range(grant.slots):
+            job = lane.take()
+            if job is None:  # a slot was handed on meanwhile; what is left goes back with the next exchange
+                lane.held -= grant.slots - given
+                break
+            self._start(job, lane)
         if grant.wait_seconds > self._options.retry.cap_seconds:
-            while lane.ready:
-                self._give_back(lane.ready.popleft(), grant.wait_seconds)
+            while (job := lane.take()) is not None:
+                self._give_back(job, grant.wait_seconds)
 
     def _start(self, job: Job, lane: Lane) -> None:
-        job.epoch = lane.grant.epoch
         self._idle -= 1
         if len(self._threads) < min(self._options.threads, self._options.threads - self._idle):
             thread = threading.Thread(target=self._send_forever, name="calls-send", daemon=True)
@@ -274,9 +275,9 @@ class CallPool:
         else:
             lane.ready.appendleft(job)
 
-    def _ended(self, job: Job, lane: Lane, attempt: Attempt) -> None:
-        self._idle += 1
-        lane.note(job, attempt)
+    def _ended(self, job: Job, lane: Lane, attempt: Attempt, *, handed_on: bool) -> None:
+        self._idle += not handed_on
+        lane.note(job, attempt, handed_on=handed_on)
         self._learn(job, lane, attempt)
         if job.answers_before is None:
             job.answers_before = lane.answers
@@ -325,25 +326,9 @@ class CallPool:
         jobs = [job for _, _, job, _ in self._delayed]
         self._delayed.clear()
         for lane in self._lanes.values():
-            jobs += lane.ready
-            lane.ready.clear()
+            while (job := lane.take()) is not None:
+                jobs.append(job)
         for job in jobs:
             if job.paid:
                 self._give_back(job, 0.0)
         return [job.token for job in jobs if not job.paid]
-
-
-def lexical_reply(compute: Callable[[ChatRequest], str] | None, request: ChatRequest) -> ChatReply:
-    """Return the baseline's text as a finished reply that costs nothing; a failed one where there is none."""
-    started = time.monotonic()
-    if compute is None:
-        return ChatReply(ReplyStatus.FAILED, error_kind="no-lexical", error_text="No lexical baseline is set up here.")
-    try:
-        text = compute(request)
-    except Exception:  # one answer that a baseline cannot read must not end the run
-        logger.exception("calls.lexical_crashed endpoint=%s", request.endpoint)
-        return ChatReply(ReplyStatus.FAILED, error_kind="internal", error_text="The lexical baseline failed.")
-    seconds = time.monotonic() - started
-    return ChatReply(
-        ReplyStatus.FINISHED, text, "stop", prompt_tokens=0, completion_tokens=0, seconds=seconds, attempts=1
-    )

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 from judging.llm.identity import call_key
+from judging.llm.sending import SenderLost
 from judging.models import Lease, Run, RunTask
 from judging.selectors.targets import Target, request_body
 from judging.services import leases, ledger, results
@@ -32,7 +33,8 @@ FLUSH_ROWS = 400  # a flush has a fixed cost of some twenty queries
 FLUSH_SECONDS = 0.2
 BEAT_SECONDS = 1.0
 CLAIM_SIZE = 200  # at most
-AHEAD_SECONDS = 0.2  # of work claimed beyond what the threads hold
+RATE_SECONDS = 0.2  # over which the rate is measured
+AHEAD_SECONDS = 0.3  # of work claimed beyond what the threads hold
 RETRY_SAMPLES = 1000  # sample indices of one retry; a conversation uses fewer
 DORMANT_SECONDS = 0.01  # between two looks at conversations that wait for work of their own
 STOP_SECONDS = 5.0  # a worker asked to stop waits this long for calls in flight
@@ -45,7 +47,7 @@ class Pool(Protocol):
         """Take a request; its reply will come out of `completed` with the same token."""
 
     def completed(self, timeout: float) -> list[tuple[str, ChatReply]]:
-        """Return what came back, waiting up to `timeout` seconds for the first."""
+        """Return what came back, waiting up to `timeout` seconds for the first; SenderLost: nothing more will."""
 
     def withdraw(self) -> list[Unsent]:
         """Stop sending and return what will not be answered; to be called again for what was about to be sent."""
@@ -135,7 +137,8 @@ class Engine:
         """Work to the end; return why it ended.
 
         "empty": nothing waits; "stopped": the run was; "asked": this worker was asked to stop; "budget": it is reached;
-        "unpriced": it cannot be kept, since a price is unknown; "lost": the claim lapsed and others have the work.
+        "unpriced": it cannot be kept, since a price is unknown; "lost": the claim lapsed and others have the work;
+        "cut-off": the process that sends ended by itself, and what it had in flight goes back.
         """
         while True:
             self._claim()
@@ -190,10 +193,12 @@ class Engine:
 
     def _lack(self) -> int:
         """Return how many tasks to claim now: enough to keep every thread busy until the next claim, and no more, so
-        that other workers on the run are left their share of its end. 0: enough are in hand."""
-        spare = max(1, self.options.threads // 2, int(self._rate * AHEAD_SECONDS))
+        that other workers on the run are left their share of its end. 0: enough are in hand.
+
+        Half of what is claimed ahead is left when the rest is asked for: storing a batch comes in between."""
+        spare = max(2, self.options.threads, int(self._rate * AHEAD_SECONDS))
         lack = self.options.threads + spare - len(self.talks)
-        return min(lack, CLAIM_SIZE) if lack >= spare else 0
+        return min(lack, CLAIM_SIZE) if lack >= spare // 2 else 0
 
     def _advance(self, talk: Talk, replies: tuple[ChatReply, ...] | None) -> None:
         try:
@@ -322,13 +327,23 @@ class Engine:
 
     def _collect(self) -> None:
         patience = DORMANT_SECONDS if self.dormant else 0.05 if self.asked or self.held_back else 0
-        for key, reply in self.pool.completed(timeout=patience):
+        for key, reply in self._hear(patience):
             asked = self.asked.pop(key)
             record = _record(asked, reply)
             self.records.append(record)
             if reply.status == ReplyStatus.FINISHED:
                 self.unstored[key] = record
             self._deliver(asked.places, record)
+
+    def _hear(self, patience: float) -> list[tuple[str, ChatReply]]:
+        try:
+            return self.pool.completed(timeout=patience)
+        except SenderLost:
+            logger.exception("judging.sender_lost run_id=%s", self.run.pk)
+            self.stopping = "cut-off"
+            self._withdraw()
+            self.asked.clear()
+            return []
 
     def _deliver(self, places: list[tuple[Talk, int]], record: CallRecord) -> None:
         for talk, place in places:
@@ -347,7 +362,7 @@ class Engine:
         pending = len(self.records) + len(self.finished)
         if pending >= FLUSH_ROWS or (pending and now - self._flushed_at >= FLUSH_SECONDS):
             self._flush()
-        if now - self._rated_at >= AHEAD_SECONDS:
+        if now - self._rated_at >= RATE_SECONDS:
             self._rate, self._ended, self._rated_at = self._ended / (now - self._rated_at), 0, now
         if now - self._beat_at >= BEAT_SECONDS:
             self._beat_at = now

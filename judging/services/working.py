@@ -26,8 +26,11 @@ PAUSES = {
 
 
 @calm_collector()
-def work_through(*, run_id: int, threads: int, now: Callable[[], datetime]) -> str:
-    """Work on a run until nothing waits; return why this worker stopped: not-active or an ending of the engine."""
+def work_through(*, run_id: int, threads: int, now: Callable[[], datetime], apart: bool = False) -> str:
+    """Work on a run until nothing waits; return why this worker stopped: not-active or an ending of the engine.
+
+    `apart`: calls are sent from a process of their own, which only a process without other threads may ask for.
+    """
     run = running.start_run(run_id=run_id, at=now())
     if run is None:
         return "not-active"
@@ -35,7 +38,7 @@ def work_through(*, run_id: int, threads: int, now: Callable[[], datetime]) -> s
     leases.return_lapsed(at=now(), runs=[run_id])
     lease = leases.open_lease(run=run, worker=f"{socket.gethostname()}:{os.getpid()}", at=now())
     endpoints = active_targets()
-    pool = pools.open_pool(targets=endpoints, threads=threads)
+    pool = pools.open_pool(targets=endpoints, threads=threads, apart=apart)
     try:
         engine = Engine(
             run=run,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ import pytest
 
 from judging.llm.chat import ChatReply, ChatRequest, Message, ReplyStatus
 from judging.llm.client import ChatClient
-from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointKind
+from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig
 from judging.llm.limiter import LimiterFactory
 from judging.llm.pool import CallPool, Completed, PoolOptions
 from judging.llm.retries import RetryPolicy
@@ -280,30 +280,6 @@ def test_pool_gives_back_what_was_paid_for_and_counts_it_when_asked_again(
         ReplyStatus.FINISHED, "0123456789", "stop", prompt_tokens=14, completion_tokens=5, attempts=2
     )
     assert [line["max_tokens"] for line in fake_llm.log()] == [100, 200]
-
-
-LEXICAL = EndpointConfig("overlap", kind=EndpointKind.LEXICAL)
-
-
-def refuse(request: ChatRequest) -> str:
-    raise ValueError("this answer cannot be read")
-
-
-@pytest.mark.parametrize(
-    ("compute", "status", "text"),
-    [
-        (lambda request: str(request.material["score"]), ReplyStatus.FINISHED, "7"),
-        (refuse, ReplyStatus.FAILED, ""),
-        (None, ReplyStatus.FAILED, ""),
-    ],
-)
-def test_pool_computes_lexical_replies_without_a_call(
-    compute: Callable[[ChatRequest], str] | None, status: ReplyStatus, text: str
-) -> None:
-    with pool_of(1, lexical=compute) as pool:
-        reply = one(pool, LEXICAL, asking("hello", material={"score": 7}))
-
-    assert (reply.status, reply.text) == (status, text)
 
 
 def test_pool_serves_two_endpoints_at_once(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:

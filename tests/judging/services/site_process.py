@@ -60,7 +60,7 @@ def poison(run_id: str) -> int:
 
 def work(run_id: str, threads: str) -> str:
     """Work through the run and return why that ended."""
-    return work_through(run_id=int(run_id), threads=int(threads), now=timezone.now)
+    return work_through(run_id=int(run_id), threads=int(threads), now=timezone.now, apart=True)
 
 
 def state(run_id: str, lapse: str = "") -> dict[str, Any]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 
@@ -76,6 +79,39 @@ def test_killed_workers_lose_nothing_and_repeat_no_finished_call(site: OwnSite, 
     log = fake_llm.log()
     assert all(0 < len(keys) < CASES for _, keys in stored_at)
     assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
+
+
+def _child_of(pid: int) -> int:
+    """The only child process of a process."""
+    children = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile
+            after_name = (process / "stat").read_text().rpartition(")")[2].split()
+            if after_name[1] == str(pid):
+                children.append(int(process.name))
+    [child] = children
+    return child
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc tells here which process is whose child")
+def test_a_worker_that_loses_its_sending_process_gives_its_work_back(site: OwnSite, fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=80)
+    run = site.ask("make", fake_llm.url, CASES)
+    worker = site.start_worker(run, threads=8)
+    _wait_for_calls(fake_llm, 40)
+
+    os.kill(_child_of(worker.pid), signal.SIGKILL)
+    ended, _ = worker.communicate(timeout=60)
+
+    cut = site.ask("state", run)
+    assert ended.strip() == '"cut-off"'
+    assert (cut["status"], cut["leases"], cut["calls_made"]) == ("running", 0, cut["counts"][1])
+    assert 32 <= cut["calls_made"] < CASES  # what was heard is kept
+    last, _ = site.start_worker(run, threads=8).communicate(timeout=60)
+    end = site.ask("state", run)
+    assert (last.strip(), end["status"], end["counts"]) == ('"empty"', "finished", [CASES, CASES, 0])
+    assert (end["calls"], end["verdicts"]) == ({"finished": CASES}, {"ok": CASES})
+    assert fake_llm.stats()["calls"] <= CASES + 8  # only what was in flight is asked again
 
 
 def test_two_workers_never_spend_more_than_the_budget(site: OwnSite, fake_llm: FakeLLM) -> None:

@@ -1,0 +1,121 @@
+"""A process without other threads for the tests of `SendingProcess`; prints one JSON object.
+
+python -m tests.judging.llm.sending_process SCENARIO URL
+
+answer   60 calls by 10 threads: what came back
+learn    one call whose parameters the endpoint refuses: what was told of the endpoint
+close    30 calls by 4 threads, closed after the first: what came back and what did not
+lose     the child is killed with calls in flight: what is raised
+die      this process is killed with calls in flight
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from judging.llm.chat import ChatRequest, Message
+from judging.llm.client import ChatClient
+from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig
+from judging.llm.limiter import LimiterFactory
+from judging.llm.pool import CallPool, Completed, PoolOptions
+from judging.llm.sending import SenderLost, SendingProcess
+
+told: list[dict[str, Any]] = []
+
+
+def _start(threads: int) -> SendingProcess:
+    def make(tell: Callable[[EndpointConfig, Capabilities], None]) -> CallPool:
+        client = ChatClient(threads=threads, policy=AddressPolicy(allow_loopback=True))
+        return CallPool(client, LimiterFactory(), PoolOptions(threads=threads, on_capabilities=tell))
+
+    return SendingProcess(make, lambda _, known: told.append(asdict(known)))
+
+
+def _ask(sender: SendingProcess, url: str, calls: int, **fields: Any) -> None:
+    endpoint = EndpointConfig("test", url, "m")
+    for number in range(calls):
+        sender.submit(number, endpoint, ChatRequest((Message("user", f"[[fake:reply={number}]]"),), **fields))
+
+
+def _collect(sender: SendingProcess, count: int) -> list[Completed]:
+    done: list[Completed] = []
+    until = time.monotonic() + 30
+    while len(done) < count and time.monotonic() < until:
+        done += sender.completed(0.5)
+    return done
+
+
+def answer(url: str) -> dict[str, Any]:
+    sender = _start(10)
+    _ask(sender, url, 60)
+    done = _collect(sender, 60)
+    sender.end()
+    return {
+        "texts": sorted((item.token, item.reply.text) for item in done),
+        "children": len(multiprocessing.active_children()),
+    }
+
+
+def learn(url: str) -> dict[str, Any]:
+    sender = _start(1)
+    _ask(sender, url, 1, seed=1)
+    [done] = _collect(sender, 1)
+    sender.end()
+    return {"status": done.reply.status, "told": told[-1]}
+
+
+def close(url: str) -> dict[str, Any]:
+    sender = _start(4)
+    _ask(sender, url, 30)
+    done = _collect(sender, 1)
+    unsent = sender.close()
+    again = sender.close()
+    done += _collect(sender, 30 - len(done) - len(unsent))
+    sender.end()
+    return {
+        "tokens": sorted([*unsent, *(item.token for item in done)]),
+        "answered": len(done),
+        "statuses": Counter(item.reply.status for item in done),
+        "again": again,
+    }
+
+
+def lose(url: str) -> dict[str, Any]:
+    sender = _start(4)
+    _ask(sender, url, 30)
+    heard = len(_collect(sender, 1))
+    [child] = multiprocessing.active_children()
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGKILL)
+    raised = ""
+    try:
+        while sender.completed(1.0):
+            pass
+    except SenderLost as lost:
+        raised = str(lost)
+    unsent = sender.close()
+    sender.end()
+    return {"heard": heard, "raised": raised, "unsent": unsent}
+
+
+def die(url: str) -> dict[str, Any]:
+    sender = _start(4)
+    _ask(sender, url, 30)
+    sys.stdout.write(json.dumps({"heard": len(_collect(sender, 1))}))
+    sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("not reached")
+
+
+if __name__ == "__main__":
+    scenario = {"answer": answer, "learn": learn, "close": close, "lose": lose, "die": die}[sys.argv[1]]
+    sys.stdout.write(json.dumps(scenario(sys.argv[2])))

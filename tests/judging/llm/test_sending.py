@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.fake_llm.fixture import FakeLLM
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+def run(scenario: str, url: str) -> dict[str, Any]:
+    """What the scenario printed. A child that outlived it would hold the pipe open and run into the time limit."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.judging.llm.sending_process", scenario, url],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_sending_process_answers_each_token_once(fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=20)
+
+    found = run("answer", fake_llm.url)
+
+    assert found == {"texts": [[number, str(number)] for number in range(60)], "children": 0}
+    stats = fake_llm.stats()
+    assert (stats["calls"], stats["max_in_flight"] <= 10) == (60, True)
+
+
+def test_sending_process_tells_what_an_endpoint_refuses(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reject="seed")
+
+    found = run("learn", fake_llm.url)
+
+    assert found == {
+        "status": "finished",
+        "told": {
+            "json_schema": None,
+            "json_object": None,
+            "seed": False,
+            "temperature": True,
+            "top_p": None,
+            "logprobs": None,
+            "max_tokens": True,
+        },
+    }
+
+
+def test_closing_gives_back_what_was_not_sent_and_waits_for_the_rest(fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=200)
+
+    found = run("close", fake_llm.url)
+
+    assert found["tokens"] == list(range(30))
+    assert 4 <= found["answered"] == fake_llm.stats()["calls"] < 30
+    assert (found["statuses"], found["again"]) == ({"finished": found["answered"]}, [])
+
+
+def test_a_killed_child_is_reported(fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=200)
+
+    found = run("lose", fake_llm.url)
+
+    assert found.pop("heard") >= 1
+    assert found == {"raised": "The process that sends calls ended by itself.", "unsent": []}
+    assert fake_llm.stats()["calls"] < 30
+
+
+def test_the_child_ends_with_its_parent(fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=200)
+
+    found = run("die", fake_llm.url)  # waits for the child too, which holds the same pipe
+
+    assert found["heard"] >= 1
+    assert fake_llm.stats()["calls"] < 30
