@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 
@@ -54,14 +55,25 @@ class RubricDiff:
 
 
 def rubric_diff(*, before: Rubric, after: Rubric) -> RubricDiff:
-    """Return the differences between two versions by case, in the order of the later one."""
-    old = {item.case_key: item for item in rubric_items(before)}
-    new = {item.case_key: item for item in rubric_items(after)}
-    changes = [ItemChange(key, old.get(key), item) for key, item in new.items() if _differs(old.get(key), item)]
-    gone = [ItemChange(key, item, None) for key, item in old.items() if key not in new]
-    added = sum(change.before is None for change in changes)
-    return RubricDiff(added, len(changes) - added, len(gone), tuple([*changes, *gone][:MOST_CHANGES]))
+    """Return the differences between two versions by case, in the order of the later one.
+
+    Trees are compared by their stored digests; only those that are shown are loaded.
+    """
+    old, new = _digests(before), _digests(after)
+    changed = [key for key, item in new.items() if key not in old or old[key].digest != item.digest]
+    gone = [key for key in old if key not in new]
+    added = sum(key not in old for key in changed)
+    shown = [*changed, *gone][:MOST_CHANGES]
+    trees = RubricItem.objects.in_bulk([side[key].pk for key in shown for side in (old, new) if key in side])
+    changes = (ItemChange(key, *(trees[side[key].pk] if key in side else None for side in (old, new))) for key in shown)
+    return RubricDiff(added, len(changed) - added, len(gone), tuple(changes))
 
 
-def _differs(before: RubricItem | None, after: RubricItem) -> bool:
-    return before is None or before.tree != after.tree
+class _Stored(NamedTuple):
+    pk: int
+    digest: str
+
+
+def _digests(rubric: Rubric) -> dict[str, _Stored]:
+    rows = rubric_items(rubric).values_list("case_key", "pk", "digest")
+    return {key: _Stored(pk, digest) for key, pk, digest in rows.iterator(chunk_size=10_000)}
