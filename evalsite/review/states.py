@@ -66,6 +66,7 @@ ITEM_TRANSITIONS = (
     Transition(ItemState.ADJUDICATED, ItemState.SPLIT, "reopened with a reason"),
     Transition(ItemState.ADJUDICATED, ItemState.STALE, "rubric or response changed"),
     Transition(ItemState.STALE, ItemState.OPEN, "the former rubric and response are back"),
+    Transition(ItemState.STALE, ItemState.ADJUDICATED, "they are back, and with them a final word"),
 )
 QUEUE_TRANSITIONS = (
     Transition(QueueState.OPEN, QueueState.PAUSED, "paused"),

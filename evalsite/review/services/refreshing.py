@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from evalsite.review.models import ItemStatus, ReviewItem
+from evalsite.review.models import Adjudication, ItemStatus, ReviewItem
 from evalsite.review.selectors.subjects import RubricTrees, RunCases, hash_of_subject, subject_of, with_subjects
 from evalsite.review.services import queues
 from evalsite.review.services.settling import move_item, settle
@@ -31,7 +31,7 @@ def refresh_items(*, benchmark_id: int, at: datetime) -> Refreshed:
     """Compare every item of a benchmark with the content as it stands now. Safe to repeat.
 
     A changed rubric makes the item stale and opens a new one; a replaced response makes it stale only, since nobody has
-    judged the new text yet. Content that comes back brings its old item and answers back.
+    judged the new text yet. Content that comes back brings its old item back, with its answers and final word.
     """
     done, trees, cases = Refreshed(), RubricTrees(), RunCases()
     touched: set[int] = set()
@@ -73,6 +73,11 @@ def _same_subject(item: ReviewItem, content_hash: str) -> ReviewItem | None:
 
 
 def _restore(item: ReviewItem, at: datetime) -> None:
+    word = Adjudication.objects.filter(item=item).first()
+    if word is not None:
+        check_transition(ItemState.STALE, ItemState.ADJUDICATED)
+        move_item(item=item, status=ItemStatus.ADJUDICATED, label=word.label, at=at)
+        return
     check_transition(ItemState.STALE, ItemState.OPEN)
     move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
     settle(item=item, answers=item.annotations.all(), at=at)

@@ -14,6 +14,7 @@ from evalsite.review.selectors import human_labels_for_verdicts
 from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
 from evalsite.review.services.opening import close_systems, open_items_for_debates, open_items_for_run
 from evalsite.review.services.refreshing import Refreshed, refresh_items
+from evalsite.review.services.settling import FinalWord, adjudicate_item
 from judging.models import EvaluatorKind, Rubric, Run
 from tests import factories
 from tests.factories import NOON
@@ -225,6 +226,28 @@ def test_refresh_items_asks_again_under_a_changed_rubric_and_restores_the_former
     assert (old.status, new.status) == (ItemStatus.OPEN, ItemStatus.STALE)
     queue = Queue.objects.get()
     assert (queue.open_count, queue.total_count) == (1, 1)
+
+
+def test_refresh_items_brings_a_final_word_back_with_its_item() -> None:
+    rubric = factories.rubric(slug="r", trees={"": TREE})
+    debate = factories.debate(debate_set=factories.debate_set(rubric=rubric))
+    open_items_for_debates(debate_set=debate.debate_set, at=NOON)
+    item, benchmark_id = ReviewItem.objects.get(), debate.case.prompt.benchmark_id
+    ReviewItem.objects.filter(pk=item.pk).update(status=ItemStatus.SPLIT)
+    Queue.objects.update(open_count=0)
+    adjudicate_item(item_id=item.pk, adjudicator=factories.user(), word=FinalWord("-1", "B is right"), at=NOON)
+    factories.rubric(slug="r", version=2, trees={"": TREE | {"text": "Be brief."}})
+    refresh_items(benchmark_id=benchmark_id, at=NOON)
+    item.refresh_from_db()
+    between = (item.status, item.label)
+
+    Rubric.objects.filter(version=2).delete()
+    restored = refresh_items(benchmark_id=benchmark_id, at=NOON)
+
+    item.refresh_from_db()
+    assert between == (ItemStatus.STALE, "")
+    assert restored == Refreshed(stale=1, restored=1)
+    assert (item.status, item.label, item.adjudication.reason) == (ItemStatus.ADJUDICATED, "-1", "B is right")
 
 
 @pytest.mark.usefixtures("_no_audit")
