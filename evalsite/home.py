@@ -18,8 +18,8 @@ from django.utils.timezone import localtime
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role, role_of
 from evalsite.health import Health, read_health
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, Queue, QueueStatus, ReviewItem
-from evalsite.review.selectors.waiting import member_filter, with_my_counts
+from evalsite.review.models import Annotation, ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.selectors.waiting import answers_missing, member_filter, with_my_counts
 from judging.models import (
     Benchmark,
     Call,
@@ -241,8 +241,7 @@ def _people_work() -> tuple[PeopleWork, ...]:
         Queue.objects.filter(status=QueueStatus.OPEN, open_count__gt=0).order_by("-open_count", "pk")[:LISTED]
     )
     ids = [queue.pk for queue in queues]
-    submitted = Assignment.objects.filter(queue__in=ids, item_open=True, status=AssignmentStatus.SUBMITTED)
-    given = {row["queue"]: row["n"] for row in submitted.order_by().values("queue").annotate(n=Count("pk"))}
+    missing = answers_missing(ids)
     recent = Annotation.objects.filter(queue__in=ids, seconds__isnull=False).order_by("-created_at", "-pk")
     times: dict[int, list[float]] = {}
     for queue_id, seconds in recent.values_list("queue_id", "seconds")[:RECENT_ANSWERS]:
@@ -250,7 +249,7 @@ def _people_work() -> tuple[PeopleWork, ...]:
             times.setdefault(queue_id, []).append(seconds)
     rows = []
     for queue in queues:
-        left = max(0, queue.open_count * queue.quorum - given.get(queue.pk, 0))
+        left = missing.get(queue.pk, 0)
         pace = median(times[queue.pk]) if queue.pk in times else None
         rows.append(PeopleWork(queue, left, None if pace is None else left * pace))
     return tuple(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
@@ -25,7 +26,16 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Notice, Queue, QueueStatus
+from evalsite.review.models import (
+    Annotation,
+    Assignment,
+    AssignmentStatus,
+    ItemStatus,
+    Notice,
+    Queue,
+    QueueStatus,
+    ReviewItem,
+)
 from evalsite.review.states import QueueFacts, QueueState, why_nothing
 from judging.selectors.prepared import Prepared
 
@@ -225,13 +235,19 @@ class Workload:
         return None if self.median_seconds is None else self.answers_left * self.median_seconds
 
 
+def answers_missing(queue_ids: Collection[int]) -> dict[int, int]:
+    """Return how many answers the open items of each queue lack, each by its own quorum; retests left out."""
+    items = ReviewItem.objects.filter(queue__in=queue_ids, status=ItemStatus.OPEN, retest_of=None)
+    lacking = Sum(F("quorum") - F("answer_count"))
+    return dict(items.order_by().values_list("queue_id").annotate(lacking=lacking))
+
+
 def workload_of(*, queue: Queue) -> Workload:
     """Return how many answers are missing, and how long they will take at the recent median time per answer."""
-    given = queue.assignments.filter(item_open=True, status=AssignmentStatus.SUBMITTED).count()
     recent = Annotation.objects.filter(queue=queue).order_by("-created_at", "-pk")
     times = [seconds for seconds in recent.values_list("seconds", flat=True)[:RECENT] if seconds is not None]
     return Workload(
-        answers_left=max(0, queue.open_count * queue.quorum - given),
+        answers_left=answers_missing([queue.pk]).get(queue.pk, 0),
         median_seconds=median(times) if times else None,
         answered=len(times),
     )

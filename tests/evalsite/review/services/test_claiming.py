@@ -15,7 +15,7 @@ from django.db import connection
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, NoticeKind, Queue, QueueStatus
 from evalsite.review.selectors import WaitingFor, read_waiting
-from evalsite.review.selectors.waiting import Progress, Standing, progress_of, standing_of
+from evalsite.review.selectors.waiting import Progress, Standing, answers_missing, progress_of, standing_of, workload_of
 from evalsite.review.services.answering import Answer, record_annotation
 from evalsite.review.services.claiming import NothingNow, beat, claim_next, flag_item, keep_draft, skip_item, take_back
 from evalsite.review.services.notices import notify, read_notices
@@ -350,6 +350,23 @@ def test_standing_of_tells_what_was_left_and_who_may_take_nothing(django_assert_
     assert barred == replace(mine, may_take=False)
     assert paused == replace(bens, may_take=False)
     assert gone == replace(nothing, may_take=False)
+
+
+@pytest.mark.django_db
+def test_answers_missing_go_by_each_items_own_quorum() -> None:
+    queue, other, empty = (factories.queue(quorum=2) for _ in range(3))
+    for quorum in (1, 2, 4):
+        factories.review_item(queue=queue, quorum=quorum)
+    factories.review_item(queue=other, quorum=3)
+    ada = factories.user("ada")
+    for _ in range(2):  # settles the first, and leaves one answer missing of the second
+        answer(claim_next(queue=queue, annotator=ada, at=NOON))
+
+    found = answers_missing([queue.pk, other.pk, empty.pk])
+
+    queue.refresh_from_db()
+    assert found == {queue.pk: 5, other.pk: 3}
+    assert [workload_of(queue=one).answers_left for one in (queue, other, empty)] == [5, 3, 0]
 
 
 @pytest.mark.django_db
