@@ -25,6 +25,13 @@ from evalsite.review.states import (
 SEEN = "You have seen what the judges said, so the blind answer stands. You may revise it once, with a reason."
 
 
+class ItemGone(ReviewRefused):
+    """The item was taken back, and the person's draft with it: what they typed is on their page alone."""
+
+    def __init__(self) -> None:
+        super().__init__("This item has been taken back, so your answer was not counted. Copy what you want to keep.")
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a person answered; the label is in system space (1 = A, 0 = neither, -1 = B) or as they see the sides."""
@@ -39,9 +46,13 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
     """Store one blind answer and settle the item once its quorum is reached.
 
     Raises:
+        ItemGone: there is no such item any more.
         ReviewRefused: the claim was lost, the item is closed, the label is off its scale, or they have answered.
     """
-    locked = lock_item(item_id)
+    try:
+        locked = lock_item(item_id)
+    except ReviewItem.DoesNotExist:
+        raise ItemGone from None
     item, claim = locked.item, locked.claim_of(annotator)
     label = _label_of(answer, locked.item, claim)
     check_can_answer(locked.facts_for(annotator, at=at), claim_facts(claim), token=token, label=label, at=at)

@@ -18,9 +18,9 @@ from evalsite.review.selectors.content import choices_of
 from evalsite.review.selectors.pages import queue_for
 from evalsite.review.selectors.panels import NotHandedOut
 from evalsite.review.services import answering, claiming
-from evalsite.review.services.answering import Answer
+from evalsite.review.services.answering import Answer, ItemGone
 from evalsite.review.states import ReviewRefused
-from evalsite.review.views.moving import Toast, show_again, show_item, show_next
+from evalsite.review.views.moving import Toast, show_again, show_gone, show_item, show_next
 from judging.http import PageRequest
 
 STOP_POLLING = 286  # htmx ends a poll at this status
@@ -71,10 +71,10 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
             done = answering.record_annotation(
                 item_id=item_id, annotator=request.user, token=token, answer=answer, at=at
             )
+        except ItemGone as refusal:
+            return show_gone(request, str(refusal), note=answer.note)
         except ReviewRefused as refusal:
             form.add_error(None, str(refusal))
-        except ReviewItem.DoesNotExist as error:
-            raise Http404("No such item.") from error
         else:
             toast = Toast("Saved", undo_id=item_id if done.item.is_open else None)
             return show_next(request, done.item.queue, toast=toast, done_id=item_id, answered=done)

@@ -124,6 +124,13 @@ def show_again(request: PageRequest, item_id: int, *, toast: Toast) -> HttpRespo
     return redirect("review:item-detail", item_id)
 
 
+def show_gone(request: PageRequest, why: str, *, note: str) -> HttpResponse:
+    """Answer a POST for an item that is no more: htmx leaves the page as it is, else a page shows what was typed."""
+    if request.htmx:
+        return _with_toast(HttpResponse(status=204), Toast(why, "warning"))
+    return render(request, "review/item_gone.html", {"why": why, "note": note}, status=410)
+
+
 def _show_nothing(request: PageRequest, queue: Queue, why: str, toast: Toast | None, done_id: int) -> HttpResponse:
     _tell(request, None if request.htmx else toast)
     if not request.htmx:

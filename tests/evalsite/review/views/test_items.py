@@ -88,6 +88,36 @@ def test_item_annotate_keeps_the_text_of_a_refused_answer() -> None:
     assert item.annotations.count() == 1
 
 
+def test_item_annotate_keeps_the_text_when_the_item_has_been_taken_back() -> None:
+    item = factories.review_item()
+    client, _ = signed_in("ada")
+    claim = take(client, item.queue)
+    item.delete()
+
+    fragment = send(client, claim, HTMX, note="because <b>")
+    page = send(client, claim, note="because <b>")
+
+    sentence = "This item has been taken back, so your answer was not counted. Copy what you want to keep."
+    toast = json.loads(fragment["HX-Trigger"])["toast"]
+    assert (fragment.status_code, fragment.content, toast["text"], toast["level"]) == (204, b"", sentence, "warning")
+    assert page.status_code == 410
+    assert sentence in page.content.decode()
+    assert "because &lt;b&gt;</textarea>" in page.content.decode()
+
+
+def test_item_annotate_refuses_a_label_off_the_scale() -> None:
+    item = factories.review_item()
+    client, ada = signed_in("ada")
+    claim = take(client, item.queue)
+
+    page = send(client, claim, HTMX, label="9", note="because").content.decode()
+
+    claim.refresh_from_db()
+    assert "“9” is not on this queue&#x27;s scale: 1, 0, -1." in page
+    assert claim.draft == {"label": "9", "note": "because"}
+    assert not Annotation.objects.filter(annotator=ada).exists()
+
+
 def test_item_annotate_without_a_choice_keeps_the_note() -> None:
     item = factories.review_item()
     client, _ = signed_in("ada")
