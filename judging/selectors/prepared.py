@@ -18,7 +18,7 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import Model, QuerySet
 from django.db.models.query import RelatedPopulator, get_related_populators
 
-Value = int | datetime
+Value = int | str | datetime
 M = TypeVar("M", bound=Model)
 
 
@@ -138,6 +138,8 @@ def _mark(value: Value, place: int) -> Value:
     """Return a value of the same type that no query holds otherwise."""
     if isinstance(value, datetime):
         return datetime(1900, 1, 1, microsecond=place + 1, tzinfo=UTC)
+    if isinstance(value, str):
+        return f"\N{REPLACEMENT CHARACTER}{place}"
     return place - 2**31  # fits every column of whole numbers, or the ORM would see that no row can have it
 
 

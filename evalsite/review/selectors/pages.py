@@ -14,6 +14,7 @@ from django.db.models import Count, Q, QuerySet
 from evalsite.review.models import Annotation, AssignmentStatus, ItemStatus, Queue, QueueStatus, ReviewItem
 from evalsite.review.routing import Reason
 from evalsite.review.selectors.waiting import HELD, member_filter, with_my_counts
+from judging.selectors.prepared import Prepared
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.waiting import CountedQueue
@@ -37,6 +38,28 @@ def queue_for(*, slug: str, user: User) -> CountedQueue:
     if not user.has_perm("review.change_queue"):
         queues = queues.filter(member_filter(user.pk))
     return with_my_counts(queues, user_id=user.pk).get(slug=slug)
+
+
+def queue_to_take_from(*, slug: str, user: User) -> Queue:
+    """Return a queue as it is, without counts. Queue.DoesNotExist where they may not see it."""
+    if user.has_perm("review.change_queue"):
+        found = _QUEUE.first(slug=slug)
+    else:
+        found = _QUEUE_FOR.first(slug=slug, user_id=user.pk)
+    if found is None:
+        raise Queue.DoesNotExist(f"There is no queue {slug!r} for this person.")
+    return found
+
+
+def _queue_query(*, slug: str) -> QuerySet[Queue]:
+    return Queue.objects.filter(slug=slug)
+
+
+def _queue_for_query(*, slug: str, user_id: int) -> QuerySet[Queue]:
+    return Queue.objects.filter(member_filter(user_id), slug=slug)
+
+
+_QUEUE, _QUEUE_FOR = Prepared(_queue_query), Prepared(_queue_for_query)
 
 
 def split_counts(queues: Sequence[Queue]) -> dict[int, int]:

@@ -15,7 +15,7 @@ from evalsite.review.forms import AnnotationForm, FlagForm, RevisionForm, SkipFo
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.selectors.content import choices_of
-from evalsite.review.selectors.pages import queue_for
+from evalsite.review.selectors.pages import queue_to_take_from
 from evalsite.review.selectors.panels import NotHandedOut
 from evalsite.review.services import answering, claiming
 from evalsite.review.services.answering import Answer, ItemGone
@@ -38,7 +38,7 @@ def _claim(request: PageRequest, item_id: int) -> Assignment:
 def item_next(request: PageRequest, slug: str) -> HttpResponse:
     """Hand out the next item of a queue."""
     try:
-        queue = queue_for(slug=slug, user=request.user)
+        queue = queue_to_take_from(slug=slug, user=request.user)
     except Queue.DoesNotExist as error:
         raise Http404("No such queue.") from error
     return show_next(request, queue)
