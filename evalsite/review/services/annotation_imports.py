@@ -87,11 +87,11 @@ def import_annotations(
     stored = [(change, _item_of(change, queue, people, ids, at)) for change in plan.changes]
     for start in range(0, len(stored), BATCH):
         _store(stored[start : start + BATCH], ids)
+    if any(change.status == ItemStatus.SPLIT for change in plan.changes):  # before the queue's row, as who answers does
+        notify_adjudicators(queue=queue, kind=NoticeKind.SPLIT, at=at)
     recount(queue_id=queue.pk)
     detail = {"file": found.name, **{name: count for name, count in plan.counts().items() if count}}
     announce(actor=actor, action="annotations.imported", subject=queue, detail=detail | {"people": list(created)})
-    if any(change.status == ItemStatus.SPLIT for change in plan.changes):
-        notify_adjudicators(queue=queue, kind=NoticeKind.SPLIT, at=at)
     return Imported(plan, created)
 
 

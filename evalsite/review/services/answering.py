@@ -75,10 +75,10 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
     claim.status, claim.draft, claim.draft_at = AssignmentStatus.SUBMITTED, {}, None
     claim.item_open = item.retest_of_id is None  # a retest is nobody else's work, so it is not counted
     claim.save(update_fields=["status", "draft", "draft_at", "item_open", "beat_at", "active_seconds"])
+    announce(actor=annotator, action="annotation.recorded", subject=item, detail={"label": label})
     item.answer_count += 1
     if not settle(item=item, answers=(*before, annotation), at=at):
         item.save(update_fields=["answer_count"])
-    announce(actor=annotator, action="annotation.recorded", subject=item, detail={"label": label})
     annotation.item = item
     return annotation
 

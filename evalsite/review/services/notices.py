@@ -33,10 +33,13 @@ def sentence_of(notice: Notice) -> str:
 
 
 def notify(*, people: Iterable[User], kind: NoticeKind, queue: Queue, at: datetime) -> None:
-    """Leave a notice for each person; a second one of the kind counts up the first while it is unread."""
-    wanted = {person.pk: person for person in people}
+    """Leave a notice for each person; a second one of the kind counts up the first while it is unread.
+
+    Called inside a transaction. Everybody takes the rows in the same order, so that nobody waits in a circle.
+    """
+    wanted = sorted({person.pk for person in people})
     unread = Notice.objects.filter(person_id__in=wanted, kind=kind, queue=queue, read_at=None)
-    told = set(unread.values_list("person_id", flat=True))
+    told = set(unread.select_for_update().order_by("person_id").values_list("person_id", flat=True))
     unread.update(count=F("count") + 1)
     fresh = [Notice(person_id=pk, kind=kind, queue=queue, created_at=at) for pk in wanted if pk not in told]
     Notice.objects.bulk_create(fresh, ignore_conflicts=True)

@@ -45,23 +45,21 @@ def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> 
 
 
 def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime) -> None:
-    """Store a locked item's new status and label, and bring the counters with it."""
+    """Store a locked item's new status and label, and bring the counters with it.
+
+    The queue's row comes last: everybody who settles an item of it waits for that row.
+    """
     was_open, is_open = item.is_open, status == ItemStatus.OPEN
     item.status, item.label = status, label
     item.settled_at = at if status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED} else None
     item.save(update_fields=["status", "label", "settled_at", "quorum", "answer_count"])
     if was_open != is_open and item.retest_of_id is None:
         Assignment.objects.filter(item=item).update(item_open=is_open)
+        if status == ItemStatus.SPLIT:
+            notify_adjudicators(queue=item.queue, kind=NoticeKind.SPLIT, at=at)
         Queue.objects.filter(pk=item.queue_id).update(open_count=F("open_count") + (1 if is_open else -1))
-        _tell(item, at)
-
-
-def _tell(item: ReviewItem, at: datetime) -> None:
-    """Leave notices for adjudicators: people split on an item, or the queue has all its answers."""
-    if item.status == ItemStatus.SPLIT:
-        notify_adjudicators(queue=item.queue, kind=NoticeKind.SPLIT, at=at)
-    if not Queue.objects.values_list("open_count", flat=True).get(pk=item.queue_id):
-        notify_adjudicators(queue=item.queue, kind=NoticeKind.DONE, at=at)
+        if not is_open and not Queue.objects.values_list("open_count", flat=True).get(pk=item.queue_id):
+            notify_adjudicators(queue=item.queue, kind=NoticeKind.DONE, at=at)
 
 
 @dataclass(frozen=True, slots=True)
