@@ -81,7 +81,8 @@ class SendingProcess:
                 done += self._heard(self._link.recv())
                 patience = 0.0
         except (EOFError, OSError) as trouble:
-            raise SenderLost("The process that sends calls ended by itself.") from trouble
+            if not done:  # what was heard is returned first
+                raise SenderLost("The process that sends calls ended by itself.") from trouble
         return done
 
     def close(self, *, grace_seconds: float = 0.0) -> list[Hashable]:
