@@ -293,3 +293,37 @@ def test_pool_serves_two_endpoints_at_once(fake_llm: FakeLLM, endpoint: Endpoint
 
     assert Counter(item.reply.status for item in done) == {ReplyStatus.FINISHED: 60}
     assert fake_llm.stats()["model"] == {"m": 30, "n": 30}
+
+
+def test_a_busy_pool_leaves_slots_to_one_that_comes_later(
+    fake_llm: FakeLLM, endpoint: EndpointConfig, own_redis: OwnRedis
+) -> None:
+    fake_llm.config(latency=50)
+    narrow, limiters = replace(endpoint, max_concurrency=4), LimiterFactory(own_redis.client)
+    with pool_of(4, limiters=limiters) as busy, pool_of(4, limiters=limiters) as late:
+        for number in range(120):
+            busy.submit(number, narrow, asking(f"busy {number}"))
+        before = busy.completed(5.0)
+        for number in range(8):
+            late.submit(number, narrow, asking(f"late {number}"))
+        assert len(collect(late)) == 8
+        meanwhile = busy.completed(0.0)
+
+        assert len(before) + len(meanwhile) < 60
+        assert len(collect(busy)) == 120 - len(before) - len(meanwhile)
+    assert fake_llm.stats()["max_in_flight"] <= 4
+
+
+def test_a_busy_endpoint_leaves_threads_to_another(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(latency=50)
+    other = replace(endpoint, name="other", model="n")
+    with pool_of(4) as pool:
+        for number in range(120):
+            pool.submit(("busy", number), endpoint, asking(f"busy {number}"))
+        done = pool.completed(5.0)
+        pool.submit(("late", 0), other, asking("late"))
+        while ("late", 0) not in {item.token for item in done}:
+            done += pool.completed(5.0)
+
+        assert len(done) < 60
+        collect(pool)
