@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.conf import settings
 
 from debate.models import DecisionMethod
 from debate.protocol.options import (
@@ -23,6 +22,7 @@ from debate.protocol.setups import Method, Mode, Visibility
 from debate.selectors.criteria import criteria_on_offer
 from debate.services.experiments import FEWEST_SYSTEMS, MOST_SYSTEMS
 from debate.services.pairing import DebateWish
+from judging.forms.files import SizedFileField
 from judging.models import ModelEndpoint, Rubric, Suite, System
 
 PROTOCOL_FIELDS = (
@@ -235,33 +235,18 @@ class DebateSetForm(forms.Form):
 class LabelsForm(forms.Form):
     """A table of what people said of the debates of one set."""
 
-    file = forms.FileField(
+    file = SizedFileField(
         label="Table of labels (CSV or XLSX)",
         widget=forms.FileInput(attrs={"accept": ".csv,.xlsx"}),
         help_text="Columns item, rater, label. An item is the number in the original's file, the case's key or the "
         "debate's id; a label is A, B or tie, and never a place.",
     )
 
-    def clean_file(self) -> Any:
-        """Return the upload, unless it is larger than the site takes."""
-        return _checked_size(self.cleaned_data["file"])
-
 
 class RecordsForm(forms.Form):
     """A folder of recorded debates as one ZIP file."""
 
-    file = forms.FileField(label="ZIP file", widget=forms.FileInput(attrs={"accept": ".zip"}))
-
-    def clean_file(self) -> Any:
-        """Return the upload, unless it is larger than the site takes."""
-        return _checked_size(self.cleaned_data["file"])
-
-
-def _checked_size(upload: Any) -> Any:
-    limit = settings.UPLOAD_MEGABYTES * 2**20
-    if upload.size > limit:
-        raise forms.ValidationError(f"The file has {upload.size:,} bytes; this site takes {limit:,} at once.")
-    return upload
+    file = SizedFileField(label="ZIP file", widget=forms.FileInput(attrs={"accept": ".zip"}))
 
 
 def _criterion_choices() -> list[tuple[str, str | list[tuple[str, str]]]]:

@@ -11,6 +11,7 @@ from django import forms
 from evalsite.reports.services.leaderboards import MODES
 from evalsite.reports.statistics.item_lists import Cell
 from evalsite.review.tables.labels import LabelColumns
+from judging.forms.files import SizedFileField
 
 Query = Mapping[str, Any]
 
@@ -58,7 +59,7 @@ def two_systems(values: list[str]) -> tuple[int, int] | None:
 class LabelImportForm(forms.Form):
     """A file of labels and what its columns mean, where their names do not say it."""
 
-    file = forms.FileField(label="File", help_text="CSV, XLSX or JSONL.")
+    file = SizedFileField(label="File", help_text="CSV, XLSX or JSONL.")
     name = forms.CharField(max_length=200, required=False, help_text="The file's name, unless you give another.")
     scale = forms.CharField(
         max_length=1000,

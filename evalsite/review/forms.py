@@ -12,6 +12,7 @@ from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.sampling import labels_for
 from evalsite.review.scales import VALUE_LIMIT, Label, given_scale
 from evalsite.review.selectors.content import Choice, PersonAnswer
+from judging.forms.files import SizedFileField
 
 NOTE_LIMIT = 20_000
 REASON_LIMIT = 300
@@ -200,7 +201,7 @@ class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at ru
 class QueueFileForm(forms.Form):
     """A file of pairs or single responses, and how people are to answer it."""
 
-    file = forms.FileField(label="File", help_text="CSV, XLSX or JSONL: question, response_a, response_b.")
+    file = SizedFileField(label="File", help_text="CSV, XLSX or JSONL: question, response_a, response_b.")
     name = forms.CharField(max_length=200, required=False, help_text="The file's name, unless you give another.")
     guidelines = forms.CharField(
         required=False, widget=forms.Textarea(attrs={"rows": 6}), help_text="Markdown. Empty: the usual guidelines."
@@ -239,7 +240,7 @@ class QueueFileForm(forms.Form):
 class AnnotationFileForm(forms.Form):
     """A file of answers that a queue's page exported."""
 
-    file = forms.FileField(label="File", help_text="CSV, XLSX or JSONL, as a queue's page exports it.")
+    file = SizedFileField(label="File", help_text="CSV, XLSX or JSONL, as a queue's page exports it.")
 
 
 class FilePeopleForm(forms.Form):
