@@ -10,6 +10,7 @@ from django import forms
 
 from evalsite.reports.services.leaderboards import MODES
 from evalsite.reports.statistics.item_lists import Cell
+from evalsite.review.scales import words_of
 from evalsite.review.tables.labels import LabelColumns
 from judging.forms.files import SizedFileField
 
@@ -77,7 +78,7 @@ class LabelImportForm(forms.Form):
     @property
     def labels(self) -> tuple[str, ...]:
         """The declared scale."""
-        return _words(self.cleaned_data["scale"])
+        return words_of(self.cleaned_data["scale"])
 
     @property
     def columns(self) -> LabelColumns:
@@ -87,9 +88,5 @@ class LabelImportForm(forms.Form):
             item=data["item_column"].strip(),
             rater=data["rater_column"].strip(),
             label=data["label_column"].strip(),
-            raters=_words(data["rater_columns"]),
+            raters=words_of(data["rater_columns"]),
         )
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.sampling import labels_for
-from evalsite.review.scales import VALUE_LIMIT, Label, given_scale
+from evalsite.review.scales import VALUE_LIMIT, Label, given_scale, words_of
 from evalsite.review.selectors.content import Choice, PersonAnswer
 from judging.forms.files import SizedFileField
 
@@ -230,9 +230,8 @@ class QueueFileForm(forms.Form):
 
     def clean_scale(self) -> tuple[Label, ...]:
         """Return the labels; numbers are worth their place between the lowest and the highest."""
-        words = tuple(dict.fromkeys(word.strip() for word in self.cleaned_data["scale"].split(",") if word.strip()))
         try:
-            return given_scale(words)
+            return given_scale(words_of(self.cleaned_data["scale"]))
         except ValueError as error:
             raise forms.ValidationError(str(error)) from error
 

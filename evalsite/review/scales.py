@@ -89,6 +89,11 @@ def labels_to_json(labels: Iterable[Label]) -> list[dict[str, Any]]:
     ]
 
 
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a list as people type it, separated by commas, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
 def given_scale(words: Sequence[str]) -> tuple[Label, ...]:
     """Return the scale that its owner wrote down, lowest first; each label's worth is its place, or its number's.
 

@@ -16,6 +16,7 @@ from evalsite.review.scales import (
     nearest_label,
     scale_of,
     shown_label,
+    words_of,
 )
 from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
@@ -93,3 +94,8 @@ def test_labels_survive_storage() -> None:
     labels = (*JUDGEMENT, *PREFERENCE)
 
     assert labels_from_json(labels_to_json(labels)) == labels
+
+
+def test_words_of_takes_a_list_as_people_type_it() -> None:
+    assert words_of(" good, fair ,,good,  very bad") == ("good", "fair", "very bad")
+    assert words_of(" , ") == ()

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.review.models import OrderPolicy, QueueMode
-from evalsite.review.scales import given_scale
+from evalsite.review.scales import given_scale, words_of
 from evalsite.review.services.file_queues import NewQueue, create_queue
 from evalsite.review.tables.materials import read_materials
 from judging.management.base import BadInput, JsonCommand
@@ -38,7 +38,7 @@ class Command(JsonCommand):
         try:
             data = path.read_bytes()
             guidelines = options["guidelines"].read_text() if options["guidelines"] else ""
-            labels = given_scale(_words(options["labels"]))
+            labels = given_scale(words_of(options["labels"]))
         except OSError as error:
             raise BadInput(f"{error.filename} cannot be read: {error.strerror}.") from error
         except ValueError as error:
@@ -48,7 +48,7 @@ class Command(JsonCommand):
             raise BadInput("\n".join(str(problem) for problem in parsed.errors))
         if not 1 <= options["quorum"] <= 20:
             raise BadInput("Ask between 1 and 20 people.")
-        members = _people(_words(options["members"]))
+        members = _people(words_of(options["members"]))
         facts = {"items": len(parsed.value.rows), "kind": "pairs" if parsed.value.is_pair else "single responses"}
         if options["dry_run"]:
             return {"dry_run": True, **facts}
@@ -63,10 +63,6 @@ class Command(JsonCommand):
         )
         queue = create_queue(wanted=wanted, found=parsed.value, members=members, actor=None, at=timezone.now())
         return {"queue": queue.slug, "address": queue.get_absolute_url(), **facts}
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _people(names: tuple[str, ...]) -> list[User]:

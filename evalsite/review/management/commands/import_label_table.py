@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.review.scales import words_of
 from evalsite.review.services.label_tables import store_labels
 from evalsite.review.tables.labels import LabelColumns, read_labels
 from judging.management.base import BadInput, JsonCommand
@@ -38,9 +39,9 @@ class Command(JsonCommand):
         except OSError as error:
             raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
         columns = LabelColumns(
-            options["item"], options["rater"], options["label"], options["at"], _words(options["raters"])
+            options["item"], options["rater"], options["label"], options["at"], words_of(options["raters"])
         )
-        parsed = read_labels(data, path.name, columns=columns, labels=_words(options["labels"]))
+        parsed = read_labels(data, path.name, columns=columns, labels=words_of(options["labels"]))
         told = [str(problem) for problem in parsed.problems]
         if parsed.value is None:
             errors = [one for one in parsed.problems if one.severity is Severity.ERROR]
@@ -58,7 +59,3 @@ class Command(JsonCommand):
         name = options["queue"] or path.stem
         table = store_labels(name=name, file_name=path.name, found=found, actor=None, at=timezone.now())
         return {"table": table.slug, "address": table.get_absolute_url(), **facts}
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
