@@ -1,5 +1,5 @@
 // The item page: the next item starts at its top with the focus on its place in the queue; a drawer that opens takes the
-// focus; J, K and D walk through the statements of a debate.
+// focus.
 
 function start(panel) {
   window.scrollTo({ top: 0 });
@@ -29,21 +29,3 @@ document.addEventListener("toggle", (event) => {
   for (const other of document.querySelectorAll(".review-act[open]")) if (other !== opened) other.open = false;
   opened.querySelector("button, input:not([type=hidden])")?.focus();
 }, true);
-
-document.addEventListener("click", (event) => {
-  const jump = event.target.closest?.("[data-jump]")?.dataset.jump;
-  if (!jump) return;
-  const wanted = jump === "change" ? "[data-change]" : "[data-statement]";
-  const stops = [...document.querySelectorAll(wanted)];
-  if (!stops.length) return;
-  const all = [...document.querySelectorAll("[data-statement]")];
-  const here = all.findIndex((one) => one.hasAttribute("data-here"));
-  const place = (one) => all.indexOf(one);
-  const next = jump === "previous"
-    ? stops.findLast((one) => place(one) < here) || stops[0]
-    : stops.find((one) => place(one) > here) || stops[jump === "change" ? 0 : stops.length - 1];
-  for (const one of all) one.removeAttribute("data-here");
-  next.setAttribute("data-here", "");
-  next.closest("details").open = true;
-  next.focus();
-});

@@ -1,12 +1,14 @@
 // Walking through a debate: buttons with data-walk go to the next or previous statement, or to the next change of mind.
-// A statement that is reached unfolds. Links of the stance strip unfold what they point to.
+// A statement that is reached unfolds, with the round that holds it. Links of the stance strip unfold what they point to.
 
 const statements = () => [...document.querySelectorAll("[data-statement]")];
 
+const handle = (statement) => statement.querySelector(":scope > summary") || statement;
+
 function show(statement) {
-  statement.open = true;
+  statement.closest("details").open = true;
   statement.scrollIntoView({ block: "start", behavior: "instant" });
-  statement.querySelector("summary").focus({ preventScroll: true });
+  handle(statement).focus({ preventScroll: true });
 }
 
 function current(all) {
@@ -35,14 +37,14 @@ function unfoldAll() {
 let last = null; // what had the focus before a button of the bar took it: the bar must not lose the reader's place
 document.addEventListener("focusin", (event) => {
   const statement = event.target.closest("[data-statement]");
-  if (statement) last = statement.id;
+  if (statement) last = statement;
 });
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-walk]");
   if (button) {
-    const before = last && document.getElementById(last);
-    if (before && !before.contains(document.activeElement)) before.querySelector("summary").focus({ preventScroll: true });
+    const before = last?.isConnected ? last : last?.id && document.getElementById(last.id);
+    if (before && !before.contains(document.activeElement)) handle(before).focus({ preventScroll: true });
     walk(button.dataset.walk);
   } else if (event.target.closest("[data-unfold]")) {
     unfoldAll();

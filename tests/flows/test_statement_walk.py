@@ -1,0 +1,63 @@
+"""J, K and D walk through the statements of a debate, on its own page and beside the item that asks people about it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.flows.conftest import SignIn
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+PLACE = """() => {
+  const all = [...document.querySelectorAll("[data-statement]")];
+  return all.findIndex((one) => one.contains(document.activeElement));
+}"""
+
+
+def walk(page: Page) -> list[int]:
+    """Return which statement has the focus after each of some keys."""
+    places = []
+    for key in "jjkd":
+        page.keyboard.press(key)
+        places.append(int(page.evaluate(PLACE)))
+    return places
+
+
+def first_change(page: Page) -> int:
+    return int(page.locator("[data-statement]").evaluate_all("all => all.findIndex(one => 'change' in one.dataset)"))
+
+
+def test_keys_walk_through_a_debate(signed_in: SignIn) -> None:
+    page = signed_in("demo-researcher")
+    page.goto("/debates/sets/1/")
+    for address in page.locator("main a[href^='/debates/']").evaluate_all("all => all.map(one => one.pathname)"):
+        if address.strip("/").split("/")[-1].isdigit() and "sets" not in address:
+            page.goto(address)
+            if first_change(page) > 0:
+                break
+
+    assert walk(page) == [0, 1, 0, first_change(page)]
+    expect(page.locator("[data-statement]:focus-within")).to_have_attribute("open", "")
+    assert signed_in.complaints == []
+
+
+def test_keys_walk_through_the_debate_of_an_answered_item(signed_in: SignIn) -> None:
+    page = signed_in("demo-chloe")
+    for _ in range(24):
+        page.goto("/review/queues/demo-debates-helpfulness/")
+        page.locator("form[action$='/next/'] button").first.click()
+        expect(page.locator("#item-panel")).to_be_visible()
+        address = page.url
+        page.locator("#item-form input[name=label]").first.check()
+        page.get_by_role("button", name="Submit and next").click()
+        expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+        page.goto(address)
+        page.keyboard.press("v")
+        expect(page.locator("#transcript")).to_be_visible()
+        if first_change(page) > 0:
+            break
+
+    assert walk(page) == [0, 1, 0, first_change(page)]
+    expect(page.locator("[data-statement]:focus")).to_be_visible()  # its round was folded
+    assert signed_in.complaints == []
