@@ -199,10 +199,9 @@ def _response_sample(spec: ResponseSpec) -> dict[str, Any]:
 
 def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> dict[str, Any]:
     unknown = _check_cases(rubric, plan, intake, findings)
-    facts = [
-        _fact("Criteria trees", rubric.item_count),
-        _fact("New", plan.added.count, "ok" if plan.added.count else ""),
-    ]
+    facts = [_fact("Criteria trees", rubric.item_count)]
+    if plan.latest is not None or not plan.changes_nothing:  # one known under another name brings nothing new
+        facts.append(_fact("New", plan.added.count, "ok" if plan.added.count else ""))
     if plan.latest is not None:
         facts += [
             _fact("Changed", plan.changed.count, "warn" if plan.changed.count else ""),
@@ -221,7 +220,7 @@ def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, finding
         "kind": "rubric",
         "title": f"Rubric {rubric.head.name}",
         "into": intake.target.name if intake.target else "any benchmark",
-        "is_new": plan.latest is None,
+        "is_new": plan.latest is None and not plan.changes_nothing,
         "changes_nothing": plan.changes_nothing,
         "facts": facts,
         "notes": notes,

@@ -207,6 +207,18 @@ def test_check_import_compares_a_rubric_with_its_latest_version() -> None:
     assert facts(fewer.parts[0]) == {"Criteria trees": 1, "New": 0, "Changed": 0, "No longer there": 1, "Version": 2}
 
 
+def test_check_import_knows_a_rubric_under_another_name() -> None:
+    store(import_files.suite())
+    name, workbook = import_files.workbook()
+    store((name, workbook))
+
+    checked = check_import(files=[("renamed.xlsx", workbook)], options=ImportOptions())
+
+    [part] = checked.parts
+    assert (part["is_new"], checked.changes_nothing, facts(part)) == (False, True, {"Criteria trees": 2})
+    assert part["notes"][-1].endswith("holds exactly this already. Nothing will change.")
+
+
 @pytest.mark.parametrize(
     ("name", "data", "code"),
     [
