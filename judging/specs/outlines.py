@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 DEEPEST = 40  # below this, what remains is shown as JSON
@@ -32,6 +32,7 @@ class Outline:
     text: str = ""
     facts: tuple[str, ...] = ()
     children: tuple[Outline, ...] = ()
+    mark: str = ""  # beside another outline: removed | added
 
     def as_json(self) -> dict[str, Any]:
         """Return the outline as JSON-like data, as templates read it."""
@@ -41,6 +42,27 @@ class Outline:
             "facts": list(self.facts),
             "children": [child.as_json() for child in self.children],
         }
+
+
+Line = tuple[str, str, tuple[str, ...], tuple[str, ...]]  # label, text, facts, and the labels above it
+
+
+def mark_differences(before: Outline, after: Outline) -> tuple[Outline, Outline]:
+    """Return both outlines with the lines marked that the other does not have in the same place."""
+    return _marked(before, _lines(after), "removed"), _marked(after, _lines(before), "added")
+
+
+def _lines(outline: Outline, above: tuple[str, ...] = ()) -> set[Line]:
+    below = (*above, outline.label)
+    own = (outline.label, outline.text, outline.facts, above)
+    return {own}.union(*(_lines(child, below) for child in outline.children))
+
+
+def _marked(outline: Outline, others: set[Line], mark: str, above: tuple[str, ...] = ()) -> Outline:
+    below = (*above, outline.label)
+    is_there = (outline.label, outline.text, outline.facts, above) in others
+    children = tuple(_marked(child, others, mark, below) for child in outline.children)
+    return replace(outline, children=children, mark="" if is_there else mark)
 
 
 def outline_of_tree(node: Mapping[str, Any], *, depth: int = 0) -> Outline:

@@ -12,7 +12,7 @@ from judging.http import PageRequest, page_of
 from judging.models import Rubric
 from judging.selectors import benchmarks, rubrics
 from judging.services.rubric_files import RubricNotTable, rubric_json, rubric_workbook_bytes
-from judging.specs.outlines import outline_of_tree
+from judging.specs.outlines import Outline, mark_differences, outline_of_tree
 from judging.tables import CONTENT_TYPES
 
 TREES_PER_PAGE = 10
@@ -38,15 +38,17 @@ def rubric_detail(request: PageRequest, rubric_id: int) -> HttpResponse:
     context = {"rubric": rubric, "versions": versions, "before": before, "query": query, "tab": "trees"}
     if before is not None and request.GET.get("tab") == "changes":
         diff = rubrics.rubric_diff(before=before, after=rubric)
-        sides = [
-            (change, *(outline_of_tree(item.tree) if item else None for item in (change.before, change.after)))
-            for change in diff.shown
-        ]
-        context |= {"tab": "changes", "diff": diff, "sides": sides}
+        context |= {"tab": "changes", "diff": diff, "sides": [(one, *_sides(one)) for one in diff.shown]}
     else:
         page = page_of(request, rubrics.rubric_items(rubric, query=query), per_page=TREES_PER_PAGE)
         context |= {"page_obj": page, "trees": [(item, outline_of_tree(item.tree)) for item in page]}
     return render(request, "judging/rubric_detail.html", context)
+
+
+def _sides(change: rubrics.ItemChange) -> tuple[Outline | None, Outline | None]:
+    """Return the outlines of a tree before and after; where both are there, what differs is marked."""
+    old, new = (outline_of_tree(item.tree) if item else None for item in (change.before, change.after))
+    return mark_differences(old, new) if old and new else (old, new)
 
 
 @require_safe

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judging.services.trees import tree_to_json
-from judging.specs.outlines import Outline, outline_of_data, outline_of_grading, outline_of_tree
+from judging.specs.outlines import Outline, mark_differences, outline_of_data, outline_of_grading, outline_of_tree
 from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
 pytestmark = pytest.mark.backend_free
@@ -101,3 +101,34 @@ def test_outline_of_data_shows_any_json() -> None:
 
     listed = Outline("x", children=(Outline(text="1"), Outline(text="yes"), Outline(text="none")))
     assert outline == Outline("a b", children=(listed, Outline("y", "text")))
+
+
+def test_mark_differences_marks_the_lines_that_the_other_side_lacks() -> None:
+    same = Outline("5", "Right.")
+    before = Outline("Score", children=(Outline("tone", children=(Outline("1", "Rude."), same)),))
+    after = Outline(
+        "Score", children=(Outline("tone", children=(Outline("1", "Cold."), same)), Outline("new", "More."))
+    )
+
+    marked = mark_differences(before, after)
+
+    assert marked == (
+        Outline("Score", children=(Outline("tone", children=(Outline("1", "Rude.", mark="removed"), same)),)),
+        Outline(
+            "Score",
+            children=(
+                Outline("tone", children=(Outline("1", "Cold.", mark="added"), same)),
+                Outline("new", "More.", mark="added"),
+            ),
+        ),
+    )
+
+
+def test_mark_differences_tells_places_apart() -> None:
+    before = Outline("Score", children=(Outline("a", children=(Outline("1", "Good."),)), Outline("b")))
+    after = Outline("Score", children=(Outline("a"), Outline("b", children=(Outline("1", "Good."),))))
+
+    old, new = mark_differences(before, after)
+
+    assert old.children[0].children == (Outline("1", "Good.", mark="removed"),)
+    assert new.children[1].children == (Outline("1", "Good.", mark="added"),)
