@@ -22,6 +22,8 @@ def response_detail(request: PageRequest, response_id: int) -> HttpResponse:
     pages = [score_page(score) for score in responses.scores_of(response)[:50]]
     newest = list({page.by: page for page in reversed(pages)}.values())[::-1]
     marked = next((page for page in pages if page.spans), None)
+    verdicts = list(responses.verdicts_of(response)[:100])
+    judged_by = [page.score.evaluator for page in pages] + [verdict.evaluator for verdict in verdicts]
     context = {
         "response": response,
         "benchmark": response.prompt.benchmark,
@@ -31,7 +33,8 @@ def response_detail(request: PageRequest, response_id: int) -> HttpResponse:
         "marked": marked,
         "scores": newest,
         "older": [page for page in pages if page not in newest],
-        "verdicts": list(responses.verdicts_of(response)[:100]),
+        "verdicts": verdicts,
+        "has_baseline": any(one.is_baseline for one in judged_by),
         "formatted": marked is None or request.GET.get("view") == "formatted",
     }
     return render(request, "judging/response_detail.html", context)
