@@ -68,7 +68,7 @@ def slowest_list(slug: str, payload: dict[str, Any]) -> float:
 
     researcher = User.objects.create(username="researcher")
     researcher.groups.add(Group.objects.get(name="researcher"))
-    client = Client()
+    client = Client(headers={"host": "127.0.0.1"})
     client.force_login(researcher)
     label, (first, second) = payload["labels"][0]["value"], [rater["name"] for rater in payload["raters"][:2]]
     slowest = 0.0
