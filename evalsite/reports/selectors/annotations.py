@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models import Case, Count, FloatField, IntegerField, Max, Min, QuerySet, Value, When
+from numpy.typing import NDArray
 
 from evalsite.reports.selectors.options import Options, chosen
-from evalsite.reports.statistics.estimates import Ints
+from evalsite.reports.statistics.estimates import Floats, Ints
 from evalsite.reports.statistics.ratings import MISSING, RatingTable, numeric_values
 from evalsite.review.models import (
     Annotation,
@@ -90,9 +94,7 @@ def read_answers(queue: Queue, options: Options) -> QueueAnswers:
     span = mine.aggregate(first=Min("created_at"), last=Max("created_at"))
     starts = period_starts(span["first"], span["last"]) if span["first"] else ()
     rows = mine.order_by("item_id", "pk").annotate(period=_period_of("created_at", starts))
-    given = _Given.of(
-        rows.values_list("item_id", "annotator_id", "label", "period", "seconds", "active_seconds").iterator(CHUNK)
-    )
+    given = _Given.of(rows.values_list("item_id", "annotator_id", "label", "period", "seconds", "active_seconds"))
     names = dict(User.objects.filter(pk__in=set(given.people)).values_list("pk", "username"))
     people = {person: names[person] for person in dict.fromkeys(given.people)}
     found = _answers(given, _chosen_items(items, options), people, queue.labels, keep_unanswered=False)
@@ -105,7 +107,7 @@ def read_labels(table: LabelTable, options: Options) -> QueueAnswers:
     span = labels.aggregate(first=Min("given_at"), last=Max("given_at"))
     starts = period_starts(span["first"], span["last"]) if span["first"] else ()
     rows = labels.order_by("item_id", "pk").annotate(period=_period_of("given_at", starts), none=_NONE)
-    given = _Given.of(rows.values_list("item_id", "rater", "label", "period", "none", "none").iterator(CHUNK))
+    given = _Given.of(rows.values_list("item_id", "rater", "label", "period", "none", "none"))
     raters = {name: name for name in dict.fromkeys(given.people)}
     places = _chosen_items(LabelledItem.objects.filter(table=table), options)
     found = _answers(given, places, raters, table.labels, keep_unanswered=True)
@@ -151,9 +153,15 @@ class _Given:
     active: Sequence[float | None]
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[Any, ...]]) -> _Given:
-        columns = list(zip(*rows, strict=True)) or [()] * 6
-        return cls(*columns)
+    def of(cls, rows: QuerySet[Any, Any]) -> _Given:
+        """Return the columns as the database gives them: the ORM would handle each of half a million rows twice.
+
+        Column by column: `zip(*found)` makes an iterator of every row, and the garbage collector reads them all.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute(*rows.query.sql_with_params())
+            found = cursor.fetchall()
+        return cls(*(list(map(itemgetter(place), found)) for place in range(6)))
 
 
 def _answers(
@@ -173,8 +181,8 @@ def _answers(
     rows = np.searchsorted(known, asked)
     rows[rows == len(known)] = 0
     stands = known[rows] == asked if len(known) else np.zeros(n, dtype=bool)
-    answers = np.fromiter((position.get(label, MISSING) for label in given.labels), dtype=np.int64, count=n)
-    columns = np.fromiter((column[person] for person in given.people), dtype=np.int64, count=n)
+    answers = np.fromiter(map(position.get, given.labels, repeat(MISSING)), dtype=np.int64, count=n)
+    columns = np.fromiter(map(column.__getitem__, given.people), dtype=np.int64, count=n)
     usable = stands & (answers != MISSING)
     codes = np.full((len(places), len(names)), MISSING, dtype=np.int64)
     codes[rows[usable], columns[usable]] = answers[usable]
@@ -183,6 +191,7 @@ def _answers(
     np.maximum.at(periods, rows[usable], given_in[usable])
     kept_rows, kept_columns = _kept(codes, keep_unanswered=keep_unanswered)
     people, groups = list(names.values()), list(places.values())
+    seconds, active = np.array(given.seconds, dtype=np.float64), np.array(given.active, dtype=np.float64)  # None: NaN
     return QueueAnswers(
         table=RatingTable(
             items=tuple(str(key) for key in known[kept_rows]),
@@ -197,20 +206,17 @@ def _answers(
             (given.items[row], people[columns[row]]) for row in np.flatnonzero(stands & (answers == MISSING)).tolist()
         ),
         periods=periods[kept_rows],
-        times={
-            people[place]: _times(given, np.flatnonzero(usable & (columns == place)).tolist()) for place in kept_columns
-        },
+        times={people[place]: _times(seconds, active, usable & (columns == place)) for place in kept_columns},
     )
 
 
-def _times(given: _Given, rows: Sequence[int]) -> Times:
-    seconds = [given.seconds[row] for row in rows if given.seconds[row] is not None]
-    active = [given.active[row] for row in rows if given.active[row] is not None]
-    return Times(
-        answers=len(rows),
-        seconds=float(np.median(seconds)) if seconds else None,  # type: ignore[arg-type]  # None is left out above
-        active=float(np.median(active)) if active else None,  # type: ignore[arg-type]  # None is left out above
-    )
+def _times(seconds: Floats, active: Floats, rows: NDArray[np.bool_]) -> Times:
+    return Times(answers=int(rows.sum()), seconds=_median(seconds[rows]), active=_median(active[rows]))
+
+
+def _median(measured: Floats) -> float | None:
+    known = measured[~np.isnan(measured)]
+    return float(np.median(known)) if len(known) else None
 
 
 def _kept(codes: Ints, *, keep_unanswered: bool) -> tuple[list[int], list[int]]:
