@@ -16,7 +16,7 @@ from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.statistics.corrected import classical_mean, ppi_mean, weighted_correction
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
-from evalsite.reports.statistics.intervals import mean_interval
+from evalsite.reports.statistics.intervals import mean_interval, of_share
 from evalsite.reports.statistics.ranking import Leaderboard, interval_ranks, leaderboard
 from judging.models import RunEvaluator
 
@@ -185,7 +185,7 @@ def _win_rates(shares: Floats) -> list[Estimate]:
             found.append(undefined("No other system has a score on the same case."))
             continue
         sums = np.where(met, points, 0.0).sum(axis=0)[compared]
-        found.append(mean_interval(sums / met.sum(axis=0)[compared]))
+        found.append(of_share(mean_interval(sums / met.sum(axis=0)[compared])))
     return found
 
 

@@ -10,7 +10,7 @@ import scipy
 
 from evalsite.reports.statistics.bootstrap import Bootstrap, percentile_interval
 from evalsite.reports.statistics.estimates import Estimate, Floats, Ints, undefined, with_interval
-from evalsite.reports.statistics.intervals import cluster_codes, clustered_mean
+from evalsite.reports.statistics.intervals import cluster_codes, clustered_mean, of_share
 
 TOLERANCE = 1e-10
 ITERATIONS = 10_000
@@ -188,4 +188,4 @@ def win_rate(comparisons: Sequence[Comparison], system: str) -> Estimate:
             cases.append(comparison.case)
     if not points:
         return undefined(f"{system} has not been compared yet.")
-    return clustered_mean(points, cases)
+    return of_share(clustered_mean(points, cases))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import scipy
@@ -45,6 +46,13 @@ def mean_interval(values: Sequence[float] | Floats, *, level: float = LEVEL) -> 
         return with_interval(float(data[0]), Interval(None, None, "One score has no interval."), n=1)
     error = float(data.std(ddof=1)) / math.sqrt(data.size)
     return around(float(data.mean()), error, n=data.size, critical=t_value(level, data.size - 1))
+
+
+def of_share(estimate: Estimate) -> Estimate:
+    """Return an estimate of a share with its interval cut at 0 and 1, where no share lies; coverage stays the same."""
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    return replace(estimate, low=max(0.0, estimate.low), high=min(1.0, estimate.high))
 
 
 def normal_interval(value: float, error: float, *, n: int, level: float = LEVEL) -> Estimate:

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, undefined, with_interval
-from evalsite.reports.statistics.intervals import mean_interval, wilson
+from evalsite.reports.statistics.intervals import mean_interval, of_share, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def modal_preference(preferences: Sequence[int | None]) -> int | None:
 
 def win_rate(preferences: Sequence[int | None]) -> Estimate:
     """Return A's share of wins, ties half, with a t interval; n = usable preferences."""
-    return mean_interval([(1 + value) / 2 for value in preferences if value is not None])
+    return of_share(mean_interval([(1 + value) / 2 for value in preferences if value is not None]))
 
 
 def system_agreement(first: Sequence[int | None], second: Sequence[int | None]) -> SystemAgreement:

@@ -8,7 +8,7 @@ import pytest
 from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.bradley_terry import BradleyTerry, Comparison, bradley_terry, win_rate
 from evalsite.reports.statistics.estimates import Estimate
-from evalsite.reports.statistics.intervals import clustered_mean, mean_interval, wilson
+from evalsite.reports.statistics.intervals import clustered_mean, mean_interval, of_share, wilson
 from evalsite.reports.statistics.ranking import (
     case_differences,
     difference_p_value,
@@ -230,3 +230,18 @@ def test_win_rate_counts_ties_half_from_either_side() -> None:
 
     # a: (2 + .5) / 4, b: (1 + .5) / 4
     assert [win_rate(comparisons, name).value for name in "abz"] == [0.625, 0.375, None]
+
+
+def test_of_share_cuts_an_interval_where_no_share_lies() -> None:
+    assert of_share(Estimate(0.95, 0.85, 1.05, 20)) == Estimate(0.95, 0.85, 1.0, 20)
+    assert of_share(Estimate(0.04, -0.02, 0.1, 20)) == Estimate(0.04, 0.0, 0.1, 20)
+    assert of_share(Estimate(1.0, None, None, 1, "One score.")) == Estimate(1.0, None, None, 1, "One score.")
+
+
+def test_win_rate_of_a_winner_does_not_pass_one() -> None:
+    # 1, 1, 1, 0 over four cases: the mean 0.75 with a t interval would reach beyond 1
+    comparisons = [Comparison(str(case), "a", "b", 1 if case else -1) for case in range(4)]
+
+    found = win_rate(comparisons, "a")
+
+    assert (found.value, found.high) == (0.75, 1.0)
