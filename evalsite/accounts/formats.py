@@ -62,12 +62,15 @@ def duration(seconds: Figure) -> str:
     return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
 
 
+CLOCKS_APART = 10  # seconds by which the clocks of two machines may differ: less than that ahead is no future
+
+
 def relative_time(moment: datetime, *, at: datetime) -> str:
-    """`just now`, `5 minutes ago`, `in 2 hours`, `12 days ago`; the date itself from 30 days on."""
+    """`just now`, `in a moment`, `5 minutes ago`, `in 2 hours`, `12 days ago`; the date itself from 30 days on."""
     seconds = (at - moment).total_seconds()
     size = abs(seconds)
     if size < 45:
-        return "just now"
+        return "just now" if seconds > -CLOCKS_APART else "in a moment"
     for unit, length, limit in (("minute", _MINUTE, _HOUR), ("hour", _HOUR, _DAY), ("day", _DAY, 30 * _DAY)):
         if size < limit - length / 2:
             count = max(1, round(size / length))

@@ -5,7 +5,7 @@ const UNITS = [["minute", 60, 3600], ["hour", 3600, 86400], ["day", 86400, 30 * 
 function inWords(moment) {
   const seconds = (Date.now() - moment) / 1000;
   const size = Math.abs(seconds);
-  if (size < 45) return "just now";
+  if (size < 45) return seconds > -10 ? "just now" : "in a moment";
   for (const [unit, length, limit] of UNITS) {
     if (size >= limit - length / 2) continue;
     const count = Math.max(1, Math.round(size / length));

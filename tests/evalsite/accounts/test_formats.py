@@ -86,6 +86,8 @@ def test_duration_shows_two_units_at_most(seconds: float, expected: str) -> None
     ("ago", "expected"),
     [
         (timedelta(seconds=20), "just now"),
+        (timedelta(seconds=-9), "just now"),
+        (timedelta(seconds=-10), "in a moment"),
         (timedelta(seconds=50), "1 minute ago"),
         (timedelta(minutes=59, seconds=40), "1 hour ago"),
         (timedelta(hours=3), "3 hours ago"),
