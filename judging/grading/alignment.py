@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 
 _Ints = NDArray[np.int64]
 
+DEPTH = 8
+DEEP_FROM = 4000  # columns; fewer are done sooner one by one
+FILLER = "\0"
+
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
@@ -29,23 +33,37 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The responses laid end to end, each starting at one of `starts`."""
+    """The responses laid end to end, each from one of `starts` to the next, and filled up to a multiple of `depth`.
 
-    codes: NDArray[Any]
-    starts: _Ints
+    Column c is kept at place (c % depth) * width + c // depth, so that `depth` columns that follow each other stand
+    below each other: a running maximum then takes `depth` steps over whole vectors instead of one step per column.
+    """
+
+    codes: NDArray[Any]  # by column
+    starts: _Ints  # columns; the last one is the end of the last response
     bits: int  # the low bits of a key hold s as a column number
     span: int  # larger than any key
+    depth: int
+    width: int
+
+    def place(self, column: Any) -> Any:
+        """Return where a column, or each of several, is kept."""
+        return column % self.depth * self.width + column // self.depth
+
+    def kept(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values by column in the order in which columns are kept."""
+        return np.ascontiguousarray(values.reshape(self.width, self.depth).T).ravel()
 
 
 @dataclass(frozen=True, slots=True)
 class _Letter:
-    """Where one template character stands in the columns."""
+    """Where one template character stands in the columns. `gain` and `border` have `offset` added already."""
 
-    inside: _Ints  # columns where it stands, not counting the first of a response
-    before: _Ints  # the columns left of those
+    inside: _Ints  # places of the columns where it stands, not counting the first of a response
+    before: _Ints  # places of the columns left of those
     gain: _Ints  # what a match adds to f's part of the key, plus its own column as s
     border: _Ints  # keys for the first column of each response
-    offset: _Ints  # a multiple of `span` that grows at every restart of the running maximum
+    offset: _Ints  # by place: a multiple of `span` that grows at every restart of the running maximum
 
 
 def align(template: str, response: str) -> Alignment:
@@ -60,63 +78,89 @@ def align_many(template: str, responses: Sequence[str]) -> list[Alignment]:
     """
     columns = _lay_out(template, responses)
     keys = _fill(template, columns)
-    ends = [*columns.starts[1:].tolist(), len(columns.codes)]
+    starts = columns.starts.tolist()
     return [
-        _back_track(template, response, keys[:, start:end], (start, columns.bits))
-        for response, start, end in zip(responses, columns.starts.tolist(), ends, strict=True)
+        _back_track(template, response, keys, columns, (start, end))
+        for response, start, end in zip(responses, starts, starts[1:], strict=False)
     ]
 
 
 def _lay_out(template: str, responses: Sequence[str]) -> _Columns:
-    codes = np.frombuffer("".join(responses).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    lengths = [len(response) for response in responses]
-    starts = np.concatenate(([0], np.cumsum(lengths[:-1], dtype=np.int64))).astype(np.int64)
+    starts = np.concatenate(([0], np.cumsum([len(response) for response in responses], dtype=np.int64)))
+    count = int(starts[-1])
+    depth = DEPTH if count >= DEEP_FROM else 1
+    width = -(-count // depth)
+    text = "".join(responses) + FILLER * (width * depth - count)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     bits = max(1, len(codes).bit_length())
-    return _Columns(codes, starts, bits, 1 << (bits + (len(template) + 1).bit_length()))
+    return _Columns(codes, starts, bits, 1 << (bits + (len(template) + 1).bit_length()), depth, width)
 
 
 def _locate(character: str, columns: _Columns) -> _Letter:
+    starts = columns.starts[:-1]
     equal = columns.codes == ord(character)
-    at_start = equal[columns.starts]
-    equal[columns.starts] = False
+    equal[columns.starts[-1] :] = False
+    at_start = equal[starts]
+    equal[starts] = False
     inside = np.flatnonzero(equal)
-    equal[columns.starts] = True
+    equal[starts] = True
     one = 1 << columns.bits
+    offset = np.cumsum(equal, dtype=np.int64) * columns.span
     return _Letter(
-        inside=inside,
-        before=inside - 1,
-        gain=inside + one,
-        border=np.where(at_start, one, 0) + columns.starts,
-        offset=np.cumsum(equal, dtype=np.int64) * columns.span,
+        inside=columns.place(inside),
+        before=columns.place(inside - 1),
+        gain=inside + one + offset[inside],
+        border=np.where(at_start, one, 0) + starts + offset[starts],
+        offset=columns.kept(offset),
     )
 
 
 def _fill(template: str, columns: _Columns) -> _Ints:
+    """Return the keys, one row per template character, in the order in which columns are kept."""
     letters = {character: _locate(character, columns) for character in set(template)}
     keys = np.empty((len(template), len(columns.codes)), dtype=np.int64)
     length_part = -1 << columns.bits
+    starts = columns.place(columns.starts[:-1])
+    filled = len(columns.codes) - int(columns.starts[-1])
     first = letters[template[0]]
-    keys[0] = np.repeat(columns.starts, np.diff([*columns.starts.tolist(), len(columns.codes)]))
+    lengths = np.diff(columns.starts)
+    lengths[-1] += filled
+    keys[0] = columns.kept(np.repeat(columns.starts[:-1], lengths)) + first.offset
     keys[0, first.inside] = first.gain
-    keys[0, columns.starts] = first.border
+    keys[0, starts] = first.border
+    keys[0] -= first.offset
     above = keys[0]
     for row, character in zip(keys[1:], template[1:], strict=True):
         letter = letters[character]
-        row[:] = above
-        row[columns.starts] = letter.border
+        np.add(above, letter.offset, out=row)
+        row[starts] = letter.border
         row[letter.inside] = (above[letter.before] & length_part) + letter.gain
-        row += letter.offset
-        np.maximum.accumulate(row, out=row)
+        _run_maximum(row.reshape(columns.depth, columns.width))
         row -= letter.offset
         above = row
     return keys
 
 
-def _back_track(template: str, response: str, keys: _Ints, place: tuple[int, int]) -> Alignment:
+def _run_maximum(kept: _Ints) -> None:
+    """Replace each value by the largest of those in the columns up to its own."""
+    above = kept[0]
+    for row in kept[1:]:
+        np.maximum(above, row, out=row)
+        above = row
+    if len(kept) == 1:
+        np.maximum.accumulate(above, out=above)
+    else:
+        so_far = np.maximum.accumulate(above)
+        np.maximum(kept[:, 1:], so_far[:-1], out=kept[:, 1:])
+
+
+def _back_track(template: str, response: str, keys: _Ints, columns: _Columns, ends: tuple[int, int]) -> Alignment:
     """Return positions by walking up from the last cell; column -1 is the last one, as in the original."""
-    start, bits = place
-    low = (1 << bits) - 1
-    position = (int(keys[-1, -1]) & low) - start
+    start, end = ends
+    depth, width = columns.depth, columns.width
+    low = (1 << columns.bits) - 1
+    last = int(keys[-1, columns.place(end - 1)])
+    position = (last & low) - start
     positions = [0] * len(template)
     for index in range(len(template) - 1, -1, -1):
         if template[index] != response[position]:
@@ -124,5 +168,6 @@ def _back_track(template: str, response: str, keys: _Ints, place: tuple[int, int
             continue
         positions[index] = position
         if index:
-            position = (int(keys[index - 1, position - 1]) & low) - start
-    return Alignment(int(keys[-1, -1]) >> bits, tuple(positions))
+            left = start + position - 1 if position else end - 1
+            position = (int(keys[index - 1, left % depth * width + left // depth]) & low) - start
+    return Alignment(last >> columns.bits, tuple(positions))

@@ -193,9 +193,7 @@ class Engine:
 
     def _lack(self) -> int:
         """Return how many tasks to claim now: enough to keep every thread busy until the next claim, and no more, so
-        that other workers on the run are left their share of its end. 0: enough are in hand.
-
-        Half of what is claimed ahead is left when the rest is asked for: storing a batch comes in between."""
+        that other workers on the run are left their share of its end. 0: half of what is claimed ahead is left yet."""
         spare = max(2, self.options.threads, int(self._rate * AHEAD_SECONDS))
         lack = self.options.threads + spare - len(self.talks)
         return min(lack, CLAIM_SIZE) if lack >= spare // 2 else 0

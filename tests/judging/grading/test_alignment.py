@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judging.grading import alignment
 from judging.grading.alignment import Alignment, align, align_many
 
 
@@ -30,13 +34,15 @@ def define(template: str, response: str) -> Alignment:
     return Alignment(f[-1][-1], tuple(positions))
 
 
-TEXTS = st.text(alphabet="ab[] é\U0001f600", min_size=1, max_size=30)
+TEXTS = st.text(alphabet="ab[] é\U0001f600\0", min_size=1, max_size=30)
 
 
+@pytest.mark.parametrize("deep_from", [1, alignment.DEEP_FROM])  # texts this short are kept flat otherwise
 @settings(max_examples=400, deadline=None)
-@given(TEXTS, st.lists(TEXTS, min_size=1, max_size=4))
-def test_align_many_follows_the_definition(template: str, responses: list[str]) -> None:
-    assert align_many(template, responses) == [define(template, response) for response in responses]
+@given(template=TEXTS, responses=st.lists(TEXTS, min_size=1, max_size=4))
+def test_align_many_follows_the_definition(deep_from: int, template: str, responses: list[str]) -> None:
+    with patch.object(alignment, "DEEP_FROM", deep_from):
+        assert align_many(template, responses) == [define(template, response) for response in responses]
 
 
 def test_align_does_not_inherit_along_the_border() -> None:
