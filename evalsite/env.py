@@ -162,9 +162,19 @@ def database(name: str, default: Path, meaning: str) -> dict[str, Any]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        # What judging/selectors/prepared.py sends apart from its values is planned once a connection.
-        "OPTIONS": {"prepare_threshold": 0} | dict(parse_qsl(parts.query)),
+        "OPTIONS": _postgres_options(parts.query),
     }
+
+
+def _postgres_options(query: str) -> dict[str, Any]:
+    """Return what the address says after ?, with `prepare_threshold` as the driver wants it.
+
+    What judging/selectors/prepared.py sends apart from its values is planned once a connection; anything but a number
+    turns that off, for poolers that hand a connection on between statements.
+    """
+    options: dict[str, Any] = dict(parse_qsl(query))
+    threshold = options.get("prepare_threshold", "0")
+    return options | {"prepare_threshold": int(threshold) if threshold.isdecimal() else None}
 
 
 def sqlite(path: Path) -> dict[str, Any]:
