@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -9,6 +11,8 @@ from tests.flows.conftest import SignIn
 
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
+QUEUE = "/review/queues/demo-debates-helpfulness/"
+A_MINUTE = 60_000
 PLACE = """() => {
   const all = [...document.querySelectorAll("[data-statement]")];
   return all.findIndex((one) => one.contains(document.activeElement));
@@ -28,9 +32,20 @@ def first_change(page: Page) -> int:
     return int(page.locator("[data-statement]").evaluate_all("all => all.findIndex(one => 'change' in one.dataset)"))
 
 
+def wait_for_items(page: Page) -> None:
+    """Open the queue's page once the demo's debates are over and have asked people."""
+    until = time.monotonic() + A_MINUTE / 1000
+    page.goto(QUEUE)
+    while "0 of 0 answered" in page.get_by_role("main").inner_text():
+        assert time.monotonic() < until, "no debate asks people"
+        page.wait_for_timeout(300)
+        page.reload()
+
+
 def test_keys_walk_through_a_debate(signed_in: SignIn) -> None:
     page = signed_in("demo-researcher")
     page.goto("/debates/sets/1/")
+    expect(page.get_by_role("main")).to_contain_text("of the settled", timeout=A_MINUTE)
     for address in page.locator("main a[href^='/debates/']").evaluate_all("all => all.map(one => one.pathname)"):
         if address.strip("/").split("/")[-1].isdigit() and "sets" not in address:
             page.goto(address)
@@ -44,8 +59,9 @@ def test_keys_walk_through_a_debate(signed_in: SignIn) -> None:
 
 def test_keys_walk_through_the_debate_of_an_answered_item(signed_in: SignIn) -> None:
     page = signed_in("demo-chloe")
+    wait_for_items(page)
     for _ in range(24):
-        page.goto("/review/queues/demo-debates-helpfulness/")
+        page.goto(QUEUE)
         page.locator("form[action$='/next/'] button").first.click()
         expect(page.locator("#item-panel")).to_be_visible()
         address = page.url
