@@ -32,14 +32,23 @@ def first_change(page: Page) -> int:
     return int(page.locator("[data-statement]").evaluate_all("all => all.findIndex(one => 'change' in one.dataset)"))
 
 
-def wait_for_items(page: Page) -> None:
-    """Open the queue's page once the demo's debates are over and have asked people."""
-    until = time.monotonic() + A_MINUTE / 1000
+def answered_items(page: Page) -> list[str]:
+    """Return the addresses of items that this person has answered; one more is answered where there are none."""
     page.goto(QUEUE)
-    while "0 of 0 answered" in page.get_by_role("main").inner_text():
-        assert time.monotonic() < until, "no debate asks people"
-        page.wait_for_timeout(300)
-        page.reload()
+    answers = page.get_by_role("region", name="Your answers")
+    if answers.get_by_role("link").count() == 0:
+        until = time.monotonic() + A_MINUTE / 1000
+        while "0 of 0 answered" in page.get_by_role("main").inner_text():  # the demo's debates are not over yet
+            assert time.monotonic() < until, "no debate asks people"
+            page.wait_for_timeout(300)
+            page.reload()
+        page.locator("form[action$='/next/'] button").first.click()
+        page.locator("#item-form input[name=label]").first.check()
+        page.get_by_role("button", name="Submit and next").click()
+        expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+        page.goto(QUEUE)
+    found: list[str] = answers.get_by_role("link").evaluate_all("all => all.map(one => one.pathname)")
+    return [address for address in found if address.startswith("/review/items/")]
 
 
 def test_keys_walk_through_a_debate(signed_in: SignIn) -> None:
@@ -58,22 +67,14 @@ def test_keys_walk_through_a_debate(signed_in: SignIn) -> None:
 
 
 def test_keys_walk_through_the_debate_of_an_answered_item(signed_in: SignIn) -> None:
-    page = signed_in("demo-chloe")
-    wait_for_items(page)
-    for _ in range(24):
-        page.goto(QUEUE)
-        page.locator("form[action$='/next/'] button").first.click()
-        expect(page.locator("#item-panel")).to_be_visible()
-        address = page.url
-        page.locator("#item-form input[name=label]").first.check()
-        page.get_by_role("button", name="Submit and next").click()
-        expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    page = signed_in("demo-anna")
+    for address in answered_items(page):
         page.goto(address)
         page.keyboard.press("v")
         expect(page.locator("#transcript")).to_be_visible()
         if first_change(page) > 0:
             break
 
-    assert walk(page) == [0, 1, 0, first_change(page)]
+    assert walk(page) == [0, 1, 0, max(0, first_change(page))]  # without a change D leaves it where it was
     expect(page.locator("[data-statement]:focus")).to_be_visible()  # its round was folded
     assert signed_in.complaints == []
