@@ -85,7 +85,7 @@ class SendingProcess:
                 raise SenderLost("The process that sends calls ended by itself.") from trouble
         return done
 
-    def close(self, *, grace_seconds: float = 0.0) -> list[Hashable]:
+    def close(self) -> list[Hashable]:
         """Stop sending and return the tokens that will not be answered, as `CallPool.close`.
 
         The child goes on until `end` or until this process is gone, so that calls in flight can still be heard.
@@ -95,9 +95,9 @@ class SendingProcess:
         self._closed = True
         unsent: list[Hashable] = [token for token, *_ in self._waiting]
         self._waiting.clear()
-        until = time.monotonic() + WITHDRAW_SECONDS + grace_seconds
+        until = time.monotonic() + WITHDRAW_SECONDS
         try:
-            self._link.send(grace_seconds)
+            self._link.send(None)
             while self._link.poll(max(0.0, until - time.monotonic())):
                 message = self._link.recv()
                 if isinstance(message, _Withdrawn):
@@ -167,10 +167,10 @@ def _listen(link: Connection, pool: CallPool, say: Callable[[Any], None]) -> Non
     try:
         while True:
             message = link.recv()
-            if isinstance(message, list):
-                for token, endpoint, request, paid in message:
-                    pool.submit(token, endpoint, request, paid=paid)
-            else:
-                say(_Withdrawn(pool.close(grace_seconds=message)))
+            if message is None:
+                say(_Withdrawn(pool.close()))
+                continue
+            for token, endpoint, request, paid in message:
+                pool.submit(token, endpoint, request, paid=paid)
     except (EOFError, OSError):
         os._exit(0)  # calls in flight are cut off, as when their worker is killed
