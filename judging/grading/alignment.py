@@ -121,10 +121,8 @@ def _fill(template: str, columns: _Columns) -> _Ints:
     keys = np.empty((len(template), len(columns.codes)), dtype=np.int64)
     length_part = -1 << columns.bits
     starts = columns.place(columns.starts[:-1])
-    filled = len(columns.codes) - int(columns.starts[-1])
     first = letters[template[0]]
-    lengths = np.diff(columns.starts)
-    lengths[-1] += filled
+    lengths = np.diff(columns.starts[:-1], append=len(columns.codes))
     keys[0] = columns.kept(np.repeat(columns.starts[:-1], lengths)) + first.offset
     keys[0, first.inside] = first.gain
     keys[0, starts] = first.border
@@ -168,6 +166,6 @@ def _back_track(template: str, response: str, keys: _Ints, columns: _Columns, en
             continue
         positions[index] = position
         if index:
-            left = start + position - 1 if position else end - 1
+            left = start + position - 1 if position else end - 1  # its place is spelt out: a call costs a quarter here
             position = (int(keys[index - 1, left % depth * width + left // depth]) & low) - start
     return Alignment(last >> columns.bits, tuple(positions))
