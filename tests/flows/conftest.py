@@ -7,6 +7,7 @@ embedded broker.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -23,7 +24,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 READY_SECONDS = 300
@@ -174,6 +175,22 @@ def stop_site(live: LiveSite) -> None:
         live.process.wait(timeout=60)
     if live.process.stdout is not None:
         live.process.stdout.close()
+
+
+def make_queue(site: LiveSite, folder: Path, name: str, row: dict[str, str]) -> str:
+    """Make a queue of one pair that asks five people and return its slug."""
+    path = folder / "pair.jsonl"
+    path.write_text(json.dumps(row))
+    made = site.command("create_queue", str(path), "--name", name, "--quorum", "5", "--json")
+    assert made.returncode == 0, made.stderr
+    return str(json.loads(made.stdout)["queue"])
+
+
+def open_item(page: Page, queue: str) -> None:
+    """Open the next item of the queue."""
+    page.goto(f"/review/queues/{queue}/")
+    page.locator("form[action$='/next/'] button").first.click()
+    expect(page.locator("#item-panel")).to_be_visible()
 
 
 @pytest.fixture

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from tests.flows.axe import DESK
-from tests.flows.conftest import LiveSite, SignIn
+from tests.flows.conftest import LiveSite, SignIn, make_queue, open_item
 
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
@@ -19,7 +16,6 @@ REST = "one => one.scrollHeight - one.clientHeight - one.scrollTop"
 @pytest.fixture(scope="module")
 def queue(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the slug of a queue of one pair: both answers longer than a window, one three times as long."""
-    path: Path = tmp_path_factory.mktemp("screen") / "pair.jsonl"
     row = {
         "id": "long",
         "question": "What is there to say?",
@@ -27,10 +23,7 @@ def queue(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
         "response_b": "\n\n".join(f"Line {number}." for number in range(180)),
         "criterion_text": "Which one helps more?",
     }
-    path.write_text(json.dumps(row))
-    made = site.command("create_queue", str(path), "--name", "Long answers", "--quorum", "5", "--json")
-    assert made.returncode == 0, made.stderr
-    return str(json.loads(made.stdout)["queue"])
+    return make_queue(site, tmp_path_factory.mktemp("screen"), "Long answers", row)
 
 
 def bottom(page: Page, selector: str) -> float:
@@ -52,9 +45,7 @@ def rest_of(page: Page, name: str) -> float:
 def test_both_answers_the_form_and_the_keys_are_on_one_screen(queue: str, signed_in: SignIn) -> None:
     page = signed_in("demo-anna")
     page.set_viewport_size(DESK)  # type: ignore[arg-type]
-    page.goto(f"/review/queues/{queue}/")
-    page.locator("form[action$='/next/'] button").first.click()
-    expect(page.locator("#item-panel")).to_be_visible()
+    open_item(page, queue)
 
     ends = [bottom(page, part) for part in (".side:has(#answer-a)", ".side:has(#answer-b)")]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.flows.conftest import LiveSite, SignIn
+from tests.flows.conftest import LiveSite, SignIn, make_queue, open_item
 
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
@@ -47,7 +46,6 @@ CODE = """\
 @pytest.fixture(scope="module")
 def queue(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the slug of a queue of one pair."""
-    path: Path = tmp_path_factory.mktemp("tree") / "pair.jsonl"
     row = {
         "id": "aloud",
         "question": "What is *one* and one?",
@@ -55,17 +53,7 @@ def queue(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
         "response_b": "**Count**:\n\n```python\nassert 1 + 1 == 2\n```",
         "criterion_text": "Which one helps more?",
     }
-    path.write_text(json.dumps(row))
-    made = site.command("create_queue", str(path), "--name", "Read aloud", "--quorum", "5", "--json")
-    assert made.returncode == 0, made.stderr
-    return str(json.loads(made.stdout)["queue"])
-
-
-def open_item(page: Page, queue: str) -> None:
-    """Open the next item of the queue."""
-    page.goto(f"/review/queues/{queue}/")
-    page.locator("form[action$='/next/'] button").first.click()
-    expect(page.locator("#item-panel")).to_be_visible()
+    return make_queue(site, tmp_path_factory.mktemp("tree"), "Read aloud", row)
 
 
 def tree_of(page: Page) -> str:
