@@ -184,7 +184,9 @@ def test_a_pause_lets_calls_come_home_and_hands_out_no_more(fake_llm: FakeLLM) -
 
 
 def test_a_pause_charges_for_answers_that_were_cut_off_and_not_asked_again(fake_llm: FakeLLM) -> None:
-    fake_llm.config(latency=150, truncate_below=1_000_000)  # every answer is cut off, also the one with doubled tokens
+    # Every answer is cut off, also the one with doubled tokens. The pause is heard after a second: amid the third round
+    # of calls, which are first attempts again, with a fifth of a second to spare on a busy machine.
+    fake_llm.config(latency=400, truncate_below=1_000_000)
     run = judged_run(cases=40, url=fake_llm.url, budget=Decimal(9), input_price=Decimal(100), output_price=Decimal(100))
     paused: list[bool] = []
 
