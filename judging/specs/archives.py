@@ -15,6 +15,7 @@ import zlib
 from dataclasses import dataclass
 
 from judging.specs.bundles import SAME_PATH, UNSAFE_PATH, Bundle, UnsafePath, bundle_from_files, normalise_path
+from judging.specs.file_formats import foreign_format
 from judging.specs.findings import Findings, error_rule, warning_rule
 from judging.specs.problems import Parsed
 
@@ -28,6 +29,7 @@ _ZIP_START = (b"PK\x03\x04", b"PK\x05\x06")
 _NOISE_FOLDERS = frozenset({"__MACOSX", ".git", "__pycache__"})
 _NOISE_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 _ARCHIVE_ENDINGS = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
+_WORKBOOKS = (".xlsx", ".xlsm")
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -138,7 +140,7 @@ def _is_noise(path: str) -> bool:
     return not _NOISE_FOLDERS.isdisjoint(parts[:-1]) or parts[-1] in _NOISE_FILES or parts[-1].startswith("._")
 
 
-def _without_common_folder(files: dict[str, bytes]) -> dict[str, bytes]:
+def without_common_folder(files: dict[str, bytes]) -> dict[str, bytes]:
     """Drop a single folder that wraps the whole archive, as GitHub's downloads and most zip tools add one.
 
     Folders whose name means something to an importer stay.
@@ -176,16 +178,16 @@ def bundle_from_zip(data: bytes, limits: ArchiveLimits | None = None, *, file: s
         return Parsed(None, findings.as_tuple())
     if not files and not findings.has_errors:
         findings.add(BAD_ZIP, file, "", "The archive holds no files.")
-    bundle = None if findings.has_errors else Bundle(_without_common_folder(files))
+    bundle = None if findings.has_errors else Bundle(without_common_folder(files))
     return Parsed(bundle, findings.as_tuple())
 
 
 def bundle_from_upload(name: str, data: bytes, limits: ArchiveLimits | None = None) -> Parsed[Bundle]:
     """Return one uploaded file as a bundle: a ZIP archive unpacked, anything else as a bundle of one.
 
-    A workbook (.xlsx) is a ZIP archive too, but stays one file.
+    A workbook or another document is a ZIP archive too, but stays one file.
     """
-    if data.startswith(_ZIP_START) and not name.lower().endswith((".xlsx", ".xlsm", ".ods", ".docx")):
+    if data.startswith(_ZIP_START) and not (name.lower().endswith(_WORKBOOKS) or foreign_format(data)):
         return bundle_from_zip(data, limits, file=name)
     plain_name = name.replace("\\", "/").rsplit("/", 1)[-1] or "upload"
     return bundle_from_files([(plain_name, data)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from judging.specs.case_keys import visible_key
 from judging.specs.cell_values import Cell
 from judging.specs.findings import Findings
 from judging.specs.grids import Grid, is_blank, text_cell
@@ -35,7 +36,8 @@ def read_assertion_rows(
             for column, value in enumerate(row[: len(header)], 1)
             if header[column - 1] and not is_blank(value)
         }
-        key = next((cells[name][1].strip() for name in ID_COLUMNS if name in cells), f"row-{number}")
+        column, written = next((cells[name] for name in ID_COLUMNS if name in cells), (1, f"row-{number}"))
+        key = visible_key(written, findings, grid.file, grid.place(number, column))
         yield _item(grid, number, key, cells, findings)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from judging.specs.findings import Findings, error_rule
 from judging.specs.problems import Parsed
 
 UNSAFE_PATH = error_rule("unsafe-path", "Use a path relative to the file that names it.")
 SAME_PATH = error_rule("duplicate-path", "Rename one of the files.")
+
+T = TypeVar("T")
 
 
 class UnsafePath(ValueError):
@@ -34,6 +37,7 @@ class Bundle:
     """Files by normalised relative path. A single upload is a bundle of one."""
 
     files: Mapping[str, bytes]
+    _made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __contains__(self, path: str) -> bool:
         return path in self.files
@@ -44,6 +48,13 @@ class Bundle:
     def read(self, path: str) -> bytes:
         """Return the bytes at a normalised path; KeyError where there is no such file."""
         return self.files[path]
+
+    def once(self, path: str, make: Callable[[bytes], T]) -> T:
+        """Return what `make` makes of a file, made once as long as the bundle lives."""
+        if path not in self._made:
+            self._made[path] = make(self.files[path])
+        made: T = self._made[path]
+        return made
 
     def below(self, folder: str) -> Bundle:
         """Return the files below `folder`, with their paths relative to it; all of them for an empty folder."""

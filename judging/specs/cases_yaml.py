@@ -20,7 +20,12 @@ NO_PROMPT = error_rule(
 )
 EMPTY_PROMPT = warning_rule("empty-prompt", "Write the question into the prompt.")
 BOTH_GIVEN = warning_rule("text-and-path", "Keep one of the two; the file wins.")
-WEIGHT_IN_CASE = warning_rule("weight-in-case-file", "Give it in the suite: {path: …, weight: …}, or set full_score.")
+WEIGHT_IN_CASE = warning_rule(
+    "weight-in-case-file", "Leave it out; the full_score of a case says how many points it is worth."
+)
+KEPT_KEY = warning_rule(
+    "kept-as-metadata", "Nothing to do if that is meant; under `metadata` it is kept without a remark."
+)
 BAD_ROLE = error_rule("context-role", "Write reference or supplementary.")
 
 CONTEXT_ROLES = ("", "reference", "supplementary")
@@ -28,6 +33,10 @@ CONTEXT_ROLES = ("", "reference", "supplementary")
 _KNOWN = frozenset(
     {"id", "prompt", "prompt_path", "type", "lang", "full_score", "null_score", "grading", "reference"}
     | {"reference_path", "context", "context_path", "context_role", "scenario", "weight", "metadata", "path"}
+)
+# What authors note down; nothing computes with it, and it is kept.
+NOTE_KEYS = frozenset(
+    {"author", "authors", "comment", "description", "licence", "license", "note", "notes", "source", "url"}
 )
 _FILE_NAME = re.compile(r"^eval_(.+)$")
 _SOURCE = re.compile(r"^#.*?(https?://\S+)")
@@ -70,8 +79,7 @@ def read_case(case: Node, files: CaseFiles, place: CasePlace) -> CaseSpec | None
         lint.say(NOT_A_MAPPING, case, place.key_path, "A case must be a mapping.")
         return None
     key = _key(case, lint, place)
-    if not key:
-        return None
+    _say_unknown(case, lint, place)
     if "weight" in case.fields and not place.key_path:
         message = "A weight in a case file is not read."
         lint.say(WEIGHT_IN_CASE, case.fields["weight"], "weight", message)
@@ -80,7 +88,7 @@ def read_case(case: Node, files: CaseFiles, place: CasePlace) -> CaseSpec | None
     grading_node = case.get("grading")
     grading_path = join(place.key_path, "grading")
     grading = files.grading(grading_node, grading_path) if grading_node is not None else {}
-    return CaseSpec(
+    spec = CaseSpec(
         key=key,
         prompt=_prompt(case, files, lint, place),
         grading=grading,
@@ -97,6 +105,7 @@ def read_case(case: Node, files: CaseFiles, place: CasePlace) -> CaseSpec | None
         metadata=_metadata(case),
         handlers=files.handlers,
     )
+    return spec if key else None
 
 
 def _key(case: Node, lint: Lint, place: CasePlace) -> str:
@@ -107,6 +116,19 @@ def _key(case: Node, lint: Lint, place: CasePlace) -> str:
         return key_from_path(place.source_path)
     lint.say(NO_KEY, node or case, join(place.key_path, "id"), "The case has no usable `id`.")
     return ""
+
+
+def _say_unknown(case: Node, lint: Lint, place: CasePlace) -> None:
+    """Warn of keys that nothing reads, once for each name: the same one usually stands in every case."""
+    said = {problem.offending for problem in lint.findings.listed if problem.code == KEPT_KEY.code}
+    for key, node in case.fields.items():
+        if (
+            key not in _KNOWN | NOTE_KEYS
+            and not lint.misspelt(key, node, _KNOWN - {"path"}, place.key_path)
+            and key not in said
+        ):
+            message = f"`{key}` is not read by anything; it is kept as metadata of the cases that have it."
+            lint.say(KEPT_KEY, node, join(place.key_path, key), message, key)
 
 
 def _word(case: Node, key: str) -> str:

@@ -14,7 +14,7 @@ from judging.specs.findings import Findings, error_rule, warning_rule
 from judging.specs.lint_notes import NOT_A_MAPPING, NOT_TEXT, Lint, join
 from judging.specs.problems import Parsed
 from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
-from judging.specs.yaml_reading import Node, read_yaml
+from judging.specs.yaml_reading import Node, read_yaml, yaml_paths
 
 NO_CRITERIA = error_rule("no-criteria", "Start the file with `criteria:` and a name for each criterion.")
 NO_LEVELS = error_rule("criterion-without-levels", 'Give the levels: "1": text, "2": text, …')
@@ -33,7 +33,18 @@ def find_criteria(bundle: Bundle) -> list[str]:
     for path in bundle:
         if path.lower().endswith((".yaml", ".yml")) and b"criteria" in bundle.read(path):
             node = read_yaml(bundle.read(path), path).value
-            if node is not None and "criteria" in node.fields:
+            if node is not None and "criteria" in node.fields and not node.fields["criteria"].is_list:
+                found.append(path)
+    return found
+
+
+def find_criteria_lists(bundle: Bundle) -> list[str]:
+    """Return the YAML files with a list under `criteria`, which are rubrics of another shape."""
+    found: list[str] = []
+    for path in yaml_paths(bundle):
+        if b"criteria" in bundle.read(path):
+            node = read_yaml(bundle.read(path), path).value
+            if node is not None and "criteria" in node.fields and node.fields["criteria"].is_list:
                 found.append(path)
     return found
 
@@ -41,7 +52,7 @@ def find_criteria(bundle: Bundle) -> list[str]:
 def parse_criteria(bundle: Bundle, path: str = "", *, name: str = "") -> Parsed[RubricSpec]:
     """Return the rubric that a criteria file holds; without `path`, the first criteria file of the bundle.
 
-    Shape `scaleeval`, scope `benchmark`, contract `pairwise`; the name is the file's unless one is given. Keys beside
+    Shape `scaleeval`, scope `benchmark`; the name is the file's unless one is given. Keys beside
     `criteria` are kept under `options["stray"]`.
     """
     findings = Findings()
@@ -69,7 +80,6 @@ def parse_criteria(bundle: Bundle, path: str = "", *, name: str = "") -> Parsed[
         shape="scaleeval",
         scope="benchmark",
         items=(RubricItemSpec(case_key="", root=root, source=path),),
-        contract="pairwise",
         options={"stray": stray} if stray else {},
     )
     return Parsed(None if findings.has_errors else rubric, findings.as_tuple())

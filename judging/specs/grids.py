@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
-import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from judging.specs.cell_values import Cell, CellReader, ErrorValue, FormulaNumber, FormulaText, cell_reader
+from judging.specs.bundles import Bundle
+from judging.specs.cell_values import Cell, ErrorValue, FormulaNumber, FormulaText, Percentage
 from judging.specs.findings import Findings
-from judging.specs.shared_strings import read_shared_strings
-from judging.specs.sheet_rows import SheetReader
-from judging.specs.workbook_archive import (
-    Archive,
-    Range,
-    SheetFacts,
-    WorkbookRefused,
-    column_letters,
-    inspect_archive,
-)
+from judging.specs.sheet_facts import Range
+from judging.specs.table_texts import CSV_ENDINGS, SAVE_TABLE, TableText, open_table
+from judging.specs.workbook_archive import WorkbookRefused, column_letters
+from judging.specs.workbooks import Sheet, open_workbook
 
 MAX_COLUMNS = 256
 HEAD_ROWS = 10  # a header is looked for in this many rows
+LISTED = 12
+HIDDEN = "Delete what should not count, or unhide it to see what was read."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,83 +63,89 @@ class Grid:
         return True
 
 
-def read_grids(data: bytes, file: str, findings: Findings) -> list[Grid]:
+def bundle_grids(bundle: Bundle, path: str, findings: Findings) -> list[Grid]:
+    """Return the grids of a file of a bundle; its workbook is opened once, however often they are asked for."""
+    return read_grids(bundle.read(path), path, findings, lambda _: bundle.once(path, open_workbook))
+
+
+def read_grids(
+    data: bytes, file: str, findings: Findings, opener: Callable[[bytes], list[Sheet]] = open_workbook
+) -> list[Grid]:
     """Return the visible sheets of a workbook, or the one grid of a CSV file; empty where it cannot be opened."""
-    if file.lower().endswith(".csv"):
-        return [Grid(file, "", _CsvRows(data, findings), data.count(b"\n") + 1)]
+    if file.lower().endswith(CSV_ENDINGS):
+        table = open_table(data, file, findings)
+        return [Grid(file, "", _CsvRows(table, findings), data.count(b"\n") + 1)] if table is not None else []
     try:
-        archive = inspect_archive(data)
-        cells = cell_reader(archive, read_shared_strings(archive))
+        sheets = opener(data)
     except WorkbookRefused as refusal:
         findings.error("", "workbook-refused", str(refusal))
         return []
     grids = []
-    for sheet in archive.sheets:
+    for sheet in sheets:
         if sheet.visible:
-            rows = _SheetRows(archive, sheet, cells, findings)
-            grids.append(Grid(file, sheet.name, rows, sheet.row_count, sheet.merged))
+            _say_hidden(sheet, findings)
+            grids.append(
+                Grid(file, sheet.name, _SheetRows(sheet, findings), sheet.facts.row_count, tuple(sheet.facts.merged))
+            )
             continue
         message = f"The sheet {sheet.name!r} is hidden and was not read."
         findings.warning(sheet.name, "hidden-sheet", message, hint="Unhide it to use it.")
     return grids
 
 
+def _say_hidden(sheet: Sheet, findings: Findings) -> None:
+    """Warn of rows and columns that were read although nobody sees them in the spreadsheet."""
+    rows, columns = sheet.facts.hidden_rows, sheet.facts.hidden_columns
+    if rows:
+        message = f"{_counted(len(rows), 'hidden row')} of the sheet {sheet.name!r} were read like the others."
+        shown = ", ".join(str(row) for row in rows[:LISTED]) + (" …" if len(rows) > LISTED else "")
+        findings.warning(f"{sheet.name}!{rows[0]}", "hidden-rows", message, offending=shown, hint=HIDDEN)
+    if columns:
+        names = [
+            column_letters(first) if first == last else f"{column_letters(first)}-{column_letters(last)}"
+            for first, last in columns[:LISTED]
+        ]
+        message = f"Hidden columns of the sheet {sheet.name!r} were read like the others: {', '.join(names)}."
+        findings.warning(f"{sheet.name}!{names[0]}", "hidden-columns", message, offending=", ".join(names), hint=HIDDEN)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 @dataclass(frozen=True, slots=True)
 class _SheetRows:
-    archive: Archive
-    sheet: SheetFacts
-    cells: CellReader
+    sheet: Sheet
     findings: Findings
 
     def __iter__(self) -> Iterator[tuple[int, list[Cell]]]:
         try:
-            yield from SheetReader(self.archive, self.sheet, self.cells).rows()
+            yield from self.sheet.rows()
         except WorkbookRefused as refusal:
-            if all(problem.message != str(refusal) for problem in self.findings.listed):  # the rows are read twice
-                self.findings.error("", "workbook-refused", str(refusal))
+            _error_once(self.findings, "", "workbook-refused", str(refusal))
+
+
+def _error_once(findings: Findings, place: str, code: str, message: str, hint: str = "") -> None:
+    """Note an error that going through the same rows again would note again."""
+    if all((problem.place, problem.message) != (place, message) for problem in findings.listed):
+        findings.error(place, code, message, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class _CsvRows:
-    data: bytes
+    table: TableText
     findings: Findings
 
     def __iter__(self) -> Iterator[tuple[int, list[Cell]]]:
-        nul = self.data.find(b"\0")
-        if nul >= 0:
-            line = self.data.count(b"\n", 0, nul) + 1
-            self.findings.error(f"line {line}", "nul-byte", "The file holds a NUL character, which text never does.")
-            return
-        text = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8-sig", newline="")
         line, width = 1, 0
+        reader = csv.reader(self.table.lines(), delimiter=self.table.delimiter, strict=True)
         try:
-            reader = csv.reader(text, delimiter=_delimiter(self.data), strict=True)
             for record in reader:
                 width = max(width, len(record))
                 yield line, [*record, *[""] * (width - len(record))]
                 line = reader.line_num + 1
-        except UnicodeDecodeError:
-            self.findings.error(
-                f"line {_undecodable_line(self.data)}",
-                "not-utf-8",
-                "The file is not UTF-8 text.",
-                hint='Save it as "CSV UTF-8".',
-            )
         except csv.Error as problem:
-            self.findings.error(f"line {line}", "bad-csv", f"The CSV cannot be read: {problem}.")
-
-
-def _undecodable_line(data: bytes) -> int:
-    try:
-        data.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        return data.count(b"\n", 0, problem.start) + 1
-    return 1
-
-
-def _delimiter(data: bytes) -> str:
-    header = data[: 1 << 16].partition(b"\n")[0]
-    return max((",", ";", "\t"), key=lambda mark: (header.count(mark.encode()), mark == ","))
+            _error_once(self.findings, f"line {line}", "bad-csv", f"The CSV cannot be read: {problem}.", SAVE_TABLE)
 
 
 def is_blank(value: Cell) -> bool:
@@ -152,9 +154,11 @@ def is_blank(value: Cell) -> bool:
 
 
 def plain_text(value: Cell) -> str:
-    """Return the cell as its author reads it: 3.0 -> 3, True -> TRUE, a date as ISO."""
+    """Return the cell as its author reads it: 3.0 -> 3, 0.25 shown in percent -> 25%, True -> TRUE, a date as ISO."""
     if isinstance(value, bool):
         return str(value).upper()
+    if isinstance(value, Percentage):
+        return f"{value * 100:.10g}%"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, (dt.date, dt.time, dt.datetime)):

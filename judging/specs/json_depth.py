@@ -29,6 +29,8 @@ def nests_too_deep(text: str, *, limit: int = MAX_DEPTH) -> bool:
 
 def opens_too_deep(text: str, *, limit: int = MAX_DEPTH) -> bool:
     """Return whether brackets nest deeper than `limit` anywhere in a text that need not be JSON, strings included."""
+    if text.count("[") + text.count("{") <= limit:
+        return False
     depth = deepest = 0
     for letter in re.findall(r"[\[\]{}]", text):
         depth = depth + 1 if letter in "[{" else max(0, depth - 1)

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from judging.specs.bundles import Bundle
+from judging.specs.case_keys import visible_key
 from judging.specs.cell_values import Cell
 from judging.specs.criteria_cells import CellSplit, split_cell
-from judging.specs.findings import Findings
+from judging.specs.findings import Findings, shorten
 from judging.specs.grids import Grid, is_blank, is_date, plain_text, read_grids, text_cell
 from judging.specs.problems import Parsed
 from judging.specs.rubric_reading import CountedRows, RubricReading, read_whole
@@ -23,6 +24,7 @@ STANDARD_LEVELS = (25, 50, 100)
 MAX_LEVEL = 100
 LONG_NUMBER = 1e15  # a spreadsheet keeps no more digits
 ITEMS_WORTH_A_LOOK = 4
+HEADERS_SHOWN = 12
 CASCADE: JsonObject = {"type": "cascade", "clip": [0, 100]}
 BOOLEAN = ScaleSpec("boolean")
 _ROOT = NodeSpec("root", "group", aggregator=CASCADE)[:-1]  # all but its children
@@ -108,7 +110,7 @@ def open_level_grids(grids: Sequence[Grid], *, name: str, findings: Findings) ->
             findings.error(
                 "",
                 "no-level-sheet",
-                "No visible sheet has a header with an id column and a level column.",
+                "No visible sheet has a header with an id column and a level column." + _headers_seen(grids),
                 hint='Write "query id" and levels such as 25, 50, 100 in one row.',
             )
         return None
@@ -118,12 +120,22 @@ def open_level_grids(grids: Sequence[Grid], *, name: str, findings: Findings) ->
         shape="levels",
         scope="item",
         items=(),
-        contract="level_cascade",
         options={"levels": sorted(layout.levels, reverse=True), "sheet": grid.sheet},
         benchmark_aggregate={"type": "mean"},
     )
     rows = CountedRows(grid.rows, grid.row_count)
     return RubricReading(head, _read_items(grid, rows, layout, findings), rows)
+
+
+def _headers_seen(grids: Sequence[Grid]) -> str:
+    """Return a sentence with the first row of each sheet that is not blank; empty where all are."""
+    seen = []
+    for grid in grids:
+        names = next((row for _, row in grid.head() if not all(map(is_blank, row))), [])
+        shown = ", ".join(shorten(plain_text(cell)) for cell in names[:HEADERS_SHOWN] if not is_blank(cell))
+        if shown:
+            seen.append(f"{grid.sheet}: {shown}" if grid.sheet else shown)
+    return f" The headers seen are: {'; '.join(seen)}." if seen else ""
 
 
 def find_level_layout(grid: Grid) -> _Layout | None:
@@ -215,7 +227,11 @@ def _check_header(grid: Grid, layout: _Layout, number: int, row: Sequence[Cell],
             findings.error(place, "duplicate-level", f"The level {level} has two columns.", offending=shown)
         elif level is not None and level not in STANDARD_LEVELS:
             findings.warning(
-                place, "unusual-level", f"The level {level} is not one of 25, 50 and 100.", offending=shown
+                place,
+                "unusual-level",
+                f"The level {level} is not one of 25, 50 and 100.",
+                offending=shown,
+                hint=f"Judges are told that each criterion met at this level counts {level} points.",
             )
         elif column != layout.id_column and _is_id_header(cell):
             findings.warning(place, "second-id", "A second id column was kept as metadata.", offending=shown)
@@ -290,7 +306,8 @@ class _RowReader:
             message = "The id has more digits than a spreadsheet keeps."
             self.findings.error(place, "long-number-id", message, hint="Store it as text.")
             return None
-        key = text_cell(self.grid, number, self.layout.id_column, value, self.findings).strip()
+        written = text_cell(self.grid, number, self.layout.id_column, value, self.findings)
+        key = visible_key(written, self.findings, self.grid.file, place)
         if re.fullmatch(r"\d+\.0", key):
             key = key[:-2]
         if not key:

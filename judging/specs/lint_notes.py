@@ -78,13 +78,19 @@ class Lint:
             self.say(TEXT_AS_SWITCH, node, join(path, key), message)
         return bool(node.content)
 
+    def misspelt(self, key: str, node: Node, known: Collection[str], path: str) -> bool:
+        """Warn of a key that nothing reads and that is nearly a known one; return whether it is."""
+        near = difflib.get_close_matches(key, sorted(known), n=1)
+        if near:
+            message = f"`{key}` is not read by anything; did you mean `{near[0]}`?"
+            self.say(UNKNOWN_KEY, node, join(path, key), message, key)
+        return bool(near)
+
     def unknown_keys(self, owner: Node, known: Collection[str], path: str) -> None:
         """Warn of keys that nothing reads, with the nearest known one."""
         for key, node in owner.fields.items():
-            if key not in known:
-                near = difflib.get_close_matches(key, sorted(known), n=1)
-                message = f"`{key}` is not read by anything" + (f"; did you mean `{near[0]}`?" if near else ".")
-                self.say(UNKNOWN_KEY, node, join(path, key), message, key)
+            if key not in known and not self.misspelt(key, node, known, path):
+                self.say(UNKNOWN_KEY, node, join(path, key), f"`{key}` is not read by anything.", key)
 
     def pattern(self, node: Node, path: str, *, lowered: bool) -> None:
         """Check that a regular expression compiles, and survives lower-casing where that is asked for."""

@@ -8,7 +8,6 @@ from judging.specs.lint_notes import NOT_A_LIST, NOT_A_MAPPING, NOT_TEXT, Lint, 
 from judging.specs.yaml_reading import Node
 
 NO_LANG = error_rule("unit-test-without-lang", "Give `lang`, in the case or beside the tests.")
-UNKNOWN_LANG = error_rule("unknown-test-lang", "Write one of: python, javascript, typescript, java, c++, c#, r, go.")
 OTHER_LANG = warning_rule("test-lang-not-in-infibench", "Scores for it cannot be compared with the original program's.")
 NO_CODE = error_rule("test-without-code", "Give `path` or `content`.")
 CONTENT_IGNORED = warning_rule("test-content-ignored", "Keep either `path` or `content`.")
@@ -25,6 +24,8 @@ INFIBENCH_LANGS = frozenset(
     | {"c", "c++", "cpp", "c/c++", "c++/c", "cpp/c", "c/cpp"}
 )
 OTHER_LANGS = frozenset({"rust", "ruby", "php", "bash", "sql"})
+_NAMES = ("python", "javascript", "typescript", "java", "c", "c++", "c#", "r", "go", *sorted(OTHER_LANGS))
+UNKNOWN_LANG = error_rule("unknown-test-lang", f"Write one of: {', '.join(_NAMES)}.")
 
 _KEYS = ("lang", "tests")
 _TEST_KEYS = ("path", "content", "prefix", "prefix_path", "cleanup_path", "weight", "timeout", "only_longest")
@@ -56,7 +57,7 @@ def _lint_lang(lint: Lint, unit_test: Node, path: str, case_lang: str) -> None:
     elif lang in OTHER_LANGS:
         lint.say(OTHER_LANG, where, path, f"InfiBench itself cannot run tests in {lang}.", lang)
     elif lang not in INFIBENCH_LANGS:
-        hint = f"; names are lower-case: {lang.lower()}" if lang.lower() in INFIBENCH_LANGS else ""
+        hint = f"; names are lower-case: {lang.lower()}" if lang.lower() in INFIBENCH_LANGS | OTHER_LANGS else ""
         lint.say(UNKNOWN_LANG, where, path, f"Tests cannot be run in {lang!r}{hint}.", lang)
 
 

@@ -20,6 +20,7 @@ AGGREGATORS = (
     "points_over_positive",
     "mean",
 )
+FACTS = ("has_context",)  # what rules may ask for beside verdicts
 RULE_ACTIONS = ("set", "cap", "force_root")
 MAX_DEPTH = 40
 MAX_NODES = 20_000
@@ -232,6 +233,9 @@ def _rules(data: Any, place: str) -> tuple[JsonObject, ...]:
             raise BadNode(
                 f"{place}.rules[{index}]", "A rule has `if` and `do`: set, cap or force_root.", str(rule)[:80]
             )
+        if "fact" in rule["if"] and rule["if"]["fact"] not in FACTS:
+            message = f"A rule can ask for {' or '.join(FACTS)} only; nothing else is known of a response."
+            raise BadNode(f"{place}.rules[{index}].if.fact", message, str(rule["if"]["fact"])[:80])
         if isinstance(rule.get("to"), bool) or not isinstance(rule.get("to"), (int, float)):
             raise BadNode(f"{place}.rules[{index}].to", "A rule needs a number under `to`.", str(rule.get("to")))
     return tuple(data or ())

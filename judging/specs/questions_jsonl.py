@@ -9,6 +9,7 @@ list of reference passages say, becomes metadata. Rows without an id are keyed b
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,8 +39,13 @@ def parse_questions_jsonl(
     rows = read_rows(bundle, path, limits, tell)
     findings = Findings()
     findings.extend(rows.problems)
+    return suite_of_rows(rows.value or (), path, findings, name)
+
+
+def suite_of_rows(rows: Iterable[Row], path: str, findings: Findings, name: str = "") -> Parsed[SuiteSpec]:
+    """Return a suite with one case per row, wherever the rows were read."""
     reader = _Reader(path, findings)
-    for row in rows.value or ():
+    for row in rows:
         reader.add(row)
     suite = SuiteSpec(
         name=name or posixpath.splitext(posixpath.basename(path))[0], version="", cases=tuple(reader.cases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import re
 from collections import defaultdict
@@ -9,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from judging.specs.case_keys import visible_key
 from judging.specs.cases_yaml import key_from_path
-from judging.specs.findings import Findings, Rule, error_rule, warning_rule
+from judging.specs.findings import Findings, Rule, error_rule, shorten, warning_rule
 from judging.specs.jsonl_reading import first_text
 from judging.specs.types import ResponseSpec, SuiteSpec
 
@@ -38,11 +40,26 @@ class KnownCases:
 
     keys: frozenset[str] = frozenset()
     by_path: Mapping[str, str] = field(default_factory=dict)
+    by_question: Mapping[str, str] = field(default_factory=dict)  # what `question_hash` gives -> key
+    named: list[str] | None = None  # where it is a list, every case is known, and the keys that rows name go there
 
     @classmethod
     def of(cls, suite: SuiteSpec) -> KnownCases:
         paths = {case.source_path: case.key for case in suite.cases if case.source_path}
-        return cls(frozenset(case.key for case in suite.cases), paths)
+        questions = {question_hash(case.prompt): case.key for case in suite.cases}
+        return cls(frozenset(case.key for case in suite.cases), paths, questions)
+
+    def has(self, key: str) -> bool:
+        """Return whether there is such a case."""
+        if self.named is None:
+            return key in self.keys
+        self.named.append(key)
+        return True
+
+    def key_for_question(self, text: str) -> str:
+        """Return the key of the case with this prompt, or whose key is written in its place; else the text itself."""
+        text = text.strip()
+        return text if text in self.keys else self.by_question.get(question_hash(text), text)
 
     def key_for_path(self, path: str) -> str:
         """Return the key of the case that a file name speaks of: a case file, or a response `<case>_<attempt>.txt`."""
@@ -55,6 +72,11 @@ class KnownCases:
         if shorter in self.keys or path.endswith(".txt"):
             return shorter
         return whole
+
+
+def question_hash(text: str) -> str:
+    """Return what stands for a question whose white space does not matter."""
+    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +104,8 @@ class Collector:
 
     def add_row(self, fields: dict[str, Any], origin: Origin, case_key: str) -> None:
         """Add the response of one row to a case; the row's other fields become metadata."""
+        case_key = visible_key(case_key, self.findings, origin.file, origin.place)
+        is_known = self._is_known(case_key, origin)
         system = first_text(fields, SYSTEM_FIELDS) or self.system
         if not system.strip():
             self.findings.add(NO_SYSTEM, origin.file, origin.place, "It is not said which system answered.")
@@ -97,8 +121,8 @@ class Collector:
         else:
             attempt = self._attempt(fields, origin, case_key, system)
             metadata = {key: value for key, value in fields.items() if key not in _NOT_METADATA and key != name}
-            if attempt is not None:
-                self.add(ResponseSpec(case_key, system, attempt, text, str(origin), metadata), origin)
+            if attempt is not None and is_known:
+                self._keep(ResponseSpec(case_key, system, attempt, text, str(origin), metadata), origin)
 
     def _attempt(self, fields: dict[str, Any], origin: Origin, case_key: str, system: str) -> int | None:
         name = next((name for name in ATTEMPT_FIELDS if fields.get(name) not in (None, "")), "")
@@ -118,10 +142,16 @@ class Collector:
 
     def add(self, response: ResponseSpec, origin: Origin) -> None:
         """Keep a response unless its case is unknown or it is already there."""
-        if self.known is not None and response.case_key not in self.known.keys:
-            message = f"The suite has no case {response.case_key!r}."
-            self.findings.add(self.unknown_rule, origin.file, origin.place, message, response.case_key)
-            return
+        if self._is_known(response.case_key, origin):
+            self._keep(response, origin)
+
+    def _is_known(self, key: str, origin: Origin) -> bool:
+        if self.known is None or self.known.has(key):
+            return True
+        self.findings.add(self.unknown_rule, origin.file, origin.place, f"The suite has no case {shorten(key)!r}.", key)
+        return False
+
+    def _keep(self, response: ResponseSpec, origin: Origin) -> None:
         identity = (response.case_key, response.system, response.attempt)
         if identity in self.origins:
             message = (

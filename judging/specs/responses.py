@@ -1,16 +1,14 @@
-"""Responses of systems: JSON Lines, CSV, and InfiBench's responses folder.
+"""Responses of systems: JSON Lines, CSV, workbooks, and InfiBench's responses folder.
 
 JSON Lines: one object per line with `case_id` (or case, key, id), `system` (or model), `attempt` from 0 (else counted
 in order) and `response` (or text, answer, completion, model_answer). Other fields become metadata. Rows without an
-id are keyed by place, as in ScaleEval's files: `<category>-<line>` (or the line alone). CSV: the same names as
-columns, or `filename` and `completion` as InfiBench's batched mode has them; an empty cell is an empty text. A
-responses folder holds `params.yaml` with `answer_paths` beside the files it lists.
+id are keyed by place, as in ScaleEval's files: `<category>-<line>` (or the line alone). CSV and XLSX: the same names
+as columns, or `question` in place of an id, or `filename` and `completion` as InfiBench's batched mode has them; an
+empty cell is an empty text. A responses folder holds `params.yaml` with `answer_paths` beside the files it lists.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import posixpath
 from dataclasses import dataclass
 from typing import Any
@@ -18,30 +16,25 @@ from typing import Any
 from judging.specs.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path
 from judging.specs.case_files import MISSING_ERROR, MISSING_WARNING, MissingFiles
 from judging.specs.counting import Tell, told, untold
+from judging.specs.data_tables import FILE_COLUMN, table_rows
 from judging.specs.findings import Findings, at_line, error_rule
-from judging.specs.jsonl_reading import ROW_LIMIT, RowLimits, first_text, read_rows
+from judging.specs.jsonl_reading import RowLimits, first_text, read_rows
 from judging.specs.lint_notes import NOT_A_LIST, NOT_A_MAPPING, NOT_TEXT, Lint
 from judging.specs.problems import Parsed
+from judging.specs.questions_jsonl import QUESTION_FIELDS
 from judging.specs.response_rows import (
     CASE_FIELDS,
     NO_CASE_ID,
     SKIPPED_CASE,
-    TEXT_FIELDS,
     Collector,
     KnownCases,
     Origin,
 )
-from judging.specs.text_reading import decode_text, read_text
+from judging.specs.text_reading import read_text
 from judging.specs.types import ResponseSpec
 from judging.specs.yaml_reading import Node, read_yaml
 
-BAD_CSV = error_rule("bad-csv", "Save the table anew as CSV, with a header and fields in double quotes.")
-BAD_HEADER = error_rule(
-    "csv-header", "Name the columns filename and completion, or case_id, system, attempt, response."
-)
 NO_FOLDER = error_rule("no-responses-folder", "Add params.yaml with `answer_paths` to the folder.")
-
-MAX_CELL = 16 * 1024 * 1024
 
 Responses = tuple[ResponseSpec, ...]
 
@@ -90,7 +83,7 @@ def _result(collector: Collector) -> Parsed[Responses]:
     return Parsed(value, collector.findings.as_tuple())
 
 
-def parse_responses_csv(
+def parse_responses_table(
     bundle: Bundle,
     path: str,
     *,
@@ -99,54 +92,28 @@ def parse_responses_csv(
     limits: RowLimits | None = None,
     tell: Tell = untold,
 ) -> Parsed[Responses]:
-    """Return the responses of a CSV table; an empty cell is an empty text, and numbers stay as written."""
-    limits = limits or RowLimits()
+    """Return the responses of a CSV table or a workbook.
+
+    Without a column for the case, `question` says which it is, by its text or its id.
+    """
     findings = Findings()
-    text = decode_text(bundle.read(path), path, max_bytes=limits.max_bytes)
-    if text.value is None:
-        return Parsed(None, text.problems)
     collector = Collector(findings, system or system_from_path(path), known)
-    for line, fields in told(_csv_rows(text.value, path, findings, limits), tell):
-        key = first_text(fields, CASE_FIELDS)
-        if key is None and fields.get("filename"):
-            key = (known or KnownCases()).key_for_path(str(fields.pop("filename")))
-        if not key:
-            findings.add(NO_CASE_ID, path, at_line(line), "It is not said which case is answered.")
-            continue
-        collector.add_row(fields, Origin(path, at_line(line)), key.strip())
+    for row in told(table_rows(bundle, path, findings, limits or RowLimits()), tell):
+        key = _case_of(row.fields, known or KnownCases())
+        if key:
+            collector.add_row(row.fields, Origin(path, row.place), key.strip())
+        else:
+            findings.add(NO_CASE_ID, path, row.place, "It is not said which case is answered.")
     return _result(collector)
 
 
-def _csv_rows(text: str, path: str, findings: Findings, limits: RowLimits) -> list[tuple[int, dict[str, Any]]]:
-    """Return the rows of a table with the line each starts on."""
-    if csv.field_size_limit() < MAX_CELL:
-        csv.field_size_limit(MAX_CELL)
-    rows: list[tuple[int, dict[str, Any]]] = []
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header = [name.strip().lower() for name in next(reader, [])]
-        if not _is_response_header(header):
-            findings.add(BAD_HEADER, path, at_line(1), "The columns do not say case and response.", ", ".join(header))
-            return []
-        start = reader.line_num + 1
-        for cells in reader:
-            if len(cells) != len(header) and cells:
-                message = f"The row has {len(cells)} cells, the header {len(header)}."
-                findings.add(BAD_CSV, path, at_line(start), message, ", ".join(cells))
-            elif cells:
-                rows.append((start, dict(zip(header, cells, strict=True))))
-            start = reader.line_num + 1
-            if len(rows) > limits.max_rows:
-                findings.add(ROW_LIMIT, path, at_line(start), f"The table has more than {limits.max_rows:,} rows.")
-                return []
-    except csv.Error as failure:
-        findings.add(BAD_CSV, path, at_line(reader.line_num), f"The table cannot be read: {failure}.")
-    return rows
-
-
-def _is_response_header(header: list[str]) -> bool:
-    names = set(header)
-    return bool(names & {"filename", *CASE_FIELDS}) and bool(names & set(TEXT_FIELDS)) and len(names) == len(header)
+def _case_of(fields: dict[str, Any], known: KnownCases) -> str:
+    key = first_text(fields, CASE_FIELDS)
+    if key is None and fields.get(FILE_COLUMN):
+        return known.key_for_path(str(fields.pop(FILE_COLUMN)))
+    if key is None:
+        return known.key_for_question(first_text(fields, QUESTION_FIELDS) or "")
+    return key
 
 
 def find_response_folders(bundle: Bundle) -> list[str]:

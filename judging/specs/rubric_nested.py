@@ -2,7 +2,7 @@
 
 Read: a node list (`nodes` with `id` and `parent`), our own nested tree (`root` with `children`), weighted requirement
 trees (`requirements`, `sub_tasks`), lists of signed points (`rubrics`), anchored criteria (`score1_description` or
-`{"1": ..., "5": ...}`) and guidance checklists (`checklist`).
+`{"1": ..., "5": ...}`), lists of criteria with a name and a scale (`criteria`) and guidance checklists (`checklist`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from judging.specs.bundles import Bundle
+from judging.specs.criteria_lists import criteria_tree
 from judging.specs.findings import Findings
 from judging.specs.json_depth import nests_too_deep
 from judging.specs.nested_nodes import BadNode, linked_tree, nested_tree, requirement_tree
 from judging.specs.problems import Parsed
 from judging.specs.text_reading import read_text
-from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
+from judging.specs.types import AnchorSpec, JsonObject, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
 from judging.specs.yaml_reading import read_yaml
 
 ID_KEYS = ("case_key", "prompt_id", "item_id", "case_id", "query_id", "id", "session_id")
@@ -36,6 +37,9 @@ def parse_nested_rubric(bundle: Bundle, path: str) -> Parsed[RubricSpec]:
     if findings.has_errors:
         return Parsed(None, findings.as_tuple())
     name = path.rpartition("/")[2].rpartition(".")[0]
+    if isinstance(data, Mapping) and "contract" in data:
+        message = "`contract` has no effect: the judge chosen for a run decides how its replies are read."
+        findings.warning("contract", "contract-ignored", message, offending=str(data["contract"])[:80])
     try:
         rubric = _rubric(data, name)
     except BadNode as problem:
@@ -86,8 +90,10 @@ def _rubric(data: Any, name: str) -> RubricSpec:
             return _built(tuple(_item(entry, f"[{index}]") for index, entry in enumerate(data)), {}, name)
     if not isinstance(data, Mapping):
         raise BadNode("", "A rubric file holds a mapping or a list.", str(data)[:80])
+    if isinstance(data.get("criteria"), list):
+        return _built((RubricItemSpec("", criteria_tree(data["criteria"], "criteria")),), data, name)
     if _is_criteria_map(data):
-        return RubricSpec(name, "nested", "benchmark", (RubricItemSpec("", _criteria_map(data)),), contract="generic")
+        return RubricSpec(name, "nested", "benchmark", (RubricItemSpec("", _criteria_map(data)),))
     item = _item(data, "")
     return _built((item,), data, name)
 
@@ -98,17 +104,31 @@ def _built(items: tuple[RubricItemSpec, ...], data: Mapping[str, Any], name: str
     if repeated is not None:
         raise BadNode("", "Every entry needs an id of its own.", repeated)
     scope = "item" if any(keys) else "benchmark"
-    aggregate = data.get("benchmark_aggregate", {})
+    has_points = any(item.root.aggregator.get("type") == "points_over_positive" for item in items)
+    aggregate = _aggregate(data.get("benchmark_aggregate") or (POINTS if has_points else {}))
     return RubricSpec(
         name=str(data.get("name") or name),
         shape=str(data.get("shape") or "nested"),
         scope=scope,
         items=items,
-        contract=str(data.get("contract") or "generic"),
         options=data["options"] if isinstance(data.get("options"), Mapping) else {},
         licence=str(data.get("licence") or data.get("license") or ""),
-        benchmark_aggregate=aggregate if isinstance(aggregate, Mapping) else {"text": str(aggregate)},
+        benchmark_aggregate=aggregate,
     )
+
+
+POINTS = {"type": "mean", "clip": [0, 1]}  # points may be negative: only the mean over the benchmark is cut
+
+
+def _aggregate(given: Any) -> JsonObject:
+    """Return how the items' scores become the benchmark's; anything but a mean, clipped or not, is refused."""
+    if given == "mean":
+        return {"type": "mean"}
+    known = isinstance(given, Mapping) and set(given) <= {"type", "clip"} and given.get("type", "mean") == "mean"
+    if not known or list(given.get("clip", (0, 1))) != [0, 1]:
+        message = "The aggregate of a benchmark is a mean of its items: `type: mean`, with `clip: [0, 1]` if it is cut."
+        raise BadNode("benchmark_aggregate", message, str(given)[:80])
+    return {**given}
 
 
 def _item(entry: Any, place: str) -> RubricItemSpec:
@@ -138,7 +158,7 @@ def _root(entry: Mapping[str, Any], place: str) -> NodeSpec:
         return _guidance(entry["checklist"], f"{inner}checklist")
     raise BadNode(
         place,
-        "No rubric found: expected root, nodes, rubrics, requirements, score_rubric or checklist.",
+        "No rubric found: expected criteria, root, nodes, rubrics, requirements, score_rubric or checklist.",
         ", ".join(entry)[:80],
     )
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from judging.specs.assertion_rows import read_assertion_rows
 from judging.specs.bundles import Bundle
+from judging.specs.case_keys import visible_key
 from judging.specs.cell_values import Cell
 from judging.specs.findings import Findings
-from judging.specs.grids import MAX_COLUMNS, Grid, is_blank, plain_text, read_grids, text_cell
+from judging.specs.grids import MAX_COLUMNS, Grid, bundle_grids, is_blank, plain_text, text_cell
 from judging.specs.level_rubrics_xlsx import BOOLEAN, find_level_layout, open_level_grids
 from judging.specs.problems import Parsed
 from judging.specs.rubric_nested import parse_nested_rubric
@@ -46,6 +48,7 @@ ORDERED_LABELS = (
     ("no", "partly", "yes"),
 )
 _ANCHOR = re.compile(r"(?:score|level|rating|anchor)?\s*(-?\d{1,3})(?:\.0)?(?:\s+\D.*|[:=(\u2013].*)?", re.DOTALL)
+TABLE_ENDINGS = ("xlsx", "xlsm", "csv", "tsv", "tab")
 DEFAULT_SCALE = ScaleSpec("ordinal", 1, 5, 1)
 
 
@@ -96,6 +99,11 @@ class _Table:
             return ""
         return text_cell(self.grid, number, column, row[column - 1], self.findings)
 
+    def key(self, number: int, row: Sequence[Cell], column: int | None) -> str:
+        """Return the id in a cell of the row."""
+        text = self.text(number, row, column)
+        return visible_key(text, self.findings, self.grid.file, self.grid.place(number, column or 1)) if text else ""
+
     def number(self, number: int, row: Sequence[Cell], column: int | None, *, default: float | None) -> float | None:
         """Return a number; 25% is 0.25. A missing or unreadable one is an error unless there is a default."""
         text = self.text(number, row, column).strip()
@@ -124,12 +132,12 @@ def open_rubric(bundle: Bundle, path: str, findings: Findings) -> RubricReading 
         parsed = parse_nested_rubric(bundle, path)
         findings.extend(parsed.problems)
         return reading_of(parsed.value) if parsed.value is not None else None
-    if ending not in ("xlsx", "csv"):
+    if ending not in TABLE_ENDINGS:
         findings.error(
             "", "unknown-format", f"A rubric cannot be read from {path!r}.", hint="Use .xlsx, .csv, .json or .yaml."
         )
         return None
-    grids = read_grids(bundle.read(path), path, findings)
+    grids = bundle_grids(bundle, path, findings)
     if findings.has_errors:
         return None
     name = path.rpartition("/")[2].rpartition(".")[0]
@@ -193,7 +201,7 @@ def _open_table(table: _Table, name: str) -> RubricReading | None:
         case = header.column(CASE_NAMES)
         scope, aggregate = "benchmark" if case is None else "item", {"type": "mean", "clip": [0, 1]}
         items = _checklist_items(table, below, case)
-    head = RubricSpec(name, shape, scope, (), contract="generic", options=options, benchmark_aggregate=aggregate)
+    head = RubricSpec(name, shape, scope, (), options=options, benchmark_aggregate=aggregate)
     return RubricReading(head, _not_none(table, items), rows)
 
 
@@ -223,7 +231,7 @@ def _grouped(table: _Table, below: Iterator[Row], case: int | None) -> Iterator[
     gathered: dict[str, list[Row]] = {}
     hold = case is not None and _comes_back(table, case)
     for number, row in below:
-        key = table.text(number, row, case).strip()
+        key = table.key(number, row, case)
         if case is not None and not key:
             table.findings.error(
                 table.grid.place(number, case), "missing-id", "The row has a criterion but no item id."
@@ -261,6 +269,7 @@ def _criteria_items(table: _Table, below: Iterator[Row], case: int | None) -> It
         nodes = [node for number, row in rows if (node := _criterion(table, number, row, column)) is not None]
         root = NodeSpec("root", "group", aggregator=aggregator, children=tuple(nodes))
         if nodes:
+            _note_weights(table, rows[0][0], nodes)
             yield RubricItemSpec(key, root, source=table.grid.place(rows[0][0], column))
     if not (header.anchors or header.labels):
         table.findings.warning(
@@ -269,6 +278,18 @@ def _criteria_items(table: _Table, below: Iterator[Row], case: int | None) -> It
             "No anchor columns; every criterion is rated from 1 to 5.",
             hint="Add columns headed 1 to 5, or Fail and Pass.",
         )
+
+
+def _note_weights(table: _Table, number: int, nodes: Sequence[NodeSpec]) -> None:
+    """Note weights that look like parts of 1 and are not; they are divided by their sum all the same."""
+    total = sum(Fraction(str(node.weight)) for node in nodes)
+    column = table.header.column(WEIGHT_NAMES)
+    if column is None or total == 1 or any(node.weight >= 1 for node in nodes):
+        return
+    message = f"The weights sum to {float(total):g}, not to 1; each counts by its share of that sum."
+    table.findings.warning(
+        table.grid.place(number, column), "weight-sum", message, hint="Check for a missing criterion."
+    )
 
 
 def _criterion(table: _Table, number: int, row: Sequence[Cell], column: int) -> NodeSpec | None:

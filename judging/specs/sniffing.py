@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from enum import StrEnum
 
 from judging.specs.bundles import Bundle
-from judging.specs.criteria_yaml import find_criteria
+from judging.specs.criteria_yaml import find_criteria, find_criteria_lists
+from judging.specs.data_tables import SHEET_ENDINGS, TABLE_ENDINGS, header_names, holds_responses
 from judging.specs.jsonl_reading import RowLimits, read_rows
 from judging.specs.questions_jsonl import QUESTION_FIELDS
 from judging.specs.response_rows import CASE_FIELDS, SYSTEM_FIELDS, TEXT_FIELDS
@@ -48,7 +47,8 @@ def sniff_all(bundle: Bundle) -> tuple[UploadKind, ...]:
     scaleeval = [path for path in scaleeval_files(bundle) if _fields(bundle, path) >= {"prompt", "response"}]
     if scaleeval:
         kinds.append(UploadKind.SCALEEVAL_RESPONSES)
-    if any(path.lower().endswith((".xlsx", ".xlsm")) for path in bundle):
+    tables = {path: kind_of_table(bundle, path) for path in bundle if path.lower().endswith(SHEET_ENDINGS)}
+    if None in tables.values() or find_criteria_lists(bundle):
         kinds.append(UploadKind.LEVEL_RUBRIC)
     if find_criteria(bundle):
         kinds.append(UploadKind.CRITERIA)
@@ -57,11 +57,12 @@ def sniff_all(bundle: Bundle) -> tuple[UploadKind, ...]:
 
 
 def kind_of_table(bundle: Bundle, path: str) -> UploadKind | None:
-    """Return what the rows of one JSON Lines, JSON or CSV file are; None where they are neither."""
-    if path.lower().endswith(".csv"):
-        header = _csv_header(bundle.read(path))
-        is_responses = header & {"filename", *CASE_FIELDS} and header & set(TEXT_FIELDS)
-        return UploadKind.RESPONSES_CSV if is_responses else None
+    """Return what the rows of one file are, responses or questions; None where they are neither."""
+    if path.lower().endswith(TABLE_ENDINGS):
+        names = header_names(bundle, path)
+        if holds_responses(names):
+            return UploadKind.RESPONSES_CSV
+        return UploadKind.QUESTIONS if names else None
     if not path.lower().endswith((".jsonl", ".json", ".ndjson")):
         return None
     fields = _fields(bundle, path)
@@ -82,11 +83,3 @@ def _fields(bundle: Bundle, path: str) -> set[str]:
     if rows is None:
         rows = read_rows(Bundle({path: data}), path).value
     return set(rows[0].fields) if rows else set()
-
-
-def _csv_header(data: bytes) -> set[str]:
-    line = data[:65536].decode("utf-8-sig", errors="replace").replace("\r", "\n").split("\n", 1)[0]
-    try:
-        return {name.strip().lower() for name in next(csv.reader(io.StringIO(line)), [])}
-    except csv.Error:
-        return set()

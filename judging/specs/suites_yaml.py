@@ -42,14 +42,14 @@ from dataclasses import dataclass, field, replace
 
 from judging.specs.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path, normalise_path
 from judging.specs.case_files import CaseFiles, MissingFiles
-from judging.specs.cases_yaml import CasePlace, read_case, source_url
+from judging.specs.cases_yaml import KEPT_KEY, NOTE_KEYS, CasePlace, read_case, source_url
 from judging.specs.counting import Tell, told, untold
-from judging.specs.findings import Findings, at_line, error_rule, warning_rule
+from judging.specs.findings import Findings, at_line, error_rule, shorten, warning_rule
 from judging.specs.lint_notes import Lint, join
 from judging.specs.problems import Parsed, Problem
 from judging.specs.text_reading import read_text
 from judging.specs.types import CaseSpec, SuiteSpec
-from judging.specs.yaml_reading import Node, read_yaml
+from judging.specs.yaml_reading import Node, read_yaml, unreadable_yaml, yaml_paths
 
 NO_SUITE = error_rule("no-suite", "Upload a YAML file with a `cases` list, or case files with `grading`.")
 SEVERAL_SUITES = error_rule("several-suites", "Say which suite to import.")
@@ -61,8 +61,10 @@ BAD_ENTRY = error_rule(
 MISSING_CASE = error_rule("missing-case-file", "Add the file; paths are relative to the suite's folder.")
 SAME_CASE = error_rule("duplicate-case", "Give each case an id of its own, and list each case once.")
 BAD_MODE = error_rule("attempt-reduce-mode", "Write avg, max, min or avg_max_<k>, for example avg_max_10.")
+NOT_A_CASE_FILE = warning_rule("not-a-case-file", "Add `prompt` and `grading`, or leave the file out.")
+BAD_FULL_SCORE = error_rule("bad-full-score", "Write a number such as 1.0, or leave the line out.")
 SUITE_WEIGHT = warning_rule(
-    "suite-weight-ignored", "Turn on case weights in the run's options to apply it; full_score works in both programs."
+    "suite-weight-ignored", "Leave the weight out; the full_score of a case says how many points it is worth."
 )
 TOO_MANY_CASES = error_rule("too-many-cases", "Split the suite.")
 
@@ -70,14 +72,16 @@ MAX_CASES = 20_000
 
 _MODE = re.compile(r"^(avg|max|min|avg_max_[1-9][0-9]{0,5})$")
 _SUITE_KEYS = frozenset(
-    {"cases", "attempt_reduce_mode", "full_score_per_question", "null_score_per_question", "version", "name"}
+    {
+        "cases",
+        "attempt_reduce_mode",
+        "full_score_per_question",
+        "null_score_per_question",
+        "version",
+        "name",
+        "metadata",
+    }
 )
-_YAML = (".yaml", ".yml")
-
-
-def yaml_paths(bundle: Bundle) -> list[str]:
-    """Return the YAML files of a bundle, sorted by path."""
-    return [path for path in bundle if path.lower().endswith(_YAML)]
 
 
 def find_suites(bundle: Bundle) -> list[str]:
@@ -114,6 +118,9 @@ def parse_suite(
     suite. `missing_files="warn"` accepts references to files that the upload does not hold.
     """
     findings = Findings()
+    findings.extend(unreadable_yaml(bundle))
+    if findings.has_errors:
+        return Parsed(None, findings.as_tuple())
     reader = _SuiteReader(bundle, findings, missing_files, tell)
     suite = reader.suite_at(suite_path) if suite_path else reader.only_suite()
     return Parsed(None if findings.has_errors else suite, findings.as_tuple())
@@ -146,18 +153,33 @@ class _SuiteReader:
         if not paths:
             self._explain_nothing()
             return None
-        self.findings.add(NO_SUITE_FILE, "", "", f"There is no suite file; all {len(paths)} case files are taken.")
+        count = f"all {len(paths)} case files are" if len(paths) > 1 else "the one case file is"
+        self.findings.add(NO_SUITE_FILE, "", "", f"There is no suite file; {count} taken.")
+        for path in yaml_paths(self.bundle):
+            if path not in paths and posixpath.basename(path) != "params.yaml":
+                self.findings.add(NOT_A_CASE_FILE, path, "", self._what_it_is(path))
         for path in told(sorted(paths, key=_natural), self.tell):
             self._add_case_file(path, CasePlace(path), f"the file {path}")
         name = paths[0] if len(paths) == 1 else folder_of(paths[0])
         return SuiteSpec(name=_stem(name) or "cases", version="", cases=tuple(self.cases))
 
     def _explain_nothing(self) -> None:
-        """Say why nothing was found: unreadable YAML if there is any, else that there is no suite."""
+        """Say of each YAML file why it is no suite."""
         for path in yaml_paths(self.bundle):
-            self.findings.extend(read_yaml(self.bundle.read(path), path).errors)
+            self.findings.add(NO_SUITE, path, "", self._what_it_is(path))
         if not self.findings.has_errors:
             self.findings.add(NO_SUITE, "", "", "The upload holds neither a suite nor a case file.")
+
+    def _what_it_is(self, path: str) -> str:
+        """Return a sentence on a YAML file that is neither a suite nor a case."""
+        node = read_yaml(self.bundle.read(path), path).value
+        if node is None or node.content is None:
+            return "The file is empty."
+        if not node.is_mapping:
+            return (
+                f"The file holds {'a list' if node.is_list else 'a single value'} at its top, not `key: value` lines."
+            )
+        return f"The file is neither a suite nor a case; its keys are {shorten(', '.join(node.fields))}."
 
     def suite_at(self, path: str) -> SuiteSpec | None:
         """Return the suite of one file."""
@@ -183,20 +205,36 @@ class _SuiteReader:
             return None
         for index, entry in enumerate(told(entries.items, self.tell)):
             self._add_entry(lint, entry, f"cases[{index}]")
+        self._say_unknown(lint, parsed.value)
         return self._suite(lint, parsed.value, path)
+
+    def _say_unknown(self, lint: Lint, suite: Node) -> None:
+        """Warn of keys of the suite that nothing reads."""
+        for key, node in suite.fields.items():
+            if key not in _SUITE_KEYS | NOTE_KEYS and not lint.misspelt(key, node, _SUITE_KEYS, ""):
+                lint.say(
+                    KEPT_KEY, node, key, f"`{key}` is not read by anything; it is kept as metadata of the suite.", key
+                )
 
     def _suite(self, lint: Lint, suite: Node, path: str) -> SuiteSpec:
         mode = suite.get("attempt_reduce_mode")
         if mode is not None and not _MODE.match(mode.raw):
             lint.say(BAD_MODE, mode, "attempt_reduce_mode", "There is no such way to sum up several attempts.")
+        full = lint.number(suite, "full_score_per_question", "", 1.0)
+        if full <= 0:
+            node = suite.fields["full_score_per_question"]
+            lint.say(BAD_FULL_SCORE, node, "full_score_per_question", "The full score of a case must be more than 0.")
         name, version = suite.get("name"), suite.get("version")
-        metadata = {key: node.plain() for key, node in suite.fields.items() if key not in _SUITE_KEYS}
+        own = suite.get("metadata")
+        kept = {key: node for key, node in suite.fields.items() if key not in _SUITE_KEYS}
+        kept |= own.fields if own is not None else {}
+        metadata = {key: node.plain() for key, node in kept.items()}
         return SuiteSpec(
             name=name.raw if name is not None and name.raw else _stem(path),
             version=version.raw if version is not None else "",
             cases=tuple(self.cases),
             attempt_reduce_mode=mode.raw if mode is not None else "avg",
-            full_score=lint.number(suite, "full_score_per_question", "", 1.0),
+            full_score=full,
             null_score=lint.number(suite, "null_score_per_question", "", 0.0),
             metadata=metadata,
         )
@@ -208,7 +246,7 @@ class _SuiteReader:
             return
         weight = lint.weight(entry, key_path)
         if weight != 1.0:
-            message = "InfiBench reads the weight of a case but never uses it; so do we unless a run asks for it."
+            message = "InfiBench reads the weight of a case but never uses it; it has no effect here either."
             lint.say(SUITE_WEIGHT, entry.fields["weight"], join(key_path, "weight"), message)
         if entry.is_mapping and "path" not in entry.fields:
             files = CaseFiles(self.bundle, lint.file, self.findings, self.missing, folder_of(lint.file))

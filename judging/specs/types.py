@@ -124,7 +124,6 @@ class RubricSpec:
     shape: str  # levels | criteria | checklist | assertions | nested | scaleeval
     scope: str  # benchmark | item
     items: tuple[RubricItemSpec, ...]
-    contract: str = ""  # how a reply is read: level_cascade, relevance, accuracy, integrity, pairwise, generic
     options: JsonObject = field(default_factory=dict)
     licence: str = ""
     benchmark_aggregate: JsonObject = field(default_factory=dict)

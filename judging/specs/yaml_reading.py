@@ -17,9 +17,11 @@ from yaml.constructor import SafeConstructor
 from yaml.nodes import ScalarNode
 from yaml.resolver import Resolver
 
+from judging.specs.bundles import Bundle
 from judging.specs.findings import Findings, Rule, at_line, error_rule, shorten, warning_rule
-from judging.specs.problems import Parsed
+from judging.specs.problems import Parsed, Problem
 from judging.specs.text_reading import decode_text
+from judging.specs.yaml_faults import said_plainly
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Scalar = None | bool | int | float | str
@@ -212,7 +214,8 @@ class _Reader:
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key = self._key(event, depth)
             value = self.value(next(self.events), depth + 1)
-            if key.raw == "<<" and (value.is_mapping or value.is_list):
+            is_merge = key.raw == "<<" and isinstance(event, yaml.ScalarEvent) and event.implicit[0]  # not in quotes
+            if is_merge and (value.is_mapping or value.is_list):
                 merged.append(value)
                 continue
             if key.raw in seen:
@@ -243,6 +246,30 @@ def _line(event: yaml.Event) -> int:
     return int(event.start_mark.line) + 1 if event.start_mark else 1
 
 
+def _say_invalid(failure: yaml.MarkedYAMLError, text: str, file: str, findings: Findings) -> None:
+    """Note where the parser stopped: the line as it stands in the file, and what is wrong with it."""
+    mark, start = failure.problem_mark or failure.context_mark, failure.context_mark
+    lines = text.split("\n")
+    number = min(mark.line, len(lines) - 1) if mark else 0
+    while number and not lines[number].strip():  # the end of the file: show the last line that says something
+        number -= 1
+    column = mark.column if mark and mark.line == number else len(lines[number])
+    message = f"This is not valid YAML. {said_plainly(failure.problem or '', lines[number], column)}"
+    if start is not None and start.line < number:
+        message += f" What it belongs to starts on line {start.line + 1}."
+    findings.add(BAD_YAML, file, f"line {number + 1}, column {column + 1}", message, lines[number])
+
+
+def unreadable_yaml(bundle: Bundle) -> tuple[Problem, ...]:
+    """Return the errors of every YAML file that cannot be read, so that none is left out in silence."""
+    return tuple(error for path in yaml_paths(bundle) for error in read_yaml(bundle.read(path), path).errors)
+
+
+def yaml_paths(bundle: Bundle) -> list[str]:
+    """Return the YAML files of a bundle, sorted by path."""
+    return [path for path in bundle if path.lower().endswith((".yaml", ".yml"))]
+
+
 def read_yaml(data: bytes, file: str, limits: YamlLimits | None = None) -> Parsed[Node]:
     """Return the single document of a YAML file with line numbers, or the problems that prevent it.
 
@@ -259,10 +286,7 @@ def read_yaml(data: bytes, file: str, limits: YamlLimits | None = None) -> Parse
     except _Refused as refusal:
         findings.add(refusal.rule, file, at_line(refusal.line), refusal.message, refusal.offending)
     except yaml.MarkedYAMLError as failure:
-        mark = failure.problem_mark or failure.context_mark
-        place = at_line(mark.line + 1) if mark else ""
-        reason = ", ".join(part for part in (failure.problem, failure.context) if part)
-        findings.add(BAD_YAML, file, place, f"This is not valid YAML: {reason}.")
+        _say_invalid(failure, text.value, file, findings)
     except (yaml.YAMLError, UnicodeError) as failure:
         findings.add(BAD_YAML, file, "", f"This is not valid YAML: {shorten(failure)}")
     return Parsed(None, findings.as_tuple())

@@ -75,7 +75,7 @@ def test_case_from_yaml_reads_an_edit_and_leaves_the_rest() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "code"),
     [
-        ("grading:\n  keywords:\n  - [", "line 4", "bad-yaml"),
+        ("grading:\n  keywords:\n  - [", "line 3", "bad-yaml"),
         ("grading: {}\nid: other\n", "line 2, id", "not-editable"),
         ("- a\n- b\n", "line 1", "not-a-case"),
         ("grading:\n  keywords:\n  - content: a\n    weight: heavy\n", "line 4", "not-a-number"),

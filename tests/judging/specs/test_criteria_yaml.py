@@ -32,7 +32,6 @@ def test_parse_criteria_keeps_texts_to_the_character() -> None:
         shape="scaleeval",
         scope="benchmark",
         items=(RubricItemSpec("", root, "c/meta.yaml"),),
-        contract="pairwise",
         options={"stray": {"input_outputs": {"input": "completion"}}},
     )
     assert [(problem.code, problem.place) for problem in parsed.problems] == [("stray-key", "line 6, input_outputs")]
@@ -62,7 +61,7 @@ def test_parse_criteria_takes_other_consecutive_levels() -> None:
         ("criteria:\n  a: {}\n", "criterion-without-levels", "line 2, criteria.a"),
         ("criteria: {}\n", "no-criteria", "line 1, criteria"),
         ("other: 1\n", "no-criteria", "line 1, criteria"),
-        ("criteria: [\n", "bad-yaml", "line 2"),
+        ("criteria: [\n", "bad-yaml", "line 1, column 12"),
     ],
 )
 def test_parse_criteria_refuses_with_a_place(text: str, code: str, place: str) -> None:

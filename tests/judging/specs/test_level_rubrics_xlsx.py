@@ -250,7 +250,7 @@ def test_parse_level_workbook_refuses_a_cell_at_the_far_corner_before_opening() 
     [
         (b'<c s="&gt;" r="XFD1048576">', "XFD1048576"),
         (b"<c r='XFD1048576' t='n'>", "XFD1048576"),
-        (b"<x:c\n r = 'XFD1048576' >", "cannot be read safely"),  # the prefix is declared nowhere
+        (b"<x:c\n r = 'XFD1048576' >", "is damaged (line "),  # the prefix is declared nowhere
     ],
 )
 def test_parse_level_workbook_refuses_a_cell_of_another_row_however_it_is_written(cell: bytes, said: str) -> None:
@@ -326,3 +326,30 @@ def test_parse_level_workbook_lists_at_most_200_of_a_kind() -> None:
 
     assert len(parsed.problems) == 201
     assert parsed.problems[-1].message == "100 more of 'no_marker' are not listed."
+
+
+def test_parse_level_workbook_reads_levels_shown_in_percent() -> None:
+    book = workbook([["query id", 0.25, 0.5, 1], [1, "(1) a", "(1) b", "(1) c"]])
+    assert book.active is not None
+    for cell in book.active[1]:
+        cell.number_format = "0%"
+
+    parsed = parse(saved(book))
+
+    assert (tree(parsed), found(parsed)) == ({"1": {"25": ["a"], "50": ["b"], "100": ["c"]}}, [])
+
+
+def test_parse_level_workbook_says_which_headers_it_saw() -> None:
+    parsed = parse(saved(workbook([["Frage-ID", "Score 25", "Score 50"], [1, "a", "b"]])))
+
+    assert [problem.message for problem in parsed.errors] == [
+        "No visible sheet has a header with an id column and a level column. "
+        "The headers seen are: Sheet1: Frage-ID, Score 25, Score 50."
+    ]
+
+
+def test_parse_level_workbook_drops_characters_that_nobody_sees_from_ids() -> None:
+    parsed = parse(saved(workbook([HEADER, ["q\u200b1", "(1) a"]])))
+
+    assert tree(parsed) == {"q1": {"25": ["a"]}}
+    assert found(parsed) == [("warning", "Sheet1!A2", "invisible-character")]

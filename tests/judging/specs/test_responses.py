@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from judging.specs.bundles import Bundle
 from judging.specs.problems import Parsed
 from judging.specs.response_rows import KnownCases
-from judging.specs.responses import Responses, parse_responses_csv, parse_responses_folder, parse_responses_jsonl
+from judging.specs.responses import Responses, parse_responses_folder, parse_responses_jsonl, parse_responses_table
 from judging.specs.suites_yaml import parse_suite
 from judging.specs.types import ResponseSpec
 
@@ -143,11 +143,11 @@ def test_parse_responses_jsonl_refuses_rows_for_unknown_cases() -> None:
     assert short(parsed) == [("unknown-case", "line 2")]
 
 
-def test_parse_responses_csv_reads_the_batched_form_and_keeps_texts_as_written() -> None:
+def test_parse_responses_table_reads_the_batched_form_and_keeps_texts_as_written() -> None:
     text = 'filename,completion\ncases/eval_0-0-4.yaml,"two\nlines, ""quoted"""\ncases/eval_0-0-4.yaml,\n'
     text += "cases/eval_0-0-4.yaml,NA\ncases/eval_b.yaml,007\n"
 
-    parsed = parse_responses_csv(Bundle({"gpt.csv": text.encode()}), "gpt.csv", known=KNOWN)
+    parsed = parse_responses_table(Bundle({"gpt.csv": text.encode()}), "gpt.csv", known=KNOWN)
 
     assert parsed.problems == ()
     assert parsed.value == (
@@ -158,10 +158,10 @@ def test_parse_responses_csv_reads_the_batched_form_and_keeps_texts_as_written()
     )
 
 
-def test_parse_responses_csv_reads_named_columns() -> None:
+def test_parse_responses_table_reads_named_columns() -> None:
     text = "Case_ID,System,Attempt,Response,note\na,m,1,x,n\n"
 
-    parsed = parse_responses_csv(Bundle({"r.csv": text.encode()}), "r.csv")
+    parsed = parse_responses_table(Bundle({"r.csv": text.encode()}), "r.csv")
 
     assert parsed.value == (ResponseSpec("a", "m", 1, "x", "r.csv, line 2", {"note": "n"}),)
 
@@ -176,8 +176,8 @@ def test_parse_responses_csv_reads_named_columns() -> None:
         ("filename,completion\n,x\n", [("response-without-case", "line 2")]),
     ],
 )
-def test_parse_responses_csv_names_what_is_wrong(text: str, expected: list[tuple[str, str]]) -> None:
-    parsed = parse_responses_csv(Bundle({"r.csv": text.encode()}), "r.csv")
+def test_parse_responses_table_names_what_is_wrong(text: str, expected: list[tuple[str, str]]) -> None:
+    parsed = parse_responses_table(Bundle({"r.csv": text.encode()}), "r.csv")
 
     assert (parsed.value, short(parsed)) == (None, expected)
 
@@ -235,7 +235,7 @@ def test_parse_responses_folder_names_systems_by_folder_where_the_model_repeats(
         ("answer_paths:\n  c.yaml: a.txt\n", [("not-a-list", "line 2, answer_paths.c.yaml")]),
         ("answer_paths: [a]\n", [("not-a-mapping", "line 1, answer_paths")]),
         ("model_name: x\n", [("no-responses-folder", "")]),
-        ("answer_paths: {\n", [("bad-yaml", "line 2")]),
+        ("answer_paths: {\n", [("bad-yaml", "line 1, column 16")]),
         ("answer_paths:\n  c.yaml: [bad.txt]\n", [("not-utf8", "line 1")]),
     ],
 )
@@ -263,7 +263,7 @@ def test_parse_responses_never_raise(data: bytes) -> None:
 
     for parsed in (
         parse_responses_jsonl(bundle, "r.jsonl"),
-        parse_responses_csv(bundle, "r.csv"),
+        parse_responses_table(bundle, "r.csv"),
         parse_responses_folder(bundle),
     ):
         assert (parsed.value is None) == bool(parsed.errors)

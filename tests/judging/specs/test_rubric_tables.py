@@ -286,3 +286,24 @@ def test_export_rubric_xlsx_refuses_what_would_change(texts: tuple[str, ...], wo
 def test_export_rubric_xlsx_refuses_a_nested_rubric() -> None:
     with pytest.raises(NotRepresentable, match="JSON"):
         export_rubric_xlsx(RubricSpec("r", "nested", "benchmark", ()))
+
+
+@pytest.mark.parametrize(
+    ("weights", "messages"),
+    [
+        ((0.3, 0.4), ["The weights sum to 0.7, not to 1; each counts by its share of that sum."]),
+        ((0.3, 0.7), []),
+        ((2, 1), []),
+        ((60, 40), []),
+    ],
+)
+def test_parse_rubric_notes_weights_that_are_no_parts_of_one(weights: tuple[float, float], messages: list[str]) -> None:
+    table: list[list[Any]] = [
+        ["Criterion", "Fail", "Pass", "Weight"],
+        ["a", "no", "yes", weights[0]],
+        ["b", "no", "yes", weights[1]],
+    ]
+
+    found = [(problem.place, problem.message) for problem in parse(table).warnings if problem.code == "weight-sum"]
+
+    assert found == [("Sheet!D2", message) for message in messages]

@@ -56,7 +56,9 @@ def test_parse_suite_inlines_every_file_beside_its_path() -> None:
 
     parsed = parse_suite(files)
 
-    assert parsed.problems == ()
+    assert [(problem.code, problem.file, problem.place) for problem in parsed.problems] == [
+        ("kept-as-metadata", "s/suite.yaml", "line 4, owner"),
+    ]
     test = {
         "path": "test/t.py",
         "prefix_path": "test/p.py",
@@ -301,3 +303,102 @@ def test_parse_suite_loads_the_shared_suites(shared_data: Path, name: str, count
     }
     counted = Counter(code for code in codes(parsed) if code not in {"missing-file", "duplicate-key"})
     assert counted == remarks
+
+
+def test_parse_suite_never_leaves_out_a_broken_suite_file() -> None:
+    parsed = parse_suite(
+        bundle(
+            suite_yaml="cases:\n- a.yaml\n - b.yaml\n  x: [1,",
+            a_yaml="id: a\nprompt: q\ngrading: {keywords: [x]}\n",
+            b_yaml="id: b\nprompt: q\ngrading: {keywords: [x]}\n",
+        )
+    )
+
+    assert parsed.value is None
+    assert [(problem.code, problem.file, problem.place, problem.offending) for problem in parsed.problems] == [
+        ("bad-yaml", "suite.yaml", "line 4, column 4", "x: [1,")
+    ]
+
+
+def test_parse_suite_never_leaves_out_a_broken_case_file() -> None:
+    parsed = parse_suite(bundle(a_yaml="id: a\nprompt: q\ngrading: {}\n", b_yaml="id: b\nprompt: 'q\ngrading: {}\n"))
+
+    assert parsed.value is None
+    assert [str(problem) for problem in parsed.problems] == [
+        "b.yaml, line 3, column 12: This is not valid YAML. A quotation mark that is opened is never closed. "
+        "What it belongs to starts on line 2."
+    ]
+
+
+def test_parse_suite_reports_misspelt_keys_of_suite_and_case() -> None:
+    text = """attempt_reduce_mod: max
+owner: me
+cases:
+- {id: a, promt: q, prompt: q, difficulty: hard, gradng: {keywords: [x]}}
+- {id: b, prompt: q, difficulty: easy, grading: {keywords: [x]}}
+"""
+
+    parsed = parse_suite(bundle(suite_yaml=text))
+
+    assert [(p.code, p.message) for p in parsed.problems if p.code in ("unknown-key", "kept-as-metadata")] == [
+        ("unknown-key", "`promt` is not read by anything; did you mean `prompt`?"),
+        ("kept-as-metadata", "`difficulty` is not read by anything; it is kept as metadata of the cases that have it."),
+        ("unknown-key", "`gradng` is not read by anything; did you mean `grading`?"),
+        ("unknown-key", "`attempt_reduce_mod` is not read by anything; did you mean `attempt_reduce_mode`?"),
+        ("kept-as-metadata", "`owner` is not read by anything; it is kept as metadata of the suite."),
+    ]
+
+
+def test_parse_suite_refuses_a_full_score_below_zero() -> None:
+    parsed = parse_suite(bundle(suite_yaml="full_score_per_question: -5\ncases: [{id: a, prompt: q}]\n"))
+
+    assert [(problem.code, problem.place) for problem in parsed.errors] == [
+        ("bad-full-score", "line 1, full_score_per_question")
+    ]
+
+
+def test_parse_suite_says_all_that_is_wrong_with_a_case_without_a_usable_id() -> None:
+    text = "cases:\n- {id: [1, 2], prompt: q, type: x, lang: y, grading: {keywords: [{content: a, weight: heavy}]}}\n"
+
+    parsed = parse_suite(bundle(suite_yaml=text))
+
+    assert [problem.code for problem in parsed.errors] == ["case-without-id", "not-a-number"]
+
+
+def test_parse_suite_names_the_files_that_are_no_suite() -> None:
+    parsed = parse_suite(bundle(a_yaml="", b_yaml="- 1\n", c_yaml="name: x\ncase: []\n"))
+
+    assert [(problem.file, problem.message) for problem in parsed.errors] == [
+        ("a.yaml", "The file is empty."),
+        ("b.yaml", "The file holds a list at its top, not `key: value` lines."),
+        ("c.yaml", "The file is neither a suite nor a case; its keys are name, case."),
+    ]
+
+
+def test_parse_suite_without_suite_file_names_what_it_does_not_take() -> None:
+    parsed = parse_suite(bundle(a_yaml="id: a\nprompt: q\n", b_yaml=""))
+
+    assert [(problem.code, problem.file) for problem in parsed.problems if "case-file" in problem.code] == [
+        ("not-a-case-file", "b.yaml")
+    ]
+
+
+def test_parse_suite_lists_every_language_of_tests() -> None:
+    text = "cases: [{id: a, prompt: q, type: x, lang: cobol, grading: {unit_test: {tests: [x]}}}]\n"
+
+    (problem,) = parse_suite(bundle(suite_yaml=text)).errors
+
+    assert problem.hint == (
+        "Write one of: python, javascript, typescript, java, c, c++, c#, r, go, bash, php, ruby, rust, sql."
+    )
+
+
+def test_parse_suite_keeps_metadata_and_notes_without_a_remark() -> None:
+    text = "description: d\nmetadata: {owner: me}\ncases: [{id: a, prompt: q, source: s, metadata: {level: 1}}]\n"
+
+    parsed = parse_suite(bundle(suite_yaml=text))
+
+    assert [problem.code for problem in parsed.problems] == ["no-grading"]
+    assert parsed.value is not None
+    assert parsed.value.metadata == {"description": "d", "owner": "me"}
+    assert parsed.value.cases[0].metadata == {"source": "s", "level": 1}

@@ -60,7 +60,7 @@ def test_read_yaml_warns_of_duplicate_keys_with_both_lines_and_takes_the_last() 
 @pytest.mark.parametrize(
     ("data", "code", "place"),
     [
-        (b"a: 1\nb: [1\nc: }", "bad-yaml", "line 3"),
+        (b"a: 1\nb: [1\nc: }", "bad-yaml", "line 3, column 2"),
         (b"a: &x [*x]", "bad-yaml", "line 1"),
         (b"a: *gone", "bad-yaml", "line 1"),
         (b"a: 1\n---\nb: 2", "bad-yaml", "line 2"),
