@@ -35,9 +35,8 @@ SCHEMA = {
         },
     },
 }
-_ORIGINAL = re.compile(
-    r'\{\s*"is_judged_correct"\s*:\s*(?:true|false)\s*,\s*"reasoning"\s*:\s*".*?"\s*\}', re.DOTALL | re.IGNORECASE
-)
+_ORIGINAL = re.compile(r'\{\s*"is_judged_correct"\s*:\s*(?:true|false)\s*,\s*"reasoning"\s*:\s*"', re.IGNORECASE)
+_ORIGINAL_END = re.compile(r'"\s*\}')
 ORIGINAL_QUOTE = 300  # characters of an unreadable reply that the original quotes in its reasoning
 
 
@@ -86,11 +85,11 @@ class AccuracyJudge:
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"is_correct": bool}."""
-        return read_accuracy(text)
+        return read_accuracy(text, subject.material)
 
     def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""
-        return ask(self.request(subject), read_accuracy)
+        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
     def calls(self, subject: JudgeSubject) -> int:
         """Return the number of calls without re-asks."""
@@ -106,12 +105,15 @@ def strictness_of(dataset: str) -> str:
     return next((level for level in STRICTNESS if level.lower() in dataset.lower()), "L2")
 
 
-def read_accuracy(text: str) -> JudgeVerdict:
-    """Return {"is_correct": bool} from JSON with the key; order, extra keys, fences and prose around do not matter."""
-    found = reading.agreed_object(text, KEY, repair=False)
+def read_accuracy(text: str, material: str = "") -> JudgeVerdict:
+    """Return {"is_correct": bool} from JSON with the key; key order, extra keys and fences do not matter.
+
+    `material` is what was judged: an object quoted from it is not read.
+    """
+    found = reading.agreed_object(text, KEY, repair=False, material=material)
     if isinstance(found, JudgeVerdict):
         return found
-    value, flags = found.value[KEY], []
+    value, flags = found.value[KEY], [found.rung] if found.is_lenient else []
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
         value = value.strip().lower() == "true"
         flags.append("string_bool")
@@ -132,13 +134,20 @@ class OriginalReading:
     reasoning: str = ""
 
 
+def original_part(text: str, start: re.Pattern[str]) -> str | None:
+    """Return what the original's expression matches, from `start` to the first quote before a brace, in one pass."""
+    first = start.search(text)
+    end = _ORIGINAL_END.search(text, first.end()) if first else None
+    return text[first.start() : end.end()] if first and end else None
+
+
 def read_as_original(text: str) -> OriginalReading:
     """Return the original's reading: the two keys in this order, else "not correct"; an error is the word "Error"."""
-    match = _ORIGINAL.search(text)
-    if match is None:
+    part = original_part(text, _ORIGINAL)
+    if part is None:
         return OriginalReading(False, "Error" in text[:ORIGINAL_QUOTE])
     try:
-        data = json.loads(match[0])
+        data = json.loads(part)
     except json.JSONDecodeError:
         return OriginalReading(False, True)
     reasoning = str(data["reasoning"])

@@ -52,8 +52,12 @@ def read_reply(reply: ChatReply, parse: Parse) -> JudgeVerdict:
 
 
 def reask(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest:
-    """Return the same question with the unreadable reply and what was wrong with it."""
+    """Return the same question with the unreadable reply and what was wrong with it.
+
+    A reply that was cut off had its limit doubled once already; the question keeps that limit.
+    """
     shown = reply.text[:QUOTED_REPLY] or "(no text)"
     text = fill(load_prompt("reask"), {"problem": problem})
     messages = (*request.messages, Message("assistant", shown), Message("user", text))
-    return dataclasses.replace(request, messages=messages)
+    limit = reply.token_limit if reply.status is ReplyStatus.TRUNCATED else None
+    return dataclasses.replace(request, messages=messages, max_tokens=limit or request.max_tokens)

@@ -92,7 +92,7 @@ def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatRepl
             raise ValueError("An item needs an answer, or a request for one.")
         (reply,) = yield (task.request,)
         asked = ("worker",)
-        refused = _refused(reply)
+        refused = _refused(reply, task.reading)
         if refused is not None:
             return replace(refused, asked=asked)
         answer = _answer_of(reply)
@@ -173,8 +173,13 @@ def failure_of(verdicts: Mapping[str, JudgeVerdict], status: EsiStatus) -> str:
     return f"{failed}-{verdicts[failed].status.value}"
 
 
-def _refused(reply: ChatReply) -> EsiOutcome | None:
-    """Return the end of an item without an answer; None where there is one. A truncated answer is one."""
+def _refused(reply: ChatReply, reading: Reading) -> EsiOutcome | None:
+    """Return the end of an item without an answer; None where there is one.
+
+    A truncated answer is one, and to the original program so is an empty one.
+    """
+    if reading is Reading.ORIGINAL and reply.error_kind == "empty":
+        return None
     if reply.status is ReplyStatus.FINISHED or (reply.status is ReplyStatus.TRUNCATED and reply.text):
         return None
     kind = reply.error_kind or reply.status.value
@@ -183,7 +188,8 @@ def _refused(reply: ChatReply) -> EsiOutcome | None:
 
 def _answer_of(reply: ChatReply) -> Answer:
     flags = ("answer_truncated",) if reply.status is ReplyStatus.TRUNCATED else ()
-    return Answer(reply.text, reply.completion_tokens, reply.seconds, flags)
+    is_empty = not reply.text and reply.completion_tokens is not None
+    return Answer(reply.text, 0 if is_empty else reply.text_tokens, reply.seconds, flags)
 
 
 def _judging(task: EsiTask, name: str, subject: JudgeSubject) -> Conversation[JudgeVerdict]:

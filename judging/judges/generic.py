@@ -69,7 +69,7 @@ class GenericJudge:
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"nodes": {key: value}} for all criteria that a judge has to rate."""
-        return read_nodes(text, rated_nodes(subject))
+        return read_nodes(text, rated_nodes(subject), subject.material)
 
     def converse(
         self, subject: JudgeSubject
@@ -77,7 +77,7 @@ class GenericJudge:
         """Ask, re-ask once what cannot be read, and return one verdict over all criteria."""
         nodes = rated_nodes(subject)
         parts = [(node,) for node in nodes] if self.per_node else [tuple(nodes)]
-        verdicts = yield from ask_all([(self.request(subject, part), _reader(part)) for part in parts])
+        verdicts = yield from ask_all([(self.request(subject, part), _reader(part, subject)) for part in parts])
         return verdicts[0] if len(verdicts) == 1 else combine_nodes(parts, verdicts)
 
     def calls(self, subject: JudgeSubject) -> int:
@@ -198,8 +198,8 @@ def _node_material(node: NodeSpec) -> dict[str, Any]:
     }
 
 
-def _reader(nodes: Sequence[NodeSpec]) -> Callable[[str], JudgeVerdict]:
-    return lambda text: read_nodes(text, nodes)
+def _reader(nodes: Sequence[NodeSpec], subject: JudgeSubject) -> Callable[[str], JudgeVerdict]:
+    return lambda text: read_nodes(text, nodes, subject.material)
 
 
 def _node_reader(node: NodeSpec) -> Callable[[Any], Any]:
@@ -209,7 +209,7 @@ def _node_reader(node: NodeSpec) -> Callable[[Any], Any]:
         if scale.kind == "boolean":
             return reading.truth(value)
         if on_scale(value, scale):
-            return value
+            return int(value) if isinstance(value, float) and value.is_integer() else value
         if isinstance(value, str) and scale.kind in ("ordinal", "numeric"):
             try:
                 number = float(value)
@@ -222,16 +222,19 @@ def _node_reader(node: NodeSpec) -> Callable[[Any], Any]:
     return read
 
 
-def read_nodes(text: str, nodes: Sequence[NodeSpec]) -> JudgeVerdict:
-    """Return {"nodes": {key: value}} from a JSON reply that gives every criterion a value on its scale."""
-    found = reading.agreed_object(text, "verdicts", repair=True)
+def read_nodes(text: str, nodes: Sequence[NodeSpec], material: str = "") -> JudgeVerdict:
+    """Return {"nodes": {key: value}} from a JSON reply that gives every criterion a value on its scale.
+
+    `material` is what was judged: an object quoted from it is not read.
+    """
+    found = reading.agreed_object(text, "verdicts", repair=True, material=material)
     if isinstance(found, JudgeVerdict):
         return found
     given = reading.menu_of(found.value, {node.key: _node_reader(node) for node in nodes}, key="verdicts")
     if isinstance(given, JudgeVerdict):
         return given
     values, mended = given
-    flags = (("repaired_json",) if found.rung == "repaired" else ()) + tuple(f"mended:{name}" for name in mended)
+    flags = ((found.rung,) if found.is_lenient else ()) + tuple(f"mended:{name}" for name in mended)
     rationale = found.value.get("reasoning")
     rationale = rationale if isinstance(rationale, str) else reading.compact(rationale)
     return reading.read({"nodes": values}, rationale=rationale, flags=flags, repaired=bool(flags))

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from judging.judges import reading
-from judging.judges.accuracy import OriginalReading
+from judging.judges.accuracy import OriginalReading, original_part
 from judging.judges.asking import ask
 from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
 from judging.judges.scores import JudgeScore
@@ -34,9 +34,7 @@ SCHEMA = {
         },
     },
 }
-_ORIGINAL = re.compile(
-    r'\{\s*"integrity_score"\s*:\s*(\d{1,9})\s*,\s*"integrity_reasoning"\s*:\s*".*?"\s*\}', re.DOTALL | re.IGNORECASE
-)
+_ORIGINAL = re.compile(r'\{\s*"integrity_score"\s*:\s*\d{1,9}\s*,\s*"integrity_reasoning"\s*:\s*"', re.IGNORECASE)
 _QUOTED_NUMBER = re.compile(r"\s*[+-]?\d{1,6}(?:\.\d{1,6})?\s*")
 
 
@@ -81,11 +79,11 @@ class IntegrityJudge:
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"integrity": 0..100}."""
-        return read_integrity(text)
+        return read_integrity(text, subject.material)
 
     def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""
-        return ask(self.request(subject), read_integrity)
+        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
     def calls(self, subject: JudgeSubject) -> int:
         """Return the number of calls without re-asks."""
@@ -96,12 +94,15 @@ class IntegrityJudge:
         return JudgeScore(Fraction(str(value["integrity"])), Fraction(100))
 
 
-def read_integrity(text: str) -> JudgeVerdict:
-    """Return {"integrity": number} from JSON with the key; a decimal or quoted number is repaired."""
-    found = reading.agreed_object(text, KEY, repair=False)
+def read_integrity(text: str, material: str = "") -> JudgeVerdict:
+    """Return {"integrity": number} from JSON with the key; a decimal or quoted number is repaired.
+
+    `material` is what was judged: an object quoted from it is not read.
+    """
+    found = reading.agreed_object(text, KEY, repair=False, material=material)
     if isinstance(found, JudgeVerdict):
         return found
-    value, flags = found.value[KEY], []
+    value, flags = found.value[KEY], [found.rung] if found.is_lenient else []
     if isinstance(value, str) and _QUOTED_NUMBER.fullmatch(value):
         value = float(value)
         flags.append("string_number")
@@ -121,12 +122,12 @@ def read_integrity(text: str) -> JudgeVerdict:
 
 def read_as_original(text: str) -> OriginalReading:
     """Return the original's reading: a whole number and the two keys in this order, else no score and an error."""
-    match = _ORIGINAL.search(text)
+    part = original_part(text, _ORIGINAL)
     try:
-        data = json.loads(match[0]) if match else None
+        data = json.loads(part) if part else None
     except json.JSONDecodeError:
         data = None
-    if match is None or data is None or int(match[1]) > 100:
+    if data is None or int(data[KEY]) > 100:
         return OriginalReading(None, True)
     reasoning = str(data[REASONING])
-    return OriginalReading(int(match[1]), "Error" in reasoning, reasoning)
+    return OriginalReading(int(data[KEY]), "Error" in reasoning, reasoning)

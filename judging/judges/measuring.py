@@ -168,6 +168,7 @@ def _probe(request: ChatRequest, labels: Mapping[str, Any]) -> Conversation[dict
             response_format=None,
             max_tokens=PROBE_TOKENS,
             top_logprobs=TOP_LOGPROBS,
+            is_probe=True,
             sample_index=PROBE_INDEX,
         ),
     )
@@ -202,7 +203,18 @@ def _resampled(conversation: Conversation[JudgeVerdict], number: int) -> Convers
 
 
 def _key(verdict: JudgeVerdict) -> str:
-    return "" if verdict.value is None else json.dumps(verdict.value, sort_keys=True, default=str)
+    """Return what a verdict says, so that two that say the same have one key: 3 is 3.0, and a judge's own sum of its
+    marks says nothing beside them. Empty for a verdict without a value."""
+    if verdict.value is None:
+        return ""
+    said = {name: value for name, value in verdict.value.items() if name != "stated_final"}
+    return json.dumps(_plain(said), sort_keys=True, default=str)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

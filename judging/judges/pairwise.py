@@ -7,12 +7,12 @@ as a probability of one half and a confidence of zero.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from judging.grading.rubric_tree import walk
+from judging.grading.rubric_tree import exact, walk
 from judging.judges import reading
 from judging.judges.asking import ask_all
 from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
@@ -22,10 +22,19 @@ from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Message
 
 PREFERENCES = {"A": 1, "B": -1, "C": 0, "TIE": 0}
-_LABEL = re.compile(r"\[\[\s*([A-Za-z]{1,10})\s*\]\]")
-_LABELLED_LINE = re.compile(
-    r"[\s*_#>-]*(?:(?:my |the )?(?:final )?(?:verdict|winner|answer|decision|choice)\s*(?:is)?\s*[:=]?[\s*_]*)?"
-    r"(?:answer |response )?[\[(\"'*_]*(A|B|C|tie)[\])\"'*_.]*\s*",
+MAX_LINE = 1000  # characters; a longer last line is no verdict
+QUOTED_BEFORE = 12  # characters before a last line by which a quotation is told from the judge's own verdict
+_MARKED = re.compile(r"\[\[ {0,4}([A-Za-z]{1,10}) {0,4}\]\]")
+_MARKED_END = re.compile(r"(?P<before>.*?)[*_`\"' ]{0,6}\[\[ {0,4}(?P<label>[A-Za-z]{1,10}) {0,4}\]\][*_`\"'. ]{0,6}")
+_NAMING = re.compile(
+    r"[\s*_#>-]{0,12}(?:(?:so|thus|therefore|hence),? )?(?:(?:my|the) )?(?:final )?"
+    r"(?:verdict|winner|answer|decision|choice)(?: is)? ?[:=]?[\s*_]{0,6}",
+    re.IGNORECASE,
+)
+_SENTENCE_BEFORE = re.compile(r".*[.!?][)\"'*_]{0,4} ?")
+_UNMARKED = re.compile(
+    rf"(?:{_NAMING.pattern}|[\s*_#>-]{{0,12}})(?:answer |response )?"
+    r"[\[(\"'*_]{0,6}(?P<label>A|B|C|tie)[\])\"'*_.]{0,6}\s{0,4}",
     re.IGNORECASE,
 )
 
@@ -71,14 +80,18 @@ class PairwiseJudge:
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"preference": 1 | 0 | -1} for the order in which the answers were shown."""
-        return read_preference(text)
+        return read_preference(text, subject.material)
 
     def converse(
         self, subject: JudgeSubject
     ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
         """Ask in one or both orders at once, re-ask what cannot be read, and return the verdict over the orders."""
         orders = (False, True) if self.both_orders else (False,)
-        verdicts = yield from ask_all([(self.request(subject, swapped=swapped), read_preference) for swapped in orders])
+
+        def parse(text: str) -> JudgeVerdict:
+            return self.parse_reply(text, subject)
+
+        verdicts = yield from ask_all([(self.request(subject, swapped=swapped), parse) for swapped in orders])
         return verdicts[0] if len(verdicts) == 1 else combine_orders(verdicts[0], verdicts[1])
 
     def calls(self, subject: JudgeSubject) -> int:
@@ -86,7 +99,10 @@ class PairwiseJudge:
         return 2 if self.both_orders else 1
 
     def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
-        """Return the share of preference for the first answer: 1 better, 1/2 tie, 0 worse."""
+        """Return the share of preference for the first answer, over both orders where both were asked: 1 better, 1/2
+        tie, 0 worse; 3/4 where it is better in one order and ties in the other."""
+        if "p_first" in value:
+            return JudgeScore(exact(value["p_first"]), Fraction(1))
         return JudgeScore(Fraction(1 + int(value["preference"]), 2), Fraction(1))
 
 
@@ -107,46 +123,51 @@ def _criterion_text(subject: JudgeSubject) -> str:
     return "\n".join(lines) or subject.criterion_key
 
 
-def read_preference(text: str) -> JudgeVerdict:
+def read_preference(text: str, material: str = "") -> JudgeVerdict:
     """Return {"preference": 1 | 0 | -1} from [[A]], [[B]] or [[C]] on the last line.
 
-    A marker above the last line is read only where all markers agree; a last line that merely names the choice is
-    repaired. Anything else states no preference.
+    A last line that holds a sentence before the marker, or names the choice without one, is repaired. Nothing above the
+    last line states a preference, nor does a quotation from `material`, the text that was judged.
     """
-    body = reading.visible_text(text)
-    if not body:
-        return reading.unread("The reply is empty.", "empty")
+    body = reading.body_of(text)
+    if isinstance(body, JudgeVerdict):
+        return body
     lines = [line.strip() for line in body.splitlines() if line.strip(" `\t")]
     last = lines[-1] if lines else ""
-    labels = _LABEL.findall(body)
-    at_end = _LABEL.findall(last)
-    if at_end:
-        return _preference(at_end, labels, exact=_LABEL.fullmatch(last) is not None, rationale="\n".join(lines[:-1]))
-    if labels:
-        if len({label.upper() for label in labels}) > 1:
-            return reading.unread("Several verdicts disagree and none is on the last line.", "conflict")
-        return _preference(labels[-1:], labels, exact=False, rationale=body)
-    match = _LABELLED_LINE.fullmatch(last[:200])
-    if match:
-        return reading.read(
-            {"preference": PREFERENCES[match[1].upper()]},
-            rationale="\n".join(lines[:-1]),
-            flags=("unmarked",),
-            repaired=True,
-        )
-    return reading.unread("The last line is not [[A]], [[B]] or [[C]].", "no_verdict")
+    label, flag = _choice(last) if len(last) <= MAX_LINE else ("", "")
+    if not label:
+        return reading.unread("The last line is not [[A]], [[B]] or [[C]].", flag or "no_verdict")
+    if label not in PREFERENCES:
+        return reading.unread(f"[[{label}]] is not one of [[A]], [[B]] and [[C]].", "off_menu")
+    if _is_quoted(lines, flag, reading.bare(material)):
+        return reading.unread("The last line is quoted from what was judged.", "quoted")
+    flags: tuple[str, ...] = (flag,) if flag else ()
+    flags += ("earlier_marker",) if flag != "unmarked" and any(map(_MARKED.search, lines[:-1])) else ()
+    return reading.read(
+        {"preference": PREFERENCES[label]}, rationale="\n".join(lines[:-1]), flags=flags, repaired=bool(flag)
+    )
 
 
-def _preference(given: list[str], every: list[str], *, exact: bool, rationale: str) -> JudgeVerdict:
-    names = {label.upper() for label in given}
-    if len(names) > 1:
-        return reading.unread("The last line names more than one verdict.", "conflict")
-    name = names.pop()
-    if name not in PREFERENCES:
-        return reading.unread(f"[[{name}]] is not one of [[A]], [[B]] and [[C]].", "off_menu")
-    flags: tuple[str, ...] = () if exact else ("not_alone",)
-    flags += ("earlier_marker",) if len(every) > len(given) else ()
-    return reading.read({"preference": PREFERENCES[name]}, rationale=rationale, flags=flags, repaired=not exact)
+def _choice(line: str) -> tuple[str, str]:
+    """Return the label that ends a last line and the flag of the rule that read it, or no label and why."""
+    if len({match[1].upper() for match in _MARKED.finditer(line)}) > 1:
+        return "", "conflict"
+    marked = _MARKED_END.fullmatch(line)
+    if marked is None:
+        unmarked = _UNMARKED.fullmatch(line) if len(line) <= 200 else None
+        return (unmarked["label"].upper(), "unmarked") if unmarked else ("", "")
+    if line == f"[[{marked['label']}]]":
+        return marked["label"].upper(), ""
+    before = marked["before"]
+    own = not before or _NAMING.fullmatch(before) or _SENTENCE_BEFORE.fullmatch(before)
+    return (marked["label"].upper(), "not_alone") if own else ("", "")
+
+
+def _is_quoted(lines: Sequence[str], flag: str, judged: str) -> bool:
+    """Return whether the judged text holds the marker behind a sentence, or the last line and what precedes it."""
+    if flag == "not_alone":
+        return any(reading.bare(match[0]) in judged for match in _MARKED.finditer(lines[-1]))
+    return len(lines) > 1 and reading.bare(lines[-2])[-QUOTED_BEFORE:] + reading.bare(lines[-1]) in judged
 
 
 def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict) -> JudgeVerdict:

@@ -17,6 +17,12 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _MARKER = re.compile(r"\[(?=\s*(?:BEGIN|END)\b)", re.IGNORECASE)
 
 
+# Placeholders that a prompt had before; texts that were edited then are still filled in.
+_EARLIER: Mapping[str, frozenset[str]] = {
+    "level_cascade_holistic": frozenset({"question", "criteria", "response", "top_rule", "level_25_value"}),
+}
+
+
 class BadPrompt(ValueError):
     """A prompt text lacks a placeholder that its judge needs, or names one that it does not have."""
 
@@ -54,7 +60,7 @@ def chosen_prompt(name: str, own_text: str) -> Prompt:
     if not own_text:
         return shipped
     own = Prompt(name, own_text.strip())
-    if own.placeholders != shipped.placeholders:
+    if own.placeholders not in (shipped.placeholders, _EARLIER.get(name)):
         wrong = ", ".join(f"{{{{{word}}}}}" for word in sorted(own.placeholders ^ shipped.placeholders))
         raise BadPrompt(f"The prompt must use exactly the placeholders of {name}.md; these differ: {wrong}.")
     return own

@@ -1,7 +1,10 @@
-"""The ladder by which every judge's reply is read: strict, balanced JSON, repaired JSON, labelled verdict.
+"""The rules by which every judge's reply is read.
 
-A rung that finds nothing hands on to the next; a value off the rubric's own menu is a failure on the spot. Nothing here
-ever makes up a value.
+Only what stands behind the last end of thinking is read. A verdict in the very form that was asked for is `ok`; one in
+another form is read only where nothing but a courtesy follows it, and never where it quotes the material that was
+judged. A value that the rubric does not allow is a failure on the spot. Nothing here ever makes up a value.
+
+All expressions are bounded: no reply of MAX_REPLY characters takes longer than a fraction of a second.
 """
 
 from __future__ import annotations
@@ -19,16 +22,31 @@ from judging.specs.json_depth import opens_too_deep
 
 MAX_REPLY = 200_000  # characters; a longer reply is no verdict
 MAX_FAILURES = 1000  # braces that open no JSON, after which a reply is not searched further
-_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+MAX_REPAIR = 20_000  # characters; longer broken JSON is not repaired
+MAX_OBJECTS = 50  # objects with the wanted key; a reply with more is no verdict
+_THINKING_STARTS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_THINKING_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_COURTESY = re.compile(
+    r"(?:let me know|i hope|hope this|thanks|thank you|feel free|please (?:let|feel|note that i)|"
+    r"if you (?:need|have|want|would)|is there anything)[^\n]{0,120}",
+    re.IGNORECASE,
+)
+_QUOTING = str.maketrans("", "", ">*_`|\\")  # marks that quoting adds to a text or takes away
 _DECODER = json.JSONDecoder(strict=False)  # raw newlines inside strings are allowed
 
 
 @dataclass(frozen=True, slots=True)
 class FoundObject:
-    """A JSON object found in a reply and the rung that found it: strict | balanced | repaired."""
+    """A JSON object found in a reply and how: strict | balanced | inline | repaired. The last two need a flag."""
 
     value: Mapping[str, Any]
     rung: str
+    start: int = 0
+    end: int = 0
+
+    @property
+    def is_lenient(self) -> bool:
+        return self.rung in ("inline", "repaired")
 
 
 def unread(reason: str, *flags: str) -> JudgeVerdict:
@@ -44,9 +62,24 @@ def read(
     return JudgeVerdict(status, value=value, rationale=rationale, flags=flags)
 
 
-def visible_text(text: str) -> str:
-    """Return the reply without a leading block of thinking."""
-    return _THINKING.sub("", text, count=1).strip()
+def body_of(text: str) -> str | JudgeVerdict:
+    """Return the part of a reply that is read, or the failure: empty, far too long, or thinking that never ends."""
+    if not text.strip():
+        return unread("The reply is empty.", "empty")
+    if len(text) > MAX_REPLY:
+        return unread("The reply is far too long.", "too_long")
+    body = behind_thinking(text)
+    if body is None:
+        return unread("The reply never ends its thinking.", "thinking_unclosed")
+    return body or unread("The reply holds nothing but thinking.", "empty")
+
+
+def behind_thinking(text: str) -> str | None:
+    """Return what stands behind the last end of thinking; None where thinking was begun behind it and never ended."""
+    end = 0
+    for mark in _THINKING_ENDS.finditer(text):
+        end = mark.end()
+    return None if _THINKING_STARTS.search(text, end) else text[end:].strip()
 
 
 def without_fence(text: str) -> str:
@@ -57,9 +90,21 @@ def without_fence(text: str) -> str:
     return body[body.index("\n") + 1 : -3].strip()
 
 
-def balanced_objects(text: str) -> list[Mapping[str, Any]]:
-    """Return every outermost JSON object in the text, in order, whatever stands around them."""
-    found: list[Mapping[str, Any]] = []
+def bare(text: str) -> str:
+    """Return the text without spacing, case and quote marks: a part of a reply whose bare form stands in that of the
+    judged material is a quotation."""
+    return "".join(text.split()).translate(_QUOTING).casefold()
+
+
+def only_courtesy(text: str) -> bool:
+    """Return whether what follows a verdict is nothing, or one line such as "Let me know if you need more"."""
+    rest = text.strip().removeprefix("```").strip()
+    return not rest or _COURTESY.fullmatch(rest) is not None
+
+
+def balanced_objects(text: str, key: str) -> list[FoundObject]:
+    """Return every outermost JSON object that has `key`, in order, whatever stands around them."""
+    found: list[FoundObject] = []
     position, failures = text.find("{"), 0
     while position >= 0 and failures < MAX_FAILURES:
         try:
@@ -67,54 +112,81 @@ def balanced_objects(text: str) -> list[Mapping[str, Any]]:
         except ValueError:
             end, failures = position + 1, failures + 1
         else:
-            found.append(value)
+            if key in value:
+                found.append(FoundObject(value, _rung(text, position), position, end))
         position = text.find("{", end)
     return found
 
 
-def objects_with(text: str, key: str, *, repair: bool) -> list[FoundObject]:
-    """Return the objects that have `key`: the whole reply, else balanced parts, else a mended part."""
-    whole = without_fence(text).strip()
+def _rung(text: str, start: int) -> str:
+    """Return "balanced" for an object that begins its own line, else "inline"."""
+    line = text[max(text.rfind("\n", 0, start) + 1, start - 100) : start].strip()
+    return "inline" if line else "balanced"
+
+
+def _whole(text: str) -> Mapping[str, Any] | None:
     try:
-        value = json.loads(whole, strict=False)
+        value = json.loads(without_fence(text).strip(), strict=False)
     except ValueError:
-        value = None
-    if isinstance(value, dict):
-        return [FoundObject(value, "strict")] if key in value else []
-    balanced = [item for item in balanced_objects(text) if key in item]
-    if balanced:
-        return [FoundObject(item, "balanced") for item in balanced]
-    repaired = _repaired(text, key) if repair else None
-    return [FoundObject(repaired, "repaired")] if repaired is not None else []
+        return None
+    return value if isinstance(value, dict) else None
 
 
-def _repaired(text: str, key: str) -> Mapping[str, Any] | None:
+def _repaired(text: str, key: str) -> FoundObject | None:
+    """Return the broken object with `key` that ends the text, mended."""
     start = text.rfind("{", 0, max(text.rfind(f'"{key}"'), text.rfind(f"'{key}'")) + 1)
-    if start < 0:
+    part = text[start:].strip().removesuffix("```").strip()
+    if start < 0 or len(part) > MAX_REPAIR or not part.endswith("}"):
         return None
     try:
-        value = json_repair.loads(text[start:])
+        value = json_repair.loads(part)
     except (ValueError, IndexError):
         return None
     if isinstance(value, list):
         value = next((item for item in value if isinstance(item, dict)), None)
-    return value if isinstance(value, dict) and key in value else None
+    return FoundObject(value, "repaired", start, len(text)) if isinstance(value, dict) and key in value else None
 
 
-def agreed_object(text: str, key: str, *, repair: bool) -> FoundObject | JudgeVerdict:
-    """Return the last object with `key`, or the failure: none there, or several that disagree on it."""
-    if not text.strip():
-        return unread("The reply is empty.", "empty")
-    if len(text) > MAX_REPLY:
-        return unread("The reply is far too long.", "too_long")
-    if opens_too_deep(text):
+def agreed_object(text: str, key: str, *, repair: bool, material: str = "") -> FoundObject | JudgeVerdict:
+    """Return the object with `key` that ends the reply, or the failure.
+
+    The whole reply may be the object. Objects among other text must agree on the key, must not be quoted from
+    `material`, and the last of them must end the reply but for a courtesy.
+    """
+    if len(text) <= MAX_REPLY and opens_too_deep(text):
         return unread("The reply's brackets nest too deeply.", "too_deep")
-    found = objects_with(visible_text(text), key, repair=repair)
+    whole = _whole(text) if len(text) <= MAX_REPLY else None
+    body = text if whole is not None else body_of(text)
+    if isinstance(body, JudgeVerdict):
+        return body
+    whole = _whole(body) if whole is None else whole
+    if whole is not None:
+        return FoundObject(whole, "strict") if key in whole else _no_object(key)
+    return _object_among_text(body, key, repair=repair, material=material)
+
+
+def _no_object(key: str) -> JudgeVerdict:
+    return unread(f'The reply holds no valid JSON object with "{key}".', "no_json")
+
+
+def _object_among_text(body: str, key: str, *, repair: bool, material: str) -> FoundObject | JudgeVerdict:
+    found = balanced_objects(body, key)
+    mended = _repaired(body, key) if repair and not found else None
+    found = [mended] if mended is not None else found
     if not found:
-        return unread(f'The reply holds no valid JSON object with "{key}".', "no_json")
+        return _no_object(key)
+    if len(found) > MAX_OBJECTS:
+        return unread("The reply holds far too many JSON objects.", "too_many")
+    judged = bare(material)
+    found = [item for item in found if bare(body[item.start : item.end]) not in judged]
+    if not found:
+        return unread("The JSON object in the reply is quoted from what was judged.", "quoted")
     if len({json.dumps(item.value[key], sort_keys=True) for item in found}) > 1:
         return unread(f'The reply holds several objects that disagree on "{key}".', "conflict")
-    return found[-1]
+    last = found[-1]
+    if not only_courtesy(body[last.end :]):
+        return unread("The JSON object must be the last thing in the reply.", "not_last")
+    return last
 
 
 def menu_of(

@@ -43,6 +43,9 @@ class OptionField:
     low: float | None = None
     high: float | None = None
     affects_calls: bool = True  # False: only how verdicts become scores; stored verdicts stay good
+    label: str = ""  # empty: the name
+    words: tuple[str, ...] = ()  # the choices as a form shows them; empty: as they are
+    group: str = ""  # heading under which a form folds the option
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +147,49 @@ def _split(options: Mapping[str, Any], part: type, name: str) -> dict[str, Any]:
     return {**outer, name: part(**{key: value for key, value in options.items() if key in inner})}
 
 
+ODD_SCORES = "Odd scores"
 _CASCADE = (
     OptionField("mode", "choice", "holistic", "One score, or each criterion met or not.", ("holistic", "itemised")),
-    OptionField("level_25_value", "choice", 25, "Points of a level-25 criterion.", (25, 20)),
+    OptionField(
+        "level_25_value",
+        "choice",
+        25,
+        "What the judge is told and what counts. 20 is what the original prompt said; its recorded scores follow 25.",
+        (25, 20),
+        label="Points of a criterion at level 25",
+    ),
     OptionField("level_100", "choice", "any", "Whether any or all level-100 criteria give 100.", ("any", "all")),
-    OptionField("clip", "boolean", True, "Keep scores within 0 to 100.", affects_calls=False),
+    OptionField(
+        "clip",
+        "boolean",
+        True,
+        "Several criteria met at one level can reach more than 100 points; they count 100.",
+        affects_calls=False,
+        label="Keep scores within 0 to 100",
+        group=ODD_SCORES,
+    ),
     OptionField(
         "off_grid",
         "choice",
         "keep",
-        "Scores that are no multiple of 25.",
+        "A score between the rubric's steps, such as 40 where 25, 50, 75 and 100 are the steps.",
         ("keep", "normalise", "reject"),
         affects_calls=False,
+        label="A score between the steps",
+        words=("Keep it and flag it", "Read 20, 40, 60, 80 as 25, 50, 75, 100", "Leave the response without a score"),
+        group=ODD_SCORES,
     ),
     OptionField(
-        "infeasible", "choice", "keep", "Scores that no set of criteria gives.", ("keep", "reject"), affects_calls=False
+        "infeasible",
+        "choice",
+        "keep",
+        "A score that no set of met criteria gives, such as 25 for a case without a criterion at level 25. "
+        "Whichever you choose, the verdict goes to people.",
+        ("keep", "reject"),
+        affects_calls=False,
+        label="An impossible score",
+        words=("Keep it and flag it", "Leave the response without a score"),
+        group=ODD_SCORES,
     ),
 )
 _RELEVANCE = (
@@ -199,7 +230,7 @@ KINDS: Mapping[str, JudgeKind] = {
         ),
         JudgeKind(
             "integrity",
-            "Integrity of the way",
+            "Reasoning integrity",
             "How sound the way to the answer is, 0 to 100, without a reference.",
             frozenset(),
             (_TOP_P, _CONFIDENCE, *_common(1000)),

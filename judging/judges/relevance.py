@@ -26,20 +26,21 @@ CONTEXT_NOTES = {
 }
 
 MAX_LINE = 1000  # characters; a longer line is no mark
+MAX_LINES = 1000  # lines with text; a reply with more is no verdict
 _LINE = re.compile(
-    r"[-*\u2022>#_ \t]*(?:\d{1,2}[.)])?[*_ \t]*"
+    r"[-*\u2022>#_ \t]{0,12}(?:\d{1,2}[.)])?[*_ \t]{0,6}"
     r"(?P<label>accuracy|comprehensiveness|context[ _-]?precision|final)"
-    r"(?:[ \t]+(?:score|result|rating))?[ \t*_]*[:\uff1a](?P<value>.*)",
+    r"(?:[ \t]{1,4}(?:score|result|rating))?[ \t*_]{0,6}[:\uff1a](?P<value>.*)",
     re.IGNORECASE,
 )
 _PLAIN = re.compile(r"[ \t]*(?:Accuracy|Comprehensiveness|Context Precision|Final):[ \t]*(?:[-\d./%]+|N/A)[ \t]*")
 _MARK = re.compile(
-    r"[\s*_`\[(]*(?P<number>-?\d+(?:\.\d+)?)[\s\])]*(?:/\s*10|points?|pts?|out of 10)?[\s*_`.]*"
-    r"(?:\([^()]*\))?[\s*_`.]*",
+    r"[\s*_`\[(]{0,12}(?P<number>-?\d{1,9}(?:\.\d{1,9})?)[\s\])]{0,6}(?:/\s{0,4}10|points?|pts?|out of 10)?"
+    r"[\s*_`.]{0,12}(?:\([^()]*\))?[\s*_`.]{0,12}",
     re.IGNORECASE,
 )
-_FINAL = re.compile(r"[\s*_`\[(]*(-?\d+(?:\.\d+)?)\s*(?:(/)\s*(\d+(?:\.\d+)?)|(%))?")
-_NOT_APPLICABLE = re.compile(r"[\s*_`\[(]*n\s*/?\s*a[\s*_`\]).]*", re.IGNORECASE)
+_FINAL = re.compile(r"[\s*_`\[(]{0,12}(-?\d{1,9}(?:\.\d{1,30})?)\s{0,4}(?:(/)\s{0,4}(\d{1,9}(?:\.\d{1,30})?)|(%))?")
+_NOT_APPLICABLE = re.compile(r"[\s*_`\[(]{0,12}n\s{0,4}/?\s{0,4}a[\s*_`\]).]{0,12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class RelevanceJudge:
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return the three marks as given, {"nodes": {dimension: mark}, "stated_final": number or None}."""
-        return read_relevance(text, has_context=subject.has_context, options=self.scoring)
+        return read_relevance(text, has_context=subject.has_context, options=self.scoring, material=subject.material)
 
     def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""
@@ -111,21 +112,29 @@ def score_of(value: Mapping[str, Any], *, has_context: bool, options: RelevanceO
     return relevance_score(marks, has_context=has_context, options=options)
 
 
-def read_relevance(text: str, *, has_context: bool, options: RelevanceOptions | None = None) -> JudgeVerdict:
-    """Return the marks from line-anchored labels in any order; the judge's own final is kept, never used."""
-    if not text.strip():
-        return reading.unread("The reply is empty.", "empty")
-    if len(text) > reading.MAX_REPLY:
-        return reading.unread("The reply is far too long.", "too_long")
-    body = reading.visible_text(text)
-    lines = [line[:MAX_LINE] for line in body.splitlines() if line.strip()]
+def read_relevance(
+    text: str, *, has_context: bool, options: RelevanceOptions | None = None, material: str = ""
+) -> JudgeVerdict:
+    """Return the marks from line-anchored labels in any order; the judge's own final is kept, never used.
+
+    `material` is what was judged: among other lines, a mark whose line stands there as well is a quotation.
+    """
+    body = reading.body_of(text)
+    if isinstance(body, JudgeVerdict):
+        return body
+    lines = [line for line in body.splitlines() if line.strip()]
+    if len(lines) > MAX_LINES:
+        return reading.unread("The reply has far too many lines.", "too_long")
+    matches = [_labelled(line) for line in lines]
     found: dict[str, list[str]] = {}
-    for line in lines:
-        match = _LINE.fullmatch(line)
+    for match in matches:
         if match:
-            found.setdefault(re.sub(r"[ _-]", "", match["label"].lower()), []).append(match["value"])
-    flags = ["decorated"] if any(_LINE.fullmatch(line) and not _PLAIN.fullmatch(line) for line in lines) else []
-    flags += ["extra_lines"] if any(not _LINE.fullmatch(line) for line in lines) or body != text.strip() else []
+            found.setdefault(_label(match), []).append(match["value"])
+    flags = ["decorated"] if any(match and not _PLAIN.fullmatch(match[0]) for match in matches) else []
+    others = not all(matches)
+    flags += ["extra_lines"] if others or body != text.strip() else []
+    if others and found and not _marks_in(material).isdisjoint(_marks_of(found)):
+        return reading.unread("The lines are quoted from what was judged.", "quoted")
     marks: dict[str, int | None] = {}
     for name in DIMENSIONS:
         mark, problem = _mark(
@@ -140,6 +149,24 @@ def read_relevance(text: str, *, has_context: bool, options: RelevanceOptions | 
     repaired = bool(flags)
     flags += _final_flags(value, has_context=has_context, options=options, given="final" in found)
     return reading.read(value, flags=tuple(flags), repaired=repaired)
+
+
+def _labelled(line: str) -> re.Match[str] | None:
+    return _LINE.fullmatch(line) if len(line) <= MAX_LINE else None
+
+
+def _label(match: re.Match[str]) -> str:
+    return re.sub(r"[ _-]", "", match["label"].lower())
+
+
+def _marks_of(found: Mapping[str, list[str]]) -> set[tuple[str, str]]:
+    """Return the labels of the three dimensions with the bare text behind each."""
+    return {(label, reading.bare(value)) for label, values in found.items() if label != "final" for value in values}
+
+
+def _marks_in(material: str) -> set[tuple[str, str]]:
+    matches = filter(None, map(_labelled, material.splitlines()))
+    return {(_label(match), reading.bare(match["value"])) for match in matches}
 
 
 def _order_flags(found: Mapping[str, list[str]]) -> list[str]:

@@ -25,7 +25,14 @@ class JudgeSubject:
     raw_response: str = ""  # before cleaning; empty: the response as it is
     prompt_version: str = ""  # DIRECT | COT | EXPERT | own: how the answer was asked for
     lang: str = ""
+    about: str = ""  # the description of the benchmark that the question belongs to
     facts: Mapping[str, Any] = field(default_factory=dict)  # for the rubric's rules
+
+    @property
+    def material(self) -> str:
+        """Everything that a judge is shown as data: a verdict that stands in it is a quotation, not the judge's."""
+        texts = (self.response, self.other_response, self.raw_response, self.question, self.context, self.reference)
+        return "\n".join((*texts, self.instruction))
 
     @property
     def has_context(self) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+PARSER_VERSION = 2  # raised by every change of how a reply is read; 2: only behind thinking, analysis and quotations
+
 
 class VerdictStatus(StrEnum):
     """`ok` and `repaired` carry a value; the others never do, and never count as zero."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from judging.judges.verdicts import VerdictStatus
 
@@ -20,13 +20,18 @@ FLAG_WORDS: Mapping[str, str] = {
     "empty": "the reply is empty",
     "too_long": "the reply is far too long",
     "too_deep": "brackets nest too deeply",
+    "too_many": "far too many JSON objects",
+    "thinking_unclosed": "the thinking was never ended, so there is no answer behind it",
+    "quoted": "the verdict is quoted from what was judged",
+    "not_last": "the JSON object is not the last thing in the reply",
+    "inline": "the JSON object stood in a line of text",
+    "score_in_analysis": "the score does not stand behind the analysis",
     "no_json": "no JSON object in the reply",
     "not_an_object": "the JSON is not an object",
     "missing_keys": "keys are missing",
     "conflict": "two values contradict each other",
     "not-asked": "the case lacks what this judge needs, so it was not asked",
     "repaired": "broken JSON was mended",
-    "repaired_json": "broken JSON was mended",
     "string_bool": "true or false was given as text",
     "string_number": "a number was given as text",
     "non_boolean": "neither true nor false",
@@ -69,11 +74,26 @@ FLAG_WORDS: Mapping[str, str] = {
     "empty_answer": "the answer is empty",
     "position_flip": "the choice changes with the order of the answers",
 }
+# Flags of verdicts that people look at by default: the value is impossible, or it is not sure that the judge meant it.
+# A fence, a bold tag or a missing end of a tag leaves no doubt of the value.
+DOUBTFUL = (
+    "infeasible",
+    "sentence",
+    "expression",
+    "several_score_tags",
+    "text_after",
+    "repaired",
+    "inline",
+    "unmarked",
+)
+
 _WITH_NAME: Mapping[str, str] = {
     "off_menu": "a value that {} does not allow",
     "mended": "the value of {} was mended",
     "repeated": "{} was given more than once",
     "capped": "{} was capped by a rule",
+    "off_scale": "the value of {} is not on its scale",
+    "unmapped": "the rubric says no worth for the value of {}",
     "missing": "{} is missing",
     "unreadable": "{} cannot be read",
     "out_of_range": "{} is out of range",
@@ -84,6 +104,8 @@ _FAILURE_WORDS: Mapping[str, str] = {
     "error": "faulty case",
     "crashed": "fault of the site",
     "endpoint-not-in-use": "endpoint not in use",
+    "not-stored": "result that cannot be stored",
+    "tried-too-often": "its workers died too often",
 }
 
 
@@ -93,6 +115,12 @@ def flag_in_words(flag: str) -> str:
     if about and name in _WITH_NAME:
         return _WITH_NAME[name].format(about.replace("_", " "))
     return FLAG_WORDS.get(flag) or flag.replace("_", " ").replace("-", " ")
+
+
+def doubts_in_words(flags: Iterable[str]) -> tuple[str, ...]:
+    """Return why the value of a verdict with these flags is in doubt, in words; empty where it is not."""
+    given = set(flags)
+    return tuple(FLAG_WORDS[flag] for flag in DOUBTFUL if flag in given)
 
 
 def failure_in_words(kind: str) -> str:

@@ -20,7 +20,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One chat completion to ask for. Everything but `material` takes part in the call's identity."""
+    """One chat completion to ask for. All but `endpoint`, `material` and `is_probe` take part in its identity."""
 
     messages: tuple[Message, ...]
     endpoint: str = ""  # name of the endpoint; empty: the conversation's own
@@ -32,6 +32,7 @@ class ChatRequest:
     top_logprobs: int = 0
     sample_index: int = 0  # distinguishes deliberate repetitions of the same request
     material: Mapping[str, Any] = field(default_factory=dict)  # the same content, structured, for lexical baselines
+    is_probe: bool = False  # only the first token's alternatives matter: a reply cut off behind them is whole
 
 
 class ReplyStatus(StrEnum):
@@ -54,9 +55,26 @@ class ChatReply:
     completion_tokens: int | None = None
     error_kind: str = ""  # "http-500", "timeout", "connection", "rate-limited", "budget", ...; empty when finished
     error_text: str = ""
+    provider_text: str = ""  # the provider's own sentence of an error, cleaned; for administrators
     label_logprobs: Mapping[str, float] = field(default_factory=dict)  # first token's alternatives -> log-probability
     seconds: float = 0.0
     attempts: int = 1
+    unheard: int = 0  # attempts that were sent and broke off: nobody knows what they cost
+    sent: Mapping[str, Any] = field(default_factory=dict)  # the last attempt's body, without unchanged messages
+    head: Mapping[str, str] = field(default_factory=dict)  # who answered: model, system_fingerprint, request_id, ...
+
+    cut_tokens: int = 0  # of the completion tokens, those of attempts that were cut off: paid for, no part of the text
+
+    @property
+    def text_tokens(self) -> int | None:
+        """How long the text is; None where the provider did not count the attempt that it came in."""
+        return (self.completion_tokens or 0) - self.cut_tokens or None
+
+    @property
+    def token_limit(self) -> int | None:
+        """The limit that the last attempt was sent with; None where it had none."""
+        limit = self.sent.get("max_tokens") or self.sent.get("max_completion_tokens")
+        return limit if isinstance(limit, int) else None
 
     @property
     def was_counted(self) -> bool:

@@ -6,17 +6,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import requests
-from urllib3.exceptions import HTTPError, ReadTimeoutError
+from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
 from judging.llm.attempts import Attempt, Outcome
-from judging.llm.bodies import FILTER_CODES, QUOTA_CODES, ErrorPage, build_body, read_completion, read_error
-from judging.llm.bodies import refused_capabilities as refused_by
+from judging.llm.bodies import build_body
 from judging.llm.chat import ChatRequest
 from judging.llm.connections import GuardedAdapter
 from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointRefused
-from judging.llm.retries import wait_asked_by
+from judging.llm.replies.completions import read_completion
+from judging.llm.replies.error_pages import read_error
+from judging.llm.replies.errors import Sent, classify_error
 
 MAX_REPLY_BYTES = 8_000_000  # a reply is text of some kilobytes; more is a fault or an attack
 CHUNK = 65_536
@@ -32,14 +34,10 @@ class ReplyTooLarge(Exception):
 
 
 class ChatClient:
-    """Sends requests for up to `threads` threads at once over shared connections.
+    """Sends requests for up to `threads` threads at once over shared connections."""
 
-    `ca_bundle` names a file of certificates to trust instead of the usual ones.
-    """
-
-    def __init__(self, *, threads: int = 50, policy: AddressPolicy | None = None, ca_bundle: str = "") -> None:
-        self._adapter = GuardedAdapter(policy=policy or AddressPolicy(), connections=threads)
-        self._verify = ca_bundle or True
+    def __init__(self, *, threads: int = 50, policy: AddressPolicy | None = None) -> None:
+        self._adapter = GuardedAdapter(policy=policy or AddressPolicy(), connections=2 * threads)  # see `LEAST_SHARE`
         self._heads: dict[tuple[str, str], requests.PreparedRequest] = {}  # by base URL and key
 
     def close(self) -> None:
@@ -56,13 +54,13 @@ class ChatClient:
     ) -> Attempt:
         """Return what one HTTP attempt came to; network trouble is an outcome, not an exception.
 
-        `capabilities` and `max_tokens` replace the endpoint's and the request's; `seconds_left` shortens the timeouts.
+        `capabilities` and `max_tokens` replace those of endpoint and request; `seconds_left` shortens the timeouts.
         """
         body = build_body(
             endpoint,
             request,
             endpoint.capabilities if capabilities is None else capabilities,
-            max_tokens=request.max_tokens if max_tokens is None else max_tokens,
+            max_tokens=endpoint.output_limit(request.max_tokens) if max_tokens is None else max_tokens,
         )
         read_seconds = endpoint.read_seconds
         if seconds_left is not None:
@@ -75,8 +73,14 @@ class ChatClient:
         except (requests.RequestException, HTTPError, OSError, UnicodeError, ReplyTooSlow, ReplyTooLarge) as trouble:
             attempt = network_trouble(trouble)
         else:
-            attempt = classify(status, headers, content, used=body.used)
-        return replace(attempt, seconds=time.monotonic() - started)
+            sent = Sent(body.used, names_in(endpoint.extra))
+            attempt = classify(status, headers, content, sent=sent, at=datetime.now(UTC))
+        return replace(
+            attempt,
+            seconds=time.monotonic() - started,
+            provider_text=without_key(attempt.provider_text, endpoint.api_key),
+            sent=body.sent,
+        )
 
     def _post(
         self, endpoint: EndpointConfig, content: bytes, read_seconds: float
@@ -88,7 +92,7 @@ class ChatClient:
             prepared,
             timeout=(min(endpoint.connect_timeout, read_seconds), read_seconds),
             stream=True,
-            verify=self._verify,
+            verify=endpoint.ca_bundle or True,
         )
         try:
             return response.status_code, response.raw.headers, read_body(response, read_seconds)
@@ -141,38 +145,33 @@ def network_trouble(trouble: Exception) -> Attempt:
         kind, sentence = "tls", "No secure connection to the endpoint could be made; its certificate may be at fault."
     elif isinstance(trouble, requests.exceptions.InvalidURL | requests.exceptions.InvalidHeader | UnicodeError):
         return Attempt(
-            Outcome.CLIENT_ERROR, error_kind="bad-endpoint", error_text="The endpoint's address or key is not valid."
+            Outcome.SETUP, error_kind="bad-endpoint", error_text="The endpoint's address or key is not valid."
         )
-    return Attempt(Outcome.PASSING, error_kind=kind, error_text=sentence)
+    return Attempt(Outcome.PASSING, error_kind=kind, error_text=sentence, is_unheard=was_sent(trouble))
 
 
-def classify(status: int, headers: Mapping[str, str], content: bytes, *, used: frozenset[str]) -> Attempt:
-    """Return the attempt that this answer stands for; `used` names the capabilities that the request relied on."""
+def was_sent(trouble: Exception) -> bool:
+    """Return whether the request may have reached the endpoint before the exchange broke off."""
+    if isinstance(trouble, requests.ConnectTimeout | requests.exceptions.SSLError):
+        return False
+    if isinstance(trouble, requests.ConnectionError):  # of a refused connection it wraps no protocol error
+        return bool(trouble.args) and isinstance(trouble.args[0], ProtocolError)
+    return True
+
+
+def names_in(extra: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of an endpoint's extra fields and of the fields right within them."""
+    inner = [name for value in extra.values() if isinstance(value, Mapping) for name in value]
+    return frozenset([*extra, *inner])
+
+
+def classify(status: int, headers: Mapping[str, str], content: bytes, *, sent: Sent, at: datetime) -> Attempt:
+    """Return the attempt that this answer to a request stands for."""
     if status == 200:
-        return read_completion(content, used=used)
-    page = read_error(content)
-    failed = _failure(status, page, used)
-    if failed.outcome in (Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.PASSING):
-        return replace(failed, retry_after_seconds=wait_asked_by(headers, at=datetime.now(UTC)))
-    return failed
+        return read_completion(content, sent=sent, headers=headers, at=at)
+    return classify_error(status, read_error(content), sent=sent, headers=headers, at=at)
 
 
-def _failure(status: int, page: ErrorPage, used: frozenset[str]) -> Attempt:
-    kind = f"http-{status}"
-    sentence = f"The endpoint answered HTTP {status}" + (f" ({page.code})." if page.code else ".")
-    if status == 402 or page.code in QUOTA_CODES:
-        return Attempt(Outcome.QUOTA, status, "quota", "The endpoint's account has no credit left.")
-    if status == 429:
-        return Attempt(Outcome.RATE_LIMITED, status, "rate-limited", "The endpoint allows no more calls for now.")
-    if status >= 500:
-        return Attempt(Outcome.SERVER_ERROR, status, kind, sentence)
-    if status in (408, 409):
-        return Attempt(Outcome.PASSING, status, kind, sentence)
-    if status in (400, 422) and page.code in FILTER_CODES:
-        return Attempt(Outcome.REFUSED, status, "content-filter", "The provider's content filter stopped the request.")
-    refused = refused_by(page, used=used) if status in (400, 422) else frozenset()
-    if refused:
-        return Attempt(Outcome.PARAMETER_REFUSED, status, kind, sentence, refused=refused)
-    if 300 <= status < 400:
-        return Attempt(Outcome.CLIENT_ERROR, status, "redirect", "The endpoint redirects; redirects are not followed.")
-    return Attempt(Outcome.CLIENT_ERROR, status, kind, sentence)
+def without_key(text: str, key: str) -> str:
+    """Return a provider's sentence without the key, should it repeat it."""
+    return text.replace(key, "[key]") if key else text

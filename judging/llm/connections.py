@@ -17,6 +17,15 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from judging.llm.endpoints import AddressPolicy, EndpointRefused, address_refusal
 
 MOST_ADDRESSES = 256  # whose connections are kept
+# A reasoning model may be silent for ten minutes; routers and NAT forget a connection that is silent for less.
+KEEP_ALIVE = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), seconds)
+        for name, seconds in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 30), ("TCP_KEEPCNT", 4))
+        if hasattr(socket, name)  # not on every system
+    ),
+]
 
 
 def check_peer(connection: socket.socket, policy: AddressPolicy) -> socket.socket:
@@ -60,7 +69,10 @@ class GuardedAdapter(HTTPAdapter):
         super().__init__(pool_connections=MOST_ADDRESSES, pool_maxsize=connections, max_retries=0, pool_block=True)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **pool_kwargs: Any) -> None:
-        self.poolmanager = PoolManager(num_pools=connections, maxsize=maxsize, block=block, **pool_kwargs)
+        options = [*HTTPConnection.default_socket_options, *KEEP_ALIVE]
+        self.poolmanager = PoolManager(
+            num_pools=connections, maxsize=maxsize, block=block, socket_options=options, **pool_kwargs
+        )
         self.poolmanager.pool_classes_by_scheme = self._pools
 
     def get_connection_with_tls_context(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
+
+REASONING_TOKENS = 8_192  # what thinking and an answer take; judges ask for 256 to 2,048
 
 
 class EndpointKind(StrEnum):
@@ -19,7 +22,10 @@ class EndpointKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an endpoint takes: True seen to be accepted, False refused with a 400, None not tried yet."""
+    """What an endpoint takes: None not known, False refused.
+
+    True is seen to work for JSON modes and log-probabilities, and for the others not refused, which is all that shows.
+    """
 
     json_schema: bool | None = None
     json_object: bool | None = None
@@ -28,6 +34,9 @@ class Capabilities:
     top_p: bool | None = None
     logprobs: bool | None = None
     max_tokens: bool | None = None  # False: the endpoint wants `max_completion_tokens` instead
+    max_completion_tokens: bool | None = None
+    random_seed: bool | None = None  # tried where `seed` is refused
+    system_role: bool | None = None  # False: the system's text goes into the user's first message
 
     def learn(self, *, accepted: frozenset[str] = frozenset(), refused: frozenset[str] = frozenset()) -> Capabilities:
         """Return these capabilities with what one answer taught; a refusal outweighs an earlier acceptance."""
@@ -48,9 +57,11 @@ class EndpointConfig:
     reasoning: bool = False
     connect_timeout: float = 10.0  # seconds
     read_timeout: float | None = None  # seconds; None: 180, or 600 for a reasoning model
+    ca_bundle: str = ""  # file of certificates to trust instead of the usual ones
     max_concurrency: int = 50  # calls in flight over all workers
     capabilities: Capabilities = Capabilities()
     extra: Mapping[str, Any] = field(default_factory=dict)  # further request fields, e.g. reasoning_effort
+    min_output_tokens: int | None = None  # None: 0, or `REASONING_TOKENS` for a reasoning model
 
     @property
     def read_seconds(self) -> float:
@@ -58,10 +69,48 @@ class EndpointConfig:
             return self.read_timeout
         return 600.0 if self.reasoning else 180.0
 
+    def output_limit(self, asked: int | None) -> int | None:
+        """Return the token limit of a request that asks for `asked`; a model's thinking counts against it."""
+        if asked is None:
+            return None
+        least = self.min_output_tokens
+        return max(asked, (REASONING_TOKENS if self.reasoning else 0) if least is None else least)
+
     @property
     def identity(self) -> tuple[str, str, str]:
         """What one rate limit applies to: URL, key, model."""
         return self.base_url.rstrip("/"), self.api_key, self.model
+
+
+METADATA = frozenset(map(ip_address, ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")))  # of clouds, elsewhere
+WITH_IPV4_AT_THE_END = tuple(
+    IPv6Network(prefix) for prefix in ("::ffff:0:0/96", "::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")
+)
+
+
+KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,90}_(?:KEY|TOKEN)")
+# Names of what is no key of a model: the site's own secrets, and those of clouds, databases and tools beside it.
+FORBIDDEN_VARIABLE = re.compile(
+    r"(?:EVALSITE|DJANGO|AWS|POSTGRES|MYSQL|REDIS|DATABASE|SSH|GPG|VAULT|KUBE|GITHUB|GITLAB|CI|NPM|PYPI)_.*|PG[A-Z]*|"
+    r".*(?:SECRET|PASSW|PRIVATE|CREDENTIAL|SESSION|ENCRYPTION|SIGNING).*"
+)
+
+
+def key_variable_refusal(variable: str) -> str:
+    """Return why an environment variable of this name cannot be named as an endpoint's key; empty where it can."""
+    if is_forbidden_variable(variable):
+        return f"{variable} is not sent to a model: such variables hold secrets of this site or of other services."
+    if KEY_VARIABLE.fullmatch(variable) is None:
+        return (
+            "Enter the NAME of an environment variable that ends in _KEY or _TOKEN, such as OPENAI_API_KEY, never the "
+            "key itself."
+        )
+    return ""
+
+
+def is_forbidden_variable(variable: str) -> bool:
+    """Whether the value of this environment variable is never sent to an endpoint."""
+    return FORBIDDEN_VARIABLE.fullmatch(variable) is not None
 
 
 class EndpointRefused(Exception):
@@ -70,9 +119,12 @@ class EndpointRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """Which addresses besides public ones may be called. Multicast and unspecified ones never may."""
+    """Which addresses besides public ones may be called.
 
-    allow_private: bool = False  # private, link-local, shared and reserved ranges
+    Multicast, unspecified and link-local ones never may: at link-local addresses clouds hand out credentials.
+    """
+
+    allow_private: bool = False  # private, shared and reserved ranges
     allow_loopback: bool = False
 
 
@@ -83,19 +135,38 @@ def address_refusal(address: str, policy: AddressPolicy) -> str:
         ValueError: not an IP address.
     """
     ip: IPv4Address | IPv6Address = ip_address(address.split("%")[0])
-    if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
-        ip = ip.ipv4_mapped
+    if isinstance(ip, IPv6Address):
+        ip = embedded_ipv4(ip) or ip
     if ip.is_multicast or ip.is_unspecified:
         return f"{ip} is not the address of a server."
+    if ip.is_link_local or ip in METADATA:
+        return f"{ip} is never called: such addresses hand out a machine's credentials."
     if ip.is_loopback:
         return "" if policy.allow_loopback else f"{ip} is this machine itself, which the site's settings forbid."
-    if not ip.is_global and not policy.allow_private:
+    is_public = ip.is_global and not (isinstance(ip, IPv6Address) and ip.is_site_local)
+    if not is_public and not policy.allow_private:
         return f"{ip} is in a private network, which the site's settings forbid."
     return ""
 
 
+def embedded_ipv4(ip: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address that traffic to this address ends at; None where it is no such address.
+
+    Mapped (RFC 4291), compatible (its predecessor), translated (RFC 7915), behind NAT64 (RFC 6052, RFC 8215), 6to4
+    (RFC 3056) and Teredo (RFC 4380).
+    """
+    if ip.teredo is not None:
+        return ip.teredo[1]
+    if ip.sixtofour is not None:
+        return ip.sixtofour
+    is_own = ip.is_unspecified or ip.is_loopback  # :: and ::1 look like compatible ones
+    if not is_own and any(ip in network for network in WITH_IPV4_AT_THE_END):
+        return IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return None
+
+
 def check_base_url(url: str, policy: AddressPolicy) -> str:
-    """Return the URL without its trailing slash.
+    """Return the URL without its trailing slash, and without the path of the one call that is made there.
 
     A host name is checked here only by spelling; what it resolves to is checked at each new connection, since it may
     change in between.
@@ -113,7 +184,7 @@ def check_base_url(url: str, policy: AddressPolicy) -> str:
     refusal = _host_refusal(parts.hostname, policy)
     if refusal:
         raise EndpointRefused(refusal)
-    return url.strip().rstrip("/")
+    return url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
 
 
 def _split(url: str) -> SplitResult:

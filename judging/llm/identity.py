@@ -12,8 +12,9 @@ from judging.llm.endpoints import EndpointConfig
 
 SCHEMA_VERSION = 1  # raise it when the meaning of a field below changes: old answers then stop matching
 
-# `endpoint` is a local name: URL and model stand for it. `material` repeats the messages for lexical baselines.
-NOT_IDENTITY = frozenset({"endpoint", "material"})
+# `endpoint` is a local name: URL and model stand for it. `material` repeats the messages for lexical baselines, and a
+# probe is known by its sample index.
+NOT_IDENTITY = frozenset({"endpoint", "material", "is_probe"})
 
 
 def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:

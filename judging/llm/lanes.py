@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from judging.llm.attempts import Attempt, Outcome
@@ -25,10 +26,12 @@ class Job:
     endpoint: EndpointConfig
     request: ChatRequest
     max_tokens: int | None
+    group: Hashable = None  # whose request it is, such as a run's; groups take turns
     attempts: list[Attempt] = field(default_factory=list)
     started_at: float | None = None
     answers_before: int | None = None  # the lane's answers when this job first failed
     epoch: int = 0
+    without_json: bool = False  # this request's reply failed as JSON; the endpoint may take JSON all the same
 
     def elapsed(self, now: float) -> float:
         return 0.0 if self.started_at is None else now - self.started_at
@@ -39,13 +42,61 @@ class Job:
         return tuple(attempt for attempt in self.attempts if attempt.is_paid)
 
 
+class Turns:
+    """Requests that wait: in order within a group, and the groups in turn, so that a long run holds up no short one.
+
+    For any thread.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Hashable, deque[Job]] = {}  # the group whose turn it is first
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, job: Job) -> None:
+        """Let a request wait behind those of its group."""
+        with self._lock:
+            self._waiting.setdefault(job.group, deque()).append(job)
+            self._count += 1
+
+    def appendleft(self, job: Job) -> None:
+        """Let a request wait before those of its group."""
+        with self._lock:
+            self._waiting.setdefault(job.group, deque()).appendleft(job)
+            self._count += 1
+
+    def take(self) -> Job | None:
+        """Return the next request; None where none waits."""
+        with self._lock:
+            if not self._count:
+                return None
+            group = next(iter(self._waiting))
+            jobs = self._waiting.pop(group)
+            job = jobs.popleft()
+            if jobs:
+                self._waiting[group] = jobs  # behind the other groups
+            self._count -= 1
+            return job
+
+    def withdraw(self, group: Hashable) -> list[Job]:
+        """Take out and return all requests of a group."""
+        with self._lock:
+            jobs = self._waiting.pop(group, deque())
+            self._count -= len(jobs)
+            return list(jobs)
+
+
 @dataclass(slots=True, eq=False)
 class Lane:
     """The calls of one endpoint."""
 
     limiter: Limiter
     capabilities: Capabilities
-    ready: deque[Job] = field(default_factory=deque)
+    maximum: int  # calls in flight over all workers, as the limiter was told
+    ready: Turns = field(default_factory=Turns)
     held: int = 0
     answers: int = 0
     blocked_until: float = 0.0  # also read by the sending threads, just before they send
@@ -57,10 +108,18 @@ class Lane:
 
     def take(self) -> Job | None:
         """Return the next request; None where none waits. For any thread: each request is taken once."""
-        try:
-            return self.ready.popleft()
-        except IndexError:
-            return None
+        return self.ready.take()
+
+    def allow(self, maximum: int) -> None:
+        """Hear how many calls in flight the endpoint is now said to take."""
+        if maximum != self.maximum:
+            self.maximum = maximum
+            self.limiter.resize(maximum)
+
+    def lack(self, fair: int) -> int:
+        """Return how many threads this lane could use and lacks of a fair share."""
+        usable = min(fair, self.grant.limit or self.maximum, self.held + len(self.ready))
+        return max(0, usable - self.held)
 
     def next_after(self, attempt: Attempt, now: float) -> Job | None:
         """Return a request that may have the slot of this answered attempt without asking the limiter again.
@@ -78,9 +137,9 @@ class Lane:
         self.answers += attempt.outcome is Outcome.FINISHED
         self.results.append((attempt, job.epoch))
 
-    def should_exchange(self, now: float, *, idle: int) -> bool:
-        """Whether there is something to report, to ask for, or to confirm."""
-        asks = bool(self.ready) and idle > 0 and now >= max(self.ask_at, self.blocked_until)
+    def should_exchange(self, now: float, *, room: int) -> bool:
+        """Whether there is something to report, to ask for, or to confirm. `room`: threads that it may take."""
+        asks = bool(self.ready) and room > 0 and now >= max(self.ask_at, self.blocked_until)
         beats = self.held > 0 and now - self.exchanged_at >= HEARTBEAT_SECONDS
         return asks or beats or bool(self.results)
 
@@ -97,12 +156,12 @@ class Lane:
         self.may_hand_on = self.held <= self.grant.limit // max(1, self.grant.workers)
         return self.grant
 
-    def next_wake(self, now: float, *, idle: int) -> float:
+    def next_wake(self, now: float, *, room: int) -> float:
         """Seconds until this lane wants to be looked at again without an event; infinity: never."""
         waits = [float("inf")]
         if self.held:
             waits.append(self.exchanged_at + HEARTBEAT_SECONDS - now)
-        if self.ready and idle:
+        if self.ready and room > 0:
             waits.append(max(self.ask_at, self.blocked_until) - now)
         return max(0.0, min(waits))
 
@@ -148,12 +207,23 @@ def reply_of(attempts: Sequence[Attempt], decision: RetryDecision) -> ChatReply:
         finish_reason=last.finish_reason,
         prompt_tokens=_total([attempt.prompt_tokens for attempt in attempts]),
         completion_tokens=_total([attempt.completion_tokens for attempt in attempts]),
+        cut_tokens=sum(attempt.completion_tokens or 0 for attempt in attempts[:-1]),
         error_kind=last.error_kind if accepted else decision.reason or last.error_kind,
         error_text=last.error_text,
+        provider_text=last.provider_text,
+        sent=last.sent,
+        head=last.head,
         label_logprobs=last.label_logprobs,
         seconds=last.seconds,
         attempts=len(attempts),
+        unheard=sum(attempt.is_unheard for attempt in attempts),
     )
+
+
+def as_probe(reply: ChatReply) -> ChatReply:
+    """Return the reply to a probe: whole where it has what was asked for, although it was cut off behind it."""
+    has_all = reply.status is ReplyStatus.TRUNCATED and bool(reply.label_logprobs)
+    return replace(reply, status=ReplyStatus.FINISHED, error_kind="", error_text="") if has_all else reply
 
 
 def _total(counts: Sequence[int | None]) -> int | None:

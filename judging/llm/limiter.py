@@ -119,6 +119,9 @@ class RedisLimiter:
         grant = stand_in.exchange(held=held, want=want, results=results)
         return replace(grant, epoch=self._last.epoch)
 
+    def resize(self, maximum: int) -> None:
+        self._maximum = max(1, maximum)
+
     def status(self) -> LimiterStatus:
         if self._stand_in is not None:
             return self._stand_in.status()

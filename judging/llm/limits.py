@@ -66,6 +66,9 @@ class Limiter(Protocol):
     def exchange(self, *, held: int, want: int, results: Results) -> Grant:
         """Report results, keep `held` slots and take up to `want` more, without waiting."""
 
+    def resize(self, maximum: int) -> None:
+        """Take up to `maximum` calls in flight from now on."""
+
     def status(self) -> LimiterStatus:
         """What the endpoint is doing now."""
 
@@ -89,6 +92,11 @@ class LimitState:
 
     def __post_init__(self) -> None:
         self.limit = self.maximum
+
+    def resize(self, maximum: int) -> None:
+        """Follow a new maximum; an endpoint that was never full goes there at once."""
+        self.maximum = maximum
+        self.limit = min(self.limit, maximum) if self.epoch else maximum
 
     def record(self, results: Results, *, at: float) -> None:
         """Let the limit follow these results."""
@@ -158,6 +166,10 @@ class LocalLimiter:
             slots = 0 if wait else max(0, min(want, state.limit - held))
             self._held = held + slots
             return Grant(slots, state.limit, state.epoch, wait, self._held)
+
+    def resize(self, maximum: int) -> None:
+        with self._lock:
+            self._state.resize(max(1, maximum))
 
     def status(self) -> LimiterStatus:
         with self._lock:

@@ -22,13 +22,15 @@ from judging.llm.attempts import Attempt, Outcome
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.client import ChatClient
 from judging.llm.endpoints import Capabilities, EndpointConfig
-from judging.llm.lanes import Job, Lane, reply_of
+from judging.llm.lanes import Job, Lane, as_probe, reply_of
 from judging.llm.limits import Limiter
+from judging.llm.replies.completions import JSON_MODES
 from judging.llm.retries import Action, Circumstances, RetryDecision, RetryPolicy, decide
 
 logger = logging.getLogger(__name__)
 
 BATCH = 512  # events handled before the dispatcher looks at the clock again
+LEAST_SHARE = 10  # an endpoint has a tenth of the threads to itself, beyond those that slow calls of others hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,9 @@ class CallPool:
         self._lanes: dict[tuple[str, str, str], Lane] = {}
         self._delayed: list[tuple[float, int, Job, Lane]] = []
         self._order = count()
-        self._idle = self._options.threads
+        self._idle = self._options.threads  # less than none where an endpoint uses its least share
+        self._least = max(1, self._options.threads // LEAST_SHARE)
+        self._withdrawn: set[Hashable] = set()  # groups that send no more
         self._submitted = self._returned = self._unsent = 0
         self._stopping = False
         self._dispatcher = threading.Thread(target=self._dispatch_forever, name="calls-dispatch", daemon=True)
@@ -92,12 +96,19 @@ class CallPool:
         return self._submitted - self._returned - self._unsent
 
     def submit(
-        self, token: Hashable, endpoint: EndpointConfig, request: ChatRequest, *, paid: Sequence[Attempt] = ()
+        self,
+        token: Hashable,
+        endpoint: EndpointConfig,
+        request: ChatRequest,
+        *,
+        paid: Sequence[Attempt] = (),
+        group: Hashable = None,
     ) -> None:
         """Ask; the token comes back exactly once, from `completed` or `close`.
 
-        `paid` are the attempts that an earlier submission was given back with: their tokens count into the reply, and
-        what was doubled once is not doubled again.
+        Groups of requests take turns at an endpoint and can be withdrawn. `paid` are the attempts that an earlier
+        submission was given back with: their tokens count into the reply, and what was doubled once is not doubled
+        again.
 
         Raises:
             RuntimeError: the pool is closed.
@@ -106,8 +117,8 @@ class CallPool:
             raise RuntimeError("The pool is closed.")
         self._submitted += 1
         doubled = any(attempt.outcome is Outcome.TRUNCATED for attempt in paid)
-        max_tokens = request.max_tokens * 2 if doubled and request.max_tokens else request.max_tokens
-        job = Job(token, endpoint, request, max_tokens, list(paid))
+        limit = endpoint.output_limit(request.max_tokens)
+        job = Job(token, endpoint, request, limit * 2 if doubled and limit else limit, group, list(paid))
         self._inbox.put(partial(self._queue, job))
 
     def completed(self, timeout: float) -> list[Completed]:
@@ -120,6 +131,11 @@ class CallPool:
                 self._options.on_capabilities(item.endpoint, item.capabilities)
         self._returned += len(done)
         return done
+
+    def withdraw(self, group: Hashable) -> None:
+        """Send no more for a group. What is not on its way is given back through `completed`, to be asked again in 0 s;
+        replies on their way still come."""
+        self._inbox.put(partial(self._withdraw_group, group))
 
     def close(self, *, grace_seconds: float = 0.0) -> list[Hashable]:
         """Stop sending, wait so long for calls in flight, and return the tokens that were never sent or waited to be.
@@ -192,7 +208,7 @@ class CallPool:
             return self._client.send(
                 job.endpoint,
                 job.request,
-                capabilities=lane.capabilities,
+                capabilities=lane.capabilities.learn(refused=JSON_MODES) if job.without_json else lane.capabilities,
                 max_tokens=job.max_tokens,
                 seconds_left=seconds_left,
             )
@@ -209,8 +225,9 @@ class CallPool:
                 now = time.monotonic()
                 self._wake_delayed(now)
                 for lane in list(self._lanes.values()):
-                    if lane.should_exchange(now, idle=self._idle):
-                        self._exchange(lane, now)
+                    room = self._room(lane)
+                    if lane.should_exchange(now, room=room):
+                        self._exchange(lane, now, room)
             except Exception:  # without its dispatcher the pool would hang in silence
                 logger.exception("calls.dispatch_crashed")
                 time.sleep(0.1)
@@ -219,7 +236,7 @@ class CallPool:
 
     def _handle_events(self) -> None:
         now = time.monotonic()
-        waits = [lane.next_wake(now, idle=self._idle) for lane in self._lanes.values()]
+        waits = [lane.next_wake(now, room=self._room(lane)) for lane in self._lanes.values()]
         if self._delayed:
             waits.append(max(0.0, self._delayed[0][0] - now))
         try:
@@ -232,23 +249,68 @@ class CallPool:
     def _lane(self, endpoint: EndpointConfig) -> Lane:
         lane = self._lanes.get(endpoint.identity)
         if lane is None:
-            lane = self._lanes[endpoint.identity] = Lane(self._limiters(endpoint), endpoint.capabilities)
+            lane = self._lanes[endpoint.identity] = Lane(
+                self._limiters(endpoint), endpoint.capabilities, endpoint.max_concurrency
+            )
+        lane.allow(endpoint.max_concurrency)
         return lane
 
     def _queue(self, job: Job) -> None:
-        self._lane(job.endpoint).ready.append(job)
+        self._line_up(job, self._lane(job.endpoint), first=False)
+
+    def _line_up(self, job: Job, lane: Lane, *, first: bool = True) -> None:
+        """Let a request wait for its turn, or give it back where its endpoint takes none for long.
+
+        Its lane asks the limiter no more until then, so that nobody would look at what waits there.
+        """
+        wait = lane.blocked_until - time.monotonic()
+        if self._has_stopped(job):
+            self._give_back(job, 0.0)
+        elif wait > self._options.retry.cap_seconds:
+            self._give_back(job, wait)
+        elif first:
+            lane.ready.appendleft(job)
+        else:
+            lane.ready.append(job)
+
+    def _has_stopped(self, job: Job) -> bool:
+        return self._stopping or job.group in self._withdrawn
+
+    def _withdraw_group(self, group: Hashable) -> None:
+        self._withdrawn.add(group)
+        jobs = [job for _, _, job, _ in self._delayed if job.group == group]
+        self._delayed = [entry for entry in self._delayed if entry[2].group != group]
+        heapq.heapify(self._delayed)
+        for lane in self._lanes.values():
+            jobs += lane.ready.withdraw(group)
+        for job in jobs:
+            self._give_back(job, 0.0)
 
     def _wake_delayed(self, now: float) -> None:
         while self._delayed and self._delayed[0][0] <= now:
             _, _, job, lane = heapq.heappop(self._delayed)
-            lane.ready.appendleft(job)
+            self._line_up(job, lane)
 
-    def _exchange(self, lane: Lane, now: float) -> None:
-        waiting = sum(bool(other.ready) for other in self._lanes.values())
-        share = -(-self._idle // max(1, waiting))  # threads are shared between endpoints that have work
-        want = 0 if self._stopping or now < lane.blocked_until else min(len(lane.ready), share)
+    def _fair_share(self) -> int:
+        return max(1, self._options.threads // max(1, sum(bool(lane.ready) for lane in self._lanes.values())))
+
+    def _owed(self, lane: Lane) -> int:
+        """Return how many threads the other lanes lack of their fair shares."""
+        fair = self._fair_share()
+        return sum(other.lack(fair) for other in self._lanes.values() if other is not lane)
+
+    def _room(self, lane: Lane) -> int:
+        """Return how many threads a lane may take now: what is idle up to its fair share, beyond that what nobody else
+        lacks, and its least share in any case, so that no endpoint waits for the slow calls of another."""
+        beyond = max(0, self._idle - self._owed(lane))
+        fair = min(self._idle, self._fair_share() - lane.held)
+        return max(fair, beyond, self._least - lane.held)
+
+    def _exchange(self, lane: Lane, now: float, room: int) -> None:
+        want = 0 if self._stopping or now < lane.blocked_until else max(0, min(len(lane.ready), room))
         grant = lane.exchange(now, want=want)
-        lane.may_hand_on = lane.may_hand_on and waiting <= 1  # else its threads would stay with it
+        if lane.held > self._fair_share() and self._owed(lane):
+            lane.may_hand_on = False  # else its threads would stay with it
         for given in range(grant.slots):
             job = lane.take()
             if job is None:  # a slot was handed on meanwhile; what is left goes back with the next exchange
@@ -261,7 +323,7 @@ class CallPool:
 
     def _start(self, job: Job, lane: Lane) -> None:
         self._idle -= 1
-        if len(self._threads) < min(self._options.threads, self._options.threads - self._idle):
+        if len(self._threads) < self._options.threads - self._idle:  # fewer than have a request
             thread = threading.Thread(target=self._send_forever, name="calls-send", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -270,10 +332,7 @@ class CallPool:
     def _held_back(self, job: Job, lane: Lane) -> None:
         self._idle += 1
         lane.held -= 1
-        if self._stopping:
-            self._give_back(job, 0.0)
-        else:
-            lane.ready.appendleft(job)
+        self._line_up(job, lane)
 
     def _ended(self, job: Job, lane: Lane, attempt: Attempt, *, handed_on: bool) -> None:
         self._idle += not handed_on
@@ -283,24 +342,26 @@ class CallPool:
             job.answers_before = lane.answers
         job.attempts.append(attempt)
         decision = decide(job.attempts, self._circumstances(job, lane), self._options.retry)
-        if decision.action is Action.RETRY and not self._stopping:
+        if decision.action is Action.RETRY and not self._has_stopped(job):
             self._retry(job, lane, decision)
         elif decision.action is Action.RETRY or decision.action is Action.REQUEUE:
             self._give_back(job, decision.sleep_seconds)
         else:
-            self._outbox.put(Completed(job.token, reply_of(job.attempts, decision)))
+            reply = reply_of(job.attempts, decision)
+            self._outbox.put(Completed(job.token, as_probe(reply) if job.request.is_probe else reply))
 
     def _circumstances(self, job: Job, lane: Lane) -> Circumstances:
         return Circumstances(
             elapsed_seconds=job.elapsed(time.monotonic()),
             jitter=self._random.random(),
-            can_double_tokens=job.max_tokens is not None,
+            can_double_tokens=job.max_tokens is not None and not job.request.is_probe,
             others_succeed=job.answers_before is not None and lane.answers > job.answers_before,
         )
 
     def _retry(self, job: Job, lane: Lane, decision: RetryDecision) -> None:
         if decision.double_tokens and job.max_tokens is not None:
             job.max_tokens *= 2
+        job.without_json = job.without_json or decision.without_json
         if decision.sleep_seconds <= 0:
             lane.ready.appendleft(job)
             return

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from judging.llm.attempts import Attempt, Outcome
@@ -40,6 +37,7 @@ class RetryDecision:
     sleep_seconds: float = 0.0
     reason: str = ""
     double_tokens: bool = False
+    without_json: bool = False  # ask once more without a response format
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +51,17 @@ class Circumstances:
 
 
 FINAL = frozenset({Outcome.FINISHED, Outcome.REFUSED})
-HOPELESS = frozenset({Outcome.QUOTA, Outcome.CLIENT_ERROR, Outcome.FORBIDDEN})
+HOPELESS = frozenset({Outcome.QUOTA, Outcome.SETUP, Outcome.CLIENT_ERROR, Outcome.UNUSABLE, Outcome.FORBIDDEN})
 
 
 def decide(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy | None = None) -> RetryDecision:
     """Return what to do after the last of these attempts.
 
     A refused parameter is left out at once, and such an attempt does not count. A truncated reply is asked for again
-    once with doubled tokens. Five attempts that all met a full endpoint (429) go back to the queue: nothing is
-    wrong with the request. Everything else that may pass is retried with full jitter
-    (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/), never before the server asks.
+    once with doubled tokens, and what a second attempt may better is asked for once more. Five attempts that all met a
+    full endpoint (429) go back to the queue: nothing is wrong with the request. Everything else that may pass is
+    retried with full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/), never before
+    the server asks.
 
     Raises:
         ValueError: no attempt was made.
@@ -71,9 +70,12 @@ def decide(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy 
     if not attempts:
         raise ValueError("There is nothing to decide before the first attempt.")
     last = attempts[-1]
+    again = _once_more(attempts, now, policy) if last.retry_once else None
+    if again is not None:
+        return again
     if last.outcome in FINAL:
         return RetryDecision(Action.ACCEPT)
-    if last.outcome in HOPELESS:
+    if last.outcome in HOPELESS or last.retry_once:
         return RetryDecision(Action.GIVE_UP, reason=last.error_kind)
     if last.outcome is Outcome.PARAMETER_REFUSED:
         return RetryDecision(Action.RETRY)
@@ -82,9 +84,26 @@ def decide(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy 
     return _after_failure([attempt for attempt in attempts if attempt.counts], now, policy)
 
 
+def _once_more(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy) -> RetryDecision | None:
+    """Return the retry that is left of the one, or of the second without JSON mode; None where none is."""
+    last = attempts[-1]
+    same = sum(attempt.error_kind == last.error_kind for attempt in attempts)
+    if same > (2 if last.json_at_fault else 1):
+        return None
+    sleep = sleep_seconds(same, jitter=now.jitter, asked=last.retry_after_seconds, policy=policy)
+    if sleep > policy.cap_seconds or now.elapsed_seconds + sleep >= policy.deadline_seconds:
+        return None
+    return RetryDecision(Action.RETRY, sleep, without_json=same == 2)
+
+
 def _after_truncation(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy) -> RetryDecision:
     first_time = sum(attempt.outcome is Outcome.TRUNCATED for attempt in attempts) == 1
-    if first_time and now.can_double_tokens and now.elapsed_seconds < policy.deadline_seconds:
+    if (
+        first_time
+        and attempts[-1].can_double
+        and now.can_double_tokens
+        and now.elapsed_seconds < policy.deadline_seconds
+    ):
         return RetryDecision(Action.RETRY, double_tokens=True)
     return RetryDecision(Action.ACCEPT, reason="truncated")
 
@@ -113,65 +132,3 @@ def sleep_seconds(failures: int, *, jitter: float, asked: float | None, policy: 
     """Return max(what the server asked for, jitter x min(cap, base x 2^(failures - 1))) in seconds."""
     backoff = jitter * min(policy.cap_seconds, policy.base_seconds * 2.0 ** (failures - 1))
     return max(asked or 0.0, backoff)
-
-
-DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?", re.ASCII)
-NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,9})?", re.ASCII)
-UNITS = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
-LONGEST_WAIT = 86_400.0  # a day: what asks for more is mistaken, or means it no better
-EPOCH_YEAR_2000 = 946_684_800.0  # a bigger number is a point in time, not a length of it
-
-
-def wait_asked_by(headers: Mapping[str, str], *, at: datetime) -> float | None:
-    """Return the seconds the server asks to wait after a refusal, 0 to a day; None when it does not say.
-
-    Reads `Retry-After` (RFC 9110 10.2.3: seconds or an HTTP date), else `retry-after-ms`, else the longest of the
-    `x-ratelimit-reset*` headers whose `x-ratelimit-remaining*` twin is 0 or absent.
-    """
-    seconds = _wait(headers, at)
-    return None if seconds is None else min(seconds, LONGEST_WAIT)
-
-
-def _wait(headers: Mapping[str, str], at: datetime) -> float | None:
-    after = headers.get("retry-after")
-    if after is not None:
-        return _after_seconds(after.strip(), at)
-    milliseconds = headers.get("retry-after-ms", "").strip()
-    if NUMBER.fullmatch(milliseconds):
-        return float(milliseconds) / 1000
-    return max(_resets(headers, at), default=None)
-
-
-def _after_seconds(text: str, at: datetime) -> float | None:
-    if NUMBER.fullmatch(text):
-        return float(text)
-    try:
-        due = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return max(0.0, (due.replace(tzinfo=due.tzinfo or UTC) - at).total_seconds())
-
-
-def _resets(headers: Mapping[str, str], at: datetime) -> list[float]:
-    waits = []
-    for name, value in headers.items():
-        lowered = name.lower()
-        if lowered.startswith("x-ratelimit-reset"):
-            remaining = headers.get(lowered.replace("reset", "remaining"), "0").strip()
-            seconds = duration_seconds(value.strip(), at=at)
-            if seconds is not None and remaining in ("0", ""):
-                waits.append(seconds)
-    return waits
-
-
-def duration_seconds(text: str, *, at: datetime) -> float | None:
-    """Return the seconds that "20", "1.5s", "6m0s", "200ms" or a Unix time (s or ms) stand for; else None."""
-    if NUMBER.fullmatch(text):
-        number = float(text)
-        if number > EPOCH_YEAR_2000 * 1000:
-            number /= 1000
-        return max(0.0, number - at.timestamp()) if number > EPOCH_YEAR_2000 else number
-    match = DURATION.fullmatch(text)
-    if not text or match is None:
-        return None
-    return sum(float(part) * unit for part, unit in zip(match.groups(), UNITS, strict=True) if part)

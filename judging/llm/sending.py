@@ -11,10 +11,9 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
 
 from judging.llm.attempts import Attempt
 from judging.llm.chat import ChatRequest
@@ -22,12 +21,25 @@ from judging.llm.endpoints import Capabilities, EndpointConfig
 from judging.llm.pool import BATCH, CallPool, Completed
 
 Learned = tuple[EndpointConfig, Capabilities]
-WITHDRAW_SECONDS = 10.0  # the child answers at once; a machine that is out of breath may take longer
 LOOK_SECONDS = 60.0
 
 
 class SenderLost(RuntimeError):
     """The sending process ended by itself: killed, or out of memory. What it had in flight is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Submission:
+    token: Hashable
+    endpoint: EndpointConfig
+    request: ChatRequest
+    paid: Sequence[Attempt]
+    group: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class _Withdrawal:
+    group: Hashable
 
 
 class SendingProcess:
@@ -44,9 +56,7 @@ class SendingProcess:
         on_capabilities: Callable[[EndpointConfig, Capabilities], None],
     ) -> None:
         self._on_capabilities = on_capabilities
-        self._waiting: list[tuple[Hashable, EndpointConfig, ChatRequest, Sequence[Attempt]]] = []
-        self._early: list[Completed] = []  # heard while waiting for something else
-        self._closed = False
+        self._orders: list[_Submission | _Withdrawal] = []  # that leave with the next look
         context = multiprocessing.get_context("fork")
         self._link, theirs = context.Pipe()
         self._process = context.Process(
@@ -56,16 +66,20 @@ class SendingProcess:
         theirs.close()
 
     def submit(
-        self, token: Hashable, endpoint: EndpointConfig, request: ChatRequest, *, paid: Sequence[Attempt] = ()
+        self,
+        token: Hashable,
+        endpoint: EndpointConfig,
+        request: ChatRequest,
+        *,
+        paid: Sequence[Attempt] = (),
+        group: Hashable = None,
     ) -> None:
-        """Ask, as `CallPool.submit`; requests leave together with the next look at `completed`.
+        """Ask, as `CallPool.submit`; requests leave together with the next look at `completed`."""
+        self._orders.append(_Submission(token, endpoint, request, paid, group))
 
-        Raises:
-            RuntimeError: it is closed.
-        """
-        if self._closed:
-            raise RuntimeError("The pool is closed.")
-        self._waiting.append((token, endpoint, request, paid))
+    def withdraw(self, group: Hashable) -> None:
+        """Send no more for a group, as `CallPool.withdraw`."""
+        self._orders.append(_Withdrawal(group))
 
     def completed(self, timeout: float) -> list[Completed]:
         """Return what is finished, waiting up to `timeout` seconds for the first; empty when nothing is.
@@ -73,10 +87,10 @@ class SendingProcess:
         Raises:
             SenderLost: the child is gone; nothing more will come.
         """
-        done, self._early = self._early, []
+        done: list[Completed] = []
         try:
             self._hand_over()
-            patience = 0.0 if done else timeout
+            patience = timeout
             while len(done) < BATCH and self._link.poll(patience):
                 done += self._heard(self._link.recv())
                 patience = 0.0
@@ -85,31 +99,8 @@ class SendingProcess:
                 raise SenderLost("The process that sends calls ended by itself.") from trouble
         return done
 
-    def close(self) -> list[Hashable]:
-        """Stop sending and return the tokens that will not be answered, as `CallPool.close`.
-
-        The child goes on until `end` or until this process is gone, so that calls in flight can still be heard.
-        """
-        if self._closed:
-            return []
-        self._closed = True
-        unsent: list[Hashable] = [token for token, *_ in self._waiting]
-        self._waiting.clear()
-        until = time.monotonic() + WITHDRAW_SECONDS
-        try:
-            self._link.send(None)
-            while self._link.poll(max(0.0, until - time.monotonic())):
-                message = self._link.recv()
-                if isinstance(message, _Withdrawn):
-                    return unsent + message
-                self._early += self._heard(message)
-        except (EOFError, OSError):  # it is gone, and with it what it held
-            pass
-        return unsent
-
     def end(self) -> None:
         """Let the child go, whatever it still waits for."""
-        self.close()
         self._link.close()
         self._process.join(1.0)
         if self._process.is_alive():
@@ -117,19 +108,15 @@ class SendingProcess:
             self._process.join()
 
     def _hand_over(self) -> None:
-        if self._waiting:
-            self._link.send(self._waiting)
-            self._waiting = []
+        if self._orders:
+            self._link.send(self._orders)
+            self._orders = []
 
     def _heard(self, message: tuple[list[Learned], list[Completed]]) -> list[Completed]:
         news, done = message
         for endpoint, capabilities in news:
             self._on_capabilities(endpoint, capabilities)
         return done
-
-
-class _Withdrawn(list[Hashable]):
-    """The tokens that a closed pool will not answer."""
 
 
 # --- in the child
@@ -146,31 +133,24 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     news: list[Learned] = []
     pool = make_pool(lambda endpoint, capabilities: news.append((endpoint, capabilities)))
-    speaking = threading.Lock()
-
-    def say(message: Any) -> None:
-        with speaking:
-            link.send(message)
-
-    threading.Thread(target=_listen, args=(link, pool, say), name="calls-listen", daemon=True).start()
+    threading.Thread(target=_listen, args=(link, pool), name="calls-listen", daemon=True).start()
     try:
         while True:
             done = pool.completed(LOOK_SECONDS)
             if done or news:
-                say((news.copy(), done))
+                link.send((news.copy(), done))
                 news.clear()
     except OSError:  # nobody listens any more
         os._exit(0)
 
 
-def _listen(link: Connection, pool: CallPool, say: Callable[[Any], None]) -> None:
+def _listen(link: Connection, pool: CallPool) -> None:
     try:
         while True:
-            message = link.recv()
-            if message is None:
-                say(_Withdrawn(pool.close()))
-                continue
-            for token, endpoint, request, paid in message:
-                pool.submit(token, endpoint, request, paid=paid)
+            for order in link.recv():
+                if isinstance(order, _Withdrawal):
+                    pool.withdraw(order.group)
+                else:
+                    pool.submit(order.token, order.endpoint, order.request, paid=order.paid, group=order.group)
     except (EOFError, OSError):
         os._exit(0)  # calls in flight are cut off, as when their worker is killed

@@ -143,6 +143,7 @@ class Server:
             call.reply, call.extra["completion_tokens"] = reply["text"], reply["completion_tokens"]
         elif isinstance(reply, dict):
             call.fault, call.reply = "truncated", reply["truncated"]
+            call.extra |= {name: reply[name] for name in ("completion_tokens",) if name in reply}
         else:
             call.reply = reply
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -79,6 +80,14 @@ def test_converse_does_not_read_a_reply_that_was_cut_off() -> None:
     assert (verdict.status, verdict.flags) == (VerdictStatus.UNPARSED, ("truncated", "reasked"))
 
 
+def test_converse_keeps_the_doubled_limit_of_a_reply_that_was_cut_off() -> None:
+    cut = replace(said("", ReplyStatus.TRUNCATED), sent={"max_completion_tokens": 16384})
+
+    _, asked = hold(AccuracyJudge(max_tokens=512).converse(SUBJECT), [cut], [said(GOOD)])
+
+    assert [request.max_tokens for batch in asked for request in batch] == [512, 16384]
+
+
 def test_converse_is_deterministic_on_replay() -> None:
     replies = ([said("no")], [said(GOOD)])
 
@@ -94,9 +103,12 @@ def test_converse_is_deterministic_on_replay() -> None:
         ("[[tie]]", 0, ()),
         ("Both were read. [[A]]", 1, ("not_alone",)),
         ("First I thought [[A]].\n[[B]]", -1, ("earlier_marker",)),
-        ("[[A]]\nHope this helps!", 1, ("not_alone",)),
+        ("[[A]]\nHope this helps!", None, ("no_verdict",)),
         ("Reasons.\nFinal verdict: B", -1, ("unmarked",)),
-        ("[[A]]\n[[B]]\nThanks", None, ("conflict",)),
+        ("Answer B says [[B]], a trick.", None, ("no_verdict",)),
+        ("Answer B says [[B]]", None, ("no_verdict",)),
+        ("Reasons.\n**Final verdict: [[B]]**", -1, ("not_alone",)),
+        ("[[A]]\n[[B]]\nThanks", None, ("no_verdict",)),
         ("[[A]] or [[B]]", None, ("conflict",)),
         ("[[D]]", None, ("off_menu",)),
         ("A is better because...", None, ("no_verdict",)),
@@ -128,6 +140,23 @@ def test_converse_asks_both_orders_at_once(
     assert [request.material["responses"] for request in asked[0]] == [["first", "second"], ["second", "first"]]
     assert (verdict.value, verdict.confidence) == (value, confidence)
     assert ("position_flip" in verdict.flags) is (confidence == 0.0)
+
+
+def test_score_of_both_orders_is_the_mean_over_them() -> None:
+    verdict, _ = hold(PairwiseJudge().converse(SUBJECT), [said("[[A]]"), said("[[C]]")])
+
+    assert verdict.value is not None
+    assert PairwiseJudge().score(verdict.value, SUBJECT) == JudgeScore(Fraction(3, 4), Fraction(1))
+
+
+def test_generic_judge_keeps_whole_numbers_whole() -> None:
+    verdict = GenericJudge().parse_reply(json.dumps({"verdicts": {**VALUES, "clarity": 4.0}}), RATED)
+
+    assert (verdict.status, verdict.value, repr(verdict.value)) == (
+        VerdictStatus.OK,
+        {"nodes": VALUES},
+        repr({"nodes": VALUES}),
+    )
 
 
 def test_converse_has_no_preference_where_one_order_is_unread() -> None:

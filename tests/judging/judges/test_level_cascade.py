@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from judging.grading.cascade import CascadeOptions
-from judging.judges.level_cascade import LevelCascadeJudge, read_holistic
+from judging.judges.level_cascade import LevelCascadeJudge, level_rules, read_holistic
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.specs.types import NodeSpec, ScaleSpec
@@ -67,6 +68,24 @@ def test_read_holistic_holds_every_recorded_vector(shared_data: Path) -> None:
         ("x" * 300_000, ("error", None, ["too_long"])),
         ("<score>1" * 20_000, ("error", None, ["score_tags"])),
         ("<analysis>a<score>100</score> b <score>0</score>", ("error", None, None)),
+        ("<analysis>a</analysis><score>50 out of 100</score>", ("repaired", 50, ["decorated"])),
+        ("<analysis>a</analysis><score>The final score is **25**.</score>", ("repaired", 25, ["sentence"])),
+        ("<analysis>a</analysis><score>No item at level 100 satisfied</score>", ("error", None, ["no_number"])),
+        ("<analysis>a</analysis><score>None of the level 50 criteria is met</score>", ("error", None, ["no_number"])),
+        ("<analysis>a</analysis><score>N/A (level 25 empty)</score>", ("error", None, ["no_number"])),
+        ("<analysis>a</analysis><score>Only 1 criterion was met</score>", ("error", None, ["no_number"])),
+        ("<analysis>a</analysis><score>level 50 = 1 criterion</score>", ("error", None, ["no_number"])),
+        ("<analysis>a</analysis><score>The score is not 100</score>", ("error", None, ["no_number"])),
+        ("<analysis>a</analysis><score>3 of the criteria</score>", ("error", None, ["no_number"])),
+        (
+            "<analysis>It holds <score>100</score>. Nothing met.</analysis> Score: 0",
+            ("error", None, ["score_in_analysis"]),
+        ),
+        ("<analysis>a</analysis><score>100</score> is what it asks for. I give 0.", ("error", None, ["text_after"])),
+        ("Draft: <score>100</score>. Wrong.</think> It deserves zero.", ("error", None, ["thinking", "no_score_tag"])),
+        ("<think>maybe <analysis>a</analysis><score>100</score>", ("error", None, ["thinking_unclosed"])),
+        ("<score>" + " " * 250 + "50</score>", ("repaired", 50, None)),
+        ("<score>the score is 50" + "!" * 250 + "</score>", ("error", None, None)),
     ],
 )
 def test_read_holistic_repairs_tags_but_never_takes_a_number_from_the_analysis(
@@ -98,8 +117,42 @@ def test_build_messages_says_what_the_options_say() -> None:
     options = CascadeOptions(level_25_value=20, level_100="all")
     user = LevelCascadeJudge(cascade=options).build_messages(SUBJECT)[1].content
 
-    assert "If every criterion of it is met, the score is 100." in user
-    assert "the score is 20 for each criterion met" in user
+    assert "- Look at level 100: if every criterion of it is met, the score is 100.\n" in user
+    assert "- Otherwise look at level 50: the score is 50 for each criterion met.\n" in user
+    assert level_rules([25], options) == "- Look at level 25: the score is 20 for each criterion met."
+
+
+def test_build_messages_says_what_any_level_is_worth() -> None:
+    levels = tuple(NodeSpec(key, "level", children=(check(f"{key}.1", f"mention {key}"),)) for key in ("75", "30"))
+    subject = JudgeSubject(question="q", response="a", rubric=NodeSpec("root", "group", children=levels))
+
+    user = LevelCascadeJudge().build_messages(subject)[1].content
+
+    assert "- Look at level 75: the score is 75 for each criterion met.\n" in user
+    assert "- Otherwise look at level 30: the score is 30 for each criterion met.\n" in user
+    assert "level 100" not in user
+    assert LevelCascadeJudge().parse_reply("<analysis>a</analysis><score>75</score>", subject).flags == ()
+    assert LevelCascadeJudge().parse_reply("<analysis>a</analysis><score>70</score>", subject).flags == (
+        "off_grid",
+        "infeasible",
+    )
+
+
+def test_build_messages_speaks_of_a_subject_only_where_the_benchmark_does() -> None:
+    plain = LevelCascadeJudge().build_messages(SUBJECT)[1].content
+    described = LevelCascadeJudge().build_messages(replace(SUBJECT, about="Questions about EDA tools."))[1].content
+
+    assert "EDA" not in plain
+    assert "electronic" not in plain
+    assert "\nQuestions about EDA tools.\n[END DESCRIPTION " in described
+
+
+def test_build_messages_still_fills_a_prompt_that_was_edited_before() -> None:
+    text = "{{question}} {{criteria}} {{response}} Level 100: {{top_rule}} Level 25: {{level_25_value}}"
+
+    user = LevelCascadeJudge(prompt_text=text).build_messages(SUBJECT)[1].content
+
+    assert user.endswith("Level 100: if any criterion of it is met, the score is 100. Level 25: 25")
 
 
 def test_parse_reply_reads_itemised_decisions_for_every_criterion() -> None:

@@ -77,6 +77,19 @@ def test_combine_samples_counts_the_unread_as_disagreement(
     assert (verdict.confidence, verdict.flags) == (confidence, flags)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [{"nodes": {"a": 3}}, {"nodes": {"a": 3.0}}, {"nodes": {"a": 3}}],
+        [{"nodes": {"accuracy": 8}, "stated_final": final} for final in (0.8, 0.83, None)],
+    ],
+)
+def test_combine_samples_agree_where_they_say_the_same(values: list[dict[str, object]]) -> None:
+    verdict = combine_samples([JudgeVerdict(VerdictStatus.OK, value=value) for value in values])
+
+    assert (verdict.value, verdict.confidence, verdict.flags) == (values[0], 1.0, ())
+
+
 def test_labels_take_the_confidence_from_a_probe() -> None:
     judge = judge_kind("accuracy").build({"confidence": "labels"})
     probe = text("1", label_logprobs={"1": log(0.72), "0": log(0.18), " 1": log(0.05)})
@@ -84,7 +97,7 @@ def test_labels_take_the_confidence_from_a_probe() -> None:
     verdict, asked = hold(judge.converse(SUBJECT), [text(RIGHT), probe])
 
     assert verdict.confidence == pytest.approx(0.77 / 0.95)
-    assert [request.top_logprobs for request in asked] == [0, 10]
+    assert [(request.top_logprobs, request.is_probe) for request in asked] == [(0, False), (10, True)]
     assert (asked[1].response_format, judge.calls(SUBJECT)) == (None, 2)
 
 

@@ -4,7 +4,7 @@ python -m tests.judging.llm.sending_process SCENARIO URL
 
 answer   60 calls by 10 threads: what came back
 learn    one call whose parameters the endpoint refuses: what was told of the endpoint
-close    30 calls by 4 threads, closed after the first: what came back and what did not
+withdraw 30 calls by 4 threads and 5 of another group, the first withdrawn after an answer: what became of each
 lose     the child is killed with calls in flight: what is raised
 die      this process is killed with calls in flight
 """
@@ -73,19 +73,21 @@ def learn(url: str) -> dict[str, Any]:
     return {"status": done.reply.status, "told": told[-1]}
 
 
-def close(url: str) -> dict[str, Any]:
+def withdraw(url: str) -> dict[str, Any]:
     sender = _start(4)
     _ask(sender, url, 30)
     done = _collect(sender, 1)
-    unsent = sender.close()
-    again = sender.close()
-    done += _collect(sender, 30 - len(done) - len(unsent))
+    sender.withdraw(None)
+    endpoint = EndpointConfig("test", url, "m")
+    for number in range(30, 35):
+        sender.submit(number, endpoint, ChatRequest((Message("user", f"{number}"),)), group="other")
+    done += _collect(sender, 35 - len(done))
     sender.end()
     return {
-        "tokens": sorted([*unsent, *(item.token for item in done)]),
-        "answered": len(done),
-        "statuses": Counter(item.reply.status for item in done),
-        "again": again,
+        "tokens": sorted(item.token for item in done),
+        "answered": sorted(item.token for item in done if item.requeue_seconds is None),
+        "statuses": Counter(item.reply.status for item in done if item.requeue_seconds is None),
+        "attempts": sum(item.reply.attempts for item in done if item.requeue_seconds is not None),
     }
 
 
@@ -102,9 +104,9 @@ def lose(url: str) -> dict[str, Any]:
             pass
     except SenderLost as lost:
         raised = str(lost)
-    unsent = sender.close()
+    sender.withdraw(None)
     sender.end()
-    return {"heard": heard, "raised": raised, "unsent": unsent}
+    return {"heard": heard, "raised": raised}
 
 
 def die(url: str) -> dict[str, Any]:
@@ -117,5 +119,5 @@ def die(url: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    scenario = {"answer": answer, "learn": learn, "close": close, "lose": lose, "die": die}[sys.argv[1]]
+    scenario = {"answer": answer, "learn": learn, "withdraw": withdraw, "lose": lose, "die": die}[sys.argv[1]]
     sys.stdout.write(json.dumps(scenario(sys.argv[2])))

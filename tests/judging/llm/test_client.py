@@ -1,20 +1,22 @@
 from __future__ import annotations
 
-import json
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from judging.llm.attempts import Attempt, Outcome
-from judging.llm.bodies import ErrorPage, build_body, read_completion, read_error, refused_capabilities
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.client import ChatClient
-from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig
+from judging.llm.endpoints import AddressPolicy, EndpointConfig
 from tests.fake_llm.fixture import FakeLLM
 
 USED = frozenset({"temperature", "max_tokens"})
@@ -78,35 +80,40 @@ FAULTS = {
         429,
         "rate-limited",
         "The endpoint allows no more calls for now.",
+        "Rate limit reached",
         retry_after_seconds=7.0,
     ),
     "[[fake:429]][[fake:retry_after=-1]]": Attempt(
-        Outcome.RATE_LIMITED, 429, "rate-limited", "The endpoint allows no more calls for now."
+        Outcome.RATE_LIMITED,
+        429,
+        "rate-limited",
+        "The endpoint allows no more calls for now.",
+        "Rate limit reached",
     ),
-    "[[fake:quota]]": Attempt(Outcome.QUOTA, 429, "quota", "The endpoint's account has no credit left."),
-    "[[fake:500]]": Attempt(Outcome.SERVER_ERROR, 500, "http-500", "The endpoint answered HTTP 500 (server_error)."),
-    "[[fake:503]]": Attempt(Outcome.SERVER_ERROR, 503, "http-503", "The endpoint answered HTTP 503 (server_error)."),
-    "[[fake:408]]": Attempt(
-        Outcome.PASSING, 408, "http-408", "The endpoint answered HTTP 408 (invalid_request_error)."
+    "[[fake:quota]]": Attempt(
+        Outcome.QUOTA,
+        429,
+        "quota",
+        "The account behind this endpoint has no money left.",
+        "You exceeded your current quota.",
     ),
-    "[[fake:409]]": Attempt(
-        Outcome.PASSING, 409, "http-409", "The endpoint answered HTTP 409 (invalid_request_error)."
+    "[[fake:500]]": Attempt(Outcome.SERVER_ERROR, 500, "http-500", "The endpoint answered HTTP 500.", "asked for 500"),
+    "[[fake:503]]": Attempt(Outcome.SERVER_ERROR, 503, "http-503", "The endpoint answered HTTP 503.", "asked for 503"),
+    "[[fake:408]]": Attempt(Outcome.PASSING, 408, "http-408", "The endpoint answered HTTP 408.", "asked for 408"),
+    "[[fake:409]]": Attempt(Outcome.PASSING, 409, "http-409", "The endpoint answered HTTP 409.", "asked for 409"),
+    "[[fake:400]]": Attempt(Outcome.CLIENT_ERROR, 400, "http-400", "The endpoint answered HTTP 400.", "asked for 400"),
+    "[[fake:401]]": Attempt(Outcome.SETUP, 401, "key", "The endpoint does not accept the key.", "asked for 401"),
+    "[[fake:402]]": Attempt(
+        Outcome.QUOTA, 402, "quota", "The account behind this endpoint has no money left.", "asked for 402"
     ),
-    "[[fake:400]]": Attempt(
-        Outcome.CLIENT_ERROR, 400, "http-400", "The endpoint answered HTTP 400 (invalid_request_error)."
+    "[[fake:redirect]]": Attempt(Outcome.SETUP, 302, "redirect", "The endpoint redirects; redirects are not followed."),
+    "[[fake:html]]": Attempt(
+        Outcome.SETUP, 200, "address", "The endpoint's address shows a web page, not chat completions."
     ),
-    "[[fake:401]]": Attempt(
-        Outcome.CLIENT_ERROR, 401, "http-401", "The endpoint answered HTTP 401 (invalid_request_error)."
-    ),
-    "[[fake:402]]": Attempt(Outcome.QUOTA, 402, "quota", "The endpoint's account has no credit left."),
-    "[[fake:redirect]]": Attempt(
-        Outcome.CLIENT_ERROR, 302, "redirect", "The endpoint redirects; redirects are not followed."
-    ),
-    "[[fake:html]]": Attempt(Outcome.PASSING, 200, "bad-reply", "The endpoint's answer is not a chat completion."),
     "[[fake:drop]]": Attempt(
-        Outcome.PASSING, None, "connection", "The connection to the endpoint failed or broke off."
+        Outcome.PASSING, None, "connection", "The connection to the endpoint failed or broke off.", is_unheard=True
     ),
-    "[[fake:hang]]": Attempt(Outcome.PASSING, None, "timeout", "The endpoint did not answer in time."),
+    "[[fake:hang]]": Attempt(Outcome.PASSING, None, "timeout", "The endpoint did not answer in time.", is_unheard=True),
 }
 
 
@@ -116,7 +123,24 @@ def test_send_classifies_every_fault(
 ) -> None:
     attempt = client.send(replace(endpoint, read_timeout=0.5), asking(prompt))
 
-    assert replace(attempt, seconds=0.0) == expected
+    assert attempt.sent == {"model": "m", "temperature": 0.0, "max_tokens": 1024}
+    assert replace(attempt, seconds=0.0, sent={}, head={}) == expected
+
+
+def test_send_keeps_who_answered(client: ChatClient, endpoint: EndpointConfig) -> None:
+    head = client.send(endpoint, asking("[[fake:reply=yes]]")).head
+
+    assert set(head) == {"id", "model", "request_id"}
+    assert (head["model"], head["request_id"]) == ("m", "fake")
+
+
+def test_send_never_repeats_its_key(client: ChatClient) -> None:
+    body = b'{"error": {"message": "Wrong key: very-secret in sk-abcdefgh1234 or abc***xyz"}}'
+    head = b"HTTP/1.1 401 No\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with raw_server([head + body], pause_seconds=0) as url:
+        attempt = client.send(EndpointConfig("x", url, "m", api_key="very-secret"), asking("hello"))
+
+    assert attempt.provider_text == "Wrong key: [key] in [key] or [key]"
 
 
 def test_send_follows_no_redirect_and_sends_its_key(
@@ -143,6 +167,45 @@ def test_send_keeps_one_connection_for_calls_one_after_the_other(
 
     # the fixture's own /config and /reset come by a connection each, opened before the reset and after
     assert fake_llm.stats()["connections"] <= 3
+
+
+def test_send_keeps_silent_connections_alive(client: ChatClient, endpoint: EndpointConfig) -> None:
+    client.send(endpoint, asking("hello"))
+
+    (pool, _), *_ = client._adapter._known.values()
+    connection = pool.pool.get_nowait()
+    assert connection.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+    assert connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 60
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """Return a file with a key and its self-signed certificate for 127.0.0.1."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    file = tmp_path / "both.pem"
+    made = [
+        *["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"],
+        "-subj",
+        "/CN=x",
+    ]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(file), "-out", str(tmp_path / "public.pem")]
+    subprocess.run([openssl, *made, *names], check=True, capture_output=True)
+    file.write_text(file.read_text() + (tmp_path / "public.pem").read_text())
+    return file
+
+
+def test_send_trusts_the_certificates_that_it_is_given(client: ChatClient, certificate: Path) -> None:
+    body = b'{"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}'
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+    found = []
+    for bundle in ("", str(certificate)):
+        with raw_server([head + body], pause_seconds=0, certificate=certificate) as url:
+            attempt = client.send(EndpointConfig("tls", url, "m", ca_bundle=bundle), asking("hello"))
+            found.append((attempt.outcome, attempt.error_kind))
+
+    assert found == [(Outcome.PASSING, "tls"), (Outcome.FINISHED, "")]
 
 
 def test_send_never_reaches_a_forbidden_address(endpoint: EndpointConfig, fake_llm: FakeLLM) -> None:
@@ -173,14 +236,23 @@ def test_send_ignores_proxies_and_passwords_of_the_environment(
 
 
 @contextmanager
-def raw_server(chunks: list[bytes], *, pause_seconds: float) -> Iterator[str]:
+def raw_server(chunks: list[bytes], *, pause_seconds: float, certificate: Path | None = None) -> Iterator[str]:
     """A server that reads one request and answers it in pieces."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
         connection, _ = listener.accept()
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            try:
+                connection = context.wrap_socket(connection, server_side=True)
+            except OSError:  # the client does not trust it
+                connection.close()
+                return
         with connection:
-            connection.recv(65536)
+            while not connection.recv(65536).endswith(b"}"):  # head and body come apart
+                pass
             for chunk in chunks:
                 try:
                     connection.sendall(chunk)
@@ -190,7 +262,7 @@ def raw_server(chunks: list[bytes], *, pause_seconds: float) -> Iterator[str]:
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    yield f"{'https' if certificate else 'http'}://127.0.0.1:{listener.getsockname()[1]}/v1"
     listener.close()
     thread.join(5)
 
@@ -210,113 +282,3 @@ def test_send_gives_up_on_a_reply_that_floods(client: ChatClient) -> None:
         attempt = client.send(EndpointConfig("flood", url, "m"), asking("hello"))
 
     assert (attempt.outcome, attempt.error_kind) == (Outcome.PASSING, "too-large")
-
-
-def test_build_body_sends_what_was_asked() -> None:
-    request = asking("a {brace}", seed=3, top_p=0.5, top_logprobs=2, response_format={"type": "json_object"})
-    endpoint = EndpointConfig("a", "https://x.org/v1", "m", extra={"reasoning_effort": "low", "model": "smuggled"})
-
-    body = build_body(endpoint, request, Capabilities(), max_tokens=9)
-
-    assert json.loads(body.content) == {
-        "model": "m",
-        "messages": [{"role": "user", "content": "a {brace}"}],
-        "temperature": 0.0,
-        "top_p": 0.5,
-        "seed": 3,
-        "logprobs": True,
-        "top_logprobs": 2,
-        "max_tokens": 9,
-        "response_format": {"type": "json_object"},
-        "reasoning_effort": "low",
-    }
-    assert body.used == {"temperature", "top_p", "seed", "logprobs", "max_tokens", "json_object"}
-
-
-@pytest.mark.parametrize(
-    ("capabilities", "response_format"),
-    [
-        (Capabilities(), {"type": "json_schema", "json_schema": {"name": "v"}}),
-        (Capabilities(json_schema=False), {"type": "json_object"}),
-        (Capabilities(json_schema=False, json_object=False), None),
-    ],
-)
-def test_build_body_steps_down_to_what_the_endpoint_takes(
-    capabilities: Capabilities, response_format: dict[str, object] | None
-) -> None:
-    request = asking("hello", response_format={"type": "json_schema", "json_schema": {"name": "v"}})
-
-    body = build_body(EndpointConfig("a"), request, capabilities, max_tokens=None)
-
-    assert json.loads(body.content).get("response_format") == response_format
-
-
-def test_build_body_leaves_out_what_the_endpoint_refuses() -> None:
-    refusing = Capabilities(temperature=False, seed=False, logprobs=False, top_p=False, max_tokens=False)
-    request = asking("hello", seed=3, top_p=0.5, top_logprobs=2)
-
-    body = build_body(EndpointConfig("a", model="m"), request, refusing, max_tokens=9)
-
-    assert json.loads(body.content) == {
-        "model": "m",
-        "messages": [{"role": "user", "content": "hello"}],
-        "max_completion_tokens": 9,
-    }
-    assert body.used == frozenset()
-
-
-# Error bodies in the wording of several servers -> capabilities that the endpoint lacks
-EXTRA = {"type": "extra_forbidden", "loc": ["body", "top_logprobs"], "msg": "Extra inputs are not permitted"}
-REFUSALS: list[tuple[object, set[str]]] = [
-    ({"error": {"message": "Unsupported parameter: 'seed'.", "param": "seed"}}, {"seed"}),
-    ({"error": {"message": "'temperature' does not support 0.", "code": "unsupported_value"}}, {"temperature"}),
-    ({"error": {"message": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'."}}, {"max_tokens"}),
-    ({"error": {"message": "This response_format type is unavailable now"}}, {"json_schema"}),
-    ({"object": "error", "message": "logprobs is not supported", "code": 400}, {"logprobs"}),
-    ({"detail": [{**EXTRA, "input": "seed"}]}, {"logprobs"}),
-    ({"error": "unknown field seed"}, {"seed"}),
-    ({"error": {"message": "max_tokens is too large: 99999."}}, set()),
-    ({"error": {"message": "Invalid schema for response_format 'verdict'.", "param": "response_format"}}, set()),
-    ({"error": {"message": "asked for 400"}}, set()),
-    ([], set()),
-    ("text", set()),
-]
-
-
-@pytest.mark.parametrize(("payload", "refused"), REFUSALS)
-def test_refused_capabilities_are_read_from_the_error(payload: object, refused: set[str]) -> None:
-    used = frozenset({"seed", "temperature", "max_tokens", "json_schema", "logprobs"})
-
-    assert refused_capabilities(read_error(json.dumps(payload).encode()), used=used) == refused
-
-
-def test_read_error_repeats_only_codes_of_our_own_list() -> None:
-    page = json.dumps({"error": {"code": "internal_host_10_0_0_1", "type": "rate_limit_exceeded"}}).encode()
-
-    assert read_error(page).code == "rate_limit_exceeded"
-    assert read_error(b"<html>secret</html>") == ErrorPage()
-    assert read_error(b"[" * 100_000) == ErrorPage()
-
-
-@pytest.mark.parametrize(
-    ("message", "text"),
-    [
-        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "ab"),
-        ({"content": None}, ""),
-        ({"content": "nul \x00 and half a pair \ud83d"}, "nul \ufffd and half a pair ?"),
-    ],
-)
-def test_read_completion_keeps_only_text_that_can_be_stored(message: dict[str, object], text: str) -> None:
-    body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": -1}})
-
-    attempt = read_completion(body.encode(), used=frozenset())
-
-    assert attempt == Attempt(Outcome.FINISHED, 200, text=text, finish_reason="stop")
-
-
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"null", b"[]", b"{}", b'{"choices": []}', b'{"choices": [{}]}', b'{"choices": [{"message": "x"}]}', b"\xff"],
-)
-def test_read_completion_takes_other_bodies_for_passing_trouble(body: bytes) -> None:
-    assert read_completion(body, used=frozenset()).error_kind == "bad-reply"

@@ -9,6 +9,7 @@ from judging.llm.endpoints import (
     EndpointRefused,
     address_refusal,
     check_base_url,
+    key_variable_refusal,
 )
 
 PUBLIC, PRIVATE, LOOPBACK = AddressPolicy(), AddressPolicy(allow_private=True), AddressPolicy(allow_loopback=True)
@@ -40,14 +41,28 @@ ADDRESSES = {
     "192.168.0.1": (False, True, False),
     "172.16.0.1": (False, True, False),
     "100.64.0.1": (False, True, False),  # shared address space, RFC 6598
-    "169.254.169.254": (False, True, False),  # link-local: where clouds keep their credentials
-    "fe80::1%eth0": (False, True, False),
+    "169.254.169.254": (False, False, False),  # link-local: where clouds keep their credentials
+    "fe80::1%eth0": (False, False, False),
+    "100.100.100.200": (False, False, False),  # and elsewhere
+    "fd00:ec2::254": (False, False, False),
+    "fec0::1": (False, True, False),  # site-local, the predecessor of fd00::/8
     "fd00::1": (False, True, False),
     "127.0.0.1": (False, False, True),
     "127.8.9.1": (False, False, True),
     "::1": (False, False, True),
     "::ffff:127.0.0.1": (False, False, True),
     "::ffff:10.0.0.1": (False, True, False),
+    # each holds an IPv4 address, which decides
+    "::127.0.0.1": (False, False, True),
+    "::ffff:0:127.0.0.1": (False, False, True),
+    "::ffff:0:169.254.169.254": (False, False, False),
+    "64:ff9b::169.254.169.254": (False, False, False),
+    "64:ff9b::10.0.0.1": (False, True, False),
+    "64:ff9b::93.184.216.34": (True, True, True),
+    "64:ff9b:1::127.0.0.1": (False, False, True),
+    "2002:a9fe:a9fe::1": (False, False, False),  # 6to4 of 169.254.169.254
+    "2002:5db8:d822::1": (True, True, True),  # 6to4 of 93.184.216.34
+    "2001:0:5db8:d822::f5ff:fffe": (False, True, False),  # Teredo: the last half, inverted, is 10.0.0.1
     "0.0.0.0": (False, False, False),
     "::": (False, False, False),
     "224.0.0.1": (False, False, False),
@@ -77,7 +92,7 @@ def test_address_refusal_follows_the_policy(address: str, allowed: tuple[bool, b
         ("http://127.0.0.1:8000/v1", "this machine itself"),
         ("http://localhost:8000/v1", "this machine itself"),
         ("http://[::1]:8000/v1", "this machine itself"),
-        ("http://169.254.169.254/latest", "private network"),
+        ("http://169.254.169.254/latest", "credentials"),
     ],
 )
 def test_check_base_url_says_what_is_wrong(url: str, message: str) -> None:
@@ -90,9 +105,39 @@ def test_check_base_url_returns_the_plain_address() -> None:
         check_base_url(" https://api.example.org/v1/ ", PUBLIC),
         check_base_url("http://localhost:8000/v1", LOOPBACK),
         check_base_url("http://10.0.0.5:8000/v1", PRIVATE),
+        check_base_url("https://api.example.org/v1/chat/completions/", PUBLIC),
     ]
 
-    assert urls == ["https://api.example.org/v1", "http://localhost:8000/v1", "http://10.0.0.5:8000/v1"]
+    assert urls == [
+        "https://api.example.org/v1",
+        "http://localhost:8000/v1",
+        "http://10.0.0.5:8000/v1",
+        "https://api.example.org/v1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variable", "refusal"),
+    [
+        ("OPENAI_API_KEY", ""),
+        ("HF_TOKEN", ""),
+        ("MODEL_2_KEY", ""),
+        ("OPENAI", "ends in _KEY or _TOKEN"),
+        ("sk-live-1234", "never the key itself"),
+        ("_KEY", "ends in _KEY"),
+        ("AWS_SECRET_ACCESS_KEY", "secrets of this site or of other services"),
+        ("AWS_ACCESS_KEY", "secrets of this site"),
+        ("PGPASSWORD", "secrets of this site"),
+        ("EVALSITE_SECRET_KEY", "secrets of this site"),
+        ("SECRET_KEY", "secrets of this site"),
+        ("GITHUB_TOKEN", "secrets of this site"),
+        ("SSH_PRIVATE_KEY", "secrets of this site"),
+    ],
+)
+def test_key_variable_refusal_lets_only_keys_of_models_pass(variable: str, refusal: str) -> None:
+    said = key_variable_refusal(variable)
+
+    assert (bool(said), refusal in said) == (bool(refusal), True)
 
 
 def test_learn_keeps_a_refusal_for_good() -> None:
@@ -100,3 +145,16 @@ def test_learn_keeps_a_refusal_for_good() -> None:
 
     assert known == Capabilities(seed=False, temperature=True)
     assert known.learn(accepted=frozenset({"seed"})) == known
+
+
+@pytest.mark.parametrize(
+    ("config", "limits"),
+    [
+        (EndpointConfig("a"), [256, None]),
+        (EndpointConfig("a", reasoning=True), [8192, None]),
+        (EndpointConfig("a", reasoning=True, min_output_tokens=4000), [4000, None]),
+        (EndpointConfig("a", min_output_tokens=100), [256, None]),
+    ],
+)
+def test_output_limit_leaves_room_to_think(config: EndpointConfig, limits: list[int | None]) -> None:
+    assert [config.output_limit(256), config.output_limit(None)] == limits

@@ -24,6 +24,7 @@ OTHERS = {
     "top_logprobs": 5,
     "sample_index": 1,
     "material": {"question": "?"},
+    "is_probe": True,
 }
 
 

@@ -83,10 +83,49 @@ def test_pool_sums_the_tokens_of_a_retry_with_doubled_limit(fake_llm: FakeLLM, e
         reply = one(pool, endpoint, asking("[[fake:reply=0123456789]]", max_tokens=100))
 
     # prompt 25 // 4 + 1 = 7 twice; half the reply 5 // 4 + 1 = 2, then 10 // 4 + 1 = 3
-    assert replace(reply, seconds=0.0) == ChatReply(
-        ReplyStatus.FINISHED, "0123456789", "stop", prompt_tokens=14, completion_tokens=5, attempts=2
+    assert replace(reply, seconds=0.0, head={}) == ChatReply(
+        ReplyStatus.FINISHED,
+        "0123456789",
+        "stop",
+        prompt_tokens=14,
+        completion_tokens=5,
+        cut_tokens=2,
+        attempts=2,
+        sent={"model": "m", "temperature": 0.0, "max_tokens": 200},
     )
     assert [line["max_tokens"] for line in fake_llm.log()] == [100, 200]
+
+
+def test_pool_asks_without_json_mode_once_two_replies_were_empty(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(reply=" ")
+    learned: list[Capabilities] = []
+    with pool_of(2, on_capabilities=lambda _, capabilities: learned.append(capabilities)) as pool:
+        reply = one(pool, endpoint, asking("hello", response_format={"type": "json_object"}))
+
+    formats = ["response_format" in line["sent"] for line in fake_llm.log()]
+    assert (reply.status, reply.error_kind, formats) == (ReplyStatus.FAILED, "empty", [True, True, False])
+    assert [capabilities.json_object for capabilities in learned] == [None]
+
+
+def test_pool_gives_a_reasoning_model_room_to_think(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    thinking = replace(endpoint, reasoning=True)
+    fake_llm.config(truncate_below=8000)
+    with pool_of(2) as pool:
+        reply = one(pool, thinking, asking("[[fake:reply=0123456789]]", max_tokens=256))
+        least = one(pool, replace(endpoint, model="n", min_output_tokens=9000), asking("hello", max_tokens=256))
+
+    assert (reply.status, reply.attempts, reply.token_limit) == (ReplyStatus.FINISHED, 1, 8192)
+    assert (least.attempts, least.token_limit) == (1, 9000)
+
+
+def test_pool_takes_a_probe_for_whole_once_it_has_its_alternatives(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
+    fake_llm.config(reply="10", truncate_below=200)  # half of it is "1"
+    with pool_of(2) as pool:
+        probe = one(pool, endpoint, asking("hello", max_tokens=4, top_logprobs=5, is_probe=True))
+        other = one(pool, endpoint, asking("hello", max_tokens=4, is_probe=True))
+
+    assert (probe.status, probe.attempts, set(probe.label_logprobs)) == (ReplyStatus.FINISHED, 1, {"0", "1", "2"})
+    assert (other.status, other.attempts) == (ReplyStatus.TRUNCATED, 1)
 
 
 def test_pool_doubles_only_once(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
@@ -100,15 +139,19 @@ def test_pool_doubles_only_once(fake_llm: FakeLLM, endpoint: EndpointConfig) -> 
 def test_pool_remembers_what_an_endpoint_refuses_and_tells(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
     fake_llm.config(reject="seed,json_schema,temperature")
     told: list[Capabilities] = []
-    request = asking("hello", seed=1, response_format={"type": "json_schema", "json_schema": {"name": "v"}})
+    request = asking(
+        '[[fake:reply={"a": 1}]]', seed=1, response_format={"type": "json_schema", "json_schema": {"name": "v"}}
+    )
     with pool_of(1, on_capabilities=lambda _, known: told.append(known)) as pool:
         first = one(pool, endpoint, request)
         again = one(pool, endpoint, replace(request, sample_index=1))
 
     assert (first.status, first.attempts) == (ReplyStatus.FINISHED, 4)
     assert (again.status, again.attempts) == (ReplyStatus.FINISHED, 1)
-    assert told[-1] == Capabilities(json_schema=False, json_object=True, seed=False, temperature=False, max_tokens=True)
-    assert fake_llm.log()[-1]["sent"] == ["json_object", "max_tokens", "response_format"]
+    assert told[-1] == Capabilities(
+        json_schema=False, json_object=True, seed=False, random_seed=True, temperature=False, max_tokens=True
+    )
+    assert fake_llm.log()[-1]["sent"] == ["json_object", "max_tokens", "random_seed", "response_format"]
 
 
 def test_pool_starts_from_what_is_already_known(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
@@ -131,11 +174,11 @@ def test_pool_retries_what_may_pass(fake_llm: FakeLLM, endpoint: EndpointConfig)
     ("prompt", "kind", "attempts"),
     [
         ("[[fake:drop]]", "connection", 5),
-        ("[[fake:html]]", "bad-reply", 5),
+        ("[[fake:html]]", "address", 1),
         ("[[fake:500]]", "http-500", 5),
         ("[[fake:hang]]", "timeout", 5),
         ("[[fake:quota]]", "quota", 1),
-        ("[[fake:404]]", "http-404", 1),
+        ("[[fake:404]]", "address", 1),
         ("[[fake:redirect]]", "redirect", 1),
     ],
 )
@@ -276,8 +319,8 @@ def test_pool_gives_back_what_was_paid_for_and_counts_it_when_asked_again(
     # prompt 25 // 4 + 1 = 7 each time; half the reply 5 // 4 + 1 = 2, then 10 // 4 + 1 = 3
     assert (unsent, given_back.requeue_seconds) == ([], 0.0)
     assert [(attempt.prompt_tokens, attempt.completion_tokens) for attempt in given_back.paid] == [(7, 2)]
-    assert replace(again.reply, seconds=0.0) == ChatReply(
-        ReplyStatus.FINISHED, "0123456789", "stop", prompt_tokens=14, completion_tokens=5, attempts=2
+    assert replace(again.reply, seconds=0.0, sent={}, head={}) == ChatReply(
+        ReplyStatus.FINISHED, "0123456789", "stop", prompt_tokens=14, completion_tokens=5, cut_tokens=2, attempts=2
     )
     assert [line["max_tokens"] for line in fake_llm.log()] == [100, 200]
 
@@ -327,3 +370,61 @@ def test_a_busy_endpoint_leaves_threads_to_another(fake_llm: FakeLLM, endpoint: 
 
         assert len(done) < 60
         collect(pool)
+
+
+def test_groups_take_turns_at_an_endpoint_and_one_is_withdrawn_alone(
+    fake_llm: FakeLLM, endpoint: EndpointConfig
+) -> None:
+    fake_llm.config(latency=50)
+    with pool_of(2) as pool:
+        for number in range(60):
+            pool.submit(("long", number), endpoint, asking(f"long {number}"), group="long")
+        for number in range(4):
+            pool.submit(("short", number), endpoint, asking(f"short {number}"), group="short")
+        done: list[Completed] = []
+        while sum("short" in str(item.token) for item in done) < 4:
+            done += pool.completed(5.0)
+        before = sum("long" in str(item.token) for item in done)
+        pool.withdraw("long")
+        rest = collect(pool)
+
+    assert before <= 12  # one for each of the short group's, and those that were on their way
+    given_back = [item for item in rest if item.requeue_seconds is not None]
+    assert all("long" in str(item.token) for item in given_back)
+    assert len(given_back) + sum(item.requeue_seconds is None for item in [*done, *rest]) == 64
+    assert fake_llm.stats()["calls"] == 64 - len(given_back)
+
+
+def test_an_endpoint_has_threads_to_itself_beside_slow_calls_of_another(
+    fake_llm: FakeLLM, endpoint: EndpointConfig
+) -> None:
+    with FakeLLM(latency=20_000) as slow, pool_of(4) as pool:
+        stuck = replace(endpoint, name="slow", base_url=slow.url)
+        for number in range(20):
+            pool.submit(("slow", number), stuck, asking(f"slow {number}"))
+        while slow.stats()["calls"] < 4:  # every thread waits for it
+            time.sleep(0.02)
+        for number in range(5):
+            pool.submit(("fast", number), endpoint, asking(f"fast {number}"))
+        done: list[Completed] = []
+        while len(done) < 5:
+            found = pool.completed(10.0)
+            assert found, "the fast endpoint waits for the slow one"
+            done += found
+
+    assert {item.token for item in done} == {("fast", number) for number in range(5)}
+
+
+def test_pool_gives_back_at_once_what_comes_while_an_endpoint_takes_no_calls_for_long(
+    fake_llm: FakeLLM, endpoint: EndpointConfig
+) -> None:
+    fake_llm.config(rate_429=1.0, retry_after=3600)
+    with pool_of(2) as pool:
+        pool.submit("first", endpoint, asking("one"))
+        heard = pool.completed(10.0)
+        pool.submit("second", endpoint, asking("two"))
+        heard += pool.completed(10.0)
+
+    assert [completed.token for completed in heard] == ["first", "second"]
+    assert [(completed.requeue_seconds or 0) > 3000 for completed in heard] == [True, True]
+    assert fake_llm.stats()["calls"] == 1

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from judging.llm.attempts import Attempt, Outcome
@@ -11,12 +9,8 @@ from judging.llm.retries import (
     RetryDecision,
     RetryPolicy,
     decide,
-    duration_seconds,
     sleep_seconds,
-    wait_asked_by,
 )
-
-NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 FINISHED = Attempt(Outcome.FINISHED, 200)
 TRUNCATED = Attempt(Outcome.TRUNCATED, 200, "truncated")
@@ -27,6 +21,11 @@ HTTP_500 = Attempt(Outcome.SERVER_ERROR, 500, "http-500")
 HTTP_503 = Attempt(Outcome.SERVER_ERROR, 503, "http-503")
 HTTP_404 = Attempt(Outcome.CLIENT_ERROR, 404, "http-404")
 TIMEOUT = Attempt(Outcome.PASSING, None, "timeout")
+EMPTY = Attempt(Outcome.UNUSABLE, 200, "empty", retry_once=True)
+EMPTY_JSON = Attempt(Outcome.UNUSABLE, 200, "empty", retry_once=True, json_at_fault=True)
+NO_CHOICES = Attempt(Outcome.REFUSED, 200, "no-choices", retry_once=True)
+WRONG_KEY = Attempt(Outcome.SETUP, 401, "key")
+FULL_CONTEXT = Attempt(Outcome.TRUNCATED, 200, "truncated", can_double=False)
 PARAMETER = Attempt(Outcome.PARAMETER_REFUSED, 400, "http-400", refused=frozenset({"seed"}))
 
 
@@ -56,6 +55,16 @@ CASES = [
     ("truncated again", [TRUNCATED, TRUNCATED], RetryDecision(Action.ACCEPT, reason="truncated")),
     ("truncated, then a failure", [TRUNCATED, HTTP_500], RetryDecision(Action.RETRY, 2.0)),
     ("truncated around a failure", [TRUNCATED, HTTP_500, TRUNCATED], RetryDecision(Action.ACCEPT, reason="truncated")),
+    ("truncated by the context", [FULL_CONTEXT], RetryDecision(Action.ACCEPT, reason="truncated")),
+    ("empty", [EMPTY], RetryDecision(Action.RETRY, 1.0)),
+    ("empty twice", [EMPTY] * 2, RetryDecision(Action.GIVE_UP, reason="empty")),
+    ("empty, then another failure", [EMPTY, HTTP_500], RetryDecision(Action.RETRY, 2.0)),
+    ("empty as JSON", [EMPTY_JSON], RetryDecision(Action.RETRY, 1.0)),
+    ("empty as JSON twice", [EMPTY_JSON] * 2, RetryDecision(Action.RETRY, 2.0, without_json=True)),
+    ("empty without JSON too", [EMPTY_JSON, EMPTY_JSON, EMPTY], RetryDecision(Action.GIVE_UP, reason="empty")),
+    ("blocked", [NO_CHOICES], RetryDecision(Action.RETRY, 1.0)),
+    ("blocked twice", [NO_CHOICES] * 2, RetryDecision(Action.ACCEPT)),
+    ("a wrong key", [WRONG_KEY], RetryDecision(Action.GIVE_UP, reason="key")),
     ("the same 5xx three times, all suffer", [HTTP_500] * 3, RetryDecision(Action.RETRY, 4.0)),
 ]
 
@@ -114,43 +123,3 @@ def test_sleep_seconds_is_full_jitter_under_a_cap() -> None:
 
     assert sleeps == [2, 4, 8, 16, 32, 60, 60]
     assert sleep_seconds(5, jitter=0.0, asked=None, policy=RetryPolicy()) == 0
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "20"}, 20.0),
-        ({"retry-after": "1.5"}, 1.5),
-        ({"retry-after": "Sun, 01 Mar 2026 12:00:30 GMT"}, 30.0),
-        ({"retry-after": "Sun, 01 Mar 2026 11:00:00 GMT"}, 0.0),
-        ({"retry-after": "999999999"}, 86400.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "-5"}, None),
-        ({"retry-after": "1e9"}, None),
-        ({"retry-after-ms": "250"}, 0.25),
-        ({"x-ratelimit-reset-requests": "1s", "x-ratelimit-reset-tokens": "6m0s"}, 360.0),
-        (
-            {
-                "x-ratelimit-reset-requests": "1s",
-                "x-ratelimit-remaining-requests": "0",
-                "x-ratelimit-reset-tokens": "6m0s",
-                "x-ratelimit-remaining-tokens": "1200",
-            },
-            1.0,
-        ),
-        ({"x-ratelimit-reset": "1772366410"}, 10.0),  # 2026-03-01T12:00:10Z
-        ({"x-ratelimit-reset": "1772366410000"}, 10.0),
-        ({"retry-after": "2", "x-ratelimit-reset-tokens": "6m0s"}, 2.0),
-    ],
-)
-def test_wait_asked_by_reads_what_servers_send(headers: dict[str, str], seconds: float | None) -> None:
-    assert wait_asked_by(headers, at=NOON) == seconds
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("20", 20.0), ("1.5s", 1.5), ("6m0s", 360.0), ("1h2m3s", 3723.0), ("120ms", 0.12), ("1d", 86400.0), ("", None)],
-)
-def test_duration_seconds_reads_go_style_durations(text: str, seconds: float | None) -> None:
-    assert duration_seconds(text, at=NOON) == seconds

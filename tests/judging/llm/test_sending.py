@@ -50,18 +50,23 @@ def test_sending_process_tells_what_an_endpoint_refuses(fake_llm: FakeLLM) -> No
             "top_p": None,
             "logprobs": None,
             "max_tokens": True,
+            "max_completion_tokens": None,
+            "random_seed": True,
+            "system_role": None,
         },
     }
 
 
-def test_closing_gives_back_what_was_not_sent_and_waits_for_the_rest(fake_llm: FakeLLM) -> None:
+def test_withdraw_gives_back_what_was_not_sent_and_lets_the_rest_and_others_go_on(fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=200)
 
-    found = run("close", fake_llm.url)
+    found = run("withdraw", fake_llm.url)
 
-    assert found["tokens"] == list(range(30))
-    assert 4 <= found["answered"] == fake_llm.stats()["calls"] < 30
-    assert (found["statuses"], found["again"]) == ({"finished": found["answered"]}, [])
+    answered = found["answered"]
+    assert found["tokens"] == list(range(35))
+    assert 9 <= len(answered) == fake_llm.stats()["calls"] < 35
+    assert answered[-5:] == [30, 31, 32, 33, 34]
+    assert (found["statuses"], found["attempts"]) == ({"finished": len(answered)}, 0)
 
 
 def test_a_killed_child_is_reported(fake_llm: FakeLLM) -> None:
@@ -70,7 +75,7 @@ def test_a_killed_child_is_reported(fake_llm: FakeLLM) -> None:
     found = run("lose", fake_llm.url)
 
     assert found.pop("heard") >= 1
-    assert found == {"raised": "The process that sends calls ended by itself.", "unsent": []}
+    assert found == {"raised": "The process that sends calls ended by itself."}
     assert fake_llm.stats()["calls"] < 30
 
 

@@ -1,0 +1,217 @@
+"""The body of a reply with status 200: a completion, whole or cut off or refused, or an error after all."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from judging.llm.attempts import Attempt, Outcome
+from judging.llm.replies.error_pages import page_of
+from judging.llm.replies.errors import Sent, classify_error
+
+STORABLE = str.maketrans({"\x00": "\ufffd"})  # PostgreSQL cannot hold NUL in text
+MOST_TOKENS = 2_000_000_000  # no call has more, and no column holds more
+HEAD_NAMES = ("id", "model", "system_fingerprint", "provider", "service_tier")
+MOST_HEAD = 200  # characters of each
+JSON_MODES = frozenset({"json_schema", "json_object"})
+
+# Finish reasons, in lower case. Whatever is not listed is not taken for an answer.
+FINISHED = frozenset({"stop", "eos", "eos_token", "end_turn", "stop_sequence", ""})
+CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens"})
+FULL = frozenset({"model_length", "model_context_window_exceeded"})  # a doubled limit would not help
+FILTERED = frozenset(
+    ["content_filter", "sensitive", "safety", "recitation", "prohibited_content", "blocklist", "spii", "refusal"]
+)
+BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource", "network_error"})
+
+THINKING = re.compile(r"\s*<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
+LONE_END = re.compile(r"</(?:think|thinking|reasoning)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The parts of a completion that decide what it is."""
+
+    text: str
+    finish: str  # as spelt
+    has_reasoning: bool  # thinking without an answer yet
+    refusal: str
+
+
+def read_completion(content: bytes, *, sent: Sent, headers: Mapping[str, str], at: datetime) -> Attempt:
+    """Return the attempt that a reply with status 200 and this body stands for."""
+    try:
+        payload = json.loads(content)
+    except (ValueError, RecursionError):
+        return _no_json(content)
+    if not isinstance(payload, dict):
+        return _no_completion()
+    error = _error_inside(payload)
+    if error is not None:
+        page = page_of(error)
+        status = page.status if page.status is not None and 400 <= page.status < 600 else 500
+        failed = classify_error(status, page, sent=sent, headers=headers, at=at)
+        return replace(failed, **_counts(payload.get("usage")), head=_head(payload, headers))
+    return _of_choices(payload, sent, headers)
+
+
+def _of_choices(payload: Mapping[str, Any], sent: Sent, headers: Mapping[str, str]) -> Attempt:
+    choices = payload.get("choices")
+    if choices == []:
+        blocked = Attempt(
+            Outcome.REFUSED, 200, "no-choices", "The provider gave no answer, as its filters do.", retry_once=True
+        )
+        return replace(blocked, **_counts(payload.get("usage")), head=_head(payload, headers))
+    try:
+        choice = payload["choices"][0]
+        message = choice["message"]
+        found = Completion(
+            _text(message.get("content")),
+            str(choice.get("finish_reason") or ""),
+            _reasons(message),
+            _text(message.get("refusal") or ""),
+        )
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return _no_completion()
+    logprobs = _first_token(choice.get("logprobs"))
+    return replace(
+        _outcome_of(found, sent),
+        status_code=200,
+        accepted=seen_to_work(sent.used, found.text, logprobs),
+        text=found.text or found.refusal,
+        finish_reason=found.finish[:40],
+        label_logprobs=logprobs,
+        head=_head(payload, headers, choice.get("native_finish_reason")),
+        **_counts(payload.get("usage")),
+    )
+
+
+def _outcome_of(found: Completion, sent: Sent) -> Attempt:
+    finish = found.finish.lower()
+    if finish in FILTERED:
+        text = "The provider's content filter stopped the answer."
+        return Attempt(Outcome.REFUSED, error_kind="content-filter", error_text=text)
+    if found.refusal:
+        return Attempt(Outcome.REFUSED, error_kind="refusal", error_text="The model refused to answer.")
+    if finish in BROKEN_OFF:
+        text = "The provider broke the answer off."
+        return Attempt(Outcome.PASSING, error_kind="broken-off", error_text=text)
+    if finish in CUT_OFF | FULL:
+        text = "The answer reached the token limit."
+        return Attempt(Outcome.TRUNCATED, error_kind="truncated", error_text=text, can_double=finish in CUT_OFF)
+    if finish not in FINISHED:
+        text = f'The answer ended for the reason "{found.finish[:40]}", which is no answer.'
+        return Attempt(Outcome.UNUSABLE, error_kind="finish-reason", error_text=text, retry_once=True)
+    return _whole(found, sent)
+
+
+def _whole(found: Completion, sent: Sent) -> Attempt:
+    """Return the outcome of an answer that ended as answers do; one without text is none."""
+    if without_thinking(found.text):
+        return Attempt(Outcome.FINISHED)
+    if found.has_reasoning or found.text.strip():
+        text = "The model thought to the end of its limit and gave no answer."
+        return Attempt(Outcome.TRUNCATED, error_kind="truncated", error_text=text)
+    return Attempt(
+        Outcome.UNUSABLE,
+        error_kind="empty",
+        error_text="The model gave an empty answer.",
+        retry_once=True,
+        json_at_fault=not sent.used.isdisjoint(JSON_MODES),
+    )
+
+
+def without_thinking(text: str) -> str:
+    """Return what stands behind a model's thinking; empty where the thinking never ends."""
+    ends = list(LONE_END.finditer(text))
+    if ends:
+        return text[ends[-1].end() :].strip()
+    return THINKING.sub("", text, count=1).strip() if THINKING.match(text) else text.strip()
+
+
+def seen_to_work(used: frozenset[str], text: str, logprobs: Mapping[str, float]) -> frozenset[str]:
+    """Return the fields that this answer shows to be taken.
+
+    Log-probabilities must be there and an asked-for JSON must be JSON; of the others no more can be seen than that they
+    were not refused.
+    """
+    idle = frozenset() if logprobs else frozenset({"logprobs"})
+    if not used.isdisjoint(JSON_MODES) and not _is_json_object(text):
+        idle |= JSON_MODES
+    return used - idle
+
+
+def _is_json_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _no_json(content: bytes) -> Attempt:
+    if content.lstrip()[:1] == b"<":
+        text = "The endpoint's address shows a web page, not chat completions."
+        return Attempt(Outcome.SETUP, 200, "address", text)
+    return _no_completion()
+
+
+def _no_completion() -> Attempt:
+    return Attempt(Outcome.PASSING, 200, "bad-reply", "The endpoint's answer is not a chat completion.")
+
+
+def _error_inside(payload: Mapping[str, Any]) -> Any:
+    """Return the error that a reply with status 200 holds, in itself or in its choice; None for none."""
+    if payload.get("error"):
+        return {"error": payload["error"]}
+    choices = payload.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(first, dict) and first.get("error"):
+        return {"error": first["error"]}
+    return None
+
+
+def _text(content: Any) -> str:
+    """Plain text, or the text parts of a list; whatever no database could hold is replaced."""
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    text = "" if content is None else str(content)
+    return text.encode("utf-8", "replace").decode().translate(STORABLE)
+
+
+def _reasons(message: Mapping[str, Any]) -> bool:
+    """Whether a message holds thinking beside its text."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    in_parts = any(isinstance(part, dict) and part.get("type") in ("thinking", "reasoning") for part in parts)
+    return in_parts or bool(message.get("reasoning") or message.get("reasoning_content"))
+
+
+def _counts(usage: Any) -> dict[str, Any]:
+    return {name: _count(usage, name) for name in ("prompt_tokens", "completion_tokens")}
+
+
+def _count(usage: Any, name: str) -> int | None:
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
+
+
+def _head(payload: Mapping[str, Any], headers: Mapping[str, str], native_finish: Any = None) -> dict[str, str]:
+    """Return who answered: the model served, its fingerprint and the ids of the reply."""
+    named = {name: payload.get(name) for name in HEAD_NAMES} | {
+        "request_id": headers.get("x-request-id") or headers.get("request-id"),
+        "native_finish_reason": native_finish,
+    }
+    return {name: _text(value)[:MOST_HEAD] for name, value in named.items() if value and isinstance(value, str)}
+
+
+def _first_token(logprobs: Any) -> dict[str, float]:
+    """The first token's alternatives with their log-probabilities; empty where the reply has none."""
+    try:
+        alternatives = logprobs["content"][0]["top_logprobs"]
+        return {_text(item["token"]): float(item["logprob"]) for item in alternatives}
+    except (TypeError, KeyError, IndexError, ValueError):
+        return {}

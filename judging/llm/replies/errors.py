@@ -1,0 +1,245 @@
+"""The classification of an error: pass it over and retry, leave a field out, fail the request, or stop the endpoint.
+
+Rules are tried in order and the first that knows the error decides, whatever the status: providers use the same status
+for different things, and different ones for the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from judging.llm.attempts import Attempt, Outcome
+from judging.llm.replies.error_pages import ErrorPage
+from judging.llm.replies.refused_fields import dispensable_field, refused_fields
+from judging.llm.replies.waits import until_daily_reset, wait_asked_by
+
+LONG_WAIT = 60.0  # seconds; a daily quota that names a shorter wait means another limit
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a request relied on: optional fields that we chose, and those that the endpoint's settings add."""
+
+    used: frozenset[str] = frozenset()
+    extra: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderError:
+    """An error to classify."""
+
+    status: int
+    page: ErrorPage
+    sent: Sent
+    headers: Mapping[str, str]
+    at: datetime
+
+
+QUOTA_CODES = frozenset(
+    [
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "billing_error",
+        "credit_balance_exhausted",
+        "enforced_spend_limit_reached",
+        "exceeded_current_quota_error",
+        "insufficient_balance",
+        "insufficient_quota",
+        "organization_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_spend_limit_exceeded",
+    ]
+)
+NO_MONEY = re.compile(r"api usage limits|spend(?:ing)? limit|credit balance|insufficient balance|arrearage|spend cap")
+NO_MONEY_AT_PAYMENT = re.compile(r"\bcredits?\b|\bbalance\b|\bbudget\b(?!_)")
+THROTTLE_CALLED_QUOTA = "allocated quota exceeded"  # DashScope's words for too many tokens a minute
+TOO_LONG = re.compile(
+    r"context_length_exceeded|exceed_context_size|context (?:length|size|window)|n_keep|model token limit|"
+    r"`inputs` tokens|request too large for model|max_tokens must be at least 1, got -|prompt is too long|"
+    r"input is too long"
+)
+FILTERED = re.compile(
+    r"content_filter|content_policy_violation|responsibleaipolicyviolation|data_?inspection_?failed|high risk|"
+    r"safety_check"
+)
+DAILY = re.compile(r"per_?day|\btpd\b|\brpd\b|\bper day\b|\bdaily\b")
+PASSING_STATUSES = frozenset({408, 409, 423, 424, 425, 499})
+NO_MODEL = re.compile(r"\bmodel\b|deploymentnotfound|\bdeployment\b")
+
+
+def classify_error(status: int, page: ErrorPage, *, sent: Sent, headers: Mapping[str, str], at: datetime) -> Attempt:
+    """Return the attempt that an error stands for."""
+    error = ProviderError(status, page, sent, headers, at)
+    attempt = next(found for rule in RULES if (found := rule(error)) is not None)
+    return replace(attempt, status_code=status, provider_text=page.message)
+
+
+def _out_of_money(error: ProviderError) -> Attempt | None:
+    page, status = error.page, error.status
+    if THROTTLE_CALLED_QUOTA in page.words:
+        return None
+    waits = status == 402 and "retry-after" in error.headers  # OpenRouter: a budget that calls in flight hold
+    coded = not page.codes.isdisjoint(QUOTA_CODES)
+    worded = status < 500 and NO_MONEY.search(page.words)
+    paying = status in (402, 403, 429) and NO_MONEY_AT_PAYMENT.search(page.words) and not waits
+    if coded or worded or paying or status == 412 or (status == 402 and not waits):
+        return Attempt(
+            Outcome.QUOTA, error_kind="quota", error_text="The account behind this endpoint has no money left."
+        )
+    return None
+
+
+def _too_long(error: ProviderError) -> Attempt | None:
+    if TOO_LONG.search(error.page.words):
+        return Attempt(
+            Outcome.CLIENT_ERROR, error_kind="context", error_text="The request is longer than the model can take."
+        )
+    if error.status == 413:
+        return _request_refused(error, "The request is too large for this endpoint.")
+    return None
+
+
+def _filtered(error: ProviderError) -> Attempt | None:
+    moderated = error.status == 403 and re.search(r"\bmoderation\b|\bflagged\b", error.page.words)
+    if error.status in (400, 403, 422) and (FILTERED.search(error.page.words) or moderated):
+        return Attempt(
+            Outcome.REFUSED,
+            error_kind="content-filter",
+            error_text="The provider's content filter stopped the request.",
+        )
+    return None
+
+
+def _json_failed(error: ProviderError) -> Attempt | None:
+    if error.status != 400 or "json_validate_failed" not in error.page.codes:
+        return None
+    return Attempt(
+        Outcome.UNUSABLE,
+        error_kind="json-failed",
+        error_text="The model did not manage to write valid JSON.",
+        retry_once=True,
+        json_at_fault=True,
+    )
+
+
+def _rate_limited(error: ProviderError) -> Attempt | None:
+    slowed = "slow_down" in error.page.codes
+    if not (slowed or error.status in (402, 429, 498)):
+        return None
+    wait = _wait(error)
+    if error.status == 429 and DAILY.search(error.page.words):
+        wait = wait if wait is not None and wait > LONG_WAIT else until_daily_reset(error.at)
+        return Attempt(
+            Outcome.RATE_LIMITED,
+            error_kind="daily-quota",
+            error_text="The endpoint's quota for today is used up.",
+            retry_after_seconds=wait,
+        )
+    return Attempt(
+        Outcome.RATE_LIMITED,
+        error_kind="rate-limited",
+        error_text="The endpoint allows no more calls for now.",
+        retry_after_seconds=wait,
+    )
+
+
+def _passing(error: ProviderError) -> Attempt | None:
+    status = error.status
+    if status in PASSING_STATUSES:
+        outcome = Outcome.PASSING
+    elif status >= 500 and status != 501:
+        outcome = Outcome.SERVER_ERROR
+    else:
+        return None
+    if status == 524:
+        text = "A proxy in front of the endpoint gave up waiting (HTTP 524): ask for shorter replies."
+        return Attempt(outcome, error_kind="http-524", error_text=text, retry_once=True)
+    return Attempt(outcome, error_kind=f"http-{status}", error_text=_said(error), retry_after_seconds=_wait(error))
+
+
+def _bad_key(error: ProviderError) -> Attempt | None:
+    if error.status == 401 or "api_key_invalid" in error.page.codes:
+        return _setup("key", "The endpoint does not accept the key.")
+    return None
+
+
+def _not_there(error: ProviderError) -> Attempt | None:
+    words, status = error.page.words, error.status
+    if "unsupported_country_region_territory" in error.page.codes:
+        return _setup("access", "The provider does not serve the country that this site calls from.")
+    if "supported on this route" in words:
+        return _setup("address", "This address does not serve the model.")
+    if status == 404 and "no endpoints found that" in words:
+        refused = refused_fields(error.page, sent=error.sent.used) or dispensable_field(error.sent.used)
+        return _field_refused(error, refused) if refused else None
+    if status in (404, 405, 410) and not NO_MODEL.search(words + " ".join(error.page.codes)):
+        return _setup("address", f"Nothing at the endpoint's address answers chat completions (HTTP {status}).")
+    if status in (404, 405, 410) or (status == 400 and re.search(r"model\b.{0,80}\bdoes not exist", words)):
+        return _setup("model", "The endpoint does not have this model.")
+    return None
+
+
+def _names_a_field(error: ProviderError) -> Attempt | None:
+    if error.status not in (400, 403, 422):
+        return None
+    refused = refused_fields(error.page, sent=error.sent.used)
+    if refused:
+        return _field_refused(error, refused)
+    ours = refused_fields(error.page, sent=error.sent.extra)
+    if ours:
+        names = ", ".join(sorted(ours))
+        return _setup("config", f"The endpoint refuses what its extra fields ask for: {names}.")
+    return None
+
+
+def _no_access(error: ProviderError) -> Attempt | None:
+    if error.status == 403:
+        return _setup("access", "The endpoint refuses access (HTTP 403).")
+    if 300 <= error.status < 400:
+        return _setup("redirect", "The endpoint redirects; redirects are not followed.")
+    return None
+
+
+def _request_refused(error: ProviderError, text: str = "") -> Attempt:
+    return Attempt(
+        Outcome.CLIENT_ERROR,
+        error_kind=f"http-{error.status}",
+        error_text=text or _said(error),
+        retry_once=error.status == 422,  # at Groq also the model's own failure
+    )
+
+
+RULES: tuple[Callable[[ProviderError], Attempt | None], ...] = (
+    _out_of_money,
+    _too_long,
+    _filtered,
+    _json_failed,
+    _rate_limited,
+    _passing,
+    _bad_key,
+    _not_there,
+    _names_a_field,
+    _no_access,
+    _request_refused,
+)
+
+
+def _setup(kind: str, text: str) -> Attempt:
+    return Attempt(Outcome.SETUP, error_kind=kind, error_text=text)
+
+
+def _field_refused(error: ProviderError, refused: frozenset[str]) -> Attempt:
+    return Attempt(
+        Outcome.PARAMETER_REFUSED, error_kind=f"http-{error.status}", error_text=_said(error), refused=refused
+    )
+
+
+def _said(error: ProviderError) -> str:
+    return f"The endpoint answered HTTP {error.status}."
+
+
+def _wait(error: ProviderError) -> float | None:
+    return wait_asked_by(error.headers, at=error.at, words=error.page.words, delay=error.page.delay)

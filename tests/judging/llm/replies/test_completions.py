@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from judging.llm.attempts import Attempt, Outcome
+from judging.llm.replies.completions import read_completion, without_thinking
+from judging.llm.replies.errors import Sent
+
+NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
+
+
+def read(payload: Any, *, used: frozenset[str] = frozenset()) -> Attempt:
+    content = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    return read_completion(content, sent=Sent(used), headers={}, at=NOON)
+
+
+def reply(content: Any, finish: str | None = "stop", **message: Any) -> dict[str, Any]:
+    return {"choices": [{"message": {"content": content, **message}, "finish_reason": finish}]}
+
+
+@pytest.mark.parametrize(
+    ("payload", "outcome", "kind"),
+    [
+        *((reply("yes", finish), Outcome.FINISHED, "") for finish in ("stop", "eos", "end_turn", "", None)),
+        *((reply("ye", finish), Outcome.TRUNCATED, "truncated") for finish in ("length", "MAX_TOKENS", "model_length")),
+        *(
+            (reply("y", finish), Outcome.REFUSED, "content-filter")
+            for finish in ("content_filter", "SAFETY", "RECITATION", "sensitive")
+        ),
+        *(
+            (reply("half", finish), Outcome.PASSING, "broken-off")
+            for finish in ("error", "abort", "insufficient_system_resource", "network_error")
+        ),
+        *(
+            (reply("half", finish), Outcome.UNUSABLE, "finish-reason")
+            for finish in ("tool_calls", "repetition", "never heard of")
+        ),
+        (reply("", refusal="I will not."), Outcome.REFUSED, "refusal"),
+        (reply(""), Outcome.UNUSABLE, "empty"),
+        (reply(" \n\t "), Outcome.UNUSABLE, "empty"),
+        (reply(None, reasoning_content="Let me see"), Outcome.TRUNCATED, "truncated"),
+        (reply("<think>Let me see"), Outcome.TRUNCATED, "truncated"),
+        (reply("<think>Let me see</think>\n"), Outcome.TRUNCATED, "truncated"),
+        (reply([{"type": "thinking", "thinking": []}]), Outcome.TRUNCATED, "truncated"),
+        ({"choices": []}, Outcome.REFUSED, "no-choices"),
+        ({"error": {"code": 429, "message": "x"}}, Outcome.RATE_LIMITED, "rate-limited"),
+        ({"error": {"code": 402, "message": "x"}}, Outcome.QUOTA, "quota"),
+        ({"error": "overloaded"}, Outcome.SERVER_ERROR, "http-500"),
+        ({"choices": [{"error": {"code": 503}, "message": {}}]}, Outcome.SERVER_ERROR, "http-503"),
+        (b"<!DOCTYPE html><p>Sign in", Outcome.SETUP, "address"),
+        (b"\n\n\n" + json.dumps(reply("yes")).encode(), Outcome.FINISHED, ""),
+        *(
+            (body, Outcome.PASSING, "bad-reply")
+            for body in (b"", b"null", b"[]", b"{}", b'{"choices": [{}]}', b'{"choices": [{"message": "x"}]}', b"\xff")
+        ),
+    ],
+)
+def test_read_completion_takes_for_finished_only_what_is_an_answer(payload: Any, outcome: Outcome, kind: str) -> None:
+    attempt = read(payload)
+
+    assert (attempt.outcome, attempt.error_kind) == (outcome, kind)
+
+
+def test_read_completion_does_not_double_what_fills_the_context() -> None:
+    assert [read(reply("y", finish)).can_double for finish in ("length", "model_length")] == [True, False]
+
+
+def test_read_completion_blames_json_mode_only_where_it_was_used() -> None:
+    empty = reply("")
+
+    assert [read(empty, used=frozenset(used)).json_at_fault for used in ([], ["json_object"])] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "ab"),
+        ({"content": "nul \x00 and half a pair \ud83d"}, "nul \ufffd and half a pair ?"),
+    ],
+)
+def test_read_completion_keeps_only_text_that_can_be_stored(message: dict[str, object], text: str) -> None:
+    usage = {"prompt_tokens": -1, "completion_tokens": 1e30}
+
+    attempt = read({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+
+    assert attempt == Attempt(Outcome.FINISHED, 200, text=text, finish_reason="stop")
+
+
+def test_read_completion_bounds_token_counts() -> None:
+    attempt = read({**reply("yes"), "usage": {"prompt_tokens": 2**31, "completion_tokens": 10**30}})
+
+    assert (attempt.prompt_tokens, attempt.completion_tokens) == (None, None)
+
+
+def test_read_completion_accepts_only_what_it_sees_work() -> None:
+    asked = frozenset({"json_schema", "logprobs", "temperature"})
+    top = {"content": [{"top_logprobs": [{"token": "1", "logprob": -0.1}]}]}
+    full = reply('{"a": 1}')
+    full["choices"][0]["logprobs"] = top
+
+    assert read(reply("plain text"), used=asked).accepted == {"temperature"}
+    assert read(full, used=asked).accepted == asked
+
+
+def test_read_completion_keeps_the_head_of_the_reply() -> None:
+    payload = {**reply("yes"), "id": "c-1", "model": "m-2026", "system_fingerprint": None, "provider": "x" * 999}
+    payload["choices"][0]["native_finish_reason"] = "STOP"
+
+    attempt = read_completion(json.dumps(payload).encode(), sent=Sent(), headers={"x-request-id": "r-1"}, at=NOON)
+
+    assert attempt.head == {
+        "id": "c-1",
+        "model": "m-2026",
+        "provider": "x" * 200,
+        "request_id": "r-1",
+        "native_finish_reason": "STOP",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("yes", "yes"),
+        ("<think>no</think> yes", "yes"),
+        ("no</think>yes", "yes"),
+        ("a</think>b</think>yes", "yes"),
+        ("<reasoning>no</reasoning>yes", "yes"),
+        ("<think>no", ""),
+        ("The tag <think> is used", "The tag <think> is used"),
+    ],
+)
+def test_without_thinking_leaves_the_answer(text: str, rest: str) -> None:
+    assert without_thinking(text) == rest
