@@ -1,19 +1,18 @@
-"""Scores of several attempts, cases and a suite put together.
+"""Scores of several attempts and of cases put together.
 
 Two different "±" exist and must not be mixed up: a case's standard deviation over groups of attempts
-(`reduce_scores`; their plain sum is `SuiteTotals.sum_of_std`), and that of the suite's totals over groups (the rows
-of `suite_report`).
+(`reduce_scores`), and that of a suite's totals over groups (the rows of `suite_report`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from judging.grading.marks import GradeStatus, JsonObject, Note, ResponseGrade
+from judging.grading.marks import GradeStatus, Note, ResponseGrade
 
 _PLAIN_MODES: dict[str, Callable[[Sequence[float]], float]] = {
     "avg": lambda scores: float(np.mean(scores)),
@@ -46,18 +45,6 @@ class CaseScore:
     status: GradeStatus
     attempts: int
     notes: tuple[Note, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteTotals:
-    """Sums over the cases that have a score."""
-
-    score: float
-    full_score: float
-    sum_of_std: float  # plain sum of the cases' std, as the original's summary prints it; not a deviation of the total
-    cases: int  # in the sums
-    incomplete: int  # left out: not run or not decided
-    void: int  # left out: compat mode's way with a faulty specification
 
 
 def check_reduce_mode(mode: str) -> None:
@@ -111,24 +98,6 @@ def score_case(
     code, status = ("13.07", GradeStatus.ERROR) if errors else ("not-run", GradeStatus.INCOMPLETE)
     note = Note(code, f"{missing} of {len(grades)} attempts have no score, so the case is left out of the sums.")
     return CaseScore(key, None, 0.0, full_score, status, len(grades), (note,))
-
-
-def total_suite(cases: Iterable[CaseScore], weights: JsonObject | None = None) -> SuiteTotals:
-    """Return the sums over cases that have a score.
-
-    `weights` (case key -> factor) is the opt-in switch for suite weights, which the original reads and ignores.
-    """
-    listed = list(cases)
-    factors = {case.key: float((weights or {}).get(case.key, 1.0)) for case in listed}
-    scored = [case for case in listed if case.score is not None]
-    return SuiteTotals(
-        score=sum((case.score or 0.0) * factors[case.key] for case in scored),
-        full_score=sum(case.full_score * factors[case.key] for case in scored),
-        sum_of_std=sum(case.std * factors[case.key] for case in scored),
-        cases=len(scored),
-        incomplete=sum(case.score is None and case.status is GradeStatus.INCOMPLETE for case in listed),
-        void=sum(case.score is None and case.status is GradeStatus.ERROR for case in listed),
-    )
 
 
 def _sample_std(values: Sequence[float]) -> float:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import gcd
 
 from judging.specs.types import NodeSpec
 
 TOP = 100
-GRID = 25  # every score of the documented scheme is a multiple of this
+STANDARD = frozenset({25, 50, 100})
+GRID = 25  # every score of the documented levels is a multiple of this
 PARTIAL_STEP = 20  # what the original prompt says a level-25 criterion is worth
 
 
@@ -77,7 +79,7 @@ def cascade_score(
         if level == TOP and options.level_100 == "all" and hits < counts[level]:
             continue
         if hits:
-            points = TOP if level == TOP else hits * _value(level, options)
+            points = TOP if level == TOP else hits * level_value(level, options)
             return CascadeScore(min(points, TOP) if options.clip else points, level)
     return CascadeScore(0, None)
 
@@ -88,7 +90,7 @@ def feasible_scores(counts: Mapping[int, int], options: CascadeOptions | None = 
     scores = {0}
     for level, count in counts.items():
         for hits in range(1, count + 1):
-            points = TOP if level == TOP else hits * _value(level, options)
+            points = TOP if level == TOP else hits * level_value(level, options)
             scores.add(min(points, TOP) if options.clip else points)
     return tuple(sorted(scores))
 
@@ -100,12 +102,13 @@ def review_score(score: int, counts: Mapping[int, int] | None, options: CascadeO
     """
     options = options or CascadeOptions()
     flags: list[str] = []
-    if score % GRID:
+    grid = GRID if counts is None or STANDARD.issuperset(counts) else gcd(*counts)
+    if score % grid:
         flags.append("off_grid")
         if options.off_grid == "reject":
             return ReviewedScore(None, tuple(flags))
         met = score // PARTIAL_STEP
-        possible = score % PARTIAL_STEP == 0 and (counts is None or met <= counts.get(GRID, 0))
+        possible = grid == GRID and score % PARTIAL_STEP == 0 and (counts is None or met <= counts.get(GRID, 0))
         if options.off_grid == "normalise" and possible:
             score = min(met * GRID, TOP)
             flags.append("normalised")
@@ -126,11 +129,12 @@ def with_cascade_options(root: NodeSpec, options: CascadeOptions) -> NodeSpec:
     levels = []
     for level in root.children:
         kind = options.level_100 if int(level.key) == TOP else "count_times"
-        value = TOP if int(level.key) == TOP else _value(int(level.key), options)
+        value = TOP if int(level.key) == TOP else level_value(int(level.key), options)
         levels.append(level._replace(aggregator={"type": kind, "value": value}))
     clip = {"clip": [0, TOP]} if options.clip else {}
     return root._replace(aggregator={"type": "cascade", **clip}, children=tuple(levels))
 
 
-def _value(level: int, options: CascadeOptions) -> int:
+def level_value(level: int, options: CascadeOptions) -> int:
+    """Return what a met criterion of a level is worth; level 100 counts once."""
     return options.level_25_value if level == GRID else level

@@ -70,7 +70,7 @@ RULES: dict[str, Rule] = {
             "13.23",
             "Where tests and handlers run",
             "In or beside the grader's own process, without limits.",
-            "Only in the sandbox. Without one the criterion is not run and the attempt has no score. A script that "
+            "Only in the sandbox. Without one the criterion is not run and the attempt has no score. A program that "
             "leaves with code 0 before its tests have finished fails; a compat run lets it pass.",
         ),
         Rule(
@@ -87,6 +87,12 @@ RULES: dict[str, Rule] = {
             "Runs as long and as large as it gets.",
             "Not decided: the criterion is incomplete.",
             compat_differs=True,
+        ),
+        Rule(
+            "suspicious",
+            "Program that passes and names what runs its tests",
+            "Passes.",
+            "Passes, and is flagged with what it names, for a person to look at.",
         ),
         Rule(
             "not-run",

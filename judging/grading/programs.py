@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -30,6 +31,7 @@ class ProgramOutcome:
     stdout: str = ""
     stderr: str = ""
     seconds: float | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)  # tool, library or "sandbox" -> version or profile
     ended_early: bool = False  # it left with code 0 before its tests had finished, which compat mode lets pass
 
 

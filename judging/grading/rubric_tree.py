@@ -7,7 +7,7 @@ verdict makes every node above it incomplete; it is never a zero.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -50,7 +50,8 @@ def score_tree(root: NodeSpec, verdicts: Mapping[str, Value], facts: Mapping[str
     """Return the exact score of the tree.
 
     `verdicts` maps node keys to a truth value, a number or a label; `facts` are what rules may ask for, such as
-    `has_context`. A verdict that is not on its node's scale is flagged `off_scale:key` and counts as missing.
+    `has_context`. A verdict that is not on its node's scale is flagged `off_scale:key`, one that the node's value map
+    lacks `unmapped:key`; both count as missing.
 
     Raises:
         BadRubric: an aggregator or rule that the tree cannot carry out.
@@ -110,12 +111,24 @@ def _leaf_value(node: NodeSpec, verdict: Value | None, flags: list[str]) -> Frac
     if not on_scale(verdict, node.scale):
         flags.append(f"off_scale:{node.key}")
         return None
-    name = str(verdict).lower() if isinstance(verdict, bool) else str(verdict)
-    if name in node.value_map:
+    if node.value_map:
+        name = next((name for name in _names_of(verdict) if name in node.value_map), None)
+        if name is None:
+            flags.append(f"unmapped:{node.key}")
+            return None
         return exact(node.value_map[name])
     if isinstance(verdict, str):
         raise BadRubric(f"The label {verdict!r} of {node.key!r} has no value in the rubric's value map.")
     return exact(int(verdict) if isinstance(verdict, bool) else verdict)
+
+
+def _names_of(verdict: Value) -> tuple[str, ...]:
+    """Return the keys that a value map may have for a verdict: 3 and 3.0 are one value."""
+    if isinstance(verdict, bool):
+        return (str(verdict).lower(),)
+    if isinstance(verdict, (int, float)) and verdict == int(verdict):
+        return str(int(verdict)), f"{int(verdict)}.0"
+    return (str(verdict),)
 
 
 def _apply_rules(rules: Sequence[JsonObject], work: _Work, facts: Mapping[str, Value]) -> Fraction | None:
@@ -209,11 +222,3 @@ def _points(node: NodeSpec, known: Sequence[tuple[NodeSpec, Fraction]], work: _W
 
 def _clipped(value: Fraction, clip: Any) -> Fraction:
     return min(max(value, exact(clip[0])), exact(clip[1])) if clip else value
-
-
-def benchmark_mean(scores: Iterable[Fraction | None], aggregate: JsonObject | None = None) -> Fraction | None:
-    """Return the mean over the items that have a score, clipped where the rubric says so; None where none has."""
-    known = [score for score in scores if score is not None]
-    if not known:
-        return None
-    return _clipped(sum(known, Fraction(0)) / len(known), (aggregate or {}).get("clip"))

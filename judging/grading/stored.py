@@ -8,19 +8,34 @@ from typing import Any
 
 from judging.grading.marks import CriterionGrade, Fault, GradeStatus, Note, ResponseGrade
 
+ENVIRONMENT = "environment"  # what unit tests ran with: tool or library -> version, and the sandbox's profile
+
 
 def grade_to_json(grade: ResponseGrade) -> dict[str, Any]:
     """Return everything of a grade but its score, full score and status, which have columns of their own."""
-    detail: dict[str, Any] = {
-        "criteria": [asdict(criterion) for criterion in grade.criteria],
-        "got": grade.got,
-        "total": grade.total,
-    }
+    criteria = [_criterion_to_json(criterion) for criterion in grade.criteria]
+    detail: dict[str, Any] = {"criteria": criteria, "got": grade.got, "total": grade.total}
+    for criterion in criteria:
+        if ENVIRONMENT in criterion["detail"]:  # at the top, where an export finds it without reading the rest
+            detail[ENVIRONMENT] = criterion["detail"].pop(ENVIRONMENT)
     if grade.notes:
         detail["notes"] = [asdict(note) for note in grade.notes]
     if grade.fault:
         detail["fault"] = asdict(grade.fault)
     return detail
+
+
+def _criterion_to_json(criterion: CriterionGrade) -> dict[str, Any]:
+    # Not asdict, which copies the details leaf by leaf: for a rule grade that takes as long as all the rest.
+    return {
+        "name": criterion.name,
+        "got": criterion.got,
+        "total": criterion.total,
+        "status": criterion.status,
+        "detail": dict(criterion.detail),
+        "notes": [asdict(note) for note in criterion.notes],
+        "fault": asdict(criterion.fault) if criterion.fault else None,
+    }
 
 
 def grade_from_json(
@@ -33,19 +48,20 @@ def grade_from_json(
         score=score,
         full_score=1.0 if full_score is None else full_score,
         status=GradeStatus(status),
-        criteria=tuple(_criterion(entry) for entry in detail.get("criteria", ())),
+        criteria=tuple(_criterion(entry, detail.get(ENVIRONMENT)) for entry in detail.get("criteria", ())),
         notes=_notes(detail),
         fault=_fault(detail),
     )
 
 
-def _criterion(entry: Mapping[str, Any]) -> CriterionGrade:
+def _criterion(entry: Mapping[str, Any], environment: Any) -> CriterionGrade:
+    is_program = environment is not None and "tests" in entry["detail"]
     return CriterionGrade(
         name=str(entry["name"]),
         got=entry["got"],
         total=float(entry["total"] or 0.0),
         status=GradeStatus(entry["status"]),
-        detail=entry["detail"],
+        detail=entry["detail"] | ({ENVIRONMENT: environment} if is_program else {}),
         notes=_notes(entry),
         fault=_fault(entry),
     )

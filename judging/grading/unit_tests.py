@@ -21,6 +21,7 @@ from judging.grading.marks import (
     readable_weight,
 )
 from judging.grading.programs import Program, ProgramOutcome, ProgramRunner
+from judging.grading.suspicions import suspicious_parts
 
 __all__ = ["Program", "ProgramOutcome", "ProgramRunner", "build_program", "canonical_language", "grade_unit_tests"]
 
@@ -151,14 +152,16 @@ def grade_unit_tests(
     got = total = 0.0
     shown: list[dict[str, Any]] = []
     notes: list[Note] = []
+    environment: dict[str, str] = {}
     for index, test in enumerate(spec["tests"]):
         weight = _weight(test)
         outcome, program = _run(test, text, language, index, runner)
         total += weight
         got += weight if outcome.passed else 0.0
-        notes += _notes(outcome, index)
+        notes += _notes(outcome, program, index)
+        environment |= outcome.environment
         shown.append(_shown(outcome, program, weight))
-    detail = {"language": language, "tests": shown}
+    detail = {"language": language, "tests": shown} | ({"environment": environment} if environment else {})
     if any(test["passed"] is None for test in shown):
         return CriterionGrade("unit_test", None, total, GradeStatus.INCOMPLETE, detail, tuple(notes))
     return CriterionGrade("unit_test", got, total, detail=detail, notes=tuple(notes))
@@ -187,11 +190,14 @@ def _run(
     return runner.run(program), program
 
 
-def _notes(outcome: ProgramOutcome, index: int) -> list[Note]:
+def _notes(outcome: ProgramOutcome, program: Program | None, index: int) -> list[Note]:
     if outcome.passed is None:
         return [Note("not-run", f"Test {index + 1} was not run: {outcome.not_run_reason}")]
     if outcome.ended_early:
         return [Note("13.23", f"Test {index + 1}: the program ended itself before its tests had finished.")]
+    found = suspicious_parts(program.code) if outcome.passed and program else ()
+    if found:
+        return [Note("suspicious", f"Test {index + 1} passed, but look at the response: it names {', '.join(found)}.")]
     return []
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from judging.sandbox.bubblewrap import Walls, confinement
 from judging.sandbox.limits import MIB, Limits
 from judging.sandbox.seccomp import filter_program
-from judging.sandbox.watchdog import files_held, tree_usage
+from judging.sandbox.watchdog import files_held, socket_bytes, tree_usage
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ class Stop(StrEnum):
     CPU = "cpu"
     WALL = "wall"
     MEMORY = "memory"
+    PROCESSES = "processes"
     OUTPUT = "output"
     FILES = "files"
 
@@ -91,6 +92,7 @@ class _Watch:
     stopped_by: Stop | None = None
     cpu_seconds: float = 0.0
     peak_memory_bytes: int = 0
+    starved_seconds: float = 0.0
     looked_at: float = 0.0
 
     def meet(self, info: bytes) -> None:
@@ -111,14 +113,16 @@ class _Watch:
             return
         self.looked_at = now
         usage = tree_usage(self.process.pid)
+        held = usage.memory_bytes + (socket_bytes(self.init) if self.init is not None else 0)
         self.cpu_seconds = max(self.cpu_seconds, usage.cpu_seconds)
-        self.peak_memory_bytes = max(self.peak_memory_bytes, usage.memory_bytes)
-        if now - self.started > self.limits.wall_seconds:
+        self.peak_memory_bytes = max(self.peak_memory_bytes, held)
+        self.starved_seconds = max(self.starved_seconds, usage.starved_seconds)
+        if now - self.started > self.limits.wall_seconds + min(self.starved_seconds, self.limits.most_starved_seconds):
             self.stop(Stop.WALL)
         elif self.cpu_seconds > self.limits.cpu_seconds:
             self.stop(Stop.CPU)
-        elif usage.memory_bytes > self.limits.memory_mib * MIB:
-            self.stop(Stop.MEMORY)
+        elif held > self.limits.memory_mib * MIB:
+            self.stop(Stop.PROCESSES if len(usage.pids) > self.limits.processes else Stop.MEMORY)
         elif self.init is not None and files_held(self.init) > self.limits.files:
             self.stop(Stop.FILES)
 
@@ -155,8 +159,12 @@ class _Watch:
             raise SandboxFailed(f"Process {self.init} of a sandbox is still alive after it was killed.")
 
 
-def run_confined(command: Sequence[str], *, source: Path, walls: Walls, limits: Limits) -> Confined:
+def run_confined(
+    command: Sequence[str], *, source: Path, walls: Walls, limits: Limits, token: int | None = None
+) -> Confined:
     """Run `command` in a new sandbox and return how it ended, when none of its processes is left.
+
+    The open file `token`, if any, is handed on under the same number.
 
     Raises:
         ToolMissing, SeccompUnavailable: the sandbox cannot be built here.
@@ -179,7 +187,7 @@ def run_confined(command: Sequence[str], *, source: Path, walls: Walls, limits: 
             stderr=subprocess.PIPE,
             env={},  # bubblewrap's own environment can be read inside through /proc/1/environ
             cwd="/",
-            pass_fds=(seccomp_read, info_write),
+            pass_fds=(seccomp_read, info_write, *(() if token is None else (token,))),
             start_new_session=True,
         )
     except BaseException:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from judging.sandbox import endings
+from judging.sandbox.endings import Ending
+
 NODE_FOLDERS = "/usr/local/lib/node_modules:/usr/lib/node_modules:/usr/share/nodejs"
 R_LIBRARIES = "/usr/lib/R/library /usr/lib/R/site-library /usr/local/lib/R/site-library"
 
@@ -13,22 +16,13 @@ R_LIBRARIES = "/usr/lib/R/library /usr/lib/R/site-library /usr/local/lib/R/site-
 class Library:
     """Something suites' programs use beside the bare language.
 
-    A failed program that mentions a library this machine lacks counts as not run, not as failed.
+    A failed program that needs a library this machine lacks counts as not run, not as failed.
     """
 
     name: str
     mention: str  # regular expression over the program
-    present: str  # shell test, exit 0 where installed
+    version: str  # shell; prints the version where it is installed, and nothing elsewhere
     install: str
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """How a script says that it reached its end, which `exit(0)` in an answer does not."""
-
-    statement: str  # put on a line of its own after the program; {nonce} is replaced
-    last_exit: str  # regular expression of a closing line the statement must stand before
-    impossible: str = r"(?!)"  # programs after which no statement can be put
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,39 +31,41 @@ class Language:
 
     name: str
     file: str  # below /src
-    script: str  # shell; the working folder is /box, empty and writable
+    script: str  # shell; the working folder is /box, empty and writable; {ending} and {main} as the ending has them
     tools: tuple[str, ...]  # commands that must exist
     version: str  # shell command whose first number with a dot is the version
     install: str  # how to get it
     timeout_seconds: float = 10.0  # compile and run, as InfiBench had it
     aliases: tuple[str, ...] = ()
+    main: str = ""  # {main} where the program keeps its own entry point
     memory_mib: int = 512
     scratch_mib: int = 64
     readable: tuple[str, ...] = ()  # glob patterns below /etc
     environment: Mapping[str, str] = field(default_factory=dict)
     inside: tuple[str, ...] = ()  # files of judging/sandbox/inside to lay beside the program
     libraries: tuple[Library, ...] = ()
-    marker: Marker | None = None
+    ending: Ending | None = None  # None: the harness inside says it
 
 
 def _python_library(name: str, mention: str, package: str) -> Library:
-    present = f"python3 -c 'import importlib.util as u; raise SystemExit(u.find_spec(\"{name}\") is None)'"
-    return Library(name, mention, present, f"Debian package {package}")
+    # Not by importing it, which takes seconds for some.
+    version = (
+        f'import importlib.metadata as m, importlib.util as u; u.find_spec("{name}") and '
+        f'print(next((found.version for found in m.distributions(name="{name}")), "installed"))'
+    )
+    return Library(name, mention, f"python3 -c '{version}'", f"Debian package {package}")
 
 
 def _r_library(name: str, package: str) -> Library:
-    present = f"for folder in {R_LIBRARIES}; do [ -d $folder/{name} ] && exit 0; done; exit 1"
-    return Library(
-        name, rf"\b(?:library|require)\(['\"]?{name}\b|\b{name}::", f"({present})", f"Debian package {package}"
-    )
+    mention = rf"\b(?:library|require)\(['\"]?{name}\b|\b{name}::"
+    files = " ".join(f"{folder}/{name}/DESCRIPTION" for folder in R_LIBRARIES.split())
+    return Library(name, mention, f"cat {files} | sed -n 's/^Version: *//p' | head -1", f"Debian package {package}")
 
-
-_JS_MARKER = Marker('\n;console.log("{nonce}");', r"process\.exit\(\s*0?\s*\);?")
 
 PYTHON = Language(
     "python",
     "program.py",
-    "exec python3 -s -B /src/run_program.py {nonce}",
+    "exec python3 -s -B /src/run_program.py {token}",
     ("python3",),
     "python3 --version",
     "Debian package python3",
@@ -82,7 +78,7 @@ PYTHON = Language(
         _python_library("openpyxl", r"\bopenpyxl\s*\.|from\s+openpyxl|_excel\(", "python3-openpyxl"),
         _python_library("xlsxwriter", r"\bxlsxwriter\s*[.'\"]|from\s+xlsxwriter", "python3-xlsxwriter"),
         _python_library("pytz", r"import\s+pytz|from\s+pytz", "python3-tz"),
-        _python_library("torch", r"import\s+torch|from\s+torch", "python3-torch (0.9 GB)"),
+        _python_library("torch", r"import\s+torch|from\s+torch", "python3-torch"),
     ),
 )
 JAVASCRIPT = Language(
@@ -98,11 +94,11 @@ JAVASCRIPT = Language(
         Library(
             "jsdom",
             r"require\(['\"]jsdom|from\s+['\"]jsdom",
-            f"(for folder in {NODE_FOLDERS.replace(':', ' ')}; do [ -d $folder/jsdom ] && exit 0; done; exit 1)",
+            "node -p 'require(\"jsdom/package.json\").version'",
             "npm package jsdom@17, installed below /usr",
         ),
     ),
-    marker=_JS_MARKER,
+    ending=endings.JAVASCRIPT,
 )
 TYPESCRIPT = Language(
     "typescript",
@@ -114,45 +110,57 @@ TYPESCRIPT = Language(
     timeout_seconds=20.0,
     aliases=("ts",),
     environment={"NODE_PATH": NODE_FOLDERS},
-    marker=_JS_MARKER,
+    ending=endings.TYPESCRIPT,
 )
 JAVA = Language(
     "java",
     "Main.java",
-    "javac -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 -J-XX:-UsePerfData -encoding UTF-8 -d /box /src/Main.java"
-    " && exec java -XX:+UseSerialGC -XX:-UsePerfData -XX:ActiveProcessorCount=2 -Xmx384m -cp /box Main",
+    "javac -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 -J-XX:-UsePerfData -encoding UTF-8 -d /box"
+    " /src/Main.java{ending}"
+    " && exec java -XX:+UseSerialGC -XX:-UsePerfData -XX:ActiveProcessorCount=2 -Xmx384m -cp /box {main}",
     ("javac", "java"),
     "javac -version",
     "Debian package default-jdk-headless",
     memory_mib=768,
     readable=("/etc/java-*",),
+    main="Main",
+    ending=endings.JAVA,
 )
 CPP = Language(
     "c++",
     "main.cpp",
-    "g++ /src/main.cpp -o /box/main && exec /box/main",
+    "g++ /src/main.cpp{ending} -o /box/main && exec /box/main",
     ("g++",),
     "g++ -dumpfullversion",
     "Debian package g++",
     timeout_seconds=60.0,
     aliases=("cpp", "c/c++", "c++/c", "cpp/c", "c/cpp"),
     memory_mib=1024,
-    libraries=(Library("boost", r"\bboost/", "[ -f /usr/include/boost/any.hpp ]", "Debian package libboost-dev"),),
+    libraries=(
+        Library(
+            "boost",
+            r"\bboost/",
+            "sed -n 's/^#define BOOST_LIB_VERSION \"\\(.*\\)\"/\\1/p' /usr/include/boost/version.hpp",
+            "Debian package libboost-dev",
+        ),
+    ),
+    ending=endings.CPP,
 )
 C = Language(
     "c",
     "main.c",
-    "gcc /src/main.c -o /box/main -lm && exec /box/main",
+    "gcc /src/main.c{ending} -o /box/main -lm && exec /box/main",
     ("gcc",),
     "gcc -dumpfullversion",
     "Debian package gcc",
     timeout_seconds=60.0,
     memory_mib=1024,
+    ending=endings.C,
 )
 CSHARP = Language(
     "c#",
     "main.cs",
-    "mcs -out:/box/main.exe /src/main.cs && exec mono /box/main.exe",
+    "mcs -out:/box/main.exe /src/main.cs{ending} && exec mono /box/main.exe",
     ("mcs", "mono"),
     "mcs --version",
     "Debian packages mono-mcs and mono-runtime",
@@ -160,6 +168,7 @@ CSHARP = Language(
     aliases=("c-sharp", "csharp", "cs"),
     readable=("/etc/mono",),
     environment={"MONO_DISABLE_SHARED_AREA": "1"},
+    ending=endings.CSHARP,
 )
 R = Language(
     "r",
@@ -179,12 +188,12 @@ R = Language(
         _r_library("data.table", "r-cran-data.table"),
         _r_library("tidyverse", "r-cran-tidyverse"),
     ),
-    marker=Marker('\ncat("{nonce}\\n")', r"(?:q|quit)\(.*\)"),
+    ending=endings.R,
 )
 GO = Language(
     "go",
     "main.go",
-    "exec go run /src/main.go",
+    "go build -o /box/main /src/main.go{ending} && exec /box/main",
     ("go",),
     "go version",
     "Debian package golang-go",
@@ -199,6 +208,7 @@ GO = Language(
         "GOMAXPROCS": "2",
         "CGO_ENABLED": "0",
     },
+    ending=endings.GO,
 )
 RUST = Language(
     "rust",
@@ -210,6 +220,7 @@ RUST = Language(
     timeout_seconds=60.0,
     aliases=("rs",),
     memory_mib=1024,
+    ending=endings.RUST,
 )
 RUBY = Language(
     "ruby",
@@ -219,7 +230,7 @@ RUBY = Language(
     "ruby --version",
     "Debian package ruby",
     aliases=("rb",),
-    marker=Marker('\nputs "{nonce}"', r"exit(?:\(\s*(?:0|true)?\s*\)|\s+0)?", r"(?m)^__END__$"),
+    ending=endings.RUBY,
 )
 PHP = Language(
     "php",
@@ -229,7 +240,7 @@ PHP = Language(
     "php --version",
     "Debian package php-cli",
     readable=("/etc/php",),
-    marker=Marker('\necho "{nonce}\\n";', r"(?:exit|die)(?:\(\s*0?\s*\))?;", r"\?>(?![\s\S]*<\?)"),
+    ending=endings.PHP,
 )
 BASH = Language(
     "bash",
@@ -239,7 +250,7 @@ BASH = Language(
     "bash --version",
     "Debian package bash",
     aliases=("sh", "shell"),
-    marker=Marker("\n(exit $?) && echo {nonce}", r"exit(?:\s+0)?"),
+    ending=endings.BASH,
 )
 SQL = Language(
     "sql",
@@ -249,7 +260,7 @@ SQL = Language(
     "sqlite3 --version",
     "Debian package sqlite3",
     aliases=("sqlite", "sqlite3"),
-    marker=Marker("\n;SELECT '{nonce}';", r"\.(?:quit|exit)(?:\s+0)?"),
+    ending=endings.SQL,
 )
 
 LANGUAGES = (PYTHON, JAVASCRIPT, TYPESCRIPT, JAVA, CPP, CSHARP, R, GO, C, RUST, RUBY, PHP, BASH, SQL)

@@ -13,12 +13,12 @@ class Limits:
 
     CPU time is summed over the whole tree of processes and decides first: on a loaded machine the wall clock would
     punish programs for their neighbours. The wall clock (`wall_factor` times the CPU limit, plus two seconds) stops
-    sleepers.
+    sleepers; the time a program waited for a processor does not count, up to twice that again.
     """
 
     cpu_seconds: float = 10.0
     wall_factor: float = 2.0
-    memory_mib: int = 512  # resident, swapped and page-table memory of the whole tree
+    memory_mib: int = 512  # resident, swapped and page-table memory of the whole tree, and its sockets' buffers
     scratch_mib: int = 64  # each of /box and /tmp, which live in memory too
     shared_memory_mib: int = 16  # /dev/shm
     file_mib: int = 64  # one file
@@ -31,3 +31,7 @@ class Limits:
     @property
     def wall_seconds(self) -> float:
         return self.cpu_seconds * self.wall_factor + 2.0
+
+    @property
+    def most_starved_seconds(self) -> float:
+        return self.cpu_seconds * self.wall_factor * 2

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,13 +13,16 @@ from typing import Protocol
 
 from judging.sandbox.bubblewrap import Walls
 from judging.sandbox.confined import Confined, Stop
-from judging.sandbox.languages import PYTHON, Language, find_language
+from judging.sandbox.endings import Token, new_token
+from judging.sandbox.languages import PYTHON, Language, Library, find_language
 from judging.sandbox.limits import Limits
+from judging.sandbox.sources import inside_file
 from judging.sandbox.toolchains import (
     SandboxNotStarted,
     available_languages,
     language_walls,
     run_script,
+    sandbox_profile,
     sandbox_status,
 )
 
@@ -33,6 +35,7 @@ STOPPED = {
     Stop.WALL: "time out",
     Stop.MEMORY: "failed: used more than {limits.memory_mib} MiB of memory",
     Stop.OUTPUT: "failed: wrote more than {limits.flood_mib} MiB of output",
+    Stop.PROCESSES: "failed: started more than {limits.processes} processes",
     Stop.FILES: "failed: created more than {limits.files} files",
 }
 
@@ -45,6 +48,8 @@ class ProgramLike(Protocol):
     @property
     def source(self) -> str: ...
     @property
+    def test_text(self) -> str: ...
+    @property
     def timeout_seconds(self) -> float | None: ...
 
 
@@ -56,6 +61,7 @@ class SandboxProgram:
     source: str
     timeout_seconds: float | None = None  # None: the language's own
     cleanup_source: str | None = None  # never needed: every program gets an empty folder that vanishes with it
+    test_text: str = ""  # what closes `source` and is not of the response
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,8 @@ class SandboxOutcome:
     stderr: str
     seconds: float  # wall clock
     cpu_seconds: float = 0.0
-    stopped_by: str = ""  # "", cpu, wall, memory, output or files
+    stopped_by: str = ""  # "", cpu, wall, memory, processes, output or files
+    environment: Mapping[str, str] = field(default_factory=dict)  # tool or library -> version; the sandbox's profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +95,10 @@ class FunctionOutcome:
 class SandboxRunner:
     """Runs programs here, in the sandbox or not at all.
 
-    `require_end` is the site's own stricter rule: a script passes only if it also reaches its last line, so `exit(0)`
-    in an answer fails. Without it (compat) the exit code decides, as in InfiBench. Python programs must reach their end
-    in both. Neither can catch an answer that forges the marker: answer and test share one process.
+    `require_end` is the site's own stricter rule: a program passes only if it also reaches its end, so `exit(0)` in a
+    response fails. Without it (compat) the exit code decides, as in InfiBench. Python programs must reach their end in
+    both. Response and test share one process, so a response that knows this site may print the token by itself:
+    `judging.grading.unit_tests` flags what looks for it.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -106,22 +114,29 @@ class SandboxRunner:
         reason = self._why_not(language)
         if reason:
             return _not_run(reason)
-        nonce = secrets.token_hex(16)
         limits = self._limits(language, program.timeout_seconds)
-        source = _prepared(program.source, language, nonce if self.require_end else None)
         try:
-            ended = run_script(
-                language.script.format(nonce=nonce),
-                {language.file: source},
-                walls=language_walls(language, self.walls),
-                limits=limits,
-                inside=language.inside,
-                parent=self.scratch_parent,
-            )
+            with new_token() as token:
+                ended = run_script(
+                    _script(language, token, required=self.require_end),
+                    self._files(program, language, token),
+                    walls=language_walls(language, self.walls),
+                    limits=limits,
+                    token=token.descriptor,
+                    parent=self.scratch_parent,
+                )
         except SandboxNotStarted as error:
             return _not_run(f"The sandbox did not start: {error}")
-        outcome = self._judge(ended, language, limits, nonce, marked=nonce in source)
-        return _excused(outcome, language, program.source)
+        return _excused(self._judge(ended, language, limits, token), language, program)
+
+    def _files(self, program: ProgramLike, language: Language, token: Token) -> dict[str, str]:
+        source, ending = program.source, language.ending
+        if language.name == "php" and "<?" not in source:
+            source = "<?php\n" + source
+        beside = {name: inside_file(name) for name in language.inside}
+        if ending is None or not self.require_end:
+            return {language.file: source, **beside}
+        return {language.file: ending.added_to(source, program.test_text, token), **ending.files(token), **beside}
 
     def run_many(self, programs: Sequence[ProgramLike], max_workers: int | None = None) -> list[SandboxOutcome]:
         """Return the outcomes of `programs` in their order, running as many at once as there are cores."""
@@ -139,20 +154,24 @@ class SandboxRunner:
             reason = f"{function!r} is not the name of a function."
         if reason:
             return FunctionOutcome(None, "", reason, "", "", 0.0)
-        nonce = secrets.token_hex(16)
         limits = self._limits(PYTHON, timeout_seconds)
         try:
-            ended = run_script(
-                f"exec python3 -s -B /src/call_function.py {nonce} {function}",
-                {"program.py": source, "payload.json": payload_json},
-                walls=language_walls(PYTHON, self.walls),
-                limits=limits,
-                inside=("call_function.py",),
-                parent=self.scratch_parent,
-            )
+            with new_token() as token:
+                ended = run_script(
+                    token.fill(f"exec python3 -s -B /src/call_function.py {{token}} {function}"),
+                    {
+                        "program.py": source,
+                        "payload.json": payload_json,
+                        "call_function.py": inside_file("call_function.py"),
+                    },
+                    walls=language_walls(PYTHON, self.walls),
+                    limits=limits,
+                    token=token.descriptor,
+                    parent=self.scratch_parent,
+                )
         except SandboxNotStarted as error:
             return FunctionOutcome(None, "", f"The sandbox did not start: {error}", "", "", 0.0)
-        stdout, report = _split_report(ended, nonce)
+        stdout, report = _split_report(ended, token)
         failure = (
             _text_of_stop(ended, limits) if ended.stopped_by else report.get("error", f"{function} did not return")
         )
@@ -175,16 +194,14 @@ class SandboxRunner:
             output_kib=OUTPUT_KIB_READ,
         )
 
-    def _judge(
-        self, ended: Confined, language: Language, limits: Limits, nonce: str, *, marked: bool
-    ) -> SandboxOutcome:
-        if language is PYTHON:
-            stdout, report = _split_report(ended, nonce)
+    def _judge(self, ended: Confined, language: Language, limits: Limits, token: Token) -> SandboxOutcome:
+        if language.ending is None:
+            stdout, report = _split_report(ended, token)
             passed = report.get("passed") is True and ended.exit_code == 0
             failure = f"failed: {report['error']}" if report.get("error") else NO_END
         else:
-            stdout, reached = _split_marker(_decoded(ended.stdout), nonce)
-            passed = ended.exit_code == 0 and (reached or not marked)
+            stdout, reached = _split_end(_decoded(ended.stdout), token)
+            passed = ended.exit_code == 0 and (reached or not self.require_end)
             failure = _failure(ended, stdout) if ended.exit_code else NO_END
         stderr = _decoded(ended.stderr)
         text = _passed(language, stdout, stderr) if passed else failure
@@ -192,7 +209,15 @@ class SandboxRunner:
             text = _text_of_stop(ended, limits)
         stopped_by = ended.stopped_by.value if ended.stopped_by else ""
         return SandboxOutcome(
-            passed, _shown(text), "", _shown(stdout), _shown(stderr), ended.seconds, ended.cpu_seconds, stopped_by
+            passed=passed,
+            result_text=_shown(text),
+            not_run_reason="",
+            stdout=_shown(stdout),
+            stderr=_shown(stderr),
+            seconds=ended.seconds,
+            cpu_seconds=ended.cpu_seconds,
+            stopped_by=stopped_by,
+            environment=_environment(language, limits),
         )
 
 
@@ -214,34 +239,47 @@ def _not_run(reason: str) -> SandboxOutcome:
     return SandboxOutcome(None, "", reason, "", "", 0.0)
 
 
-def _prepared(source: str, language: Language, nonce: str | None) -> str:
-    """Return the program with the statement that says its end was reached, before an exit that closes it."""
-    if language.name == "php" and "<?" not in source:
-        source = "<?php\n" + source
-    marker = language.marker
-    if nonce is None or marker is None or re.search(marker.impossible, source):
-        return source
-    statement = marker.statement.replace("{nonce}", nonce)
-    kept, _, last = source.rstrip().rpartition("\n")
-    if re.fullmatch(marker.last_exit, last.strip()):
-        return f"{kept}{statement}\n{last}\n"
-    return f"{source}{statement}\n"
+def _script(language: Language, token: Token, *, required: bool) -> str:
+    ending = language.ending if required else None
+    build, main = (ending.build, ending.main) if ending else ("", language.main)
+    return token.fill(language.script.replace("{ending}", build).replace("{main}", main))
 
 
-def _excused(outcome: SandboxOutcome, language: Language, source: str) -> SandboxOutcome:
-    """Return "not run" for a failed program that needs a library this machine lacks: not the answer failed."""
+def _environment(language: Language, limits: Limits) -> dict[str, str]:
+    """Return what a result depends on beside the program: versions as they are installed here, and the sandbox."""
+    status = available_languages()[language.name]
+    return {language.name: status.version or "", **status.library_versions, "sandbox": sandbox_profile(limits)}
+
+
+def _excused(outcome: SandboxOutcome, language: Language, program: ProgramLike) -> SandboxOutcome:
+    """Return "not run" for a failed program that needs a library this machine lacks: not the response failed.
+
+    The test needs what it mentions; a response needs only what the program failed for.
+    """
     if outcome.passed:
         return outcome
     absent = available_languages()[language.name].missing_libraries
+    said = f"{outcome.result_text}\n{outcome.stderr}"
     for library in language.libraries:
-        if library.name in absent and re.search(library.mention, source):
+        if library.name not in absent:
+            continue
+        if re.search(library.mention, program.test_text) or _failed_for(library, program.source, said):
             reason = f"The program uses {library.name}, which is not installed here: get it with {library.install}."
             return replace(outcome, passed=None, result_text="", not_run_reason=reason)
     return outcome
 
 
-def _split_report(ended: Confined, nonce: str) -> tuple[str, dict[str, object]]:
-    stdout, found, report = _decoded(ended.stdout).rpartition(f"\n{nonce}")
+def _failed_for(library: Library, source: str, said: str) -> bool:
+    name = re.escape(library.name)
+    lacks = (
+        rf"No module named '{name}\b|\b{name} is not installed here|Cannot find module '{name}\b"
+        rf"|no package called .{name}\b|\b{name}/\S*: No such file"
+    )
+    return bool(re.search(library.mention, source) and re.search(lacks, said))
+
+
+def _split_report(ended: Confined, token: Token) -> tuple[str, dict[str, object]]:
+    stdout, found, report = _decoded(ended.stdout).rpartition(f"\n{token.text}")
     if not found:
         return report, {}
     try:
@@ -250,8 +288,8 @@ def _split_report(ended: Confined, nonce: str) -> tuple[str, dict[str, object]]:
         return stdout, {}
 
 
-def _split_marker(stdout: str, nonce: str) -> tuple[str, bool]:
-    return re.sub(rf"{nonce}\n?", "", stdout), nonce in stdout
+def _split_end(stdout: str, token: Token) -> tuple[str, bool]:
+    return re.sub(rf"{token.text}\n?", "", stdout), token.text in stdout
 
 
 def _text_of_stop(ended: Confined, limits: Limits) -> str:
@@ -259,7 +297,7 @@ def _text_of_stop(ended: Confined, limits: Limits) -> str:
 
 
 def _passed(language: Language, stdout: str, stderr: str) -> str:
-    if language is PYTHON:
+    if language.ending is None:
         return "passed"
     if stderr:
         return f"passed stderr: {stderr}"

@@ -24,6 +24,10 @@ DENIED = (
 LAST_OLD_FAMILY_ALLOWED = 2  # AF_UNIX 1, AF_INET 2; AF_INET6 is 10; netlink 16, packet 17, alg 38, vsock 40 lie above
 AF_INET6 = 10
 MAP_SHARED_ANONYMOUS = 0x01 | 0x20  # shared anonymous pages stay allocated after madvise has hidden them from RSS
+SOL_SOCKET, BUFFER_SIZES = (
+    1,
+    (7, 8, 32, 33),
+)  # SO_SNDBUF, SO_RCVBUF and their FORCE twins: the watchdog counts on defaults
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C  # typing into the terminal the site was started from
 LOW_32_BITS = 0xFFFFFFFF
 
@@ -60,6 +64,8 @@ def filter_program() -> bytes:
     for family in range(LAST_OLD_FAMILY_ALLOWED + 1, AF_INET6):
         rules.add_rule(refuse, "socket", arg(0, pyseccomp.EQ, family))
     rules.add_rule(refuse, "mmap", arg(3, pyseccomp.MASKED_EQ, MAP_SHARED_ANONYMOUS, MAP_SHARED_ANONYMOUS))
+    for option in BUFFER_SIZES:
+        rules.add_rule(refuse, "setsockopt", arg(1, pyseccomp.EQ, SOL_SOCKET), arg(2, pyseccomp.EQ, option))
     for request in (TIOCSTI, TIOCLINUX):
         rules.add_rule(refuse, "ioctl", arg(1, pyseccomp.MASKED_EQ, LOW_32_BITS, request))
     with tempfile.TemporaryFile() as file:

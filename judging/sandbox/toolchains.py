@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import logging
 import os
 import re
 import secrets
 import shutil
 import subprocess
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,8 +20,8 @@ from judging.sandbox.bubblewrap import PROGRAM_PATH, ToolMissing, Walls
 from judging.sandbox.confined import Confined, run_confined
 from judging.sandbox.languages import LANGUAGES, Language
 from judging.sandbox.limits import Limits
-from judging.sandbox.seccomp import SeccompUnavailable
-from judging.sandbox.sources import inside_file, source_folder
+from judging.sandbox.seccomp import DENIED, SeccompUnavailable
+from judging.sandbox.sources import source_folder
 from judging.sandbox.watchdog import can_watch
 
 logger = logging.getLogger(__name__)
@@ -60,7 +62,8 @@ class LanguageStatus:
     name: str
     version: str | None  # None: cannot run
     reason: str  # why it cannot run and how to mend that; empty if it can
-    missing_libraries: tuple[str, ...] = ()  # failed programs that mention one count as not run
+    missing_libraries: tuple[str, ...] = ()  # failed programs that need one count as not run
+    library_versions: Mapping[str, str] = field(default_factory=dict)  # of those that are installed
 
     @property
     def summary(self) -> str:
@@ -106,17 +109,33 @@ def probe(language: Language) -> LanguageStatus:
         return LanguageStatus(language.name, None, reason)
     nonce = secrets.token_hex(8)
     checks = "".join(
-        f"\n({library.present}) >/dev/null 2>&1 || echo {nonce} {library.name}" for library in language.libraries
+        f"\necho; echo {nonce} {library.name}; ({library.version}) 2>/dev/null" for library in language.libraries
     )
     result = run_script(
         f"{language.version} 2>&1{checks}", {}, walls=language_walls(language, Walls()), limits=PROBE_LIMITS
     )
-    text, *absent = result.stdout.decode("utf-8", "replace").split(nonce)
+    text, *libraries = result.stdout.decode("utf-8", "replace").split(nonce)
     version = re.search(r"\d+(?:\.\d+)+", text)
     if version is None:
         said = (text or result.stderr.decode("utf-8", "replace")).strip()[:300]
         return LanguageStatus(language.name, None, f"does not start: {said}; get it with {language.install}")
-    return LanguageStatus(language.name, version[0], "", tuple(line.strip() for line in absent))
+    versions = dict(_library_version(said) for said in libraries)
+    absent = tuple(name for name, found in versions.items() if not found)
+    return LanguageStatus(
+        language.name, version[0], "", absent, {name: found for name, found in versions.items() if found}
+    )
+
+
+def _library_version(said: str) -> tuple[str, str]:
+    name, _, version = said.strip().partition("\n")
+    return name.strip(), version.strip()[:60]
+
+
+@lru_cache(maxsize=64)
+def sandbox_profile(limits: Limits) -> str:
+    """Return what confines a program with these limits: the figures, and a hash over calls refused and limits."""
+    digest = hashlib.sha256(repr((DENIED, limits)).encode()).hexdigest()[:8]
+    return f"{limits.cpu_seconds:g} s CPU, {limits.wall_seconds:g} s, {limits.memory_mib} MiB, profile {digest}"
 
 
 def language_walls(language: Language, walls: Walls) -> Walls:
@@ -131,21 +150,22 @@ def run_script(
     *,
     walls: Walls,
     limits: Limits,
-    inside: tuple[str, ...] = (),
+    token: int | None = None,
     parent: Path | None = None,
 ) -> Confined:
     """Run a shell script in the sandbox with `files` at /src, as a child of a shell that is the sandbox's process 1.
+
+    It inherits the open file `token` under the same number.
 
     Raises:
         SandboxNotStarted: the sandbox could not be built, so the script's first word was never read.
         SandboxFailed: a process survived.
     """
     started = secrets.token_hex(8)
-    laid = {**files, **{name: inside_file(name) for name in inside}}
     command = ["/bin/sh", "-c", f"echo {started} >&2\n(\n{script}\n)\nexit $?"]
     try:
-        with source_folder(laid, owner=walls.owner, parent=parent) as source:
-            result = run_confined(command, source=source, walls=walls, limits=limits)
+        with source_folder(files, owner=walls.owner, parent=parent) as source:
+            result = run_confined(command, source=source, walls=walls, limits=limits, token=token)
     except (ToolMissing, SeccompUnavailable, OSError) as error:
         raise SandboxNotStarted(str(error)) from error
     head, marker, stderr = result.stderr.partition(f"{started}\n".encode())

@@ -1,4 +1,7 @@
-"""Calls a function of /src/program.py with the JSON list in /src/payload.json; reports behind the nonce in argv[1]."""
+"""Calls a function of /src/program.py with the JSON list in /src/payload.json.
+
+Reports behind the token in the file argv[1].
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def plain(value: Any) -> Any:
 
 
 def main() -> None:
-    nonce, name, report_to = sys.argv[1], sys.argv[2], os.dup(1)
+    token_path, name, report_to = sys.argv[1], sys.argv[2], os.dup(1)
     del sys.argv[1:]
     sys.path[0] = "/box"
     try:
@@ -44,7 +47,9 @@ def main() -> None:
         os.write(2, traceback.format_exc(limit=-20).encode("utf-8", "replace"))
     with contextlib.suppress(Exception):
         sys.stdout.flush()
-    os.write(report_to, ("\n" + nonce + report + "\n").encode())
+    with open(token_path, encoding="ascii") as file:
+        token = file.read().strip()
+    os.write(report_to, ("\n" + token + report + "\n").encode())
     os._exit(0)
 
 

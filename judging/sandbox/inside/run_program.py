@@ -1,4 +1,4 @@
-"""Runs /src/program.py as the InfiBench grader did and reports on one line behind the nonce in argv[1].
+"""Runs /src/program.py as the InfiBench grader did and reports on one line behind the token in the file argv[1].
 
 Passed means: exec() in an empty namespace (so __name__ is "builtins") came back without an exception; SystemExit fails,
 even with 0.
@@ -59,25 +59,30 @@ class PreludeFinder(importlib.abc.MetaPathFinder):
 
 
 def main() -> None:
-    nonce, report_to, own = sys.argv[1], os.dup(1), os.getpid()
+    token_path, own = sys.argv[1], os.getpid()
+    report_to = os.dup(1)
+    # Held here, so that what the program puts into these modules changes nothing.
+    open_file, read, write, leave, own_pid, as_json = os.open, os.read, os.write, os._exit, os.getpid, json.dumps
     del sys.argv[1:]
     sys.path[0] = "/box"
     sys.meta_path.insert(0, PreludeFinder())
-    report = {"passed": True, "error": ""}
+    passed, said = True, ""
     try:
         with open("/src/program.py", encoding="utf-8") as file:
             source = file.read()
         exec(compile(source, "/src/program.py", "exec", dont_inherit=True), {})  # noqa: S102 - what this file is for
     except BaseException as error:
-        report = {"passed": False, "error": describe(error)}
+        passed, said = False, describe(error)
         show(error)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the program may have closed or replaced it
             stream.flush()
-    if os.getpid() != own:
-        os._exit(1)  # a child that the program forked comes back here too, and may not speak for it
-    os.write(report_to, ("\n" + nonce + json.dumps(report) + "\n").encode())
-    os._exit(0 if report["passed"] else 1)
+    if own_pid() != own:
+        leave(1)  # a child that the program forked comes back here too, and may not speak for it
+    report = b'{"passed": true}' if passed else as_json({"passed": False, "error": said}).encode()
+    token = read(open_file(token_path, os.O_RDONLY), 64).strip()  # nowhere in this process before
+    write(report_to, b"\n" + token + report + b"\n")
+    leave(0 if passed else 1)
 
 
 def describe(error: BaseException) -> str:

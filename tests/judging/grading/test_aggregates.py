@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 
 from judging.grading.aggregates import (
-    CaseScore,
     Reduced,
-    SuiteTotals,
     UnknownReduceMode,
     check_reduce_mode,
     reduce_scores,
     score_case,
-    total_suite,
 )
 from judging.grading.marks import GradeStatus, ResponseGrade
 
@@ -87,15 +84,3 @@ def test_score_case_counts_a_zero_for_a_fault_and_says_so() -> None:
     scored = score_case("c", grades, mode="avg", full_score=1.0, null_score=0.0)
 
     assert (scored.score, scored.status) == (0.5, GradeStatus.ERROR)
-
-
-def test_total_suite_sums_what_has_a_score_and_counts_the_rest() -> None:
-    cases = [
-        CaseScore("a", 0.5, 0.1, 1.0, GradeStatus.COMPLETE, 1),
-        CaseScore("b", 1.0, 0.2, 2.0, GradeStatus.ERROR, 1),
-        CaseScore("c", None, 0.0, 1.0, GradeStatus.INCOMPLETE, 1),
-        CaseScore("d", None, 0.0, 1.0, GradeStatus.ERROR, 1),
-    ]
-
-    assert total_suite(cases) == SuiteTotals(1.5, 3.0, near(0.3), 2, 1, 1)
-    assert total_suite(cases, {"b": 3.0}) == SuiteTotals(3.5, 7.0, near(0.7), 2, 1, 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.rubric_tree import BadRubric, benchmark_mean, score_tree
+from judging.grading.rubric_tree import BadRubric, score_tree
 from judging.specs.bundles import Bundle
 from judging.specs.rubric_tables import parse_rubric
 from judging.specs.types import NodeSpec, ScaleSpec
@@ -107,6 +107,21 @@ def test_score_tree_maps_labels_to_values() -> None:
     assert score_tree(group({"type": "mean"}, node), {"a": "good"}).score == Fraction(1, 2)
 
 
+@pytest.mark.parametrize("verdict", [3, 3.0])
+def test_score_tree_maps_a_whole_number_however_it_is_written(verdict: float) -> None:
+    node = NodeSpec("a", "dimension", scale=ScaleSpec("ordinal", 1, 5, 1), value_map={"1": 0, "3": 50, "5": 100})
+
+    assert score_tree(group({"type": "mean"}, node), {"a": verdict}).score == Fraction(50)
+
+
+def test_score_tree_counts_a_value_that_the_map_lacks_as_missing() -> None:
+    node = NodeSpec("a", "dimension", scale=ScaleSpec("ordinal", 1, 5, 1), value_map={"1": 0, "3": 50, "5": 100})
+
+    result = score_tree(group({"type": "mean"}, node), {"a": 4})
+
+    assert (result.score, result.missing, result.flags) == (None, ("a",), ("unmapped:a",))
+
+
 def test_score_tree_has_no_score_without_positive_points_or_weight() -> None:
     points = score_tree(group({"type": "points_over_positive"}, check("a", points=-1)), {"a": True})
     weights = score_tree(group({"type": "weighted_mean"}, check("a", weight=0)), {"a": True})
@@ -153,10 +168,3 @@ def test_score_tree_forces_the_root_but_never_invents_a_score() -> None:
 def test_score_tree_refuses_a_rubric_it_cannot_carry_out(root: NodeSpec) -> None:
     with pytest.raises(BadRubric):
         score_tree(root, {"a": True}, {"f": True})
-
-
-def test_benchmark_mean_skips_items_without_a_score_and_clips_the_mean_only() -> None:
-    # (-3/11 + 1) / 2 = 4/11; the item below zero is not clipped on its own.
-    assert benchmark_mean([Fraction(-3, 11), None, Fraction(1)], {"clip": [0, 1]}) == Fraction(4, 11)
-    assert benchmark_mean([Fraction(-1)], {"clip": [0, 1]}) == Fraction(0)
-    assert benchmark_mean([None]) is None

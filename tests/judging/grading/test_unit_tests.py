@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from judging.grading.marks import GradeStatus, GradingOptions, NotDecided, SpecFault
+from judging.grading.marks import GradeStatus, GradingOptions, NotDecided, ResponseGrade, SpecFault
 from judging.grading.programs import Program, ProgramOutcome
+from judging.grading.stored import grade_from_json, grade_to_json
 from judging.grading.unit_tests import (
     PRELUDES,
     TIMEOUT_SECONDS,
@@ -163,3 +164,28 @@ def test_grade_unit_tests_refuses_malformed_specifications(spec: Any, kind: str)
 
 def test_nominal_total_sums_readable_weights() -> None:
     assert nominal_total({"tests": ["a", {"weight": 2}, {"weight": []}]}) == 4.0
+
+
+def test_grade_unit_tests_flags_a_pass_whose_response_looks_for_the_harness() -> None:
+    text = "```python\nimport os\nos._exit(0)\n```"
+
+    passed, failed = (
+        grade_unit_tests({"tests": ["assert f()"]}, text, "python", GradingOptions(), Scripted(outcome))
+        for outcome in (True, False)
+    )
+
+    assert [note.code for note in (*passed.notes, *failed.notes)] == ["suspicious"]
+    assert passed.notes[0].text == "Test 1 passed, but look at the response: it names _exit(."
+
+
+def test_grade_unit_tests_keeps_what_the_tests_ran_with() -> None:
+    runner = Scripted(True, True)
+    runner.outcomes = [ProgramOutcome(True, environment={"python": "3.11.2", "sandbox": "profile 1"})] * 2
+
+    grade = grade_unit_tests({"tests": ["a", "b"]}, "x", "python", GradingOptions(), runner)
+    stored = grade_to_json(ResponseGrade(2.0, 2.0, 1.0, 1.0, GradeStatus.COMPLETE, (grade,)))
+    read = grade_from_json(stored, status="complete", score=1.0, full_score=1.0)
+
+    assert stored["environment"] == {"python": "3.11.2", "sandbox": "profile 1"}
+    assert "environment" not in stored["criteria"][0]["detail"]
+    assert read.criteria == (grade,)

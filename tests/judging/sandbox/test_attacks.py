@@ -33,6 +33,23 @@ PRINTS_WHAT_IT_MANAGED = (
 )
 TIME_OUT = "time out"
 WALL_FACTORS = {"cpu": 60.0}  # by what must stop a program: on a busy machine the usual wall clock would come first
+# 12 children fill the buffers of as many sockets as they may open; the kernel holds what nobody reads
+SOCKETS = """\
+import os, socket, time
+for _ in range(12):
+    if os.fork() == 0:
+        server, held = socket.create_server(("127.0.0.1", 0)), []
+        try:
+            while True:
+                a, b = {pair}
+                held.append((a, b))
+                a.setblocking(False)
+                try:
+                    while True: a.send(b"x" * 4096)
+                except BlockingIOError: pass
+        except OSError: time.sleep(60)
+time.sleep(60)
+"""
 # name: (language, source, timeout in seconds, what the result must say, what stopped it)
 OVERUSE = {
     "fork bomb": (
@@ -40,9 +57,9 @@ OVERUSE = {
         "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
         1.0,
         "",
-        ("cpu", "memory"),
+        ("cpu", "memory", "processes"),
     ),
-    "shell fork bomb": ("bash", ":(){ :|:& };:\nsleep 60", 1.0, "", ("cpu", "memory", "wall")),
+    "shell fork bomb": ("bash", ":(){ :|:& };:\nsleep 60", 1.0, "", ("cpu", "memory", "processes", "wall")),
     "memory bomb": (
         "python",
         "held = []\nwhile True: held.append(bytearray(b'x' * 4194304))",
@@ -54,6 +71,20 @@ OVERUSE = {
         "python",
         "import os, time\nfor _ in range(12):\n"
         "    if os.fork() == 0: held = b'x' * 67108864; time.sleep(30)\ntime.sleep(30)",
+        20.0,
+        "failed: used more than 512 MiB of memory",
+        "memory",
+    ),
+    "memory in local sockets": (
+        "python",
+        SOCKETS.format(pair="socket.socketpair()"),
+        20.0,
+        "failed: used more than 512 MiB of memory",
+        "memory",
+    ),
+    "memory in connections": (
+        "python",
+        SOCKETS.format(pair="socket.create_connection(server.getsockname()), server.accept()[0]"),
         20.0,
         "failed: used more than 512 MiB of memory",
         "memory",

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from judging.grading.unit_tests import PRELUDES
 from judging.sandbox import toolchains
-from judging.sandbox.languages import LANGUAGES, PYTHON, Language, find_language
+from judging.sandbox.languages import LANGUAGES, PYTHON, Language, Library, find_language
 from judging.sandbox.limits import Limits
 from judging.sandbox.runner import FunctionOutcome, SandboxOutcome, SandboxProgram, SandboxRunner, run_many
 from judging.sandbox.sources import clear_stale_sources, source_folder
@@ -151,13 +152,41 @@ def test_run_refuses_an_unknown_language(runner: SandboxRunner) -> None:
 def test_run_excuses_a_failure_that_needs_a_missing_library(
     runner: SandboxRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {"python": LanguageStatus("python", "3.11", "", ("torch",))}
+    found = {"python": LanguageStatus("python", "3.11", "", ("absentee",))}
+    absentee = Library("absentee", r"import absentee", "false", "nowhere")
     monkeypatch.setattr("judging.sandbox.runner.available_languages", lambda: found)
+    monkeypatch.setattr("judging.sandbox.runner.find_language", lambda name: replace(PYTHON, libraries=(absentee,)))
 
-    used, unused = runner.run_many([SandboxProgram("python", text) for text in ("import torch; 1 / 0", "1 / 0")])
+    needed, mentioned, tested, other = runner.run_many(
+        [
+            SandboxProgram("python", "import absentee"),
+            SandboxProgram("python", "'import absentee'; 1 / 0"),
+            SandboxProgram("python", "import absentee\nassert f()", test_text="import absentee\nassert f()"),
+            SandboxProgram("python", "1 / 0"),
+        ]
+    )
 
-    assert (used.passed, unused.passed) == (None, False)
-    assert used.not_run_reason.startswith("The program uses torch, which is not installed here")
+    assert [needed.passed, mentioned.passed, tested.passed, other.passed] == [None, False, None, False]
+    assert needed.not_run_reason == "The program uses absentee, which is not installed here: get it with nowhere."
+
+
+def test_run_says_what_a_result_depends_on(runner: SandboxRunner) -> None:
+    status = _need("python")
+
+    outcome = runner.run(SandboxProgram("python", "pass"))
+
+    assert outcome.environment == {
+        "python": status.version,
+        **status.library_versions,
+        "sandbox": toolchains.sandbox_profile(replace(Limits(), output_kib=1024)),
+    }
+
+
+def test_sandbox_profile_changes_with_the_limits() -> None:
+    profiles = [toolchains.sandbox_profile(limits) for limits in (Limits(), Limits(), Limits(files=10))]
+
+    assert profiles[0].startswith("10 s CPU, 22 s, 512 MiB, profile ")
+    assert (profiles[0] == profiles[1], profiles[0] == profiles[2]) == (True, False)
 
 
 def test_run_never_runs_bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
