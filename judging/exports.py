@@ -15,8 +15,11 @@ from judging.judges.esi_items import JUDGES
 from judging.models import Call, EsiItem, Run, Score, SuiteCase, System, Verdict
 from judging.services.esi_options import options_of
 from judging.services.esi_running import parts_of, question_of
+from judging.services.hashing import text_hash
+from judging.services.staging import Watch, unwatched
 
 CHUNK = 500
+MOST_STEM_BYTES = 200  # file systems take names of 255 bytes
 NO_ITEM = "N/A"
 NO_ANSWER = "N/A_WORKER_ERROR"
 NO_MEAN = "N/A (0 items scored)"
@@ -63,11 +66,18 @@ class _Stage:
     as_zero: bool
 
 
-def write_esi_files(*, run: Run, folder: Path) -> list[Path]:
+def write_esi_files(*, run: Run, folder: Path, watch: Watch = unwatched) -> list[Path]:
     """Write detailed JSONL, summary JSON and skipped log for each system of an index run; return the paths."""
     written: list[Path] = []
-    for system in run.systems.order_by("name"):
-        written += _write_system(run, system, folder)
+    stems: set[str] = set()
+    systems = list(run.systems.order_by("name"))
+    for number, system in enumerate(systems):
+        watch("systems written", number, len(systems))
+        stem = file_stem(run, system)
+        if stem in stems:  # the same model, on another server
+            stem = f"{stem}_{system.pk}"
+        stems.add(stem)
+        written += _write_system(run, system, folder, stem)
     return written
 
 
@@ -75,11 +85,15 @@ def file_stem(run: Run, system: System) -> str:
     """Return the part that a system's three files share, spelled as the original spells it."""
     model = system.model or system.name
     parts = (run.suite.name, model, system.prompt_version or "IMPORTED")
-    return "_".join(part.replace("/", "__").replace(":", "_").replace("\\", "_").replace("\0", "") for part in parts)
+    stem = "_".join(part.replace("/", "__").replace(":", "_").replace("\\", "_").replace("\0", "") for part in parts)
+    name = stem.encode()
+    if len(name) <= MOST_STEM_BYTES:
+        return stem
+    return f"{name[: MOST_STEM_BYTES - 9].decode(errors='ignore')}_{text_hash(stem)[:8]}"
 
 
-def _write_system(run: Run, system: System, folder: Path) -> list[Path]:
-    stem, totals = file_stem(run, system), _Totals()
+def _write_system(run: Run, system: System, folder: Path, stem: str) -> list[Path]:
+    totals = _Totals()
     paths = [folder / f"{stem}_results.jsonl", folder / f"{stem}_summary.json", folder / f"{stem}_skipped.log"]
     with paths[0].open("w", encoding="utf-8") as results, paths[2].open("w", encoding="utf-8") as skipped:
         for row in _rows(run, system):
@@ -234,4 +248,14 @@ def _raw(verdict: Verdict | None, calls: Mapping[int, Call]) -> str | None:
 
 
 def _usage(call_ids: Sequence[int], calls: Mapping[int, Call]) -> list[dict[str, Any]]:
-    return [{name: getattr(calls[pk], name) for name in USAGE} for pk in call_ids if pk in calls]
+    return [
+        {**{name: getattr(calls[pk], name) for name in USAGE}, "prices": calls[pk].prices, **_head_of(calls[pk])}
+        for pk in call_ids
+        if pk in calls
+    ]
+
+
+def _head_of(call: Call) -> dict[str, Any]:
+    """Return who answered a call, under names of their own."""
+    wanted = {"model": "model_served", "system_fingerprint": "system_fingerprint", "request_id": "request_id"}
+    return {ours: call.reply_head.get(theirs) for theirs, ours in wanted.items()}

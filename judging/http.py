@@ -7,16 +7,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.functional import cached_property
+from django.utils.text import slugify
 from django_htmx.middleware import HtmxDetails
+
+from judging.tables import CONTENT_TYPES, LATEX_TYPE, Table, table_bytes
 
 M = TypeVar("M", bound=Model)
 PAGE_SIZES = (25, 50, 100)
+MOST_DIGITS = 19  # what a key of any table can hold
 
 if TYPE_CHECKING:
     _AnyPaginator = Paginator[Any]
 else:
     _AnyPaginator = Paginator  # generic only in the stubs
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number, a key of a row for example, that an address or a form holds; None for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS else None
 
 
 class PageRequest(HttpRequest):
@@ -27,20 +37,78 @@ class PageRequest(HttpRequest):
 
 
 class CountedPaginator(_AnyPaginator):
-    """A paginator whose count is known beforehand, for lists too long to count at each request."""
+    """A paginator whose count is known beforehand, for lists too long to count at each request.
 
-    def __init__(self, items: QuerySet[Any] | list[Any], per_page: int, *, count: int) -> None:
+    A page is found by its rows' keys first, from the nearer end: what rows are joined with is then read for those of
+    the page alone, whatever the database thinks of the list's length.
+    """
+
+    def __init__(self, items: QuerySet[Any], per_page: int, *, count: int) -> None:
         super().__init__(items, per_page)
+        self._items = items
         self._count = count
 
     @property
     def count(self) -> int:
         return self._count
 
+    def page(self, number: int | str) -> Page[Any]:
+        """Return the page of this number. Raises: InvalidPage."""
+        number = self.validate_number(number)
+        start = (number - 1) * self.per_page
+        end = min(start + self.per_page, self._count)
+        keys = self._items.values_list("pk", flat=True)
+        chosen = keys[start:end] if end <= self._count // 2 else keys.reverse()[self._count - end : self._count - start]
+        return Page(self._items.filter(pk__in=list(chosen)), number, self)
+
+
+class SearchPaginator(_AnyPaginator):
+    """A paginator of what a slow search finds: its keys are read once, for count and page alike."""
+
+    def __init__(self, items: QuerySet[Any], per_page: int) -> None:
+        super().__init__(items, per_page)
+        self._items = items
+
+    @cached_property
+    def keys(self) -> list[int]:
+        """The keys of all rows found, in their order."""
+        return list(self._items.values_list("pk", flat=True))
+
+    @property
+    def count(self) -> int:
+        return len(self.keys)
+
+    def page(self, number: int | str) -> Page[Any]:
+        """Return the page of this number. Raises: InvalidPage."""
+        number = self.validate_number(number)
+        start = (number - 1) * self.per_page
+        return Page(self._items.filter(pk__in=self.keys[start : start + self.per_page]), number, self)
+
 
 def page_of(request: HttpRequest, items: QuerySet[M], *, per_page: int = 50, count: int | None = None) -> Page[M]:
     """Return the page named by `?page=` (the nearest where out of range) of an ordered query."""
-    size = request.GET.get("size", "")
-    per_page = int(size) if size.isdigit() and int(size) in PAGE_SIZES else per_page
+    per_page = _size_of(request, per_page)
     paginator = Paginator(items, per_page) if count is None else CountedPaginator(items, per_page, count=count)
     return paginator.get_page(request.GET.get("page"))
+
+
+def table_response(table: Table, format_name: str, *, file_name: str) -> HttpResponse | StreamingHttpResponse:
+    """Return a download. Raises: KeyError for an unknown format."""
+    response: HttpResponse | StreamingHttpResponse
+    if format_name == "xlsx":
+        response = HttpResponse(b"".join(table_bytes(table, format_name)))
+    else:
+        response = StreamingHttpResponse(table_bytes(table, format_name))
+    response["Content-Type"] = CONTENT_TYPES.get(format_name, LATEX_TYPE)
+    response["Content-Disposition"] = f'attachment; filename="{slugify(file_name)}.{format_name}"'
+    return response
+
+
+def page_of_search(request: HttpRequest, items: QuerySet[M], *, per_page: int = 50) -> Page[M]:
+    """Return the page named by `?page=` of an ordered query that takes long whatever part of it is read."""
+    return SearchPaginator(items, _size_of(request, per_page)).get_page(request.GET.get("page"))
+
+
+def _size_of(request: HttpRequest, per_page: int) -> int:
+    size = whole_number(request.GET.get("size", ""))
+    return size if size in PAGE_SIZES else per_page

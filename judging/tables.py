@@ -1,4 +1,4 @@
-"""Writes tables for people and programs: CSV, XLSX and JSONL. Cells that a spreadsheet would run are escaped here.
+"""Writes tables for people and programs: CSV, XLSX, JSONL and ZIP. Cells that a spreadsheet would run are escaped here.
 
 Rows are dicts of plain values; the columns are given, so that an empty table still has its header.
 """
@@ -11,6 +11,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
@@ -24,8 +25,11 @@ CONTENT_TYPES = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "jsonl": "application/jsonl; charset=utf-8",
 }
+LATEX_TYPE = "application/x-tex; charset=utf-8"
+PIECE = 65_536  # bytes of an archive that are held back
 CELL_LIMIT = 32_767  # characters that a spreadsheet's cell can hold
 _RISKY = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _NO_TITLE = str.maketrans(dict.fromkeys("[]:*?/\\", " "))  # what a sheet's name must not hold
 _NOT_IN_XML = "\x00-\x08\x0b-\x1f"  # control characters, and the carriage return, which XML turns into a line feed
 _TO_ESCAPE = re.compile(f"_(?=x[0-9A-Fa-f]{{4}}[_{_NOT_IN_XML}])|[{_NOT_IN_XML}]")
@@ -35,17 +39,40 @@ _BOOK_TIMES = re.compile(rb"<dcterms:(created|modified)[^>]*>[^<]*</dcterms:(cre
 _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the zero of ZIP archives
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows with the columns in their order; the rows may be a generator."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Iterable[Row]
+
+
+def table_bytes(table: Table, format_name: str) -> Iterable[bytes]:
+    """Return the table as pieces of a file. Raises: KeyError for an unknown format."""
+    if format_name == "xlsx":
+        return [write_xlsx(table.rows, columns=table.columns, title=table.name)]
+    if format_name == "tex":
+        return write_latex(table.rows, columns=table.columns, caption=table.name)
+    return {"csv": write_csv, "jsonl": write_jsonl}[format_name](table.rows, columns=table.columns)
+
+
 def escape_cell(text: str) -> str:
-    """Return the text with an apostrophe before it where a spreadsheet would read it as a formula.
+    """Return the text with an apostrophe before it where a spreadsheet would read it as a formula, not a number.
 
     A text that starts like an escaped one gets an apostrophe more, so that no two texts are written alike.
     """
-    return f"'{text}" if text.lstrip("'").startswith(_RISKY) else text
+    return f"'{text}" if _is_risky(text) else text
 
 
 def unescape_cell(text: str) -> str:
     """Return the text that `escape_cell` was given."""
     return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_RISKY) else text
+
+
+def _is_risky(text: str) -> bool:
+    """Whether a spreadsheet could read a text as a formula; a plain number such as -1 is none."""
+    return text.lstrip("'").startswith(_RISKY) and not _NUMBER.fullmatch(text)
 
 
 def escape_xml(text: str) -> str:
@@ -113,6 +140,44 @@ def _without_times(book: bytes) -> bytes:
             entry.compress_type = zipfile.ZIP_DEFLATED
             target.writestr(entry, part)
     return out.getvalue()
+
+
+class _Pieces(io.RawIOBase):
+    """What an archive has written since it was last taken; it cannot be gone back in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[bytes] = []
+        self.size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, part: Any) -> int:
+        self._parts.append(bytes(part))
+        self.size += len(part)
+        return len(part)
+
+    def take(self) -> bytes:
+        taken = b"".join(self._parts)
+        self._parts, self.size = [], 0
+        return taken
+
+
+def write_zip(members: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
+    """Yield a ZIP archive of files given in pieces, as they come; the same files give the same bytes."""
+    out = _Pieces()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, pieces in members:
+            entry = zipfile.ZipInfo(name, _NO_TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            with archive.open(entry, "w", force_zip64=True) as member:
+                for piece in pieces:
+                    member.write(piece)
+                    if out.size >= PIECE:
+                        yield out.take()
+    yield out.take()
 
 
 def write_latex(rows: Iterable[Row], *, columns: Sequence[str], caption: str = "") -> Iterator[bytes]:

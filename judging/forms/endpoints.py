@@ -23,9 +23,16 @@ class EndpointForm(EndpointModelForm):
     base_url = forms.URLField(
         label="Address",
         max_length=300,
-        required=False,
         assume_scheme="https",
         help_text="Up to and including /v1, such as https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1.",
+    )
+
+    extra = forms.JSONField(
+        label="Extra fields",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text='Sent with each request, as JSON, such as {"reasoning_effort": "low"}.',
+        error_messages={"invalid": 'Enter a JSON object, such as {"reasoning_effort": "low"}.'},
     )
 
     class Meta:
@@ -37,15 +44,19 @@ class EndpointForm(EndpointModelForm):
             "key_variable",
             "max_concurrency",
             "reasoning",
+            "min_output_tokens",
+            "extra",
             "input_price",
             "output_price",
             "is_active",
         ]
+        error_messages = {"name": {"unique": "Another endpoint has this name. Choose a different one."}}
         labels = {
             "model": "Model",
             "key_variable": "Key variable",
             "max_concurrency": "Calls at once",
             "reasoning": "Reasoning model",
+            "min_output_tokens": "Least output limit",
             "input_price": "Input price",
             "output_price": "Output price",
             "is_active": "In use",
@@ -53,12 +64,26 @@ class EndpointForm(EndpointModelForm):
         help_texts = {
             "name": "How judges and reports call it.",
             "model": "The model id that the endpoint expects.",
-            "key_variable": "NAME of the environment variable that holds the key. The key itself is never stored.",
+            "key_variable": (
+                "NAME of the environment variable that holds the key, ending in _KEY or _TOKEN. "
+                "The key itself is never stored."
+            ),
             "max_concurrency": "Over all workers together. The limiter goes below it when the endpoint says so.",
-            "reasoning": "Thinks before it answers: up to 10 minutes are allowed for a reply.",
+            "reasoning": "Thinks before it answers: it gets up to 10 minutes and at least 8,192 tokens for a reply.",
+            "min_output_tokens": (
+                "Tokens. Each reply may have at least so many, whatever its judge asks for, since thinking counts too. "
+                "Left empty: 8,192 for a reasoning model, else what the judge asks for."
+            ),
             "input_price": "USD per million tokens. Left empty: the listed price, if there is one.",
             "output_price": "USD per million tokens.",
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["extra"] = self.initial.get("extra") or None  # an empty field, not {}
+
+    def clean_extra(self) -> Any:
+        return self.cleaned_data["extra"] or {}
 
     def clean_max_concurrency(self) -> int:
         value: int = self.cleaned_data["max_concurrency"]
@@ -71,11 +96,18 @@ class EndpointForm(EndpointModelForm):
         return EndpointFields(**{name: self.cleaned_data[name] for name in self._meta.fields or ()})
 
 
+class EndpointField(forms.ModelChoiceField):  # type: ignore[type-arg]  # generic only in the stubs
+    """A list of endpoints that says which of them failed their last test."""
+
+    def label_from_instance(self, endpoint: Any) -> str:
+        return str(endpoint.offered_as)
+
+
 class JudgeForm(forms.Form):
     """A judge of one kind, with a field for each of its options."""
 
     name = forms.CharField(max_length=120, help_text="How runs and reports call it.")
-    endpoint = forms.ModelChoiceField(ModelEndpoint.objects.none(), empty_label="Choose an endpoint")
+    endpoint = EndpointField(ModelEndpoint.objects.none(), empty_label="Choose an endpoint")
 
     def __init__(self, *args: Any, kind: str, judge: Judge | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -98,6 +130,23 @@ class JudgeForm(forms.Form):
             raise forms.ValidationError("Another judge has this name.")
         return name
 
+    def usual_fields(self) -> list[forms.BoundField]:
+        """Return the fields that stand open."""
+        folded = {name for names in self._groups().values() for name in names}
+        return [field for field in self.visible_fields() if field.name not in folded]
+
+    def folded_fields(self) -> list[tuple[str, list[forms.BoundField], bool]]:
+        """Return the fields under each heading, and whether one of them has an error, so that it opens."""
+        groups = {heading: [self[name] for name in names] for heading, names in self._groups().items()}
+        return [(heading, fields, any(field.errors for field in fields)) for heading, fields in groups.items()]
+
+    def _groups(self) -> dict[str, list[str]]:
+        groups: dict[str, list[str]] = {}
+        for option in self.kind.options:
+            if option.group:
+                groups.setdefault(option.group, []).append(f"option_{option.name}")
+        return groups
+
     def options(self) -> dict[str, Any]:
         """Return the options as entered; the form must be valid."""
         found: dict[str, Any] = {}
@@ -111,10 +160,11 @@ class JudgeForm(forms.Form):
 
 def option_field(option: OptionField, value: Any) -> forms.Field:
     """Return the field of one option of a judge."""
-    label = option.name.replace("_", " ").capitalize()
+    label = option.label or option.name.replace("_", " ").capitalize()
     common: dict[str, Any] = {"label": label, "help_text": option.help, "initial": value, "required": False}
     if option.kind == "choice":
-        choices = [(json.dumps(choice), str(choice)) for choice in option.choices]
+        words = option.words or tuple(map(str, option.choices))
+        choices = [(json.dumps(choice), word) for choice, word in zip(option.choices, words, strict=True)]
         return forms.ChoiceField(**common | {"choices": choices, "initial": json.dumps(value), "required": True})
     if option.kind == "boolean":
         return forms.BooleanField(**common)

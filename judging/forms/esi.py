@@ -13,7 +13,7 @@ from judging.judges.accuracy import STRICTNESS
 from judging.judges.answering import OWN, SHIPPED, Asking, shipped_asking
 from judging.judges.esi_items import JUDGES, Reading
 from judging.models import EndpointKind, Judge, ModelEndpoint, PromptVersion, Suite, System
-from judging.services.esi_creating import ChosenJudge, EsiPlan, Worker, default_judge
+from judging.services.esi_creating import ChosenJudge, EsiPlan, Worker, default_judge, default_judge_name
 
 WORDS = {
     "accuracy": "Accuracy",
@@ -113,6 +113,12 @@ class EsiRunForm(EsiOptionsForm):
         help_text="L1: roughly right. L2: correct and to the point. L3: the same facts as the reference.",
     )
     integrity = forms.ChoiceField(label="Integrity judge")
+    fresh = forms.BooleanField(
+        required=False,
+        label="Ask for every reply again",
+        help_text="Replies of earlier runs are not reused, and everything is paid for again. For a model that changed "
+        "behind its name, or to see how far a judge agrees with itself.",
+    )
     reading = forms.ChoiceField(
         choices=[(Reading.CAREFUL, "carefully, asking once more"), (Reading.ORIGINAL, "as the original program does")],
         label="Judges' replies are read",
@@ -137,7 +143,7 @@ class EsiRunForm(EsiOptionsForm):
             .distinct()
             .order_by("name")
         )
-        self.own = {row.label: row for row in PromptVersion.objects.filter(name=OWN).order_by("label")}
+        self.own = {row.label: row for row in PromptVersion.objects.filter(name=OWN, is_active=True).order_by("label")}
         self._choices("prompts").choices = [(label, label) for label in (*SHIPPED, *self.own)]
         for kind in JUDGES:
             self._choices(kind).choices = judge_choices(kind, endpoints.order_by("kind", "name"))
@@ -175,6 +181,7 @@ class EsiRunForm(EsiOptionsForm):
             systems=list(data["systems"]),
             options=data["options"],
             reading=Reading(data["reading"]),
+            fresh=data["fresh"],
             name=data["name"],
             budget=data["budget"],
         )
@@ -188,7 +195,12 @@ def judge_choices(kind: str, endpoints: Iterable[ModelEndpoint]) -> list[Any]:
     judges = Judge.objects.filter(kind=kind, is_active=True, endpoint__is_active=True).select_related("endpoint")
     configured = [(f"judge:{judge.pk}", judge.name) for judge in judges.order_by("name")]
     names = {judge.endpoint_id for judge in judges}
-    shipped = [(f"endpoint:{one.pk}", f"as shipped, on {one.name}") for one in endpoints if one.pk not in names]
+    retired = set(Judge.objects.filter(kind=kind, is_active=False).values_list("name", flat=True))
+    shipped = [
+        (f"endpoint:{one.pk}", f"as shipped, on {one.name}")
+        for one in endpoints
+        if one.pk not in names and default_judge_name(kind, one) not in retired
+    ]
     groups = [("Judges set up", configured), ("Endpoints", shipped)]
     return [("", "choose"), *((title, rows) for title, rows in groups if rows)]
 

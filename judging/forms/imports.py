@@ -14,11 +14,11 @@ from judging.specs.sniffing import UploadKind
 KINDS = (
     ("", "Tell from the file"),
     (UploadKind.SUITE.value, "Suite of cases (YAML or ZIP)"),
-    (UploadKind.QUESTIONS.value, "Questions with references (JSONL)"),
+    (UploadKind.QUESTIONS.value, "Questions with references (JSONL, CSV, XLSX)"),
     (UploadKind.LEVEL_RUBRIC.value, "Rubric (XLSX, CSV, YAML or JSON)"),
     (UploadKind.CRITERIA.value, "Criteria with levels (YAML)"),
     (UploadKind.RESPONSES_JSONL.value, "Responses (JSONL)"),
-    (UploadKind.RESPONSES_CSV.value, "Responses (CSV)"),
+    (UploadKind.RESPONSES_CSV.value, "Responses (CSV, XLSX)"),
     (UploadKind.RESPONSES_FOLDER.value, "Responses folder with params.yaml (ZIP)"),
     (UploadKind.SCALEEVAL_RESPONSES.value, "ScaleEval responses (ZIP)"),
 )
@@ -69,7 +69,7 @@ class ImportOptionsForm(forms.Form):
         label="Name of the rubric",
         max_length=200,
         required=False,
-        help_text="A known name adds a version. Empty: the file's name.",
+        help_text="People read it with every judge that uses it. A known name adds a version. Empty: the file's name.",
     )
     allow_missing_files = forms.BooleanField(
         label="Accept files that are named but not uploaded",
@@ -100,12 +100,17 @@ class ImportForm(ImportOptionsForm):
     """Files and where they go."""
 
     uploaded = ManyFilesField(label="Files")
+    paths = forms.JSONField(required=False, widget=forms.HiddenInput)  # of a folder's files, in their order
     field_order = ["uploaded"]
 
     def contents(self) -> list[tuple[str, bytes]]:
-        """Return the uploaded files by name; the form must be valid."""
+        """Return the uploaded files by name, those of a folder by their path in it; the form must be valid."""
         uploaded: list[UploadedFile[bytes]] = self.cleaned_data["uploaded"]
-        return [(file.name or "upload", file.read()) for file in uploaded]
+        paths = self.cleaned_data["paths"]
+        names = [file.name or "upload" for file in uploaded]
+        if isinstance(paths, list) and len(paths) == len(names) and all(isinstance(path, str) for path in paths):
+            names = [path or name for path, name in zip(paths, names, strict=True)]
+        return [(name, file.read()) for name, file in zip(names, uploaded, strict=True)]
 
 
 def options_initial(options: ImportOptions) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.db.models import Q
 
+from judging.forms.runs import pair_judges
 from judging.judges.registry import judge_kind
 from judging.models import Judge, PromptVersion, Response, Rubric
 
@@ -42,8 +43,14 @@ class TrialForm(forms.Form):
         judges = Judge.objects.filter(is_active=True, endpoint__is_active=True).exclude(kind="pairwise")
         self._models("judge").queryset = judges.select_related("endpoint").order_by("name")
         owner = Q(benchmark=response.prompt.benchmark_id) | Q(benchmark__isnull=True)
-        self._models("rubric").queryset = Rubric.objects.filter(owner).order_by("slug", "-version")
-        self._models("prompt").queryset = PromptVersion.objects.exclude(name="worker").order_by("name", "label")
+        rubrics = Rubric.objects.filter(owner).order_by("slug", "-version")
+        self.rubrics = rubrics
+        self._models("rubric").queryset = rubrics
+        if not self.initial.get("rubric") and len(rubrics[:2]) == 1:
+            self.initial["rubric"] = rubrics[0].pk
+        self._models("prompt").queryset = (
+            PromptVersion.objects.filter(is_active=True).exclude(name="worker").order_by("name", "label")
+        )
 
     def _models(self, name: str) -> forms.ModelChoiceField[Any]:
         field = self.fields[name]
@@ -53,6 +60,20 @@ class TrialForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         judge, prompt = cleaned.get("judge"), cleaned.get("prompt")
-        if judge and prompt and judge_kind(judge.kind).build(judge.options).prompt.name != prompt.name:
+        if judge and "rubric" not in self.errors:
+            cleaned["rubric"] = self._rubric_for(judge, cleaned.get("rubric"))
+        if judge and prompt and prompt_name_of(judge) != prompt.name:
             self.add_error("prompt", f"{judge} sends another prompt than {prompt.name}.")
         return cleaned
+
+    def _rubric_for(self, judge: Judge, chosen: Rubric | None) -> Rubric | None:
+        """Return the chosen rubric or the only one that fits the judge; none for a judge that reads no rubric."""
+        if not judge_kind(judge.kind).needs & {"rubric", "levels"}:
+            return None
+        fitting = [choice.rubric for choice in pair_judges([judge], list(self.rubrics))[0]]
+        return chosen or (fitting[0] if len(fitting) == 1 else None)
+
+
+def prompt_name_of(judge: Judge) -> str:
+    """Return which prompt a judge sends, by the name of the shipped file."""
+    return judge_kind(judge.kind).build(judge.options).prompt.name

@@ -9,8 +9,9 @@ from typing import Any
 from django import forms
 from django.db.models import Q
 
+from judging.forms.selections import SelectionForm
 from judging.judges.registry import judge_kind
-from judging.models import Case, Judge, Rubric, Suite, System
+from judging.models import Case, EndpointKind, Judge, Rubric, Suite, System
 from judging.services.planning import EvaluatorChoice, RunPlan
 
 LEVEL_SHAPE = "levels"
@@ -18,10 +19,12 @@ LEVEL_SHAPE = "levels"
 
 class _JudgeField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # generic only in the stubs
     def label_from_instance(self, judge: Any) -> str:
+        if judge.endpoint.failed_test:
+            return f"{judge.name} (the last test of {judge.endpoint} failed)"
         return f"{judge.name} (baseline)" if judge.endpoint.is_baseline else str(judge.name)
 
 
-class RunForm(forms.Form):
+class RunForm(SelectionForm):
     """Suite, systems, graders and judges of a run, with its limits."""
 
     systems = forms.ModelMultipleChoiceField(
@@ -50,8 +53,17 @@ class RunForm(forms.Form):
         label="Budget in USD",
         help_text="The run pauses before a call that could exceed it. Left empty: no cap.",
     )
+    fresh = forms.BooleanField(
+        required=False,
+        label="Ask for every reply again",
+        help_text="Replies of earlier runs are not reused, and everything is paid for again. For a model that changed "
+        "behind its name, or to see how far a judge agrees with itself.",
+    )
     first_attempts = forms.IntegerField(
         required=False, min_value=1, max_value=1000, label="Attempts", help_text="Only the first n. Left empty: all."
+    )
+    seed = forms.IntegerField(
+        required=False, initial=0, label="Seed of the drawn cases", help_text="The same seed draws the same cases."
     )
     compat = forms.BooleanField(
         required=False,
@@ -62,20 +74,23 @@ class RunForm(forms.Form):
     def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.suite = suite
-        self._field("systems").queryset = (
+        systems = (
             System.objects.filter(responses__prompt__cases__links__suite=suite, responses__superseded_at__isnull=True)
             .distinct()
             .order_by("name")
         )
+        self._field("systems").queryset = systems
         self._field("judges").queryset = (
             Judge.objects.filter(is_active=True, endpoint__is_active=True)
             .exclude(kind="pairwise")  # two answers at once: that is a debate's work
             .select_related("endpoint")
-            .order_by("name")
+            .annotate(is_real=Q(endpoint__kind=EndpointKind.OPENAI))
+            .order_by("-is_real", "name")
         )
         self._field("rubrics").queryset = Rubric.objects.filter(
             Q(benchmark=suite.benchmark) | Q(benchmark__isnull=True)
         ).order_by("slug", "-version")
+        self.initial.setdefault("systems", list(systems.values_list("pk", flat=True)))
         self.has_rules = Case.objects.filter(links__suite=suite).exclude(grading={}).exists()
         if not self.has_rules:
             self.fields["rules"].disabled = True
@@ -101,6 +116,7 @@ class RunForm(forms.Form):
         unused = [rubric for rubric in rubrics if not any(choice.rubric == rubric for choice in choices)]
         for rubric in unused:
             self.add_error("rubrics", f"No chosen judge judges by {rubric}; choose one that does or leave it out.")
+        cleaned["selection"] = self.selection_in(cleaned, self.suite, seed=cleaned.get("seed") or 0)
         cleaned["evaluators"] = [*([EvaluatorChoice()] if cleaned.get("rules") else []), *choices]
         return cleaned
 
@@ -115,6 +131,8 @@ class RunForm(forms.Form):
             first_attempts=data["first_attempts"],
             compat=data["compat"],
             budget=data["budget"],
+            fresh=data["fresh"],
+            selection=data["selection"],
         )
 
 

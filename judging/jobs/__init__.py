@@ -5,7 +5,7 @@ belongs in `judging.services`.
 """
 
 from judging.jobs.imports import launch_check, launch_import, launch_recheck, resume_imports, work_import
-from judging.jobs.runs import launch_run, launch_single, resume_runs, work_run
+from judging.jobs.runs import launch_run, launch_single, resume_runs, work_run, work_runs
 from judging.jobs.sandbox import clear_sandbox
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "resume_runs",
     "work_import",
     "work_run",
+    "work_runs",
 ]

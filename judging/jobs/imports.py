@@ -48,7 +48,7 @@ def launch_recheck(*, upload: Upload, options: ImportOptions) -> Upload:
 
     Raises:
         UploadRefused: it is being worked on, or was imported.
-        OSError: its bytes are gone.
+        BytesGone: its bytes are gone.
     """
     if uploads.is_quick(uploads.read_files(upload)):
         return uploads.recheck_upload(upload=upload, options=options)

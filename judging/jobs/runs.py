@@ -19,40 +19,63 @@ logger = logging.getLogger(__name__)
 
 TASKS_PER_JOB = 500
 MOST_JOBS = 16
+RUNS_PREFIX = "runs-"  # of the ids of jobs that work on whatever waits
 
 
 @job("calls")
+def work_runs() -> None:
+    """Work on every run that waits until none does. Safe to repeat: finished tasks and calls are skipped."""
+    endings = working.work_on_runs(threads=settings.CALL_THREADS, now=timezone.now, apart=True)
+    for run_id, ended in endings.items():
+        logger.info("judging.run_worked run_id=%s ended=%s", run_id, ended)
+
+
+@job("default")
 def work_run(run_id: int) -> None:
-    """Work through a run until nothing waits. Safe to repeat: finished tasks and calls are skipped."""
+    """Work through one run until nothing of it waits. Safe to repeat."""
     ended = working.work_through(run_id=run_id, threads=settings.CALL_THREADS, now=timezone.now, apart=True)
     logger.info("judging.run_worked run_id=%s ended=%s", run_id, ended)
 
 
 def launch_run(*, run_id: int, waiting: int) -> None:
-    """Wake enough workers for a run once the transaction commits. Without a broker the run waits for `resume_runs`."""
+    """Wake enough workers for a run once the transaction commits. Without a broker the run waits for `resume_runs`.
+
+    A worker that has other runs in work finds it by itself within a second or so.
+    """
     jobs = max(1, min(MOST_JOBS, -(-waiting // TASKS_PER_JOB)))
     transaction.on_commit(partial(_wake_workers, run_id, jobs))
 
 
 def launch_single(*, run_id: int) -> None:
-    """Wake a worker for a run of one response, which does not wait behind runs of hours."""
-    transaction.on_commit(partial(_wake_workers, run_id, 1, "default"))
+    """Wake a worker for a run of one response, which does not wait behind the runs of others."""
+    transaction.on_commit(partial(_wake_one, run_id))
 
 
-def _wake_workers(run_id: int, jobs: int, queue_name: str = "calls") -> None:
-    prefix = f"run-{run_id}-"
+def _wake_workers(run_id: int, jobs: int) -> None:
     try:
-        queue = get_queue(queue_name)
-        queued = sum(job_id.startswith(prefix) for job_id in queue.get_job_ids())
+        queue = get_queue("calls")
+        queued = sum(job_id.startswith(RUNS_PREFIX) for job_id in queue.get_job_ids())
         for _ in range(jobs - queued):
-            queue.enqueue(work_run, run_id, job_id=f"{prefix}{uuid.uuid4()}", result_ttl=0)
+            queue.enqueue(work_runs, job_id=f"{RUNS_PREFIX}{uuid.uuid4()}", job_timeout=-1, result_ttl=0)
     except RedisError as error:  # no broker now: the next worker finds the run
         logger.warning("judging.launch_postponed run_id=%s error=%s", run_id, type(error).__name__)
 
 
+def _wake_one(run_id: int) -> None:
+    try:
+        get_queue("default").enqueue(
+            work_run, run_id, job_id=f"run-{run_id}-{uuid.uuid4()}", job_timeout=-1, result_ttl=0
+        )
+    except RedisError as error:
+        logger.warning("judging.launch_postponed run_id=%s error=%s", run_id, type(error).__name__)
+
+
 def resume_runs() -> int:
-    """Queue every run with unfinished work again; return how many. Called when a worker starts and every minute."""
-    runs = unfinished_runs(at=timezone.now())
+    """Queue every run with unfinished work again; return how many.
+
+    Called when a worker starts and every half minute.
+    """
+    runs = unfinished_runs()
     for run in runs:
         launch_run(run_id=run.pk, waiting=run.waiting)
     return len(runs)

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.forms import BaseForm
 
 BrokerGuard = Callable[[], AbstractContextManager[None]]
 _guards: list[BrokerGuard] = []
@@ -23,6 +24,17 @@ class BadInput(CommandError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, returncode=2)
+
+
+def form_refusal(form: BaseForm) -> BadInput:
+    """Return what is wrong with a form that a command filled in, each error with its field's label."""
+    return BadInput(
+        " ".join(
+            f"{form[name].label}: {error}" if name in form.fields else str(error)
+            for name, errors in form.errors.items()
+            for error in errors
+        )
+    )
 
 
 class JsonCommand(BaseCommand):

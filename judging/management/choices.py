@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
+from django.core.management.base import CommandParser
+
+from judging.http import whole_number
 from judging.management.base import BadInput
-from judging.models import Benchmark, Judge, Rubric, Run, Suite, System
+from judging.models import Benchmark, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
+from judging.selectors.selections import check_selection
+from judging.specs.selections import CaseSelection, SelectionRefused, names_in
 
 SHOWN = 20  # names listed in a refusal
 
@@ -15,9 +21,10 @@ def suite_of(given: str) -> Suite:
     """Return a suite by id, by the slug of its benchmark (the newest), or by slug@number."""
     slug, _, number = given.partition("@")
     suites = Suite.objects.select_related("benchmark")
-    found = suites.filter(pk=int(given)) if given.isdigit() else suites.filter(benchmark__slug=slug)
+    key = whole_number(given)
+    found = suites.filter(pk=key) if key is not None else suites.filter(benchmark__slug=slug)
     if number:
-        found = found.filter(number=int(number)) if number.isdigit() else Suite.objects.none()
+        found = found.filter(number=whole_number(number) or 0)
     suite = found.order_by("-number").first()
     if suite is None:
         known = Benchmark.objects.order_by("slug").values_list("slug", flat=True)
@@ -51,6 +58,42 @@ def judges_of(given: str) -> list[Judge]:
     return [by_name[name] for name in names(given)]
 
 
+def judge_of(given: str) -> Judge:
+    """Return a judge by name, also a retired one."""
+    judge = Judge.objects.select_related("endpoint").filter(name=given).first()
+    if judge is None:
+        known = Judge.objects.order_by("name").values_list("name", flat=True)
+        raise BadInput(f"There is no judge {given!r}. There are: {_list(known)}.")
+    return judge
+
+
+def endpoint_of(given: str) -> ModelEndpoint:
+    """Return an endpoint in use by name."""
+    endpoints = ModelEndpoint.objects.filter(is_active=True)
+    endpoint = endpoints.filter(name=given).first()
+    if endpoint is None:
+        known = endpoints.order_by("name").values_list("name", flat=True)
+        raise BadInput(f"There is no endpoint {given!r} in use. There are: {_list(known)}.")
+    return endpoint
+
+
+def prompt_of(given: str, *, active: bool = False) -> PromptVersion:
+    """Return an edited prompt by the name of its version, or PROMPT/VERSION where several prompts have one so named.
+
+    Where it is to be `active`, retired ones are not found.
+    """
+    prompt, _, label = given.rpartition("/")
+    versions = PromptVersion.objects.order_by("name", "label")
+    versions = versions.filter(is_active=True) if active else versions
+    found = list(versions.filter(label=label, name=prompt) if prompt else versions.filter(label=label))
+    if len(found) == 1:
+        return found[0]
+    known = _list(f"{one.name}/{one.label}" for one in found or versions)
+    if found:
+        raise BadInput(f"Several prompts have a version {given!r}; name one of {known}.")
+    raise BadInput(f"There is no prompt version {given!r}. There are: {known}.")
+
+
 def rubrics_of(given: str) -> list[Rubric]:
     """Return rubrics by id, by slug (the newest version), or by slug@version."""
     return [_rubric(one) for one in names(given)]
@@ -58,9 +101,10 @@ def rubrics_of(given: str) -> list[Rubric]:
 
 def _rubric(given: str) -> Rubric:
     slug, _, version = given.partition("@")
-    found = Rubric.objects.filter(pk=int(given)) if given.isdigit() else Rubric.objects.filter(slug=slug)
+    key = whole_number(given)
+    found = Rubric.objects.filter(pk=key) if key is not None else Rubric.objects.filter(slug=slug)
     if version:
-        found = found.filter(version=int(version)) if version.isdigit() else Rubric.objects.none()
+        found = found.filter(version=whole_number(version) or 0)
     rubric = found.order_by("-version").first()
     if rubric is None:
         known = Rubric.objects.order_by("slug").values_list("slug", flat=True).distinct()
@@ -87,6 +131,28 @@ def dollars_of(given: str) -> Decimal | None:
     if not amount.is_finite() or amount <= 0:
         raise BadInput(f"A budget is a number of US dollars above zero, not {given!r}.")
     return amount
+
+
+def add_selection(parser: CommandParser) -> None:
+    """Add the arguments that choose a part of a suite."""
+    parser.add_argument("--limit", type=int, help="this many cases, drawn at random by --seed")
+    parser.add_argument("--cases", default="", help="only these cases: keys by commas")
+    parser.add_argument("--scenarios", default="", help="only these scenarios: names by commas")
+
+
+def selection_of(options: Mapping[str, Any], *, suite: Suite) -> CaseSelection:
+    """Return the part of the suite that the arguments of `add_selection` and --seed name."""
+    try:
+        chosen = CaseSelection(
+            cases=names_in(options["cases"]),
+            scenarios=names_in(options["scenarios"]),
+            limit=options["limit"],
+            seed=options["seed"],
+        )
+        check_selection(suite=suite, selection=chosen)
+    except SelectionRefused as refusal:
+        raise BadInput(str(refusal)) from refusal
+    return chosen
 
 
 def names(given: str) -> list[str]:

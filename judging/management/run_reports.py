@@ -21,6 +21,7 @@ def run_report(run_id: int, *, with_figures: bool) -> dict[str, Any]:
         "suite": str(run.suite),
         "status": run.status,
         "status_reason": run.status_reason,
+        "resume_at": None if run.resume_at is None else run.resume_at.isoformat(),
         "total": run.total,
         "done": run.done,
         "failed": run.failed,
@@ -30,6 +31,8 @@ def run_report(run_id: int, *, with_figures: bool) -> dict[str, Any]:
         "spent": str(run.spent),
         "budget": None if run.budget is None else str(run.budget),
         "unpriced_calls": run.unpriced_calls,
+        "unheard_calls": run.unheard_calls,
+        "unheard": str(run.unheard),
     }
     if with_figures:
         report["figures"] = [asdict(figures) for figures in run_figures(run)]
@@ -40,11 +43,17 @@ def in_lines(report: dict[str, Any]) -> str:
     """Return a report as lines for people."""
     lines = [
         f"Run {report['run']}, {report['name']}: {report['status']}"
-        + (f" ({report['status_reason']})" if report["status_reason"] else ""),
+        + (f" ({report['status_reason']})" if report["status_reason"] else "")
+        + (f", next try at {report['resume_at']}" if report["resume_at"] else ""),
         f"  {report['done']} of {report['total']} tasks done, {report['failed']} failed"
         + "".join(f", {count} {kind}" for kind, count in sorted(report["failures"].items())),
         f"  {report['calls_made']} calls made, {report['calls_reused']} had before, {report['spent']} USD spent"
-        + (f", {report['unpriced_calls']} calls of unknown price" if report["unpriced_calls"] else ""),
+        + (f", {report['unpriced_calls']} calls of unknown price" if report["unpriced_calls"] else "")
+        + (
+            f", {report['unheard_calls']} calls never heard of, {report['unheard']} USD more at most"
+            if report["unheard_calls"]
+            else ""
+        ),
     ]
     for figures in report.get("figures", []):
         lines += _figure_lines(Figures(**figures))

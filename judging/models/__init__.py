@@ -1,10 +1,10 @@
 """Tables of the ground storey. Thin: fields, constraints and names; reading is in selectors, writing in services."""
 
 from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
-from judging.models.calls import Call
+from judging.models.calls import Call, CallHour
 from judging.models.endpoints import EndpointKind, Judge, ModelEndpoint
 from judging.models.esi import EsiItem
-from judging.models.imports import IN_WORK, ImportStatus, Upload
+from judging.models.imports import IN_WORK, ImportStatus, Upload, UploadPart
 from judging.models.prompts import PromptVersion
 from judging.models.responses import Response, System
 from judging.models.rubrics import Rubric, RubricItem
@@ -12,6 +12,8 @@ from judging.models.runs import (
     SCORED_KINDS,
     EvaluatorKind,
     Lease,
+    PastScore,
+    PastVerdict,
     Run,
     RunEvaluator,
     RunKind,
@@ -26,6 +28,7 @@ from judging.models.runs import (
 __all__ = [
     "Benchmark",
     "Call",
+    "CallHour",
     "Case",
     "EndpointKind",
     "EsiItem",
@@ -35,6 +38,8 @@ __all__ = [
     "Judge",
     "Lease",
     "ModelEndpoint",
+    "PastScore",
+    "PastVerdict",
     "Prompt",
     "PromptVersion",
     "Response",
@@ -53,5 +58,6 @@ __all__ = [
     "System",
     "TaskStatus",
     "Upload",
+    "UploadPart",
     "Verdict",
 ]

@@ -12,27 +12,42 @@ class Call(models.Model):
     """One chat completion. A finished one is never paid for twice: its key is unique."""
 
     key = models.CharField(max_length=64)  # judging.llm.identity
-    endpoint = models.ForeignKey(ModelEndpoint, on_delete=models.PROTECT, related_name="calls")
-    run = models.ForeignKey(Run, null=True, on_delete=models.SET_NULL, related_name="calls")  # who paid first
+    # The composite indexes below begin with endpoint and run, so these two need none of their own.
+    endpoint = models.ForeignKey(ModelEndpoint, on_delete=models.PROTECT, related_name="calls", db_index=False)
+    run = models.ForeignKey(  # who paid first
+        Run, null=True, on_delete=models.SET_NULL, related_name="calls", db_index=False
+    )
     status = models.CharField(max_length=20)  # judging.llm.chat.ReplyStatus
-    request = models.JSONField()  # the exact body but for the key
+    request = models.JSONField()  # the body as the last attempt sent it; the key was in a header
     text = models.TextField(blank=True)
     finish_reason = models.CharField(max_length=40, blank=True)
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
+    cut_tokens = models.PositiveIntegerField(default=0)  # of these, those of attempts that were cut off
     cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # USD; None: price unknown
+    prices = models.JSONField(default=dict)  # that the cost was reckoned with: {"input", "output", "source"}
+    reply_head = models.JSONField(default=dict)  # who answered: {"model", "system_fingerprint", "request_id", ...}
     label_logprobs = models.JSONField(default=dict)
     error_kind = models.CharField(max_length=60, blank=True)
     error_text = models.CharField(max_length=500, blank=True)
+    provider_text = models.CharField(max_length=300, blank=True)  # its own sentence, cleaned, for administrators
     attempts = models.PositiveIntegerField(default=1)
     seconds = models.FloatField(default=0)
     finished_at = models.DateTimeField()
+    pruned_at = models.DateTimeField(null=True)  # when its texts were removed; it is not reused from then on
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["key"], condition=models.Q(status="finished"), name="call_finished_once")
+            models.UniqueConstraint(
+                fields=["key"], condition=models.Q(status="finished", pruned_at=None), name="call_finished_once"
+            )
         ]
         indexes = [
+            models.Index(
+                fields=["endpoint", "-finished_at", "-id"],
+                condition=~models.Q(status="finished"),
+                name="call_errors",
+            ),
             models.Index(fields=["key"], name="call_key"),
             models.Index(fields=["run", "status"], name="call_run"),
             models.Index(fields=["endpoint", "finished_at"], name="call_endpoint"),
@@ -40,3 +55,21 @@ class Call(models.Model):
 
     def __str__(self) -> str:
         return self.key[:12]
+
+
+class CallHour(models.Model):
+    """What an endpoint's calls of one hour came to, added up as they are stored, for pages that show days of them."""
+
+    endpoint = models.ForeignKey(ModelEndpoint, on_delete=models.PROTECT, related_name="call_hours", db_index=False)
+    hour = models.DateTimeField()
+    calls = models.PositiveIntegerField()
+    errors = models.PositiveIntegerField()
+    cost = models.DecimalField(max_digits=16, decimal_places=6, null=True)  # USD of those with a known price
+    seconds = models.FloatField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["endpoint", "hour"], name="call_hour_once")]
+        indexes = [models.Index(fields=["hour"], name="call_hour")]
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id} {self.hour:%Y-%m-%d %H}"

@@ -23,10 +23,13 @@ class ModelEndpoint(models.Model):
     model = models.CharField(max_length=200)  # model id; for a lexical endpoint the lens
     key_variable = models.CharField(max_length=100, blank=True)
     reasoning = models.BooleanField(default=False)
+    extra = models.JSONField(default=dict, blank=True)  # further fields of each request, such as reasoning_effort
+    min_output_tokens = models.PositiveIntegerField(null=True, blank=True)  # None: judging.llm.endpoints says
     max_concurrency = models.PositiveIntegerField(default=50)
     input_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)  # USD per million tokens
     output_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     capabilities = models.JSONField(default=dict, blank=True)  # what a 400 taught us: {"seed": false, ...}
+    last_test = models.JSONField(default=dict, blank=True)  # judging.services.endpoint_trials.EndpointTrial
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -39,6 +42,16 @@ class ModelEndpoint(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def failed_test(self) -> str:
+        """Why the last test failed; empty where it worked or there was none."""
+        return str(self.last_test.get("problem", ""))
+
+    @property
+    def offered_as(self) -> str:
+        """The name, with a warning, for lists to choose from."""
+        return f"{self.name} (its last test failed)" if self.failed_test else self.name
 
     @property
     def is_baseline(self) -> bool:
@@ -55,7 +68,7 @@ class Judge(models.Model):
     kind = models.CharField(max_length=40)  # a name in judging.judges.registry
     endpoint = models.ForeignKey(ModelEndpoint, on_delete=models.PROTECT, related_name="judges")
     options = models.JSONField(default=dict, blank=True)
-    is_active = models.BooleanField(default=True)
+    is_active = models.BooleanField(default=True)  # False: retired, offered for nothing new
     created_at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:

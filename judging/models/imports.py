@@ -29,7 +29,7 @@ class Upload(models.Model):
 
     kind = models.CharField(max_length=40)  # judging.specs.sniff
     file_name = models.CharField(max_length=300)
-    path = models.CharField(max_length=300)  # below MEDIA_ROOT
+    bytes_name = models.CharField(max_length=300)  # of its `UploadPart`s, until it is imported
     byte_count = models.PositiveBigIntegerField()
     content_hash = models.CharField(max_length=64)
     options = models.JSONField(default=dict)  # benchmark name, system name, ...
@@ -63,3 +63,18 @@ class Upload(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("judging:import-detail", args=[self.pk])
+
+
+class UploadPart(models.Model):
+    """A part of the bytes of an upload. What is uploaded to one machine is checked and stored by workers on others."""
+
+    name = models.CharField(max_length=300)  # of the whole
+    number = models.PositiveIntegerField()
+    data = models.BinaryField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name", "number"], name="upload_part_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name} part {self.number}"

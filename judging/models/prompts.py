@@ -13,6 +13,7 @@ class PromptVersion(models.Model):
     name = models.CharField(max_length=60)
     label = models.CharField(max_length=60)
     text = models.TextField()
+    is_active = models.BooleanField(default=True)  # False: retired, offered for nothing new
     sha256 = models.CharField(max_length=64)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)

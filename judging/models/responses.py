@@ -14,6 +14,7 @@ class System(models.Model):
     name = models.CharField(max_length=120, unique=True)
     model = models.CharField(max_length=120, blank=True)
     prompt_version = models.CharField(max_length=60, blank=True)
+    asking_key = models.CharField(max_length=64, blank=True)  # of its endpoint and how it is asked; empty: imported
     description = models.TextField(blank=True)
     created_at = models.DateTimeField()
 
@@ -46,7 +47,16 @@ class Response(models.Model):
                 name="response_current_once",
             )
         ]
-        indexes = [models.Index(fields=["system", "prompt", "attempt"], name="response_by_system")]
+        indexes = [
+            models.Index(fields=["system", "prompt", "attempt"], name="response_by_system"),
+            # a system's current responses, to be counted and turned over without their texts
+            models.Index(
+                fields=["system", "id"],
+                include=["prompt"],
+                condition=models.Q(superseded_at__isnull=True),
+                name="response_of_system",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"response {self.pk}"

@@ -19,7 +19,6 @@ class Rubric(models.Model):
     content_hash = models.CharField(max_length=64)
     shape = models.CharField(max_length=20)  # levels | criteria | checklist | assertions | nested | scaleeval
     scope = models.CharField(max_length=20)  # benchmark | item
-    contract = models.CharField(max_length=40, blank=True)  # how a judge's reply is read
     options = models.JSONField(default=dict)
     benchmark_aggregate = models.JSONField(default=dict)
     licence = models.CharField(max_length=200, blank=True)

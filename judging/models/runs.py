@@ -73,6 +73,9 @@ class Run(models.Model):
     status_reason = models.CharField(max_length=300, blank=True)  # "budget reached", shown beside the status
     budget = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # USD; None: no cap
     spent = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    # Calls that were sent and whose answer nobody heard: USD that they may have cost at most, and how many they are.
+    unheard = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    unheard_calls = models.PositiveIntegerField(default=0)
     unpriced_calls = models.PositiveIntegerField(default=0)
     calls_made = models.PositiveIntegerField(default=0)
     calls_reused = models.PositiveIntegerField(default=0)
@@ -80,6 +83,9 @@ class Run(models.Model):
     done = models.PositiveIntegerField(default=0)  # tasks finished with a usable result
     failed = models.PositiveIntegerField(default=0)  # tasks finished without one
     pace = models.JSONField(default=list)  # [[seconds since 1970, tasks ended], ...], the last minute or so
+    resume_at = models.DateTimeField(null=True)  # an endpoint takes no calls before; the run then goes on by itself
+    postponed_since = models.DateTimeField(null=True)  # no call has been answered since
+    crashes = models.PositiveIntegerField(default=0)  # of its workers, by faults of ours, since it was last resumed
     planned_at = models.DateTimeField(null=True)  # when every task had been written
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
@@ -132,7 +138,8 @@ class Lease(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="leases")
     token = models.UUIDField(unique=True)
     worker = models.CharField(max_length=120)
-    reserved = models.DecimalField(max_digits=14, decimal_places=6, default=0)  # USD not yet spent
+    reserved = models.DecimalField(max_digits=14, decimal_places=6, default=0)  # USD that its calls in flight may cost
+    in_flight = models.PositiveIntegerField(default=0)  # calls, at most, as of the last heartbeat
     expires_at = models.DateTimeField()
 
     def __str__(self) -> str:
@@ -142,7 +149,8 @@ class Lease(models.Model):
 class RunTask(models.Model):
     """One unit of a run's work: a response for an evaluator, a case to answer (kind esi), or one debate."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks")
+    # no index of its own: `task_run` begins with the run
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks", db_index=False)
     evaluator = models.ForeignKey(RunEvaluator, null=True, on_delete=models.CASCADE, related_name="tasks")
     response = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="tasks")
     subject_id = models.BigIntegerField(null=True)  # the debate or the EsiItem, for runs of these kinds
@@ -157,7 +165,12 @@ class RunTask(models.Model):
             models.UniqueConstraint(fields=["evaluator", "response"], name="task_response_once"),
             models.UniqueConstraint(fields=["run", "subject_id"], name="task_subject_once"),
         ]
-        indexes = [models.Index(fields=["run", "status"], name="task_status")]
+        indexes = [
+            models.Index(fields=["run", "status"], name="task_status"),
+            models.Index(fields=["run", "id"], name="task_run"),  # a run's tasks in their order, page by page
+            # what to claim next, however many tasks have ended
+            models.Index(fields=["run", "id"], condition=models.Q(status=TaskStatus.WAITING), name="task_waiting"),
+        ]
 
     def __str__(self) -> str:
         return f"task {self.pk}"
@@ -168,12 +181,12 @@ class RunTask(models.Model):
 
 
 class Verdict(models.Model):
-    """What a judge said of a response. The raw replies are in the calls."""
+    """What a judge said of a response in its last try; the earlier tries are its `past`. Raw replies are in calls."""
 
     # None: one of several verdicts of the task (kind esi), to be found by evaluator and response
     task = models.OneToOneField(RunTask, null=True, on_delete=models.CASCADE, related_name="verdict")
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="verdicts")
-    evaluator = models.ForeignKey(RunEvaluator, on_delete=models.CASCADE, related_name="verdicts")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="verdicts", db_index=False)
+    evaluator = models.ForeignKey(RunEvaluator, on_delete=models.CASCADE, related_name="verdicts", db_index=False)
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="verdicts")
     status = models.CharField(max_length=20)  # judging.judges.verdicts.VerdictStatus
     value = models.JSONField(null=True)
@@ -182,6 +195,7 @@ class Verdict(models.Model):
     flags = models.JSONField(default=list)
     reason = models.CharField(max_length=500, blank=True)
     call_ids = models.JSONField(default=list)  # in the order made
+    parser_version = models.PositiveSmallIntegerField(default=1)  # judging.judges.verdicts.PARSER_VERSION of that time
     created_at = models.DateTimeField()
 
     class Meta:
@@ -200,8 +214,8 @@ class Verdict(models.Model):
 class Score(models.Model):
     """What was computed for a response by rules or from a verdict; recomputed without asking a judge again."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="scores")
-    evaluator = models.ForeignKey(RunEvaluator, on_delete=models.CASCADE, related_name="scores")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="scores", db_index=False)
+    evaluator = models.ForeignKey(RunEvaluator, on_delete=models.CASCADE, related_name="scores", db_index=False)
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="scores")
     verdict = models.OneToOneField(Verdict, null=True, on_delete=models.CASCADE, related_name="score")
     status = models.CharField(max_length=20, choices=ScoreStatus)
@@ -225,3 +239,39 @@ class Score(models.Model):
 
     def __str__(self) -> str:
         return f"score {self.pk}"
+
+
+class PastVerdict(models.Model):
+    """What a judge said of a response before a retry asked it again. The verdict of that time is its current one."""
+
+    verdict = models.ForeignKey(Verdict, on_delete=models.CASCADE, related_name="past")  # the one that superseded it
+    status = models.CharField(max_length=20)
+    value = models.JSONField(null=True)
+    rationale = models.TextField(blank=True)
+    confidence = models.FloatField(null=True)
+    flags = models.JSONField(default=list)
+    reason = models.CharField(max_length=500, blank=True)
+    call_ids = models.JSONField(default=list)
+    parser_version = models.PositiveSmallIntegerField(default=1)
+    created_at = models.DateTimeField()
+    superseded_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"past verdict {self.pk}"
+
+
+class PastScore(models.Model):
+    """What a response scored before its task was done again."""
+
+    score = models.ForeignKey(Score, on_delete=models.CASCADE, related_name="past")
+    status = models.CharField(max_length=20, choices=ScoreStatus)
+    value = models.FloatField(null=True)
+    full = models.FloatField(null=True)
+    share = models.FloatField(null=True)
+    detail = models.JSONField(default=dict)
+    flags = models.JSONField(default=list)
+    created_at = models.DateTimeField()
+    superseded_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"past score {self.pk}"

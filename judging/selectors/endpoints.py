@@ -9,13 +9,13 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Avg, Count, Q, QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from redis.exceptions import RedisError
 
 from judging.llm.limiter import connect, endpoint_status
 from judging.llm.limits import LimiterStatus
-from judging.models import Call, Judge, ModelEndpoint, RunEvaluator, RunKind
+from judging.models import Call, CallHour, Judge, ModelEndpoint, RunEvaluator, RunKind
 from judging.selectors.targets import key_is_set, target_of
 
 RECENT = timedelta(hours=24)
@@ -48,14 +48,11 @@ def list_endpoints(*, at: datetime) -> list[EndpointRow]:
     """Return every endpoint with figures of the last 24 hours."""
     endpoints = list(ModelEndpoint.objects.order_by("-is_active", "name"))
     judges = dict(Judge.objects.order_by().values_list("endpoint_id").annotate(n=Count("pk")))
-    calls = Call.objects.filter(endpoint__in=endpoints, finished_at__gte=at - RECENT).order_by().values("endpoint_id")
+    hours = CallHour.objects.filter(endpoint__in=endpoints, hour__gte=at - RECENT).order_by().values("endpoint_id")
     recent: dict[int, dict[str, Any]] = {
         row["endpoint_id"]: dict(row)
-        for row in calls.annotate(
-            calls=Count("pk"),
-            errors=Count("pk", filter=~Q(status="finished")),
-            spent=Sum("cost"),
-            latency=Avg("seconds"),
+        for row in hours.annotate(
+            n=Sum("calls"), n_errors=Sum("errors"), spent=Sum("cost"), latency=Sum("seconds") / Sum("calls")
         )
     }
     return [_row(endpoint, judges.get(endpoint.pk, 0), recent.get(endpoint.pk, {})) for endpoint in endpoints]
@@ -65,8 +62,8 @@ def _row(endpoint: ModelEndpoint, judges: int, recent: Mapping[str, Any]) -> End
     return EndpointRow(
         endpoint=endpoint,
         judges=judges,
-        calls=recent.get("calls", 0),
-        errors=recent.get("errors", 0),
+        calls=recent.get("n", 0),
+        errors=recent.get("n_errors", 0),
         spent=recent.get("spent"),
         latency=recent.get("latency"),
         key_is_set=key_is_set(endpoint),
@@ -87,10 +84,10 @@ def limiter_state(endpoint: ModelEndpoint) -> LimiterStatus | None:
 def spend_by_day(endpoint: ModelEndpoint, *, at: datetime, days: int = 14) -> list[DaySpend]:
     """Return calls and cost of each of the last days that had any, newest first."""
     rows = (
-        Call.objects.filter(endpoint=endpoint, finished_at__gte=at - timedelta(days=days))
-        .annotate(day=TruncDate("finished_at"))
+        CallHour.objects.filter(endpoint=endpoint, hour__gte=at - timedelta(days=days))
+        .annotate(day=TruncDate("hour"))
         .values("day")
-        .annotate(n=Count("pk"), cost_sum=Sum("cost"))
+        .annotate(n=Sum("calls"), cost_sum=Sum("cost"))
         .order_by("-day")
     )
     return [DaySpend(row["day"], row["n"], row["cost_sum"]) for row in rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from judging.judges.answering import OWN, SHIPPED
@@ -21,8 +21,13 @@ class PromptText:
     version_id: int | None = None  # None: shipped
     created_at: datetime | None = None
     created_by: str = ""
+    is_active: bool = True  # False: retired
     judges: tuple[Judge, ...] = ()
     runs: int = 0
+
+    @property
+    def is_used(self) -> bool:
+        return bool(self.judges or self.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +57,23 @@ def with_uses(file: PromptFile) -> PromptFile:
     return PromptFile(file.name, file.kind, tuple(_used(file, text) for text in file.texts))
 
 
+def uses_of(version: PromptVersion, *, kind: str) -> PromptText:
+    """Return a stored version with the judges of its kind and the number of runs that use it."""
+    text = _edited(version)
+    return _used(PromptFile(version.name, kind, (text,)), text)
+
+
 def _shipped(prompt: Prompt, label: str = "as shipped") -> PromptText:
     return PromptText(label, prompt.text, prompt.sha256)
 
 
 def _edited(row: PromptVersion) -> PromptText:
     by = row.created_by.username if row.created_by else ""
-    return PromptText(row.label, row.text, row.sha256, row.pk, row.created_at, by)
+    return PromptText(row.label, row.text, row.sha256, row.pk, row.created_at, by, row.is_active)
 
 
 def _used(file: PromptFile, text: PromptText) -> PromptText:
-    return PromptText(
-        text.label,
-        text.text,
-        text.sha256,
-        text.version_id,
-        text.created_at,
-        text.created_by,
-        judges=tuple(_judges(file, text)),
-        runs=_run_count(file, text),
-    )
+    return replace(text, judges=tuple(_judges(file, text)), runs=_run_count(file, text))
 
 
 def _judges(file: PromptFile, text: PromptText) -> Sequence[Judge]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Now
 
 from judging.judges.words import failure_in_words
 from judging.models import (
@@ -70,6 +71,7 @@ class RunProgress:
     eta_seconds: float | None
     held: Decimal  # USD reserved for calls in flight
     workers: int  # that have work of this run in hand
+    seconds: float | None = None  # from start to end, or until now; None before the start
 
     @property
     def is_live(self) -> bool:
@@ -87,7 +89,7 @@ class RunProgress:
 
     @property
     def remaining_budget(self) -> Decimal | None:
-        return None if self.run.budget is None else self.run.budget - self.run.spent
+        return None if self.run.budget is None else self.run.budget - self.run.spent - self.run.unheard
 
 
 def list_runs(*, status: str = "", search: str = "", order: str = "-created", single: bool = False) -> QuerySet[Run]:
@@ -104,7 +106,7 @@ def list_runs(*, status: str = "", search: str = "", order: str = "-created", si
 
 def read_progress(*, run: Run, at: datetime) -> RunProgress:
     """Return a run's progress at `at`."""
-    leases = list(run.leases.filter(expires_at__gte=at))
+    leases = list(run.leases.filter(expires_at__gte=Now()))
     rate = rate_per_minute(run.pace, at=at) if run.status in ACTIVE else None
     failures = (
         RunTask.objects.filter(run=run, status=TaskStatus.FAILED)
@@ -122,7 +124,13 @@ def read_progress(*, run: Run, at: datetime) -> RunProgress:
         eta_seconds=60 * run.waiting / rate if rate else None,
         held=sum((lease.reserved for lease in leases), Decimal(0)),
         workers=len(leases),
+        seconds=_seconds_taken(run, at),
     )
+
+
+def _seconds_taken(run: Run, at: datetime) -> float | None:
+    """Return how long a run has taken, or took; None before its start."""
+    return None if run.started_at is None else ((run.finished_at or at) - run.started_at).total_seconds()
 
 
 def rate_per_minute(pace: Sequence[Sequence[float]], *, at: datetime) -> float | None:
@@ -173,6 +181,11 @@ def count_tasks(*, progress: RunProgress, evaluator_id: int | None, failure: str
     elif failure:
         return sum(one.count for one in progress.failures if one.kind == failure)
     return None if failure else known.get(status)
+
+
+def tasks_to_retry(run: Run) -> QuerySet[RunTask]:
+    """Return the failed tasks that a retry asks again: those whose verdict has no value, or that have none."""
+    return RunTask.objects.filter(run=run, status=TaskStatus.FAILED).exclude(verdict__value__isnull=False)
 
 
 def scores_for(tasks: Sequence[RunTask]) -> dict[tuple[int, int], Score]:

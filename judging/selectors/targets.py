@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,10 +12,10 @@ from django.conf import settings
 from judging.judges import lexical
 from judging.llm import prices
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
-from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointKind
+from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointKind, is_forbidden_variable
 from judging.models import ModelEndpoint
 
-UNSENT = frozenset({"messages", "endpoint", "material"})
+UNSENT = frozenset({"messages", "endpoint", "material", "is_probe"})
 SENT = tuple(field.name for field in fields(ChatRequest) if field.name not in UNSENT)
 FREE = Decimal(0)
 
@@ -41,9 +41,24 @@ class Target:
             return FREE
         return prices.cost_of(self.price, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
 
-    def worst_case(self, request: ChatRequest) -> Decimal | None:
-        """Return the most that a request can cost in USD; None where the price is unknown."""
-        return FREE if self.is_lexical else prices.worst_case_cost(self.price, request)
+    def worst_case(self, request: ChatRequest, *, truncation_retry: bool = True) -> Decimal | None:
+        """Return the most that a request can cost in USD, the longer retry included; None: the price is unknown."""
+        if self.is_lexical:
+            return FREE
+        limit = self.config.output_limit(request.max_tokens)
+        bare = replace(request, max_tokens=limit, material={})
+        return prices.worst_case_cost(self.price, bare, truncation_retry=truncation_retry)
+
+    @property
+    def prices(self) -> dict[str, str]:
+        """What the ledger keeps of the price: USD per million tokens in and out, and whose figures they are."""
+        if self.price is None:
+            return {}
+        return {
+            "input": f"{self.price.input_per_million.normalize():f}",
+            "output": f"{self.price.output_per_million.normalize():f}",
+            "source": self.price.source,
+        }
 
 
 def config_of(endpoint: ModelEndpoint) -> EndpointConfig:
@@ -54,11 +69,13 @@ def config_of(endpoint: ModelEndpoint) -> EndpointConfig:
         base_url=endpoint.base_url,
         model=endpoint.model,
         kind=kind,
-        api_key=os.environ.get(endpoint.key_variable, "") if endpoint.key_variable else "",
+        api_key="" if is_forbidden_variable(endpoint.key_variable) else os.environ.get(endpoint.key_variable, ""),
+        ca_bundle=str(settings.CA_BUNDLE or ""),
         reasoning=endpoint.reasoning,
         max_concurrency=endpoint.max_concurrency,
         capabilities=Capabilities(**endpoint.capabilities),
-        extra={"lexical_version": lexical.VERSION} if kind is EndpointKind.LEXICAL else {},
+        extra={"lexical_version": lexical.VERSION} if kind is EndpointKind.LEXICAL else endpoint.extra,
+        min_output_tokens=endpoint.min_output_tokens,
     )
 
 
@@ -86,7 +103,7 @@ def address_policy() -> AddressPolicy:
 
 
 def request_body(request: ChatRequest) -> dict[str, Any]:
-    """Return what the ledger keeps of a request: messages and sampling fields, never a key."""
+    """Return a request as it was asked; what was sent of it, `judging.services.ledger` takes from the reply."""
     found: dict[str, Any] = {
         "messages": [{"role": message.role, "content": message.content} for message in request.messages]
     }
@@ -98,5 +115,5 @@ def request_body(request: ChatRequest) -> dict[str, Any]:
 
 
 def key_is_set(endpoint: ModelEndpoint) -> bool | None:
-    """Return whether the endpoint's key variable is set where this process runs; None where it names none."""
-    return bool(os.environ.get(endpoint.key_variable)) if endpoint.key_variable else None
+    """Return whether the endpoint's key can be had where this process runs; None where it names none."""
+    return bool(config_of(endpoint).api_key) if endpoint.key_variable else None

@@ -102,7 +102,7 @@ def try_edit(*, case: Case, suite: Suite, edited: CaseSpec) -> dict[str, Any]:
 
 
 @transaction.atomic
-def save_edit(*, case: Case, suite: Suite, edited: CaseSpec, actor: User, at: datetime) -> StoredSuite:
+def save_edit(*, case: Case, suite: Suite, edited: CaseSpec, actor: User | None, at: datetime) -> StoredSuite:
     """Store the suite with the edited case as a new version; every other case is reused as it is."""
     spec = suite_spec(suite)
     cases = tuple(replace(edited, weight=one.weight) if one.key == case.key else one for one in spec.cases)
@@ -112,7 +112,7 @@ def save_edit(*, case: Case, suite: Suite, edited: CaseSpec, actor: User, at: da
     if stored.created:
         signals.acted.send(
             sender=Case,
-            actor_id=actor.pk,
+            actor_id=actor.pk if actor else None,
             action="case.edited",
             subject=f"{case.key} in {stored.suite}",
             subject_id=case_in(stored.suite, case.key).pk,

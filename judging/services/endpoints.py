@@ -1,9 +1,10 @@
-"""Keeps endpoints and judges, and tries an endpoint with one cheap call."""
+"""Keeps endpoints and judges."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
 from decimal import Decimal
 from typing import Any
 
@@ -13,17 +14,33 @@ from django.db import transaction
 from judging import signals
 from judging.judges.prompt_texts import BadPrompt
 from judging.judges.registry import BadJudgeOption, UnknownJudge, judge_kind
-from judging.llm.attempts import Attempt, Outcome
-from judging.llm.chat import ChatRequest, Message
-from judging.llm.client import ChatClient
-from judging.llm.endpoints import EndpointRefused, check_base_url
+from judging.llm.chat import ReplyStatus
+from judging.llm.endpoints import EndpointRefused, check_base_url, key_variable_refusal
+from judging.llm.identity import canonical_json
 from judging.models import EndpointKind, Judge, ModelEndpoint
-from judging.selectors.targets import address_policy, config_of
+from judging.selectors.targets import address_policy
 
-TEST_SECONDS = 20.0
-TEST_TRIES = 5
-VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
-FORBIDDEN_PREFIX = "EVALSITE_"  # the site's own secrets are never sent to an endpoint
+MOST_EXTRA = 4_000  # characters
+MOST_TOKENS = 1_000_000
+OUR_FIELDS = frozenset(
+    [
+        "model",
+        "messages",
+        "stream",
+        "n",
+        "max_tokens",
+        "max_completion_tokens",
+        "temperature",
+        "top_p",
+        "seed",
+        "random_seed",
+        "logprobs",
+        "top_logprobs",
+        "response_format",
+        "tools",
+        "functions",
+    ]
+)
 
 
 class EndpointNotValid(ValueError):
@@ -32,6 +49,10 @@ class EndpointNotValid(ValueError):
 
 class JudgeNotValid(ValueError):
     """The judge cannot be stored; the message says what to change."""
+
+
+class JudgeInUse(ValueError):
+    """The judge cannot be deleted; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +64,12 @@ class EndpointFields:
     model: str
     key_variable: str = ""
     reasoning: bool = False
+    min_output_tokens: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
     max_concurrency: int = 50
     input_price: Decimal | None = None
     output_price: Decimal | None = None
     is_active: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointTrial:
-    """What one cheap call showed."""
-
-    works: bool
-    seconds: float
-    reply: str
-    problem: str
-    accepts: dict[str, bool]  # json_schema, seed, logprobs, ... as far as the call tried them
 
 
 @transaction.atomic
@@ -65,14 +77,17 @@ def save_endpoint(*, endpoint: ModelEndpoint | None, fields: EndpointFields, act
     """Store a new endpoint, or new fields of an old one. A new address or model forgets what was learned.
 
     Raises:
-        EndpointNotValid: an address that may not be called, or a key variable that is not one.
+        EndpointNotValid: an address that may not be called, a key variable that is not one, or another address or model
+            for an endpoint that has answered already.
     """
     url = _checked(fields)
     row = endpoint or ModelEndpoint(kind=EndpointKind.OPENAI)
-    if (row.base_url, row.model) != (url, fields.model):
-        row.capabilities = {}
-    for name, value in asdict(fields).items():
-        setattr(row, name, value)
+    if endpoint is not None:
+        _check_unused(endpoint, url, fields.model)
+    if (row.base_url, row.model, row.extra) != (url, fields.model, fields.extra):
+        row.capabilities, row.last_test = {}, {}
+    for entered in dataclass_fields(fields):
+        setattr(row, entered.name, getattr(fields, entered.name))
     row.base_url = url
     row.save()
     signals.acted.send(
@@ -86,19 +101,40 @@ def save_endpoint(*, endpoint: ModelEndpoint | None, fields: EndpointFields, act
     return row
 
 
-def _checked(fields: EndpointFields) -> str:
-    if fields.key_variable and not VARIABLE.fullmatch(fields.key_variable):
+def _check_unused(endpoint: ModelEndpoint, url: str, model: str) -> None:
+    """Pass where the endpoint stays what it was, or has never answered: results name it as the one that gave them."""
+    if (endpoint.base_url, endpoint.model) == (url, model):
+        return
+    if endpoint.calls.filter(status=ReplyStatus.FINISHED).exists():
         raise EndpointNotValid(
-            "Enter the NAME of an environment variable, such as OPENAI_API_KEY, never the key itself."
+            f"{endpoint.name} has answered calls, so its address and model stay as they are: what it said would "
+            "otherwise be taken for another model's. Add a new endpoint instead, and take this one out of use."
         )
-    if fields.key_variable.startswith(FORBIDDEN_PREFIX):
-        raise EndpointNotValid("Variables that start with EVALSITE_ are the site's own and are never sent out.")
+
+
+def _checked(fields: EndpointFields) -> str:
+    refusal = key_variable_refusal(fields.key_variable) if fields.key_variable else ""
+    if refusal:
+        raise EndpointNotValid(refusal)
+    _check_extra(fields.extra)
+    if fields.min_output_tokens is not None and fields.min_output_tokens > MOST_TOKENS:
+        raise EndpointNotValid(f"The least output limit can be {MOST_TOKENS:,} tokens at most.")
     if (fields.input_price is None) != (fields.output_price is None):
         raise EndpointNotValid("Enter both prices or neither.")
     try:
         return check_base_url(fields.base_url, address_policy())
-    except EndpointRefused as refusal:
-        raise EndpointNotValid(str(refusal)) from None
+    except EndpointRefused as refused:
+        raise EndpointNotValid(str(refused)) from None
+
+
+def _check_extra(extra: Any) -> None:
+    if not isinstance(extra, Mapping):
+        raise EndpointNotValid('Extra fields must be a JSON object, such as {"reasoning_effort": "low"}.')
+    ours = sorted(OUR_FIELDS.intersection(extra))
+    if ours:
+        raise EndpointNotValid(f"Extra fields cannot set {', '.join(ours)}: the judge or this form sets that.")
+    if len(canonical_json(extra)) > MOST_EXTRA:
+        raise EndpointNotValid(f"Extra fields can have {MOST_EXTRA:,} characters at most.")
 
 
 @transaction.atomic
@@ -110,59 +146,61 @@ def save_judge(
     Raises:
         JudgeNotValid: no such kind, options that it does not take, or a prompt without its placeholders.
     """
+    texts = {name: value.replace("\r\n", "\n") for name, value in options.items() if isinstance(value, str)}
     try:
-        complete = judge_kind(kind).complete_options(options)
+        complete = judge_kind(kind).complete_options(options | texts)
         judge_kind(kind).prompt_hash(complete)  # reads the prompt, and with it an edited one's placeholders
     except (BadJudgeOption, BadPrompt, UnknownJudge) as error:
         raise JudgeNotValid(str(error)) from None
     row = judge or Judge()
     row.name, row.kind, row.endpoint, row.options = name, kind, endpoint, complete
     row.save()
-    signals.acted.send(
-        sender=Judge,
-        actor_id=actor.pk if actor else None,
-        action="judge.changed" if judge else "judge.added",
-        subject=row.name,
-        subject_id=row.pk,
-        detail={"kind": kind, "endpoint": endpoint.name},
-    )
+    _announce_judge(row, actor, "judge.changed" if judge else "judge.added", {"kind": kind, "endpoint": endpoint.name})
     return row
 
 
-def try_endpoint(*, endpoint: ModelEndpoint) -> EndpointTrial:
-    """Send one short request and return what the endpoint accepts; what it refuses is remembered."""
-    config = replace(config_of(endpoint), read_timeout=TEST_SECONDS)
-    if endpoint.key_variable and not config.api_key:
-        problem = f"The environment variable {endpoint.key_variable} is not set where the site runs."
-        return EndpointTrial(False, 0.0, "", problem, {})
-    client = ChatClient(threads=1, policy=address_policy())
-    capabilities = config.capabilities
-    attempt = Attempt(Outcome.PARAMETER_REFUSED)
-    try:
-        for _ in range(TEST_TRIES):
-            attempt = client.send(config, _trial_request(), capabilities=capabilities)
-            capabilities = capabilities.learn(accepted=attempt.accepted, refused=attempt.refused)
-            if attempt.outcome is not Outcome.PARAMETER_REFUSED:
-                break
-    finally:
-        client.close()
-    ModelEndpoint.objects.filter(pk=endpoint.pk).update(capabilities=asdict(capabilities))
-    answered = attempt.outcome in {Outcome.FINISHED, Outcome.TRUNCATED}
-    return EndpointTrial(
-        works=answered,
-        seconds=attempt.seconds,
-        reply=attempt.text[:300],
-        problem="" if answered else (attempt.error_text or attempt.error_kind or "The endpoint did not answer."),
-        accepts={name: value for name, value in asdict(capabilities).items() if value is not None},
+@transaction.atomic
+def set_judge_active(*, judge: Judge, is_active: bool, actor: User | None) -> None:
+    """Retire a judge, so that nothing new is offered it, or bring it back. Its runs and verdicts stay."""
+    if Judge.objects.filter(pk=judge.pk, is_active=not is_active).update(is_active=is_active):
+        _announce_judge(judge, actor, "judge.restored" if is_active else "judge.retired", {})
+
+
+@transaction.atomic
+def delete_judge(*, judge: Judge, actor: User | None) -> None:
+    """Delete a judge that no run ever used.
+
+    Raises:
+        JudgeInUse: runs used it, so their verdicts rest on it.
+    """
+    runs = judge.evaluators.values("run").distinct().count()
+    if runs:
+        times = "1 run" if runs == 1 else f"{runs:,} runs"
+        raise JudgeInUse(f"{judge} has judged in {times}, so it stays. Retire it instead.")
+    _announce_judge(judge, actor, "judge.deleted", {"kind": judge.kind, "options": judge.options})
+    judge.delete()
+
+
+def _announce_judge(judge: Judge, actor: User | None, action: str, detail: dict[str, Any]) -> None:
+    signals.acted.send(
+        sender=Judge,
+        actor_id=actor.pk if actor else None,
+        action=action,
+        subject=judge.name,
+        subject_id=judge.pk,
+        detail=detail,
     )
 
 
-def _trial_request() -> ChatRequest:
-    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
-    return ChatRequest(
-        messages=(Message("user", 'Reply with this JSON object and nothing else: {"ok": true}'),),
-        max_tokens=30,
-        seed=7,
-        top_logprobs=2,
-        response_format={"type": "json_schema", "json_schema": {"name": "trial", "schema": schema}},
+@transaction.atomic
+def forget_capabilities(*, endpoint: ModelEndpoint, actor: User | None) -> None:
+    """Forget what the endpoint refused and took, so that the next calls try everything again."""
+    ModelEndpoint.objects.filter(pk=endpoint.pk).update(capabilities={})
+    signals.acted.send(
+        sender=ModelEndpoint,
+        actor_id=actor.pk if actor else None,
+        action="endpoint.forgotten",
+        subject=endpoint.name,
+        subject_id=endpoint.pk,
+        detail={"capabilities": endpoint.capabilities},
     )

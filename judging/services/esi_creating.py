@@ -33,6 +33,8 @@ from judging.models import (
 from judging.selectors.targets import target_of
 from judging.services.esi_options import options_to_json
 from judging.services.evaluating import freeze
+from judging.services.frozen_endpoints import FROZEN, freeze_endpoints
+from judging.services.hashing import content_hash
 from judging.services.planning import RunNotPossible, responses_of
 
 BATCH = 1000
@@ -48,7 +50,14 @@ class Worker:
 
     @property
     def system_name(self) -> str:
+        """The name of its system where no other system has it."""
         return f"{self.endpoint.model[:100]} · {self.asking.prompt_version}"[:120]
+
+    @property
+    def key(self) -> str:
+        """A hash of the server, the model and everything that it is asked with: another one is another system."""
+        server = {"base_url": self.endpoint.base_url, "model": self.endpoint.model, "extra": self.endpoint.extra}
+        return content_hash({**server, **self.asking.as_json()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,7 @@ class EsiPlan:
     reading: Reading = Reading.CAREFUL
     name: str = ""
     budget: Decimal | None = None  # USD
+    fresh: bool = False  # ask for every reply again, also where an earlier run has one
     input_problems: Sequence[dict[str, Any]] = ()  # lines of the data set that hold no item, for the export
 
     @property
@@ -81,9 +91,14 @@ class EsiPlan:
         return list({endpoint.pk: endpoint for endpoint in found}.values())
 
 
+def default_judge_name(kind: str, endpoint: ModelEndpoint) -> str:
+    """Return what the judge of this kind on an endpoint as shipped is called."""
+    return f"{judge_kind(kind).title} ({endpoint.name})"[:120]
+
+
 def default_judge(*, kind: str, endpoint: ModelEndpoint) -> Judge:
     """Return the judge of this kind on an endpoint as shipped; where there is none yet, one to be stored with a run."""
-    name = f"{judge_kind(kind).title} ({endpoint.name})"[:120]
+    name = default_judge_name(kind, endpoint)
     there = Judge.objects.select_related("endpoint").filter(name=name, kind=kind).first()
     return there or Judge(name=name, kind=kind, endpoint=endpoint, options=judge_kind(kind).complete_options({}))
 
@@ -96,21 +111,27 @@ def check_esi_plan(plan: EsiPlan) -> None:
     """
     if bool(plan.workers) == bool(plan.systems):
         raise RunNotPossible("Choose models that answer, or systems whose answers are judged, not both.")
-    for name in JUDGES:
-        chosen: ChosenJudge = getattr(plan, name)
-        if chosen.judge.kind != name:
-            raise RunNotPossible(f"{chosen.judge} is no {name} judge.")
+    _check_judges(plan)
     if any(worker.endpoint.is_baseline for worker in plan.workers):
         raise RunNotPossible("A lexical baseline cannot answer; choose a language model.")
-    names = [worker.system_name for worker in plan.workers]
-    twice = next((name for name in names if names.count(name) > 1), "")
+    keys = [worker.key for worker in plan.workers]
+    twice = next((worker.system_name for worker in plan.workers if keys.count(worker.key) > 1), "")
     if twice:
-        raise RunNotPossible(f"{twice} was chosen twice, perhaps on two endpoints with the same model.")
+        raise RunNotPossible(f"{twice} was chosen twice, perhaps on two endpoints for the same model of one server.")
     if not plan.suite.case_count:
         raise RunNotPossible("The suite has no cases.")
     if plan.systems and not responses_of(suite=plan.suite, systems=plan.systems, first_attempts=None).exists():
         raise RunNotPossible("These systems have no responses to this suite. Import some first, or generate them.")
     _check_prices(plan)
+
+
+def _check_judges(plan: EsiPlan) -> None:
+    for name in JUDGES:
+        chosen: ChosenJudge = getattr(plan, name)
+        if chosen.judge.kind != name:
+            raise RunNotPossible(f"{chosen.judge} is no {name} judge.")
+        if not chosen.judge.is_active:
+            raise RunNotPossible(f"{chosen.judge} is retired. Bring it back on its page, or choose another judge.")
 
 
 def _check_prices(plan: EsiPlan) -> None:
@@ -141,12 +162,14 @@ def create_esi_run(*, plan: EsiPlan, actor: User | None, at: datetime) -> Run:
         options={
             "esi": options_to_json(plan.options),
             "reading": plan.reading.value,
+            "fresh": plan.fresh,
             "mode": "generate" if plan.workers else "existing",
             "workers": {
                 str(system.pk): {"endpoint": worker.endpoint.name, **worker.asking.as_json()}
                 for system, worker in zip(systems, plan.workers, strict=False)
             },
             "input_problems": list(plan.input_problems),
+            FROZEN: freeze_endpoints(plan.endpoints),
         },
         status=RunStatus.QUEUED,
         budget=plan.budget,
@@ -171,8 +194,31 @@ def create_esi_run(*, plan: EsiPlan, actor: User | None, at: datetime) -> Run:
 
 
 def _system(worker: Worker, at: datetime) -> System:
-    fields = {"model": worker.endpoint.model[:120], "prompt_version": worker.asking.prompt_version, "created_at": at}
-    system, _ = System.objects.get_or_create(name=worker.system_name, defaults=fields)
+    """Return the system that this server, model and asking make up, under a name that no other system has."""
+    there = System.objects.filter(asking_key=worker.key).first() or _system_before_keys(worker)
+    if there is not None:
+        return there
+    name, endpoint = worker.system_name, worker.endpoint
+    names = (name, f"{name[:60]} · {endpoint.name[:57]}", f"{name[:107]} · {worker.key[:10]}")
+    free = next(one for one in names if not System.objects.filter(name=one).exists())
+    fields = {"model": endpoint.model[:120], "prompt_version": worker.asking.prompt_version}
+    return System.objects.create(name=free, asking_key=worker.key, created_at=at, **fields)
+
+
+def _system_before_keys(worker: Worker) -> System | None:
+    """Return a system made before systems had keys, where its last run asked the same endpoint in the same way."""
+    system = System.objects.filter(name=worker.system_name, asking_key="").first()
+    if system is None:
+        return None
+    frozen = Run.objects.filter(kind=RunKind.ESI, systems=system).order_by("-pk").values_list("options", flat=True)
+    asked: dict[str, Any] = next(
+        (options["workers"][str(system.pk)] for options in frozen if str(system.pk) in options["workers"]), {}
+    )
+    asking = worker.asking.as_json()
+    if asked.get("endpoint") != worker.endpoint.name or any(asked.get(name) != asking[name] for name in asking):
+        return None
+    system.asking_key = worker.key
+    system.save(update_fields=["asking_key"])
     return system
 
 

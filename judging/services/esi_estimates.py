@@ -74,6 +74,7 @@ def _part(
         prompt_tokens=tokens,
         cost=cost_of_calls(target, calls, tokens),
         seconds=seconds_of_calls(target, calls, threads),
+        endpoint=target.config.name,
         not_possible=0,
         sample=len(sample),
         is_baseline=target.is_lexical,

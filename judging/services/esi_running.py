@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from judging import signals
 from judging.grading.esi import FULL, SUB_SCORES, EsiOptions, EsiScore
@@ -25,6 +25,7 @@ from judging.services.evaluating import judge_score_fields, verdict_fields
 from judging.services.executors import Finished, Prepared
 from judging.services.hashing import text_hash
 from judging.services.storable import storable
+from judging.services.superseding import store_scores, store_verdicts
 
 NOTHING_MORE = JudgeSubject(question="", response="")  # these two judges' scores need the verdict alone
 
@@ -90,28 +91,22 @@ class EsiExecutor:
         judged = [(item, one) for item, one in done if one.result.score is not None]
         for name, evaluator in parts.judges.items():
             _store_verdicts(name, evaluator, judged, at)
-        Score.objects.bulk_create([_index_score(run, parts.index, item, one.result, at) for item, one in judged])
+        store_scores(rows=[_index_score(run, parts.index, item, one.result, at) for item, one in judged], at=at)
 
     def failure(self, result: Any) -> str:
         """Return why an item has no index."""
         outcome: EsiOutcome = result
         return outcome.failure
 
-    def forget(self, *, run: Run, task_ids: Sequence[int]) -> None:
-        """Delete these items' scores and the verdicts without a value; answers and good verdicts are kept."""
-        items = list(EsiItem.objects.filter(pk__in=RunTask.objects.filter(pk__in=task_ids).values("subject_id")))
-        responses = [item.response_id for item in items if item.response_id]
-        parts = parts_of(run)
-        Score.objects.filter(evaluator=parts.index, response_id__in=responses).delete()
-        for evaluator in parts.judges.values():
-            bad = Verdict.objects.filter(evaluator=evaluator, response_id__in=responses, value__isnull=True)
-            count = bad.count()
-            bad.delete()
-            RunEvaluator.objects.filter(pk=evaluator.pk).update(failed=F("failed") - count)
-        EsiItem.objects.filter(pk__in=[item.pk for item in items]).update(status="", reason="")
+    def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
+        """Let these items wait again; answers, verdicts and scores stay until the next try supersedes them."""
+        EsiItem.objects.filter(pk__in=tasks.values("subject_id")).update(status="", reason="")
 
     def finish(self, *, run: Run, at: datetime) -> None:
         """Nothing follows here; routing and reports hear of the run by signal."""
+
+    def cancel(self, *, run: Run, at: datetime) -> None:
+        """Do nothing: what has no result shows its task's status."""
 
 
 def _judge(evaluator: RunEvaluator) -> EsiJudge:
@@ -236,13 +231,12 @@ def _noted(item: EsiItem, one: Finished) -> EsiItem:
 
 def _store_verdicts(name: str, evaluator: RunEvaluator, judged: Done, at: datetime) -> None:
     """Write what one of the judges said anew, with its score, and count it."""
-    there = set(
+    good = set(
         Verdict.objects.filter(
-            evaluator=evaluator, response_id__in=[item.response_id for item, _ in judged]
+            evaluator=evaluator, response_id__in=[item.response_id for item, _ in judged], value__isnull=False
         ).values_list("response_id", flat=True)
     )
-    new = [(item, one) for item, one in judged if item.response_id not in there]
-    rows = [
+    verdicts = [
         Verdict(
             run_id=evaluator.run_id,
             evaluator=evaluator,
@@ -251,12 +245,12 @@ def _store_verdicts(name: str, evaluator: RunEvaluator, judged: Done, at: dateti
             created_at=at,
             **verdict_fields(one.result.verdicts[name]),
         )
-        for item, one in new
+        for item, one in judged
+        if item.response_id not in good
     ]
-    verdicts = Verdict.objects.bulk_create(rows)
-    scored = [verdict for verdict in verdicts if verdict.value is not None]
+    superseded = store_verdicts(rows=verdicts, at=at)  # none of which has a value
     judge = judge_kind(evaluator.options["judge_kind"]).build(evaluator.options["judge_options"])
-    Score.objects.bulk_create(
+    scores = [
         Score(
             run_id=evaluator.run_id,
             evaluator=evaluator,
@@ -265,11 +259,13 @@ def _store_verdicts(name: str, evaluator: RunEvaluator, judged: Done, at: dateti
             created_at=at,
             **judge_score_fields(judge.score(verdict.value or {}, NOTHING_MORE)),
         )
-        for verdict in scored
-    )
+        for verdict in verdicts
+        if verdict.value is not None
+    ]
+    store_scores(rows=scores, at=at)
     counts = Counter(verdict.value is not None for verdict in verdicts)
     RunEvaluator.objects.filter(pk=evaluator.pk).update(
-        done=F("done") + counts[True], failed=F("failed") + counts[False]
+        done=F("done") + counts[True], failed=F("failed") + counts[False] - len(superseded)
     )
 
 

@@ -10,13 +10,14 @@ from django.db.models import Avg
 
 from judging.judges.registry import judge_kind
 from judging.llm.prices import cost_of, estimate_tokens
-from judging.models import Call, Case, Response, RubricItem, RunEvaluator
+from judging.models import Call, Case, ModelEndpoint, Response, RubricItem, RunEvaluator
 from judging.selectors.targets import Target, target_of
 from judging.services.evaluating import freeze, subject_of
-from judging.services.planning import EvaluatorChoice, RunPlan, responses_of
+from judging.services.planning import EvaluatorChoice, RunPlan, with_drawn_cases
 
 SAMPLE = 20
 TYPICAL_REPLY_TOKENS = 250
+TYPICAL_REASONING_TOKENS = 2_000  # with a reasoning model's thinking, which is paid for too
 LATENCY_CALLS = 50  # the endpoint's latest calls, whose mean latency is taken
 
 
@@ -33,6 +34,7 @@ class EvaluatorEstimate:
     not_possible: int  # of the sampled responses, how many lack what the judge needs
     sample: int  # responses looked at
     is_baseline: bool = False
+    endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +70,23 @@ class RunEstimate:
         return None if self.unpriced else self.known_cost
 
     @property
+    def untimed(self) -> tuple[str, ...]:
+        """The endpoints of whose latency nothing is known."""
+        return tuple(dict.fromkeys(part.endpoint for part in self.evaluators if part.seconds is None))
+
+    @property
     def seconds(self) -> float | None:
-        """The slowest judge's time, since endpoints work side by side; None where one is unknown."""
+        """The slowest judge's time, since endpoints work side by side; None where one is unknown or nobody is called.
+
+        How long rules and baselines compute is not estimated.
+        """
         times = [part.seconds for part in self.evaluators]
-        return max((time for time in times if time is not None), default=0.0) if None not in times else None
+        return max((time for time in times if time is not None), default=0.0) or None if None not in times else None
 
 
 def estimate_run(*, plan: RunPlan, threads: int) -> RunEstimate:
     """Return what the planned run would ask and cost."""
-    responses = responses_of(suite=plan.suite, systems=plan.systems, first_attempts=plan.first_attempts)
+    responses = with_drawn_cases(plan).responses
     count = responses.count()
     step = max(1, count // SAMPLE)
     sample = list(responses.select_related("prompt")[: step * SAMPLE : step]) if count else []
@@ -127,6 +137,7 @@ def _estimate(
         not_possible=lacking,
         sample=len(sample),
         is_baseline=target.is_lexical,
+        endpoint=target.config.name,
     )
 
 
@@ -141,7 +152,8 @@ def _trees(choice: EvaluatorChoice, cases: dict[int, Case]) -> dict[str, dict[st
 def cost_of_calls(target: Target, calls: int, tokens: int) -> Decimal | None:
     if target.is_lexical:
         return Decimal(0)
-    return cost_of(target.price, prompt_tokens=tokens, completion_tokens=calls * TYPICAL_REPLY_TOKENS)
+    each = TYPICAL_REASONING_TOKENS if target.config.reasoning else TYPICAL_REPLY_TOKENS
+    return cost_of(target.price, prompt_tokens=tokens, completion_tokens=calls * each)
 
 
 def seconds_of_calls(target: Target, calls: int, threads: int) -> float | None:
@@ -150,6 +162,14 @@ def seconds_of_calls(target: Target, calls: int, threads: int) -> float | None:
     latest = Call.objects.filter(endpoint_id=target.endpoint_id).order_by("-finished_at")[:LATENCY_CALLS]
     latency = Call.objects.filter(pk__in=[call.pk for call in latest.only("pk")]).aggregate(mean=Avg("seconds"))["mean"]
     if latency is None:
+        latency = _tested_seconds(target)
+    if latency is None:
         return None
     at_once = max(1, min(threads, target.config.max_concurrency))
     return float(-(-calls // at_once) * latency)
+
+
+def _tested_seconds(target: Target) -> float | None:
+    """Return how long the endpoint's last test took; None where it failed or there was none."""
+    tested = ModelEndpoint.objects.values_list("last_test", flat=True).get(pk=target.endpoint_id)
+    return tested["seconds"] if tested.get("works") else None

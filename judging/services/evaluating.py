@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from judging.grading.marks import GradeStatus, GradingOptions, ResponseGrade
 from judging.grading.programs import ProgramRunner
 from judging.grading.rules import GradedCase
 from judging.grading.stored import grade_to_json
-from judging.judges.registry import judge_kind
+from judging.judges.registry import BadJudgeOption, judge_kind
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
-from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.judges.verdicts import PARSER_VERSION, JudgeVerdict, VerdictStatus
 from judging.llm.chat import Conversation
 from judging.models import (
     Case,
@@ -36,6 +36,7 @@ from judging.services.executors import Finished, Prepared
 from judging.services.programs import program_runner
 from judging.services.rule_tasks import CaseBatch
 from judging.services.storable import storable
+from judging.services.superseding import store_scores, store_verdicts
 from judging.services.trees import tree_from_json
 
 NEEDS = {
@@ -64,6 +65,24 @@ def freeze(*, judge: Judge | None, options: Mapping[str, Any]) -> dict[str, Any]
         "model": judge.endpoint.model,
         "prompt_hash": judge_kind(judge.kind).prompt_hash(frozen),
     }
+
+
+def outdated_judges(run: Run) -> list[str]:
+    """Return the names of a run's judges that this version of the site would ask with another prompt than it froze."""
+    return [
+        evaluator.name
+        for evaluator in run.evaluators.filter(kind=EvaluatorKind.JUDGE).order_by("position")
+        if evaluator.options.get("prompt_hash")
+        and _prompt_hash(evaluator.options) not in (None, evaluator.options["prompt_hash"])
+    ]
+
+
+def _prompt_hash(frozen: Mapping[str, Any]) -> str | None:
+    """Return the hash of what a judge would be sent now; None where its options are of another time altogether."""
+    try:
+        return judge_kind(frozen["judge_kind"]).prompt_hash(frozen["judge_options"])
+    except (KeyError, BadJudgeOption):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +147,11 @@ class GradingExecutor:
     def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
         """Write verdicts and scores."""
         judged = [item for item in finished if item.result.verdict is not None]
-        verdicts = Verdict.objects.bulk_create([_verdict_row(run, item, at) for item in judged])
+        verdicts = [_verdict_row(run, item, at) for item in judged]
+        store_verdicts(rows=verdicts, at=at)
         rows = [_judge_score_row(run, item, verdict, at) for item, verdict in zip(judged, verdicts, strict=True)]
         rows += [_rule_score_row(run, item, at) for item in finished if item.result.grade is not None]
-        Score.objects.bulk_create(rows)
+        store_scores(rows=rows, at=at)
 
     def failure(self, result: Any) -> str:
         """Return why a task has no score: what failed, the verdict's status, or what the rules could not decide."""
@@ -148,18 +168,14 @@ class GradingExecutor:
             return ""
         return NOT_RUN if any(note.code == NOT_RUN for note in grade.all_notes()) else grade.status.value
 
-    def forget(self, *, run: Run, task_ids: Sequence[int]) -> None:
-        """Delete the verdicts and scores of these tasks."""
-        Verdict.objects.filter(task_id__in=task_ids).delete()
-        pairs = RunTask.objects.filter(pk__in=task_ids).values_list("evaluator_id", "response_id")
-        by_evaluator: dict[int, list[int]] = {}
-        for evaluator_id, response_id in pairs:
-            by_evaluator.setdefault(evaluator_id, []).append(response_id)
-        for evaluator_id, response_ids in by_evaluator.items():
-            Score.objects.filter(evaluator_id=evaluator_id, response_id__in=response_ids).delete()
+    def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
+        """Do nothing: verdicts and scores stay until the next try supersedes them."""
 
     def finish(self, *, run: Run, at: datetime) -> None:
         """Nothing follows here; routing and reports hear of the run by signal."""
+
+    def cancel(self, *, run: Run, at: datetime) -> None:
+        """Do nothing: what has no result shows its task's status."""
 
 
 def subject_of(*, case: Case, response: Response, tree: dict[str, Any] | None, evaluator: RunEvaluator) -> JudgeSubject:
@@ -176,7 +192,14 @@ def subject_of(*, case: Case, response: Response, tree: dict[str, Any] | None, e
         instruction=str(case.metadata.get("instruction", "")),
         prompt_version=str(response.metadata.get("prompt_version", "")),
         lang=case.lang,
+        about=_about_benchmark(evaluator),
     )
+
+
+def _about_benchmark(evaluator: RunEvaluator) -> str:
+    """Return the description of a run's benchmark; an evaluator that is only estimated belongs to no run."""
+    suite = evaluator.run.suite if evaluator.run_id is not None else None
+    return suite.benchmark.description if suite is not None else ""
 
 
 def graded_case(case: Case, suite: Suite) -> GradedCase:
@@ -251,6 +274,7 @@ def verdict_fields(verdict: JudgeVerdict) -> dict[str, Any]:
         "confidence": verdict.confidence,
         "flags": storable(list(verdict.flags)),
         "reason": storable(verdict.reason)[:500],
+        "parser_version": PARSER_VERSION,
     }
 
 
@@ -266,7 +290,7 @@ def judge_score_fields(score: JudgeScore | None) -> dict[str, Any]:
         "full": float(score.full),
         "share": share,
         "flags": list(score.flags),
-        "detail": storable({"exact": f"{score.value}/{score.full}", **score.detail}),
+        "detail": storable({"exact": f"{score.value} of {score.full}", **score.detail}),
     }
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from django.db.models import QuerySet
+
 from judging.llm.chat import Conversation
 from judging.models import Run, RunKind, RunTask
 
@@ -48,11 +50,14 @@ class Executor(Protocol):
     def failure(self, result: Any) -> str:
         """Return why a result is of no use ("unparsed", "http-500", ...), or an empty text where it is usable."""
 
-    def forget(self, *, run: Run, task_ids: Sequence[int]) -> None:
-        """Remove what failed tries left, so that the tasks can be done again."""
+    def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
+        """Make what failed tasks are about ready for another try. What judges said of it stays."""
 
     def finish(self, *, run: Run, at: datetime) -> None:
         """Do what follows the last task of a run."""
+
+    def cancel(self, *, run: Run, at: datetime) -> None:
+        """End what the cancelled tasks of a run are about."""
 
 
 _EXECUTORS: dict[str, Executor] = {}

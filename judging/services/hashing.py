@@ -12,6 +12,9 @@ from judging.llm.identity import canonical_json
 from judging.services.trees import quoted
 from judging.specs.types import CaseSpec, RubricSpec
 
+# Follows from the shape and says nothing new, but stands in the hashes of the rubrics that are stored.
+_SHAPE_WORDS = {"levels": "level_cascade", "scaleeval": "pairwise"}
+
 
 def content_hash(value: Any) -> str:
     """Return the SHA-256 (64 hex digits) of a JSON-like value or a dataclass of such."""
@@ -36,7 +39,8 @@ def case_hash(case: CaseSpec) -> str:
 
 def rubric_head_json(rubric: RubricSpec) -> bytes:
     """Return the canonical JSON of what a rubric says beside its items; its name and source are no content."""
-    head = [rubric.shape, rubric.scope, rubric.contract, rubric.options, rubric.benchmark_aggregate]
+    word = _SHAPE_WORDS.get(rubric.shape, "generic")
+    head = [rubric.shape, rubric.scope, word, rubric.options, rubric.benchmark_aggregate]
     return canonical_json(_plain(head))
 
 

@@ -159,6 +159,8 @@ def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> 
         _fact("Replace an earlier text", len(plan.changed), "warn" if plan.changed else ""),
         _fact("Already stored", plan.unchanged),
     ]
+    if plan.amended:
+        facts.append(_fact("Stored, with other details", len(plan.amended), "ok"))
     stale = _assessed(plan.outdated)
     if stale:
         facts.append(_fact("Scores and verdicts of replaced texts", stale, "warn"))
@@ -167,7 +169,9 @@ def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> 
         notes.append(f"New among them: {_listed(plan.new_systems)}.")
     if plan.changed:
         notes.append("Replaced texts are kept with their scores, but reports use the new ones.")
-    changes_nothing = not plan.new and not plan.changed
+    if plan.amended:
+        notes.append("Where only details such as token counts differ, the response keeps its scores and gets them.")
+    changes_nothing = plan.changes_nothing
     if changes_nothing:
         notes.append("Every one of these responses is stored already. Nothing will change.")
     into = str(suite) if suite else (intake.target.name if intake.target else "")
@@ -219,6 +223,7 @@ def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, finding
     return {
         "kind": "rubric",
         "title": f"Rubric {rubric.head.name}",
+        "name": rubric.head.name,
         "into": intake.target.name if intake.target else "any benchmark",
         "is_new": plan.latest is None and not plan.changes_nothing,
         "changes_nothing": plan.changes_nothing,

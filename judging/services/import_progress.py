@@ -1,18 +1,28 @@
 """How far an import is, told while its transaction is still open.
 
-What a transaction writes nobody else sees before it ends, and an import is stored in one. So the worker leaves its
-progress in a small file beside the upload's bytes, which the web processes read anyway. Losing it loses no work.
+What a transaction writes nobody else sees before it ends, an import is stored in one, and on SQLite nobody else can
+write meanwhile. So a worker leaves its progress with the broker, where the web processes find it. Losing it loses no
+work.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from judging.llm.limiter import connect
+
+logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 0.4  # the page asks every second
+KEPT_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +54,10 @@ class ImportStopped(Exception):
 class ProgressWriter:
     """A watch for `judging.services.staging`: writes the progress now and then and looks whether to go on."""
 
-    def __init__(self, path: Path, *, now: Callable[[], datetime], may_go_on: Callable[[], bool]) -> None:
-        self.path, self.now, self.may_go_on = path, now, may_go_on
+    def __init__(self, upload_id: int, *, now: Callable[[], datetime], may_go_on: Callable[[], bool]) -> None:
+        self.upload_id, self.now, self.may_go_on = upload_id, now, may_go_on
+        self.broker = connect(settings.REDIS_URL)
+        self.is_heard = True
         self.last: ImportProgress | None = None
 
     def __call__(self, stage: str, done: int, total: int) -> None:
@@ -63,16 +75,34 @@ class ProgressWriter:
         since = at if is_new or last is None else last.since
         self.last = ImportProgress(stage, done, total, since, at)
         written = {"stage": stage, "done": done, "total": total, "since": since.isoformat(), "at": at.isoformat()}
-        partial = self.path.with_suffix(".partial")
-        partial.write_text(json.dumps(written), encoding="utf-8")
-        partial.replace(self.path)
+        self._tell(json.dumps(written))
+
+    def _tell(self, text: str) -> None:
+        if not self.is_heard:
+            return
+        try:
+            self.broker.set(_key(self.upload_id), text, ex=KEPT_SECONDS)
+        except RedisError as error:  # the import goes on; its page shows no progress
+            logger.warning("judging.import_progress_unheard error=%s", type(error).__name__)
+            self.is_heard = False
 
 
-def read_progress(path: Path) -> ImportProgress | None:
+def read_progress(upload_id: int) -> ImportProgress | None:
     """Return the progress that a worker left; None before the first."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        with connect(settings.REDIS_URL) as broker:
+            found = json.loads(broker.get(_key(upload_id)) or "{}")
         since, at = datetime.fromisoformat(found["since"]), datetime.fromisoformat(found["at"])
         return ImportProgress(str(found["stage"]), int(found["done"]), int(found["total"]), since, at)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (RedisError, ValueError, KeyError, TypeError):
         return None
+
+
+def forget_progress(upload_id: int) -> None:
+    """Remove what a worker left, once it is done."""
+    with suppress(RedisError), connect(settings.REDIS_URL) as broker:
+        broker.delete(_key(upload_id))
+
+
+def _key(upload_id: int) -> str:
+    return f"evalsite:import:{upload_id}:progress"

@@ -5,20 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from judging.models import Benchmark, Case, Prompt, Suite
 from judging.services.suites import benchmark_slug_of
-from judging.specs.findings import error_rule
-from judging.specs.response_rows import KnownCases
+from judging.specs.findings import error_rule, shorten
+from judging.specs.response_rows import KnownCases, question_hash
 
 NO_TARGET = error_rule("no-benchmark", "Choose the benchmark, or import its suite first.")
 
 SAMPLE = 500  # case keys that are looked up to find a benchmark
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A benchmark that may be meant."""
+
+    slug: str
+    name: str
+
+
 class UnknownTarget(ValueError):
-    """No benchmark, or more than one, fits; the message says which were looked at."""
+    """No benchmark, or more than one, fits; the message says which were looked at, and `choices` which fit."""
+
+    def __init__(self, message: str, choices: tuple[Choice, ...] = ()) -> None:
+        super().__init__(message)
+        self.choices = choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +75,27 @@ def newest_suite(benchmark: Benchmark) -> Suite | None:
 
 
 def known_cases(suite: Suite) -> KnownCases:
-    """Return the keys of a suite's cases, also by the path that the suite gave them."""
-    rows = list(Case.objects.filter(suites=suite).values_list("key", "source_path"))
-    return KnownCases(frozenset(key for key, _ in rows), {path: key for key, path in rows if path})
+    """Return the keys of a suite's cases, also by the path that the suite gave them and by what they ask."""
+    return _cases_of([suite])
+
+
+def cases_of_any(choices: Sequence[Choice]) -> KnownCases:
+    """Return the cases that any of several benchmarks has in its newest suite."""
+    benchmarks = Benchmark.objects.filter(slug__in=[choice.slug for choice in choices]).order_by("pk")
+    return _cases_of([suite for benchmark in benchmarks if (suite := newest_suite(benchmark)) is not None])
+
+
+def _cases_of(suites: Sequence[Suite]) -> KnownCases:
+    keys: set[str] = set()
+    by_path: dict[str, str] = {}
+    by_question: dict[str, str] = {}
+    rows = Case.objects.filter(suites__in=suites).values_list("key", "source_path", "prompt__text")
+    for key, path, question in rows.iterator(chunk_size=SAMPLE):
+        keys.add(key)
+        by_question[question_hash(question)] = key
+        if path:
+            by_path[path] = key
+    return KnownCases(frozenset(keys), by_path, by_question)
 
 
 def _benchmark_named(name: str) -> Benchmark | None:
@@ -74,20 +104,20 @@ def _benchmark_named(name: str) -> Benchmark | None:
 
 
 def _benchmark_with(keys: Sequence[str]) -> Benchmark:
+    """Return the benchmark that has most of the cases, named by key or by the question itself."""
     sample = list(dict.fromkeys(keys))[:SAMPLE]
-    counts = (
-        Prompt.objects.filter(key__in=sample)
-        .values_list("benchmark_id")
-        .annotate(found=Count("key", distinct=True))
-        .order_by("-found", "benchmark_id")[:2]
-    )
-    best = list(counts)
+    best = _having(Q(key__in=sample)) or _having(Q(text__in=sample))
     if not best:
-        shown = ", ".join(sample[:3]) or "none"
+        shown = ", ".join(shorten(key) for key in sample[:3]) or "none"
         raise UnknownTarget(f"No benchmark here has these cases ({shown}).")
-    if len(best) > 1 and best[0][1] == best[1][1]:
-        names = (
-            Benchmark.objects.filter(pk__in=[row[0] for row in best]).order_by("name").values_list("name", flat=True)
-        )
-        raise UnknownTarget(f"More than one benchmark has these cases: {', '.join(names)}.")
-    return Benchmark.objects.get(pk=best[0][0])
+    if len(best) > 1:
+        message = f"More than one benchmark has these cases: {', '.join(benchmark.name for benchmark in best)}."
+        raise UnknownTarget(message, tuple(Choice(benchmark.slug, benchmark.name) for benchmark in best))
+    return best[0]
+
+
+def _having(prompts: Q) -> list[Benchmark]:
+    """Return the benchmarks with the most of the prompts, by name: one, unless several have equally many."""
+    counts = list(Prompt.objects.filter(prompts).values_list("benchmark_id").annotate(n=Count("key", distinct=True)))
+    most = max((count for _, count in counts), default=0)
+    return list(Benchmark.objects.filter(pk__in=[pk for pk, count in counts if count == most]).order_by("name"))

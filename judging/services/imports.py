@@ -89,12 +89,19 @@ def store_checked(*, checked: Checked, origin: RubricOrigin, watch: Watch = unwa
         result["changed"] |= stored.created
     if intake.responses and suite is not None:
         done = store_responses(specs=intake.responses, suite=suite, actor=actor, at=at, watch=watch)
-        result["responses"] = {"new": len(done.new), "changed": len(done.changed), "unchanged": done.unchanged}
-        result["changed"] |= bool(done.new or done.changed)
+        result["responses"] = {
+            "new": len(done.new),
+            "changed": len(done.changed),
+            "amended": len(done.amended),
+            "unchanged": done.unchanged,
+        }
+        result["changed"] |= not done.changes_nothing
     for staged in intake.rubrics:
         kept = store_staged(staged=staged, benchmark=benchmark, origin=origin, watch=watch)
         result["rubrics"].append({"id": kept.rubric.pk, "name": str(kept.rubric), "created": kept.created})
         result["changed"] |= kept.created
+    if suite is not None:
+        result["suite_id"] = suite.pk  # what a run would be started on
     if benchmark is not None:
         result["benchmark"] = {"id": benchmark.pk, "slug": benchmark.slug, "name": benchmark.name}
     return result

@@ -12,37 +12,58 @@ from judging.services.collecting import calm_collector
 from judging.services.import_targets import (
     NO_TARGET,
     SAMPLE,
+    Choice,
     Target,
     UnknownTarget,
+    cases_of_any,
     find_target,
     known_cases,
     new_target,
 )
 from judging.services.staging import StagedRubric, Watch, stage_reading, stage_rubric, unwatched
-from judging.specs.archives import ArchiveLimits, bundle_from_upload
+from judging.specs.archives import ArchiveLimits, bundle_from_upload, without_common_folder
 from judging.specs.bundles import Bundle, bundle_from_files
 from judging.specs.case_files import MissingFiles
-from judging.specs.criteria_yaml import find_criteria, parse_criteria
+from judging.specs.criteria_yaml import find_criteria, find_criteria_lists, parse_criteria
+from judging.specs.data_tables import SHEET_ENDINGS, TABLE_ENDINGS, header_names, question_rows
+from judging.specs.file_formats import foreign_format
 from judging.specs.findings import Findings, error_rule, warning_rule
 from judging.specs.problems import Parsed, Problem, Severity
-from judging.specs.questions_jsonl import parse_questions_jsonl
+from judging.specs.questions_jsonl import parse_questions_jsonl, suite_of_rows
 from judging.specs.response_rows import KnownCases
-from judging.specs.responses import parse_responses_csv, parse_responses_folder, parse_responses_jsonl
+from judging.specs.responses import parse_responses_folder, parse_responses_jsonl, parse_responses_table
 from judging.specs.rubric_tables import open_rubric
 from judging.specs.scaleeval_responses import parse_scaleeval_responses, scaleeval_files
 from judging.specs.sniffing import UploadKind, kind_of_table, sniff_all
 from judging.specs.suites_yaml import parse_suite
 from judging.specs.types import ResponseSpec, SuiteSpec
+from judging.specs.yaml_reading import unreadable_yaml
 
 UNKNOWN_KIND = error_rule(
     "unknown-kind",
-    "Upload a suite (YAML or ZIP), a rubric (XLSX, CSV, YAML, JSON), responses (JSONL, CSV or ZIP) or a criteria file.",
+    "Upload a suite (YAML or ZIP), questions (JSONL, CSV, XLSX), a rubric (XLSX, CSV, YAML, JSON), responses (JSONL, "
+    "CSV, XLSX or ZIP) or a criteria file.",
 )
+NOTHING_READ = error_rule("nothing-read", "Is this the right file?")
+FOREIGN_FORMAT = error_rule("foreign-format")
+LEFT_OUT = warning_rule("foreign-format", "The rest of the upload is read without it.")
 TOO_LARGE = error_rule("upload-too-large", "Import it in parts.")
+EMPTY_FILE = error_rule("empty-file", "Is this the right file?")
+READ_AS_QUESTIONS = warning_rule(
+    "read-as-questions",
+    "If `answer` holds what a system answered, choose Responses under What it is, or add a column `system`.",
+)
 SEVERAL_QUESTION_FILES = error_rule("several-question-files", "Import the files one at a time.")
 GUESSED_RUBRIC = warning_rule("read-as-rubric", "Say what the file is if that is wrong.")
 
-RUBRIC_ENDINGS = (".xlsx", ".xlsm", ".csv", ".json", ".jsonl", ".yaml", ".yml")
+RUBRIC_ENDINGS = (*TABLE_ENDINGS, ".json", ".jsonl", ".yaml", ".yml")
+_ROWS = (".jsonl", ".json", ".ndjson")
+ENDINGS = {
+    UploadKind.RESPONSES_CSV: TABLE_ENDINGS,
+    UploadKind.RESPONSES_JSONL: _ROWS,
+    UploadKind.QUESTIONS: (*_ROWS, *TABLE_ENDINGS),
+}
+SUITE_KINDS = frozenset({UploadKind.SUITE, UploadKind.QUESTIONS, UploadKind.SCALEEVAL_RESPONSES})
 LIMITS = ArchiveLimits()
 
 Files = Sequence[tuple[str, bytes]]
@@ -79,10 +100,15 @@ class Intake:
     responses: tuple[ResponseSpec, ...] = ()
     rubrics: tuple[StagedRubric, ...] = ()
     problems: tuple[Problem, ...] = ()
+    choices: tuple[Choice, ...] = ()  # benchmarks that fit, where more than one does
 
     @property
     def has_errors(self) -> bool:
         return any(problem.severity is Severity.ERROR for problem in self.problems)
+
+
+def _some(bundle: Bundle) -> str:
+    return ", ".join(list(bundle)[:3])
 
 
 def bundle_of(files: Files) -> Parsed[Bundle]:
@@ -103,9 +129,15 @@ def bundle_of(files: Files) -> Parsed[Bundle]:
             gathered += list(unpacked.value.files.items()) if unpacked.value is not None else []
         else:
             gathered.append((name, data))
-    bundle = bundle_from_files(gathered)
+    bundle = bundle_from_files(without_common_folder(dict(gathered)).items() if _is_folder(gathered) else gathered)
     findings.extend(bundle.problems)
     return Parsed(None if findings.has_errors else bundle.value, findings.as_tuple())
+
+
+def _is_folder(files: Files) -> bool:
+    """Return whether all files lie in one folder, each once."""
+    names = [name for name, _ in files]
+    return all("/" in name for name in names) and len(set(names)) == len(names)
 
 
 @calm_collector()
@@ -130,6 +162,7 @@ class _Reader:
     rubrics: list[StagedRubric] = field(default_factory=list)
     target: Target | None = None
     kinds: tuple[UploadKind, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
     @property
     def missing_files(self) -> MissingFiles:
@@ -140,16 +173,39 @@ class _Reader:
         self.watch("reading", done, total)
 
     def read(self) -> Intake:
+        self.findings.extend(unreadable_yaml(self.bundle))
+        self._leave_out_foreign()
+        if not self.findings.has_errors:
+            self._read_all()
+        return Intake(
+            self.kinds,
+            self.target,
+            self.suite,
+            self.responses,
+            tuple(self.rubrics),
+            self.findings.as_tuple(),
+            self.choices,
+        )
+
+    def _read_all(self) -> None:
         self.kinds = self._kinds()
         for kind in self.kinds:
             self._read_kind(kind)
-        if not self.findings.has_errors:
+        if self.suite is not None or not set(self.kinds) & SUITE_KINDS:  # without its suite, every case is unknown
             self._read_responses()
         if not self.findings.has_errors:
             self._place_rubrics()
-        return Intake(
-            self.kinds, self.target, self.suite, self.responses, tuple(self.rubrics), self.findings.as_tuple()
-        )
+        if not (self.findings.has_errors or self.suite or self.responses or self.rubrics):
+            message = "Nothing of the kind asked for was found in it." if self.options.kind else "Nothing was found."
+            self.findings.add(NOTHING_READ, _some(self.bundle), "", message)
+
+    def _leave_out_foreign(self) -> None:
+        """Refuse files of formats that nothing reads; beside files that something reads they are only named."""
+        foreign = {path: words for path in self.bundle if (words := foreign_format(self.bundle.read(path)))}
+        rest = Bundle({path: data for path, data in self.bundle.files.items() if path not in foreign})
+        for path, words in foreign.items():
+            self.findings.add(LEFT_OUT if rest.files else FOREIGN_FORMAT, path, "", words)
+        self.bundle = rest
 
     def _kinds(self) -> tuple[UploadKind, ...]:
         if self.options.kind:
@@ -157,9 +213,12 @@ class _Reader:
         kinds = sniff_all(self.bundle)
         if kinds:
             return kinds
+        if not any(self.bundle.read(path).strip() for path in self.bundle):
+            self.findings.add(EMPTY_FILE, _some(self.bundle), "", "The file is empty.")
+            return ()
         if any(path.lower().endswith(RUBRIC_ENDINGS) for path in self.bundle):
             return (UploadKind.LEVEL_RUBRIC,)
-        self.findings.add(UNKNOWN_KIND, ", ".join(list(self.bundle)[:3]), "", "It cannot be told what this holds.")
+        self.findings.add(UNKNOWN_KIND, _some(self.bundle), "", "It cannot be told what this holds.")
         return ()
 
     def _read_kind(self, kind: UploadKind) -> None:
@@ -198,18 +257,29 @@ class _Reader:
         if len(paths) > 1:
             self.findings.add(SEVERAL_QUESTION_FILES, paths[0], "", f"There are {len(paths)} files of questions.")
         for path in paths[:1]:
-            self._take_suite(parse_questions_jsonl(self.bundle, path, tell=self.tell))
+            self._take_suite(self._questions(path))
+
+    def _questions(self, path: str) -> Parsed[SuiteSpec]:
+        if not path.lower().endswith(TABLE_ENDINGS):
+            return parse_questions_jsonl(self.bundle, path, tell=self.tell)
+        findings = Findings()
+        if not self.options.kind and "answer" in header_names(self.bundle, path):
+            message = "Each row asks a question, so `answer` was read as its reference answer."
+            findings.add(READ_AS_QUESTIONS, path, "", message)
+        return suite_of_rows(question_rows(self.bundle, path, findings), path, findings)
 
     def _is_table(self, path: str, kind: UploadKind) -> bool:
         """Return whether a file's rows are of a kind; where the person said what it is, only its ending counts."""
         if self.options.kind == kind:
-            endings = (".csv",) if kind is UploadKind.RESPONSES_CSV else (".jsonl", ".json", ".ndjson")
-            return path.lower().endswith(endings)
+            return path.lower().endswith(ENDINGS[kind])
         return kind_of_table(self.bundle, path) is kind
 
     def _read_rubrics(self) -> None:
         asked = self.options.kind == UploadKind.LEVEL_RUBRIC
-        books = [path for path in self.bundle if path.lower().endswith((".xlsx", ".xlsm"))]
+        books = [path for path in self.bundle if path.lower().endswith(SHEET_ENDINGS)]
+        if not asked:
+            books = [path for path in books if kind_of_table(self.bundle, path) is None]
+        books += find_criteria_lists(self.bundle)
         paths = books or [path for path in self.bundle if path.lower().endswith(RUBRIC_ENDINGS)]
         for path in paths:
             if not books and not asked:
@@ -243,7 +313,7 @@ class _Reader:
         if kind is UploadKind.RESPONSES_JSONL:
             return [self._file_parser(parse_responses_jsonl, path) for path in self._response_tables(kind)]
         if kind is UploadKind.RESPONSES_CSV:
-            return [self._file_parser(parse_responses_csv, path) for path in self._response_tables(kind)]
+            return [self._file_parser(parse_responses_table, path) for path in self._response_tables(kind)]
         return []
 
     def _folder_parser(self) -> Parser:
@@ -271,12 +341,7 @@ class _Reader:
     def _find_known(self, parse: Parser) -> KnownCases | None:
         """Return the cases of the suite that the responses answer; None, with a finding, where none can be found."""
         if self.target is None:
-            named = self.options.benchmark or self.options.suite_id
-            parsed = Parsed(()) if named else parse(None)
-            if parsed.value is None:
-                self.findings.extend(parsed.problems)
-                return None
-            self._set_target([spec.case_key for spec in parsed.value])
+            self._find_target(parse)
         if self.target is None:
             return None
         if self.target.suite is None:
@@ -285,11 +350,23 @@ class _Reader:
             return None
         return known_cases(self.target.suite)
 
+    def _find_target(self, parse: Parser) -> None:
+        """Find the benchmark of responses. Where none can be told, all that is wrong with them is said anyway."""
+        if self.options.benchmark or self.options.suite_id:
+            self._set_target(())
+            return
+        known = KnownCases(named=[])
+        parsed = parse(known)
+        self._set_target(known.named or ())
+        if self.target is None:
+            self.findings.extend((parse(cases_of_any(self.choices)) if self.choices else parsed).problems)
+
     def _set_target(self, keys: Sequence[str]) -> None:
         try:
             self.target = find_target(keys=keys, named=self.options.benchmark, suite_id=self.options.suite_id)
         except UnknownTarget as refusal:
             self.findings.add(NO_TARGET, "", "", str(refusal), self.options.benchmark)
+            self.choices = refusal.choices
 
     def _place_rubrics(self) -> None:
         """Find the benchmark of rubrics by case; one for a whole benchmark needs none unless it is named."""

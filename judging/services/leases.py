@@ -1,44 +1,61 @@
-"""Claims of workers on a run's tasks. A claim that stops beating lapses and everything in it returns."""
+"""Claims of workers on a run's tasks. A claim without a heartbeat lapses and everything in it returns.
+
+When a claim lapses is said and read by the database's clock alone: those of the workers' machines differ.
+"""
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet, Sum
+from django.db.models.functions import Now
 
 from judging.models import Lease, Run, RunTask, TaskStatus
 
-LEASE_SECONDS = 60
+logger = logging.getLogger(__name__)
+
+LEASE_SECONDS = 45  # longer than any wait for a lock, see evalsite/env.py
 
 
 class LeaseLost(RuntimeError):
     """The claim lapsed and was given to another worker."""
 
 
-def open_lease(*, run: Run, worker: str, at: datetime) -> Lease:
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """Calls that were sent and not heard of yet, or set aside for: nobody knows what they cost before they end."""
+
+    calls: int = 0
+    worst: Decimal = Decimal(0)  # USD that they may cost at most, as far as their prices are known
+
+
+def open_lease(*, run: Run, worker: str) -> Lease:
     """Return a new, empty claim on the run's tasks."""
     return Lease.objects.create(
-        run=run, token=uuid.uuid4(), worker=worker, expires_at=at + timedelta(seconds=LEASE_SECONDS)
+        run=run, token=uuid.uuid4(), worker=worker, expires_at=Now() + timedelta(seconds=LEASE_SECONDS)
     )
 
 
-def beat(*, lease: Lease, at: datetime) -> None:
-    """Extend the claim.
+def beat(*, lease: Lease, in_flight: InFlight | None = None) -> None:
+    """Extend the claim, and note what is in flight: should this worker die, that is what was paid and never heard.
 
     Raises:
         LeaseLost: it lapsed meanwhile and was taken back.
     """
-    if not Lease.objects.filter(pk=lease.pk).update(expires_at=at + timedelta(seconds=LEASE_SECONDS)):
+    news = {"in_flight": in_flight.calls, "reserved": in_flight.worst} if in_flight is not None else {}
+    if not Lease.objects.filter(pk=lease.pk).update(expires_at=Now() + timedelta(seconds=LEASE_SECONDS), **news):
         raise LeaseLost(f"lease {lease.token} was taken back")
 
 
 @transaction.atomic
-def claim_tasks(*, lease: Lease, most: int) -> list[RunTask]:
-    """Move up to `most` waiting tasks of the run into the claim and return them.
+def claim_tasks(*, lease: Lease, most: int, without: Collection[int] = ()) -> list[RunTask]:
+    """Move up to `most` waiting tasks of the run into the claim and return them; none of the evaluators `without`.
 
     Raises:
         LeaseLost: the claim lapsed and was taken back.
@@ -46,6 +63,8 @@ def claim_tasks(*, lease: Lease, most: int) -> list[RunTask]:
     if not Lease.objects.select_for_update(no_key=True).filter(pk=lease.pk):
         raise LeaseLost(f"lease {lease.token} was taken back")
     waiting: QuerySet[RunTask] = RunTask.objects.filter(run_id=lease.run_id, status=TaskStatus.WAITING).order_by("pk")
+    if without:
+        waiting = waiting.exclude(evaluator__in=without)
     if connection.features.has_select_for_update_skip_locked:
         waiting = waiting.select_for_update(skip_locked=True)
     tasks = list(waiting[:most])
@@ -57,51 +76,91 @@ def claim_tasks(*, lease: Lease, most: int) -> list[RunTask]:
     return tasks
 
 
+def give_back(*, lease: Lease, task_ids: Sequence[int]) -> None:
+    """Let tasks of the claim wait again; this try of theirs does not count."""
+    tasks = RunTask.objects.filter(pk__in=task_ids, lease=lease, status=TaskStatus.LEASED)
+    tasks.update(status=TaskStatus.WAITING, lease=None, tries=F("tries") - 1)
+
+
 @transaction.atomic
-def close_lease(*, lease: Lease) -> None:
-    """Give unfinished tasks and unspent money back."""
+def close_lease(*, lease: Lease, unheard: InFlight | None = None) -> None:
+    """Give unfinished tasks and unspent money back, and book what was sent and given up `unheard`.
+
+    Does nothing where the claim lapsed: then everything in it went back, and was booked, long ago.
+    """
     Run.objects.select_for_update(no_key=True).only("pk").get(pk=lease.run_id)  # the run first, as everywhere
-    RunTask.objects.filter(lease=lease, status=TaskStatus.LEASED).update(status=TaskStatus.WAITING, lease=None)
-    Lease.objects.filter(pk=lease.pk).delete()
+    tasks = RunTask.objects.filter(lease=lease, status=TaskStatus.LEASED)
+    tasks.update(status=TaskStatus.WAITING, lease=None, tries=F("tries") - 1)
+    deleted, _ = Lease.objects.filter(pk=lease.pk).delete()
+    if deleted and unheard is not None:
+        _book_unheard(lease.run_id, unheard)
 
 
-@transaction.atomic
-def return_lapsed(*, at: datetime, runs: Sequence[int] | None = None) -> int:
-    """Take back every claim that stopped beating; return how many tasks wait again because of it."""
-    lapsed = Lease.objects.filter(expires_at__lt=at)
+def _book_unheard(run_id: int, unheard: InFlight) -> None:
+    if unheard.calls:
+        Run.objects.filter(pk=run_id).update(
+            unheard_calls=F("unheard_calls") + unheard.calls, unheard=F("unheard") + unheard.worst
+        )
+
+
+def return_lapsed(*, runs: Sequence[int] | None = None) -> int:
+    """Take back every claim that lapsed; return how many tasks wait again because of it."""
+    lapsed = Lease.objects.filter(expires_at__lt=Now())
     if runs is not None:
         lapsed = lapsed.filter(run_id__in=runs)
+    return sum(_return_lapsed(run_id) for run_id in sorted(set(lapsed.values_list("run_id", flat=True))))
+
+
+@transaction.atomic
+def _return_lapsed(run_id: int) -> int:
+    """Take back the lapsed claims of one run, unless a transaction of another process holds the run right now.
+
+    That process may be frozen: whoever waited for it would be held up with it. The next look comes half a minute later.
+    """
+    rows = Run.objects.only("pk").filter(pk=run_id)
+    lapsed = Lease.objects.filter(run_id=run_id, expires_at__lt=Now())
     if connection.features.has_select_for_update_skip_locked:
+        rows = rows.select_for_update(skip_locked=True, no_key=True)
         lapsed = lapsed.select_for_update(skip_locked=True)
-    keys = [lease.pk for lease in lapsed]
+    if not rows:
+        logger.info("judging.recovery_postponed run_id=%s", run_id)
+        return 0
+    lost = list(lapsed)
+    keys = [lease.pk for lease in lost]
     returned = RunTask.objects.filter(lease_id__in=keys, status=TaskStatus.LEASED).update(
         status=TaskStatus.WAITING, lease=None
     )
     Lease.objects.filter(pk__in=keys).delete()
+    held = sum((lease.reserved for lease in lost), Decimal(0))
+    _book_unheard(run_id, InFlight(sum(lease.in_flight for lease in lost), held))
     return returned
 
 
 @transaction.atomic
-def reserve(*, lease: Lease, amount: Decimal) -> bool:
-    """Set `amount` USD of the run's budget aside; False where the budget does not hold that much any more.
+def reserve(*, lease: Lease, amounts: Sequence[Decimal]) -> list[bool]:
+    """Set each of these amounts (USD) of the run's budget aside, in order, and return which ones it carried.
 
-    The run's row is locked, so that workers on several machines together never reserve more than the budget.
+    An amount that does not fit is passed over, so that cheaper ones behind it still get their turn. The run's row is
+    locked, so that workers on several machines together never reserve more than the budget.
 
     Raises:
         LeaseLost: the claim lapsed and was taken back.
     """
-    run = Run.objects.select_for_update().only("budget", "spent").get(pk=lease.run_id)
-    if run.budget is None or amount == 0:
-        return True
+    run = Run.objects.select_for_update().only("budget", "spent", "unheard").get(pk=lease.run_id)
+    if run.budget is None:
+        return [True] * len(amounts)
     held = Lease.objects.filter(run_id=run.pk).aggregate(total=Sum("reserved"))["total"] or Decimal(0)
-    if run.spent + held + amount > run.budget:
-        return False
-    if not Lease.objects.filter(pk=lease.pk).update(reserved=F("reserved") + amount):
+    left = run.budget - run.spent - run.unheard - held
+    carried, total = [], Decimal(0)
+    for amount in amounts:
+        carried.append(amount == 0 or total + amount <= left)
+        total += amount if carried[-1] else 0
+    if total and not Lease.objects.filter(pk=lease.pk).update(reserved=F("reserved") + total):
         raise LeaseLost(f"lease {lease.token} was taken back")
-    return True
+    return carried
 
 
 def may_become_affordable(*, lease: Lease, amount: Decimal) -> bool:
     """Return whether `amount` USD fits the budget once the calls that others have in flight are back."""
-    run = Run.objects.only("budget", "spent").get(pk=lease.run_id)
-    return run.budget is None or run.spent + amount <= run.budget
+    run = Run.objects.only("budget", "spent", "unheard").get(pk=lease.run_id)
+    return run.budget is None or run.spent + run.unheard + amount <= run.budget

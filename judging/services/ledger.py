@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from math import isfinite
 from typing import Any
 
+from django.db.models import F
+from django.db.models.functions import Coalesce
+
 from judging.llm.chat import ChatReply, ReplyStatus
-from judging.models import Call
+from judging.models import Call, CallHour
 from judging.services.storable import storable
 
 LOOK_UP_SIZE = 500
@@ -25,7 +28,9 @@ class CallRecord:
     request: dict[str, Any]
     reply: ChatReply
     cost: Decimal | None
+    prices: Mapping[str, str] = field(default_factory=dict)
     reserved: Decimal = Decimal(0)
+    unheard: Decimal = Decimal(0)  # USD that attempts without an answer may have cost at most
     reused: bool = False
     pk: int = field(default=0)  # known once stored
 
@@ -36,7 +41,9 @@ def find_finished(keys: Collection[str]) -> dict[str, Call]:
     found: dict[str, Call] = {}
     for start in range(0, len(ordered), LOOK_UP_SIZE):
         part = ordered[start : start + LOOK_UP_SIZE]
-        found |= {call.key: call for call in Call.objects.filter(key__in=part, status=ReplyStatus.FINISHED)}
+        found |= {
+            call.key: call for call in Call.objects.filter(key__in=part, status=ReplyStatus.FINISHED, pruned_at=None)
+        }
     return found
 
 
@@ -48,6 +55,7 @@ def reply_of(call: Call) -> ChatReply:
         finish_reason=call.finish_reason,
         prompt_tokens=call.prompt_tokens,
         completion_tokens=call.completion_tokens,
+        cut_tokens=call.cut_tokens,
         error_kind=call.error_kind,
         error_text=call.error_text,
         label_logprobs=call.label_logprobs,
@@ -71,8 +79,26 @@ def store_calls(*, run_id: int | None, records: Sequence[CallRecord], at: dateti
         else:
             to_store.append(record)
     rows = Call.objects.bulk_create([_row(record, run_id, at) for record in to_store])
+    add_to_hour(rows, at)
     for record, row in zip(to_store, rows, strict=True):
         record.pk = row.pk
+
+
+def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
+    """Add new calls to the sums of their endpoints, in one order of endpoints, so that no two writers block another."""
+    hour = at.replace(minute=0, second=0, microsecond=0)
+    for endpoint_id in sorted({row.endpoint_id for row in rows}):
+        mine = [row for row in rows if row.endpoint_id == endpoint_id]
+        costs = [row.cost for row in mine if row.cost is not None]
+        there, _ = CallHour.objects.get_or_create(
+            endpoint_id=endpoint_id, hour=hour, defaults={"calls": 0, "errors": 0, "seconds": 0.0}
+        )
+        CallHour.objects.filter(pk=there.pk).update(
+            calls=F("calls") + len(mine),
+            errors=F("errors") + sum(row.status != ReplyStatus.FINISHED for row in mine),
+            seconds=F("seconds") + sum(row.seconds for row in mine),
+            **({"cost": Coalesce(F("cost"), Decimal(0)) + sum(costs, Decimal(0))} if costs else {}),
+        )
 
 
 def _row(record: CallRecord, run_id: int | None, at: datetime) -> Call:
@@ -82,16 +108,28 @@ def _row(record: CallRecord, run_id: int | None, at: datetime) -> Call:
         endpoint_id=record.endpoint_id,
         run_id=run_id,
         status=reply.status,
-        request=record.request,
+        request=sent_body(record.request, reply),
         text=reply.text,
         finish_reason=storable(reply.finish_reason)[:40],
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
+        cut_tokens=reply.cut_tokens,
         cost=record.cost,
+        prices=dict(record.prices),
+        reply_head={name: storable(text) for name, text in reply.head.items()},
         label_logprobs={label: found for label, found in reply.label_logprobs.items() if isfinite(found)},
         error_kind=reply.error_kind[:60],
         error_text=reply.error_text[:500],
+        provider_text=storable(reply.provider_text)[:300],
         attempts=reply.attempts,
         seconds=reply.seconds,
         finished_at=at,
     )
+
+
+def sent_body(request: dict[str, Any], reply: ChatReply) -> dict[str, Any]:
+    """Return the body that the last attempt sent; the request as it was asked where nothing was sent.
+
+    What the endpoint refuses was left out or renamed, and its own fields and limits were put in.
+    """
+    return {"messages": request["messages"], **reply.sent} if reply.sent else request

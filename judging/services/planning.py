@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from judging import signals
 from judging.models import (
+    Case,
     EvaluatorKind,
     Judge,
     Response,
@@ -26,10 +27,15 @@ from judging.models import (
     Suite,
     System,
 )
+from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import target_of
 from judging.services.evaluating import freeze
+from judging.services.frozen_endpoints import FROZEN, freeze_endpoints
+from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys, selection_from_json
+from judging.states import ACTIVE
 
 TASK_BATCH = 1000
+TASKS_AT_ONCE = 2000  # that one transaction writes
 
 
 class RunNotPossible(ValueError):
@@ -64,18 +70,55 @@ class RunPlan:
     first_attempts: int | None = None  # only attempts 0..n-1; None: all
     compat: bool = False
     budget: Decimal | None = None  # USD
+    fresh: bool = False  # ask for every reply again, also where an earlier run has one
+    selection: CaseSelection = ALL_CASES
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"first_attempts": self.first_attempts, "compat": self.compat}
+        endpoints = [choice.judge.endpoint for choice in self.evaluators if choice.judge]
+        return {
+            "first_attempts": self.first_attempts,
+            "compat": self.compat,
+            "fresh": self.fresh,
+            "selection": self.selection.to_json(),
+            FROZEN: freeze_endpoints(endpoints),
+        }
+
+    @property
+    def responses(self) -> QuerySet[Response]:
+        """What is to be evaluated; a number of cases has to be drawn before (see `with_drawn_cases`)."""
+        return responses_of(
+            suite=self.suite, systems=self.systems, first_attempts=self.first_attempts, selection=self.selection
+        )
 
 
-def responses_of(*, suite: Suite, systems: Sequence[System], first_attempts: int | None) -> QuerySet[Response]:
+def responses_of(
+    *, suite: Suite, systems: Sequence[System], first_attempts: int | None, selection: CaseSelection = ALL_CASES
+) -> QuerySet[Response]:
     """Return the current responses of these systems to the suite's cases, case by case."""
     found = Response.objects.filter(
-        prompt__cases__links__suite=suite, system__in=systems, superseded_at__isnull=True
+        prompt__cases__links__suite=suite,
+        system__in=systems,
+        superseded_at__isnull=True,
+        **case_filters(selection, prefix="prompt__cases__"),
     ).order_by("prompt__cases__links__position", "system_id", "attempt", "pk")
     return found if first_attempts is None else found.filter(attempt__lt=first_attempts)
+
+
+def with_drawn_cases(plan: RunPlan) -> RunPlan:
+    """Return the plan with its number of cases drawn, from those that one of its systems has answered."""
+    selection = plan.selection
+    if selection.limit is None or selection.drawn:
+        return plan
+    answered = Case.objects.filter(
+        links__suite=plan.suite,
+        prompt__responses__system__in=plan.systems,
+        prompt__responses__superseded_at__isnull=True,
+        **case_filters(selection),
+    )
+    keys = answered.order_by("links__position").values_list("key", flat=True)
+    drawn = draw_keys(keys, limit=selection.limit, seed=selection.seed)
+    return replace(plan, selection=replace(selection, drawn=tuple(drawn)))
 
 
 def check_plan(plan: RunPlan) -> None:
@@ -88,10 +131,18 @@ def check_plan(plan: RunPlan) -> None:
         raise RunNotPossible("Choose at least one system.")
     if not plan.evaluators:
         raise RunNotPossible("Choose at least one grader or judge.")
+    retired = [str(choice.judge) for choice in plan.evaluators if choice.judge and not choice.judge.is_active]
+    if retired:
+        raise RunNotPossible(f"{', '.join(retired)}: retired. Bring the judge back on its page, or choose another.")
     if len({choice.name for choice in plan.evaluators}) < len(plan.evaluators):
         raise RunNotPossible("The same judge with the same rubric was chosen twice.")
-    if not responses_of(suite=plan.suite, systems=plan.systems, first_attempts=plan.first_attempts).exists():
-        raise RunNotPossible("These systems have no responses to this suite. Import some first.")
+    try:
+        check_selection(suite=plan.suite, selection=plan.selection)
+    except SelectionRefused as refusal:
+        raise RunNotPossible(str(refusal)) from refusal
+    if not plan.responses.exists():
+        part = "" if plan.selection.is_all else f" ({plan.selection.words})"
+        raise RunNotPossible(f"These systems have no responses to this suite{part}. Import some first.")
     unpriced = unpriced_endpoints(plan.evaluators) if plan.budget is not None else []
     if unpriced:
         raise RunNotPossible(
@@ -114,8 +165,9 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
     Raises:
         RunNotPossible: see `check_plan`.
     """
+    plan = with_drawn_cases(plan)
     check_plan(plan)
-    count = responses_of(suite=plan.suite, systems=plan.systems, first_attempts=plan.first_attempts).count()
+    count = plan.responses.count()
     run = Run.objects.create(
         kind=RunKind.GRADING,
         name=(plan.name or f"{plan.suite}, {at:%d %b %Y %H:%M}")[:200],
@@ -152,22 +204,86 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
     return run
 
 
-@transaction.atomic
+class TaskPlanner:
+    """One worker's way through the tasks of a run that are to be written, in short transactions.
+
+    Nobody else can write during one on SQLite, and a worker has other runs to see to. What a lost worker has written
+    stays, and the next goes on from there; several may plan the same run.
+    """
+
+    def __init__(self, run_id: int) -> None:
+        self.run_id = run_id
+        self._pieces: Iterator[tuple[int, list[int]]] | None = None
+        self._piece: tuple[int, list[int]] | None = None
+
+    def step(self, *, at: datetime) -> bool:
+        """Write some tasks; return whether none is left to write, or the run is not to be worked on."""
+        try:
+            return self._write(at)
+        except Exception:
+            self._pieces = None  # what is missing is then read again
+            raise
+
+    def _write(self, at: datetime) -> bool:
+        if self._pieces is None:
+            run = Run.objects.select_related("suite").get(pk=self.run_id)
+            if run.planned_at is not None:
+                return True
+            self._pieces = _missing_tasks(run) if run.kind == RunKind.GRADING else iter(())
+            self._piece = next(self._pieces, None)
+        if self._piece is None:
+            _end_planning(self.run_id, at)
+            return True
+        if not _write_tasks(self.run_id, *self._piece):
+            return True
+        self._piece = next(self._pieces, None)
+        return False
+
+
 def plan_tasks(*, run_id: int, at: datetime) -> None:
     """Write the tasks of a run, once; later calls do nothing."""
+    planner = TaskPlanner(run_id)
+    while not planner.step(at=at):
+        pass
+
+
+def _missing_tasks(run: Run) -> Iterator[tuple[int, list[int]]]:
+    """Yield evaluators with the responses that they have no task for yet, a transaction's worth at a time."""
+    responses = responses_of(
+        suite=run.suite,
+        systems=list(run.systems.all()),
+        first_attempts=run.options.get("first_attempts"),
+        selection=selection_from_json(run.options.get("selection", {})),
+    )
+    ids = list(responses.values_list("pk", flat=True))
+    for evaluator_id in list(run.evaluators.order_by("position").values_list("pk", flat=True)):
+        written = set(RunTask.objects.filter(evaluator_id=evaluator_id).values_list("response_id", flat=True))
+        missing = [pk for pk in ids if pk not in written]
+        for start in range(0, len(missing), TASKS_AT_ONCE):
+            yield evaluator_id, missing[start : start + TASKS_AT_ONCE]
+
+
+@transaction.atomic
+def _write_tasks(run_id: int, evaluator_id: int, response_ids: Sequence[int]) -> bool:
+    """Write some tasks; False where the run was stopped, or another worker has planned it meanwhile."""
+    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
+    if run.planned_at is not None or run.status not in ACTIVE:
+        return False
+    tasks = [RunTask(run_id=run_id, evaluator_id=evaluator_id, response_id=pk) for pk in response_ids]
+    RunTask.objects.bulk_create(tasks, batch_size=TASK_BATCH, ignore_conflicts=True)
+    return True
+
+
+@transaction.atomic
+def _end_planning(run_id: int, at: datetime) -> None:
+    """Note that every task is written, and how many each evaluator has."""
     run = Run.objects.select_for_update().get(pk=run_id)
     if run.planned_at is not None:
         return
-    if run.kind != RunKind.GRADING:  # the room that made the run wrote its tasks with it
-        Run.objects.filter(pk=run_id).update(planned_at=at)
-        return
-    responses = responses_of(
-        suite=run.suite, systems=list(run.systems.all()), first_attempts=run.options.get("first_attempts")
-    )
-    ids = list(responses.values_list("pk", flat=True))
-    evaluators = list(run.evaluators.order_by("position"))
-    tasks = (RunTask(run=run, evaluator=evaluator, response_id=pk) for evaluator in evaluators for pk in ids)
-    RunTask.objects.bulk_create(tasks, batch_size=TASK_BATCH)
-    run.evaluators.update(total=len(ids))
-    run.total, run.planned_at = len(ids) * len(evaluators), at
+    run.planned_at = at
+    if run.kind == RunKind.GRADING:  # others wrote their tasks with the run
+        counts = dict(run.tasks.values_list("evaluator").annotate(n=Count("pk")).order_by())
+        for evaluator in run.evaluators.all():
+            RunEvaluator.objects.filter(pk=evaluator.pk).update(total=counts.get(evaluator.pk, 0))
+        run.total = sum(counts.values())
     run.save(update_fields=["total", "planned_at"])

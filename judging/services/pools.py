@@ -1,123 +1,132 @@
-"""The call pool over the active endpoints, under the limiter that all workers share."""
+"""The call pool over the active endpoints, under the limiter that all workers share, divided between runs."""
 
 from __future__ import annotations
 
-import heapq
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from itertools import count
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError, connections
 
 from judging.judges import lexical
 from judging.llm.attempts import Attempt
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.client import ChatClient
 from judging.llm.endpoints import Capabilities, EndpointConfig
-from judging.llm.lanes import reply_of
 from judging.llm.limiter import LimiterFactory, connect
 from judging.llm.pool import CallPool, PoolOptions
-from judging.llm.retries import Action, RetryDecision
 from judging.llm.sending import SendingProcess
 from judging.models import ModelEndpoint
 from judging.selectors.targets import Target, address_policy
 
 logger = logging.getLogger(__name__)
 
-LEXICAL_SLICE_SECONDS = 0.05  # baselines are computed in `completed` this long before it returns
+LEXICAL_SLICE_SECONDS = 0.05  # baselines are computed in `wait` this long before it returns
 
 
 @dataclass(frozen=True, slots=True)
-class Unsent:
-    """A request that was taken back. `paid`: what attempts without an answer have cost, as a failed reply."""
+class Heard:
+    """What became of a request: its reply, or word that it has to be asked again."""
 
     token: str
-    paid: ChatReply | None
+    reply: ChatReply
+    again_seconds: float | None = None  # no answer: to be asked again in so many seconds
+    paid: tuple[Attempt, ...] = ()  # attempts without an answer that cost something
+
+
+@dataclass(slots=True)
+class Share:
+    """One run's part of the pool. Runs take turns at an endpoint, and each can be withdrawn by itself."""
+
+    pool: OpenPool
+    group: int
+    inbox: list[Heard] = field(default_factory=list)
+    lexical: deque[tuple[str, Target, ChatRequest]] = field(default_factory=deque)
+
+    def submit(self, token: str, target: Target, request: ChatRequest, paid: tuple[Attempt, ...] = ()) -> None:
+        """Ask; the token comes out of `heard` once. `paid`: attempts of an earlier submission that came to nothing."""
+        if target.is_lexical:
+            self.lexical.append((token, target, request))
+            return
+        bare = replace(request, endpoint=target.config.name, material={})
+        self.pool.pool.submit(f"{self.group}:{token}", target.config, bare, paid=paid, group=self.group)
+
+    def heard(self) -> list[Heard]:
+        """Return what came back with the last `OpenPool.wait`."""
+        heard, self.inbox = self.inbox, []
+        return heard
+
+    def withdraw(self) -> None:
+        """Stop sending: what is not on its way will be heard of, to be asked again; replies on their way still come."""
+        taken_back = ChatReply(ReplyStatus.FAILED, error_kind="withdrawn", attempts=0)
+        self.inbox += [Heard(token, taken_back, again_seconds=0.0) for token, *_ in self.lexical]
+        self.lexical.clear()
+        self.pool.pool.withdraw(self.group)
+
+    def leave(self) -> None:
+        """Stop sending and hear of nothing more."""
+        self.withdraw()
+        self.pool.shares.pop(self.group, None)
 
 
 @dataclass(slots=True)
 class OpenPool:
     """A call pool over the active endpoints, which remembers what endpoints turned out to accept."""
 
-    targets: Mapping[str, Target]
     pool: CallPool | SendingProcess
-    end: Callable[[], None]
-    learned: dict[str, Capabilities] = field(default_factory=dict)
-    lexical: deque[tuple[str, Target, ChatRequest]] = field(default_factory=deque)
-    sent: dict[str, tuple[Target, ChatRequest]] = field(default_factory=dict)
-    paid: dict[str, tuple[Attempt, ...]] = field(default_factory=dict)  # attempts of what was given back
-    postponed: list[tuple[float, str]] = field(default_factory=list)  # monotonic time to ask again, token
-    withdrawn: bool = False
-    unsent: list[Unsent] = field(default_factory=list)  # given back since the last look
+    learned: dict[str, tuple[EndpointConfig, Capabilities]] = field(default_factory=dict)
+    shares: dict[int, Share] = field(default_factory=dict)
+    groups: count[int] = field(default_factory=count)
 
-    def submit(self, token: str, target: Target, request: ChatRequest) -> None:
-        """Ask; the reply comes out of `completed` with this token."""
-        if target.is_lexical:
-            self.lexical.append((token, target, request))
-            return
-        self.sent[token] = (target, request)
-        paid = self.paid.get(token, ())
-        bare = replace(request, endpoint=target.config.name, material={})
-        self.pool.submit(token, target.config, bare, paid=paid)
+    def share(self) -> Share:
+        """Return a new part of the pool, for one run."""
+        made = Share(self, next(self.groups))
+        self.shares[made.group] = made
+        return made
 
-    def completed(self, timeout: float) -> list[tuple[str, ChatReply]]:
-        """Return what came back, waiting up to `timeout` seconds for the first.
+    def wait(self, timeout: float) -> None:
+        """Hand what came back to the shares that asked for it, waiting up to `timeout` seconds for the first.
 
         Raises:
             SenderLost: the process that sends ended by itself; nothing more will come back.
         """
-        self._ask_postponed()
-        done = self._compute()
-        for item in self.pool.completed(0.0 if done else timeout):
-            token = str(item.token)
-            if item.requeue_seconds is None:
-                del self.sent[token]
-                self.paid.pop(token, None)
-                done.append((token, item.reply))
-                continue
-            self.paid[token] = item.paid
-            if self.withdrawn:
-                self.unsent.append(self._unsent(token))
-            else:
-                heapq.heappush(self.postponed, (time.monotonic() + item.requeue_seconds, token))
-        return done
+        self._compute()
+        ready = any(share.inbox for share in self.shares.values())
+        for item in self.pool.completed(0.0 if ready else timeout):
+            group, _, token = str(item.token).partition(":")
+            if int(group) in self.shares:
+                self.shares[int(group)].inbox.append(Heard(token, item.reply, item.requeue_seconds, item.paid))
+        if self.learned:
+            self.note_learned()
 
-    def withdraw(self) -> list[Unsent]:
-        """Stop sending and return what will not be answered; replies on their way still come out of `completed`."""
-        if not self.withdrawn:
-            self.withdrawn = True
-            tokens = [token for token, *_ in self.lexical] + [str(token) for token in self.pool.close()]
-            tokens += [token for _, token in self.postponed]
-            self.unsent = [self._unsent(token) for token in tokens]
-            self.lexical.clear()
-            self.postponed.clear()
-        unsent, self.unsent = self.unsent, []
-        return unsent
-
-    def _unsent(self, token: str) -> Unsent:
-        paid = self.paid.get(token, ())
-        return Unsent(token, reply_of(paid, RetryDecision(Action.REQUEUE, reason="withdrawn")) if paid else None)
-
-    def _ask_postponed(self) -> None:
-        while self.postponed and self.postponed[0][0] <= time.monotonic():
-            _, token = heapq.heappop(self.postponed)
-            self.submit(token, *self.sent[token])
-
-    def _compute(self) -> list[tuple[str, ChatReply]]:
-        done: list[tuple[str, ChatReply]] = []
+    def _compute(self) -> None:
+        """Compute lexical baselines for a while, the shares in turn."""
         until = time.monotonic() + LEXICAL_SLICE_SECONDS
-        while self.lexical and time.monotonic() < until:
-            token, target, request = self.lexical.popleft()
-            done.append((token, baseline_reply(target, request)))
-        return done
+        while waiting := [share for share in self.shares.values() if share.lexical]:
+            for share in waiting:
+                if time.monotonic() >= until:
+                    return
+                token, target, request = share.lexical.popleft()
+                share.inbox.append(Heard(token, baseline_reply(target, request)))
+
+    def note_learned(self) -> None:
+        """Store what was learned of endpoints, unless they have been changed since."""
+        learned, self.learned = dict(self.learned), {}
+        for name, (config, capabilities) in learned.items():
+            same = {"base_url": config.base_url, "model": config.model, "extra": config.extra}
+            try:
+                ModelEndpoint.objects.filter(name=name, **same).update(capabilities=asdict(capabilities))
+            except (OperationalError, InterfaceError):  # the database is away for a moment; it can be noted later
+                self.learned.setdefault(name, (config, capabilities))
 
     def close(self) -> None:
         """Stop sending and store what was learned of endpoints."""
-        self.end()
-        for name, capabilities in self.learned.items():
-            ModelEndpoint.objects.filter(name=name).update(capabilities=asdict(capabilities))
+        self.pool.end()
+        self.note_learned()
 
 
 def baseline_reply(target: Target, request: ChatRequest) -> ChatReply:
@@ -134,23 +143,26 @@ def baseline_reply(target: Target, request: ChatRequest) -> ChatReply:
     )
 
 
-def open_pool(*, targets: Mapping[str, Target], threads: int, apart: bool = False) -> OpenPool:
+def open_pool(*, threads: int, apart: bool = False) -> OpenPool:
     """Return a pool of `threads` sending threads under the limiter that all workers share.
 
     `apart`: in a process of its own, which a process without other threads may start.
     """
-    learned: dict[str, Capabilities] = {}
-
-    def remember(config: EndpointConfig, capabilities: Capabilities) -> None:
-        learned[config.name] = capabilities
 
     def make(tell: Callable[[EndpointConfig, Capabilities], None]) -> CallPool:
         client = ChatClient(threads=threads, policy=address_policy())
         options = PoolOptions(threads=threads, on_capabilities=tell)
         return CallPool(client, LimiterFactory(connect(settings.REDIS_URL)), options)
 
+    opened: OpenPool | None = None
+
+    def remember(config: EndpointConfig, capabilities: Capabilities) -> None:
+        assert opened is not None
+        opened.learned[config.name] = (config, capabilities)
+
     if apart:
-        process = SendingProcess(make, remember)
-        return OpenPool(targets=targets, pool=process, end=process.end, learned=learned)
-    pool = make(remember)
-    return OpenPool(targets=targets, pool=pool, end=pool.end, learned=learned)
+        connections.close_all()  # none may be shared with a fork: the other end would outlive this process
+        opened = OpenPool(SendingProcess(make, remember))
+    else:
+        opened = OpenPool(make(remember))
+    return opened

@@ -26,6 +26,7 @@ class ConfinedRunner:
             source=program.source,
             timeout_seconds=program.timeout_seconds,
             cleanup_source=program.cleanup_source,
+            test_text=program.test_text,
         )
         with core():
             outcome = self.sandbox.run(wanted)
@@ -36,6 +37,7 @@ class ConfinedRunner:
             stdout=outcome.stdout,
             stderr=outcome.stderr,
             seconds=outcome.seconds,
+            environment=outcome.environment,
             ended_early=outcome.result_text == NO_END and program.language != "python",
         )
 

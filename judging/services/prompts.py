@@ -13,6 +13,7 @@ from judging import signals
 from judging.judges.answering import OWN, SHIPPED, check_worker_prompt
 from judging.judges.prompt_texts import BadPrompt, chosen_prompt
 from judging.models import PromptVersion
+from judging.selectors.prompts import uses_of
 
 EDITABLE: dict[str, str] = {  # prompt file -> the kind of judge that sends it
     "level_cascade_holistic": "level_cascade",
@@ -42,19 +43,49 @@ def save_prompt_version(*, name: str, label: str, text: str, actor: User | None,
     twin = PromptVersion.objects.filter(Q(label=label) | Q(sha256=digest), name=name).first()
     if twin is not None:
         what = "This text is" if twin.sha256 == digest else "This name is"
-        raise PromptRefused(f"{what} there already, as {twin.label}.")
+        state = "" if twin.is_active else ", which is retired"
+        raise PromptRefused(f"{what} there already, as {twin.label}{state}.")
     version = PromptVersion.objects.create(
         name=name, label=label, text=text, sha256=digest, created_at=at, created_by=actor
     )
+    _announce(version, actor, "prompt.added")
+    return version
+
+
+@transaction.atomic
+def set_prompt_active(*, version: PromptVersion, is_active: bool, actor: User | None) -> None:
+    """Retire a version, so that it is offered for nothing new, or bring it back. Judges and runs keep its text."""
+    if PromptVersion.objects.filter(pk=version.pk, is_active=not is_active).update(is_active=is_active):
+        _announce(version, actor, "prompt.restored" if is_active else "prompt.retired")
+
+
+@transaction.atomic
+def delete_prompt_version(*, version: PromptVersion, actor: User | None) -> None:
+    """Delete a version that no judge and no run ever used.
+
+    Raises:
+        PromptRefused: a judge or a run uses it.
+    """
+    used = uses_of(version, kind=EDITABLE.get(version.name, ""))
+    if used.is_used:
+        judges, runs = len(used.judges), used.runs
+        raise PromptRefused(
+            f"{version} is used by {judges:,} judge{'' if judges == 1 else 's'} and {runs:,} "
+            f"run{'' if runs == 1 else 's'}, so it stays. Retire it instead."
+        )
+    _announce(version, actor, "prompt.deleted")
+    version.delete()
+
+
+def _announce(version: PromptVersion, actor: User | None, action: str) -> None:
     signals.acted.send(
         sender=PromptVersion,
         actor_id=actor.pk if actor else None,
-        action="prompt.added",
-        subject=f"{name}: {label}",
+        action=action,
+        subject=f"{version.name}: {version.label}",
         subject_id=version.pk,
-        detail={"sha256": digest},
+        detail={"sha256": version.sha256},
     )
-    return version
 
 
 def _check(name: str, label: str, text: str) -> None:

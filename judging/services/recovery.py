@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 
-from judging.models import Lease, Run
+from judging.models import Lease, Run, RunTask, TaskStatus
 from judging.services import leases
 from judging.states import ACTIVE
 
 
-def unfinished_runs(*, at: datetime) -> Sequence[Run]:
-    """Take lapsed claims back and return the active runs that no live claim works on."""
-    leases.return_lapsed(at=at)
-    live = Lease.objects.filter(run=OuterRef("pk"), expires_at__gte=at)
-    return list(Run.objects.filter(~Exists(live), status__in=ACTIVE).order_by("pk"))
+def unfinished_runs() -> Sequence[Run]:
+    """Take lapsed claims back and return the active runs that no live claim works on and whose time has come."""
+    leases.return_lapsed()
+    return list(_due_runs().filter(~Exists(_live_claims())).order_by("pk"))
+
+
+def waiting_runs() -> Sequence[int]:
+    """Return the ids of the active runs that have something to do for one more worker, the oldest first."""
+    leases.return_lapsed()
+    waiting = RunTask.objects.filter(run=OuterRef("pk"), status=TaskStatus.WAITING)
+    found = _due_runs().filter(Exists(waiting) | ~Exists(_live_claims()))
+    return list(found.order_by("pk").values_list("pk", flat=True))
+
+
+def _due_runs() -> QuerySet[Run]:
+    return Run.objects.filter(Q(resume_at__isnull=True) | Q(resume_at__lte=Now()), status__in=ACTIVE)
+
+
+def _live_claims() -> QuerySet[Lease]:
+    return Lease.objects.filter(run=OuterRef("pk"), expires_at__gte=Now())

@@ -1,14 +1,22 @@
-"""Computes scores again from stored verdicts when an option changes that only scores depend on. Nobody is asked."""
+"""Computes scores again from stored verdicts when an option changes that only scores depend on. Nobody is asked.
+
+Scores are written some hundred at a time, each part in a transaction of its own, so that workers and other people can
+write in between. The evaluator's options say under `rescoring` that this has begun, until it has ended. What was cut
+short is finished by computing again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 
 from judging import signals
 from judging.grading.answer_cleaning import CleanedAnswer
@@ -60,14 +68,23 @@ class _New:
     failure: str
 
 
-@transaction.atomic
 def rescore_judge(*, evaluator_id: int, options: Mapping[str, Any], actor: User | None, at: datetime) -> Rescored:
     """Compute a judge's scores again with other options and note the change in its history.
 
     Raises:
         RescoringRefused: the run is at work, or an option would change what the judge is asked.
     """
-    evaluator = _locked(evaluator_id, at)
+    evaluator = _begin_judge(evaluator_id, options, at)
+    done = _store(evaluator, _judge_scores(evaluator))
+    allowed, after = scoring_options(evaluator), evaluator.options["judge_options"]
+    _end(evaluator, {name: after.get(name) for name in allowed}, at, actor)
+    return done
+
+
+@transaction.atomic
+def _begin_judge(evaluator_id: int, options: Mapping[str, Any], at: datetime) -> RunEvaluator:
+    """Store the options that are wanted, and that scores do not follow them yet."""
+    evaluator = _locked(evaluator_id)
     allowed = scoring_options(evaluator)
     before: dict[str, Any] = dict(evaluator.options["judge_options"])
     foreign = sorted(name for name, value in options.items() if name not in allowed and before.get(name) != value)
@@ -79,32 +96,43 @@ def rescore_judge(*, evaluator_id: int, options: Mapping[str, Any], actor: User 
     except BadJudgeOption as error:
         raise RescoringRefused(str(error)) from None
     evaluator.options = {**evaluator.options, "judge_options": wanted}
-    done = _store(evaluator, _judge_scores(evaluator))
-    _note(
-        evaluator, {name: before.get(name) for name in allowed}, {name: wanted.get(name) for name in allowed}, at, actor
-    )
-    return done
+    _mark_begun(evaluator, {name: before.get(name) for name in allowed}, at)
+    return evaluator
 
 
-@transaction.atomic
 def rescore_index(*, run_id: int, options: EsiOptions, actor: User | None, at: datetime) -> Rescored:
     """Compute an index run's figures again with other weights and thresholds and note the change in its history.
 
     Raises:
         RescoringRefused: the run is at work, or is no index run.
     """
+    index = _begin_index(run_id, options_to_json(options), at)
+    done = _store(index, _index_scores(index.run, index))
+    _end(index, index.options["esi"], at, actor)
+    return done
+
+
+@transaction.atomic
+def _begin_index(run_id: int, wanted: dict[str, Any], at: datetime) -> RunEvaluator:
     run = Run.objects.get(pk=run_id)
     if run.kind != RunKind.ESI:
         raise RescoringRefused("This run has no index.")
-    index = _locked(parts_of(run).index.pk, at)
-    before, after = run.options["esi"], options_to_json(options)
+    index = _locked(parts_of(run).index.pk)
     run = index.run
-    run.options = {**run.options, "esi": after}
+    before = run.options["esi"]
+    run.options = {**run.options, "esi": wanted}
     run.save(update_fields=["options"])
-    index.options = {**index.options, "esi": after}
-    done = _store(index, _index_scores(run, index))
-    _note(index, before, after, at, actor)
-    return done
+    index.options = {**index.options, "esi": wanted}
+    _mark_begun(index, before, at)
+    return index
+
+
+def _mark_begun(evaluator: RunEvaluator, before: Mapping[str, Any], at: datetime) -> None:
+    """Note that scores are being computed again. One that was cut short had the options which its scores followed."""
+    unfinished = evaluator.options.get("rescoring")
+    began = {"id": uuid4().hex, "at": at.isoformat(), "before": unfinished["before"] if unfinished else dict(before)}
+    evaluator.options = {**evaluator.options, "rescoring": began}
+    evaluator.save(update_fields=["options"])
 
 
 def index_options(run: Run, changes: Mapping[str, Any]) -> EsiOptions:
@@ -112,13 +140,15 @@ def index_options(run: Run, changes: Mapping[str, Any]) -> EsiOptions:
     return options_from_json({**options_to_json(options_of(run)), **changes})
 
 
-def _locked(evaluator_id: int, at: datetime) -> RunEvaluator:
+def _locked(evaluator_id: int) -> RunEvaluator:
     run_id = RunEvaluator.objects.values_list("run_id", flat=True).get(pk=evaluator_id)
     run = Run.objects.select_for_update().get(pk=run_id)  # the run first, as everywhere
     if run.status in ACTIVE:
         raise RescoringRefused("The run is at work. Pause it, or wait for its end.")
-    if run.leases.filter(expires_at__gte=at).exists():  # their scores are being computed with the options as they were
-        raise RescoringRefused("Workers are still bringing the last calls home. Try again in a moment.")
+    if run.leases.filter(
+        expires_at__gte=Now()
+    ).exists():  # their scores are being computed with the options as they were
+        raise RescoringRefused("The last calls are still in flight. Recompute when they have finished.")
     evaluator = RunEvaluator.objects.select_related("run__suite").get(pk=evaluator_id)
     evaluator.run = run
     return evaluator
@@ -127,7 +157,7 @@ def _locked(evaluator_id: int, at: datetime) -> RunEvaluator:
 def _judge_scores(evaluator: RunEvaluator) -> Iterator[_New]:
     judge = judge_kind(evaluator.options["judge_kind"]).build(evaluator.options["judge_options"])
     rows = Score.objects.filter(evaluator=evaluator, verdict__value__isnull=False).order_by("pk")
-    for part in _parts(rows.select_related("verdict", "response__prompt").iterator(chunk_size=CHUNK)):
+    for part in _parts(rows.select_related("verdict", "response__prompt")):
         cases, trees = _material(evaluator, part)
         for row in part:
             case = cases[row.response.prompt_id]
@@ -160,7 +190,7 @@ def _index_scores(run: Run, index: RunEvaluator) -> Iterator[_New]:
     options, parts = options_of(run), parts_of(run)
     names = {evaluator.pk: name for name, evaluator in parts.judges.items()}
     rows = Score.objects.filter(evaluator=index).order_by("pk").select_related("response")
-    for part in _parts(rows.iterator(chunk_size=CHUNK)):
+    for part in _parts(rows):
         responses = [row.response_id for row in part]
         items = {
             item.response_id: item
@@ -191,15 +221,11 @@ def _index_score(
     return _New(_filled(row, index_fields(score, status)), row.value, failure_of(verdicts, status))
 
 
-def _parts(rows: Iterable[Score]) -> Iterator[list[Score]]:
-    part: list[Score] = []
-    for row in rows:
-        part.append(row)
-        if len(part) == CHUNK:
-            yield part
-            part = []
-    if part:
-        yield part
+def _parts(rows: QuerySet[Score]) -> Iterator[list[Score]]:
+    """Yield the rows part by part. Nothing is being read while a part is written: SQLite would refuse to write then."""
+    ids = list(rows.values_list("pk", flat=True))
+    for start in range(0, len(ids), CHUNK):
+        yield list(rows.filter(pk__in=ids[start : start + CHUNK]))
 
 
 def _filled(row: Score, fields: Mapping[str, Any]) -> Score:
@@ -221,11 +247,12 @@ def _store(evaluator: RunEvaluator, found: Iterator[_New]) -> Rescored:
             _write(evaluator, part)
             part = []
     _write(evaluator, part)
-    _recount(evaluator)
     return Rescored(total, changed)
 
 
+@transaction.atomic
 def _write(evaluator: RunEvaluator, part: Sequence[_New]) -> None:
+    _check_begun(evaluator)
     Score.objects.bulk_update([new.score for new in part], SCORE_FIELDS)
     tasks = RunTask.objects.filter(evaluator=evaluator, status__in=[TaskStatus.DONE, TaskStatus.FAILED])
     by_failure: dict[str, list[int]] = {}
@@ -234,6 +261,16 @@ def _write(evaluator: RunEvaluator, part: Sequence[_New]) -> None:
     for failure, responses in by_failure.items():
         status = TaskStatus.FAILED if failure else TaskStatus.DONE
         tasks.filter(response_id__in=responses).update(status=status, failure_kind=failure)
+
+
+def _check_begun(evaluator: RunEvaluator) -> None:
+    """Lock the run, and pass where nobody has started it or has begun to compute its scores again meanwhile."""
+    run = Run.objects.select_for_update().get(pk=evaluator.run_id)
+    if run.status in ACTIVE:
+        raise RescoringRefused("The run was started again meanwhile. Recompute the scores when it has ended.")
+    stored = RunEvaluator.objects.values_list("options", flat=True).get(pk=evaluator.pk)
+    if stored.get("rescoring") != evaluator.options["rescoring"]:
+        raise RescoringRefused("Somebody else has begun to recompute these scores; theirs hold.")
 
 
 def _recount(evaluator: RunEvaluator) -> None:
@@ -249,12 +286,15 @@ def _recount(evaluator: RunEvaluator) -> None:
     )
 
 
-def _note(
-    evaluator: RunEvaluator, before: Mapping[str, Any], after: Mapping[str, Any], at: datetime, actor: User | None
-) -> None:
-    """Store the options with their history, tell the audit log, and let reports know."""
-    entry = {"at": at.isoformat(), "by": actor.username if actor else "", "before": dict(before), "after": dict(after)}
-    evaluator.options = {**evaluator.options, "history": [*evaluator.options.get("history", []), entry]}
+@transaction.atomic
+def _end(evaluator: RunEvaluator, after: Mapping[str, Any], at: datetime, actor: User | None) -> None:
+    """Count again, store the options with their history, tell the audit log, and let reports know."""
+    _check_begun(evaluator)
+    _recount(evaluator)
+    before = evaluator.options["rescoring"]["before"]
+    entry = {"at": at.isoformat(), "by": actor.username if actor else "", "before": before, "after": dict(after)}
+    kept = {name: value for name, value in evaluator.options.items() if name != "rescoring"}
+    evaluator.options = {**kept, "history": [*kept.get("history", []), entry]}
     evaluator.save(update_fields=["options"])
     run = evaluator.run
     changes = {name: value for name, value in after.items() if before.get(name) != value}

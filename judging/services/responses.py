@@ -16,6 +16,8 @@ from judging.services.inserting import BATCH, Inserter
 from judging.services.staging import Watch, unwatched
 from judging.specs.types import ResponseSpec
 
+MOST_DIGITS = 10  # of a number of tokens: the column holds 2,147,483,647
+
 
 class UnknownCases(ValueError):
     """Responses name cases that the benchmark does not have; the message lists them."""
@@ -30,7 +32,13 @@ class ResponsePlan:
     unchanged: int
     new_systems: tuple[str, ...]
     unknown_cases: tuple[ResponseSpec, ...]
+    amended: tuple[ResponseSpec, ...] = ()  # the same text, with other details: the row stays, its details change
+    to_amend: tuple[int, ...] = ()  # their rows, in their order
     outdated: tuple[int, ...] = ()  # the stored responses that the changed ones take over from, in their order
+
+    @property
+    def changes_nothing(self) -> bool:
+        return not (self.new or self.changed or self.amended)
 
 
 def plan_responses(*, specs: Sequence[ResponseSpec], suite: Suite) -> ResponsePlan:
@@ -48,6 +56,7 @@ def plan_answers(
     changed: list[ResponseSpec] = []
     unknown: list[ResponseSpec] = []
     outdated: list[int] = []
+    amended: list[tuple[int, ResponseSpec]] = []
     for spec in specs:
         if spec.case_key not in prompts:
             unknown.append(spec)
@@ -56,13 +65,17 @@ def plan_answers(
         stored = current.get((prompt_id, spec.system, spec.attempt)) if prompt_id is not None else None
         if stored is None:
             new.append(spec)
-        elif stored[1] != text_hash(spec.text):
+        elif stored.text_hash != text_hash(spec.text):
             changed.append(spec)
-            outdated.append(stored[0])
+            outdated.append(stored.pk)
+        elif _amend(stored, spec):
+            amended.append((stored.pk, spec))
     return ResponsePlan(
         new=tuple(new),
         changed=tuple(changed),
-        unchanged=len(specs) - len(new) - len(changed) - len(unknown),
+        unchanged=len(specs) - len(new) - len(changed) - len(unknown) - len(amended),
+        amended=tuple(spec for _, spec in amended),
+        to_amend=tuple(pk for pk, _ in amended),
         new_systems=tuple(sorted({spec.system for spec in specs} - known)),
         unknown_cases=tuple(unknown),
         outdated=tuple(outdated),
@@ -81,8 +94,9 @@ def store_responses(
     plan = plan_responses(specs=specs, suite=suite)
     if plan.unknown_cases:
         raise UnknownCases(_unknown_message(plan, suite))
-    if not plan.new and not plan.changed:
+    if plan.changes_nothing:
         return plan
+    _store_amended(plan)
     prompts = _prompts_of(suite)
     System.objects.bulk_create([System(name=name, created_at=at) for name in plan.new_systems])
     systems = dict(System.objects.filter(name__in={spec.system for spec in specs}).values_list("name", "pk"))
@@ -96,7 +110,12 @@ def store_responses(
         action="responses.imported",
         subject=str(suite),
         subject_id=suite.pk,
-        detail={"new": len(plan.new), "changed": len(plan.changed), "systems": sorted(systems)},
+        detail={
+            "new": len(plan.new),
+            "changed": len(plan.changed),
+            "amended": len(plan.amended),
+            "systems": sorted(systems),
+        },
     )
     if plan.changed:
         benchmark_id = suite.benchmark_id
@@ -116,23 +135,46 @@ def _prompts_of(suite: Suite) -> dict[str, int]:
     return dict(Prompt.objects.filter(cases__suites=suite).values_list("key", "pk"))
 
 
-def _current(benchmark: Benchmark, specs: Sequence[ResponseSpec]) -> dict[tuple[int, str, int], tuple[int, str]]:
+def _current(benchmark: Benchmark, specs: Sequence[ResponseSpec]) -> dict[tuple[int, str, int], Response]:
     names = {spec.system for spec in specs}
     rows = Response.objects.filter(
         prompt__benchmark=benchmark, system__name__in=names, superseded_at__isnull=True
-    ).values_list("prompt_id", "system__name", "attempt", "pk", "text_hash")
-    return {(prompt, system, attempt): (pk, digest) for prompt, system, attempt, pk, digest in rows}
+    ).select_related("system")
+    rows = rows.only("prompt_id", "system__name", "attempt", "text_hash", "completion_tokens", "metadata")
+    return {(row.prompt_id, row.system.name, row.attempt): row for row in rows}
+
+
+def _amend(stored: Response, spec: ResponseSpec) -> bool:
+    """Give a stored response the details that a file adds or changes; return whether there are any."""
+    tokens, details = token_count(spec.metadata.get("completion_tokens")), {**stored.metadata, **spec.metadata}
+    before = (stored.completion_tokens, stored.metadata)
+    stored.completion_tokens = stored.completion_tokens if tokens is None else tokens
+    stored.metadata = details
+    return before != (stored.completion_tokens, details)
+
+
+def _store_amended(plan: ResponsePlan) -> None:
+    for start in range(0, len(plan.to_amend), BATCH):
+        rows = Response.objects.in_bulk(plan.to_amend[start : start + BATCH])
+        for pk, spec in zip(plan.to_amend[start : start + BATCH], plan.amended[start : start + BATCH], strict=True):
+            _amend(rows[pk], spec)
+        Response.objects.bulk_update(rows.values(), ["completion_tokens", "metadata"])
+
+
+def token_count(given: object) -> int | None:
+    """Return a number of tokens, also one that a table holds as text; None for anything else."""
+    text = str(given).strip().removesuffix(".0") if not isinstance(given, bool) else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS else None
 
 
 def _row(spec: ResponseSpec, prompt_id: int, system_id: int, at: datetime) -> Response:
-    tokens = spec.metadata.get("completion_tokens")
     return Response(
         prompt_id=prompt_id,
         system_id=system_id,
         attempt=spec.attempt,
         text=spec.text,
         text_hash=text_hash(spec.text),
-        completion_tokens=tokens if isinstance(tokens, int) and tokens >= 0 else None,
+        completion_tokens=token_count(spec.metadata.get("completion_tokens")),
         metadata=dict(spec.metadata),
         source=spec.source[:300],
         imported_at=at,

@@ -24,7 +24,6 @@ def spec_of(rubric: Rubric) -> RubricSpec:
         items=tuple(
             RubricItemSpec(item.case_key, tree_from_json(item.tree), item.source, item.metadata) for item in items
         ),
-        contract=rubric.contract,
         options=rubric.options,
         licence=rubric.licence,
         benchmark_aggregate=rubric.benchmark_aggregate,
@@ -49,7 +48,6 @@ def rubric_json(rubric: Rubric) -> bytes:
     data = {
         "name": rubric.name,
         "shape": rubric.shape,
-        "contract": rubric.contract,
         "licence": rubric.licence,
         "options": rubric.options,
         "benchmark_aggregate": rubric.benchmark_aggregate,

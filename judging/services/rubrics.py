@@ -113,7 +113,6 @@ def store_staged(
         content_hash=staged.content_hash,
         shape=spec.shape,
         scope=spec.scope,
-        contract=spec.contract,
         options=dict(spec.options),
         benchmark_aggregate=dict(spec.benchmark_aggregate),
         licence=spec.licence[:200],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.contrib.auth.models import User
@@ -11,9 +11,17 @@ from django.db.models import Count, F
 
 from judging import signals
 from judging.models import Run, RunEvaluator, RunStatus, RunTask, TaskStatus
+from judging.selectors.runs import tasks_to_retry
 from judging.services.executors import executor_for
 from judging.states import ACTIVE, RunRefused, check_transition
 
+NO_SCORE_BY_OPTION = (
+    "Every failed task has a readable verdict that the scoring options reject; asking again would change nothing. "
+    "Change the options and compute the scores again."
+)
+MOST_BUDGET = 10**8  # what the column holds
+LONGEST_POSTPONEMENT = timedelta(days=2)  # without one answer
+MOST_CRASHES = 3
 OPEN_TASKS = (TaskStatus.WAITING, TaskStatus.LEASED)
 
 
@@ -21,11 +29,13 @@ OPEN_TASKS = (TaskStatus.WAITING, TaskStatus.LEASED)
 def start_run(*, run_id: int, at: datetime) -> Run | None:
     """Mark a queued run as running and return it; None where it may not be worked on now."""
     run = Run.objects.select_for_update().get(pk=run_id)
-    if run.status == RunStatus.QUEUED:
-        run.status = RunStatus.RUNNING
+    if run.status not in ACTIVE or (run.resume_at is not None and run.resume_at > at):
+        return None
+    if run.status == RunStatus.QUEUED or run.resume_at is not None:
+        run.status, run.status_reason, run.resume_at = RunStatus.RUNNING, "", None
         run.started_at = run.started_at or at
-        run.save(update_fields=["status", "started_at"])
-    return run if run.status == RunStatus.RUNNING else None
+        run.save(update_fields=["status", "status_reason", "resume_at", "started_at"])
+    return run
 
 
 @transaction.atomic
@@ -36,6 +46,36 @@ def pause_run(*, run_id: int, actor: User | None, reason: str = "") -> Run:
         RunRefused: the run is not active.
     """
     return _move(run_id, RunStatus.PAUSED, actor, "run.paused", reason)
+
+
+@transaction.atomic
+def postpone_run(*, run_id: int, endpoint: str, resume_at: datetime, at: datetime, answered: bool) -> None:
+    """Let a run wait until an endpoint takes calls again; it then goes on by itself.
+
+    `answered`: calls were answered since it was last postponed. After two days without an answer it pauses instead.
+    """
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.status not in ACTIVE:
+        return
+    run.postponed_since = at if answered or run.postponed_since is None else run.postponed_since
+    if at - run.postponed_since > LONGEST_POSTPONEMENT:
+        run.save(update_fields=["postponed_since"])
+        pause_run(run_id=run_id, actor=None, reason=f"{endpoint} has taken no call for two days. Resume to try again.")
+        return
+    run.resume_at = resume_at
+    run.status_reason = f"{endpoint} takes no more calls for now. The run goes on by itself."[:300]
+    run.save(update_fields=["resume_at", "postponed_since", "status_reason"])
+
+
+@transaction.atomic
+def note_crash(*, run_id: int, error: str) -> None:
+    """Count a crash of a worker on this run; the third pauses it, so that nothing is asked over and over."""
+    run = Run.objects.select_for_update().get(pk=run_id)
+    run.crashes += 1
+    run.save(update_fields=["crashes"])
+    if run.crashes >= MOST_CRASHES and run.status in ACTIVE:
+        reason = f"The work on this run failed {run.crashes} times by a fault of the site ({error}). Its log says more."
+        pause_run(run_id=run_id, actor=None, reason=reason[:300])
 
 
 @transaction.atomic
@@ -62,26 +102,30 @@ def cancel_run(*, run_id: int, actor: User | None, at: datetime) -> Run:
     run.tasks.filter(status__in=OPEN_TASKS).update(status=TaskStatus.CANCELLED, lease=None)
     run.finished_at = at
     run.save(update_fields=["finished_at"])
+    executor_for(run).cancel(run=run, at=at)
     return run
 
 
 @transaction.atomic
 def retry_failed(*, run_id: int, actor: User | None) -> int:
-    """Make the failed tasks of a run wait again and return how many; their verdicts without a value are replaced.
+    """Make the failed tasks of a run wait again and return how many; a verdict that has a value is left alone.
+
+    Verdicts and scores stay where they are until the next try supersedes them.
 
     Raises:
-        RunRefused: the run is cancelled, or nothing failed.
+        RunRefused: the run is cancelled, or no failed task would be asked again.
     """
     run = Run.objects.select_for_update().get(pk=run_id)
     if run.status == RunStatus.CANCELLED:
         raise RunRefused("The run is cancelled; start a new one.")
-    failed = run.tasks.filter(status=TaskStatus.FAILED)
-    counts: dict[int, int] = {row["evaluator"]: row["n"] for row in failed.values("evaluator").annotate(n=Count("pk"))}
+    tasks = tasks_to_retry(run)
+    rows = tasks.order_by().values("evaluator").annotate(n=Count("pk"))
+    counts: dict[int, int] = {row["evaluator"]: row["n"] for row in rows}
     total = sum(counts.values())
     if not total:
-        raise RunRefused("No task of this run has failed.")
-    executor_for(run).forget(run=run, task_ids=list(failed.values_list("pk", flat=True)))
-    failed.update(status=TaskStatus.WAITING, failure_kind="", retries=F("retries") + 1)
+        raise RunRefused(NO_SCORE_BY_OPTION if run.failed else "No task of this run has failed.")
+    executor_for(run).reset(run=run, tasks=tasks)
+    tasks.update(status=TaskStatus.WAITING, failure_kind="", retries=F("retries") + 1)
     for evaluator_id, count in counts.items():
         RunEvaluator.objects.filter(pk=evaluator_id).update(failed=F("failed") - count)
     run.failed = F("failed") - total
@@ -100,9 +144,9 @@ def finish_run_if_complete(*, run_id: int, at: datetime) -> bool:
         return False
     if RunTask.objects.filter(run_id=run_id, status__in=OPEN_TASKS).exists():
         return False
-    run.status, run.finished_at, run.status_reason = RunStatus.FINISHED, at, ""
+    run.status, run.finished_at, run.status_reason, run.resume_at = RunStatus.FINISHED, at, "", None
     run.started_at = run.started_at or at
-    run.save(update_fields=["status", "finished_at", "status_reason", "started_at"])
+    run.save(update_fields=["status", "finished_at", "status_reason", "resume_at", "started_at"])
     executor_for(run).finish(run=run, at=at)
     transaction.on_commit(lambda: signals.run_finished.send_robust(sender=Run, run_id=run.pk, kind=run.kind))
     return True
@@ -112,7 +156,8 @@ def _move(run_id: int, wanted: RunStatus, actor: User | None, action: str, reaso
     run = Run.objects.select_for_update().get(pk=run_id)
     check_transition(run.status, wanted)
     run.status, run.status_reason = wanted, reason
-    run.save(update_fields=["status", "status_reason"])
+    run.resume_at, run.postponed_since, run.crashes = None, None, 0
+    run.save(update_fields=["status", "status_reason", "resume_at", "postponed_since", "crashes"])
     _announce(run, actor, action, {"reason": reason} if reason else {})
     return run
 
@@ -138,8 +183,11 @@ def set_budget(*, run_id: int, budget: Decimal, actor: User | None) -> Run:
     run = Run.objects.select_for_update().get(pk=run_id)
     if run.status != RunStatus.PAUSED:
         raise RunRefused("Pause the run before you change its budget.")
-    if not budget.is_finite() or budget <= run.spent:
-        raise RunRefused(f"The run has spent {run.spent:.4f} USD; the budget must be higher.")
+    gone = run.spent + run.unheard
+    if not budget.is_finite() or budget <= gone:
+        raise RunRefused(f"The run has spent {gone:.4f} USD; the budget must be higher.")
+    if budget >= MOST_BUDGET:
+        raise RunRefused(f"A budget is less than {MOST_BUDGET:,} USD.")
     before, run.budget = run.budget, budget
     run.save(update_fields=["budget"])
     _announce(run, actor, "run.budget_changed", {"from": str(before), "to": str(budget)})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\u(?:0000|d[89a-f])")  # as json.dumps writes them
 REPLACEMENT = "\ufffd"
 
 
@@ -18,10 +20,24 @@ def storable(value: Any) -> Any:
     """
     if isinstance(value, str):
         return _UNSTORABLE.sub(REPLACEMENT, value)
+    return value if _is_storable(value) else _replaced(value)
+
+
+def _is_storable(value: Any) -> bool:
+    """Return whether nothing needs replacing; False where that takes a closer look."""
+    try:
+        return not _ESCAPED.search(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError):  # no plain data, or a number that JSON does not know
+        return False
+
+
+def _replaced(value: Any) -> Any:
+    if isinstance(value, str):
+        return _UNSTORABLE.sub(REPLACEMENT, value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {storable(str(key)): storable(item) for key, item in value.items()}
+        return {_replaced(str(key)): _replaced(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [storable(item) for item in value]
+        return [_replaced(item) for item in value]
     return value

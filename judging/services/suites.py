@@ -89,6 +89,10 @@ def store_suite(  # noqa: PLR0913 - what is stored and where, beside who does it
     benchmark = plan.benchmark or Benchmark.objects.create(
         slug=benchmark_slug, name=benchmark_name or spec.name, created_at=at, created_by=actor
     )
+    description = spec.metadata.get("description")
+    if isinstance(description, str) and not benchmark.description:
+        benchmark.description = description.strip()  # judges are told it
+        benchmark.save(update_fields=["description"])
     cases = _store_cases(benchmark, spec.cases, at, watch)
     number = (benchmark.suites.aggregate(last=Max("number"))["last"] or 0) + 1
     suite = Suite.objects.create(

@@ -1,4 +1,4 @@
-"""Uploads on their way in: kept below MEDIA_ROOT, checked, confirmed, stored by a job or discarded."""
+"""Uploads on their way in: kept in the database, checked, confirmed, stored by a job or discarded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -20,15 +19,23 @@ from django.db import transaction
 
 from judging import signals, stopping
 from judging.models import IN_WORK, ImportStatus, Upload
-from judging.services.import_progress import ImportProgress, ImportStopped, ProgressWriter, read_progress
+from judging.services import upload_store
+from judging.services.import_progress import (
+    ImportProgress,
+    ImportStopped,
+    ProgressWriter,
+    forget_progress,
+    read_progress,
+)
 from judging.services.imports import Checked, ImportRefused, check_import, store_checked
 from judging.services.intake import Files, ImportOptions
 from judging.services.rubrics import RubricOrigin
 from judging.services.storable import storable
+from judging.services.upload_store import BytesGone
 
 logger = logging.getLogger(__name__)
 
-FOLDER = "imports"
+PREFIX = "imports/"
 # Larger uploads are checked by a worker. This much YAML takes 0.4 s to read, the slowest of all that is read; as a
 # workbook it is 660 rows. Counted unpacked: 256 KiB of ZIP can hold as much as 256 MiB.
 CHECK_AT_ONCE_BYTES = 256 * 1024
@@ -53,6 +60,7 @@ def _unpacked_size(data: bytes) -> int:
         return len(data)
 
 
+@transaction.atomic
 def check_upload(*, files: Files, options: ImportOptions, actor: User | None, at: datetime) -> Upload:
     """Keep the files, read them and return the upload with its dry run. Nothing else is stored.
 
@@ -61,12 +69,13 @@ def check_upload(*, files: Files, options: ImportOptions, actor: User | None, at
     """
     upload = _received(files, actor, at)
     _note(upload, check_import(files=files, options=options), options)
-    _keep(files, _file_of(upload))
+    _keep(files, upload)
     upload.save()
     logger.info("judging.upload_checked upload_id=%s status=%s", upload.pk, upload.status)
     return upload
 
 
+@transaction.atomic
 def receive_upload(*, files: Files, options: ImportOptions, actor: User | None, at: datetime) -> Upload:
     """Keep the files for a worker to check; `judging.jobs.launch_check` also wakes one.
 
@@ -75,7 +84,7 @@ def receive_upload(*, files: Files, options: ImportOptions, actor: User | None, 
     """
     upload = _received(files, actor, at)
     upload.options, upload.status, upload.launches = options.as_json(), ImportStatus.CHECKING, 1
-    _keep(files, _file_of(upload))
+    _keep(files, upload)
     upload.save()
     return upload
 
@@ -88,7 +97,7 @@ def _received(files: Files, actor: User | None, at: datetime) -> Upload:
         raise UploadRefused(f"The files have {total:,} bytes; this site takes {settings.UPLOAD_MEGABYTES} MiB at once.")
     return Upload(
         file_name=_shown_name(files),
-        path=f"{FOLDER}/{uuid.uuid4().hex}.zip",
+        bytes_name=PREFIX + uuid.uuid4().hex,
         byte_count=total,
         content_hash=_hash_of(files),
         created_at=at,
@@ -178,9 +187,8 @@ def discard_upload(*, upload: Upload, actor: User | None) -> None:
     if upload.status == ImportStatus.CHECKING:
         raise UploadRefused("This upload is being checked. Cancel the check first.")
     _announce(upload, actor, "import.discarded")
-    path = _file_of(upload)
+    upload_store.drop_bytes(upload.bytes_name)
     upload.delete()
-    transaction.on_commit(lambda: path.unlink(missing_ok=True))
 
 
 def _locked(upload_id: int) -> Upload:
@@ -196,7 +204,7 @@ def _launched(upload: Upload, status: ImportStatus) -> Upload:
 
 def progress_of(upload: Upload) -> ImportProgress | None:
     """Return how far a worker is with an upload; None where none has begun."""
-    return read_progress(progress_file(upload)) if upload.is_in_work else None
+    return read_progress(upload.pk) if upload.is_in_work else None
 
 
 def work_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
@@ -204,7 +212,7 @@ def work_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
     upload = Upload.objects.filter(pk=upload_id, status__in=IN_WORK).first()
     if upload is None:
         return "not waiting"
-    watch = ProgressWriter(progress_file(upload), now=now, may_go_on=partial(_may_go_on, upload))
+    watch = ProgressWriter(upload.pk, now=now, may_go_on=partial(_may_go_on, upload))
     try:
         watch("reading", 0, 0)
         checked = check_import(files=read_files(upload), options=ImportOptions.of_json(upload.options), watch=watch)
@@ -215,14 +223,14 @@ def work_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
         return "stopped"
     except ImportRefused as refusal:
         return _fail(upload, str(refusal), refusal)
-    except OSError:
+    except BytesGone as lost:
         logger.exception("judging.upload_lost upload_id=%s", upload_id)
-        return _fail(upload, "The uploaded bytes are gone. Upload the file again.")
+        return _fail(upload, str(lost))
     except Exception:
         _fail(upload, "Something unexpected happened; nothing was stored. The site's log has the details.")
         raise
     finally:
-        progress_file(upload).unlink(missing_ok=True)
+        forget_progress(upload.pk)
 
 
 def _may_go_on(upload: Upload) -> bool:
@@ -241,9 +249,9 @@ def read_files(upload: Upload) -> Files:
     """Return the files of an upload as they came in.
 
     Raises:
-        OSError: the bytes are not there any more.
+        BytesGone: the bytes are not there any more.
     """
-    with zipfile.ZipFile(_file_of(upload)) as archive:
+    with zipfile.ZipFile(io.BytesIO(upload_store.read_bytes(upload.bytes_name))) as archive:
         return [(entry.filename.partition("/")[2], archive.read(entry)) for entry in archive.infolist()]
 
 
@@ -268,6 +276,7 @@ def _store(taken: Upload, checked: Checked, at: datetime, watch: ProgressWriter)
     upload.result = {**upload.result, **result, "finished_at": at.isoformat()}
     upload.benchmark_id = result.get("benchmark", {}).get("id")
     upload.save(update_fields=["status", "result", "benchmark"])
+    upload_store.drop_bytes(upload.bytes_name)  # they are not read again
     return upload.status
 
 
@@ -300,6 +309,7 @@ def _note(upload: Upload, checked: Checked, options: ImportOptions) -> None:
         "parts": list(checked.parts),
         "changes_nothing": checked.changes_nothing,
         "target": target.name if target else "",
+        "choices": [asdict(choice) for choice in checked.intake.choices],
     }
     upload.problems = storable([asdict(problem) for problem in checked.problems])
     upload.benchmark = target.benchmark if target else None
@@ -319,23 +329,13 @@ def _hash_of(files: Sequence[tuple[str, bytes]]) -> str:
     return digest.hexdigest()
 
 
-def _file_of(upload: Upload) -> Path:
-    return Path(settings.MEDIA_ROOT) / upload.path
-
-
-def progress_file(upload: Upload) -> Path:
-    """Return where a worker leaves its progress."""
-    return _file_of(upload).with_suffix(".progress")
-
-
-def _keep(files: Files, path: Path) -> None:
-    """Write the files into one archive under a name of our own; their names never become paths on disk."""
+def _keep(files: Files, upload: Upload) -> None:
+    """Keep the files as one archive under a name of our own; their names never become paths on disk."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for number, (name, data) in enumerate(files):
             archive.writestr(f"{number}/{name}", data)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(buffer.getvalue())
+    upload_store.keep_bytes(name=upload.bytes_name, data=buffer.getvalue(), at=upload.created_at)
 
 
 def _announce(upload: Upload, actor: User | None, action: str) -> None:

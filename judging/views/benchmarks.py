@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from judging.http import PageRequest, page_of
+from judging.http import PageRequest, page_of, page_of_search
 from judging.models import Benchmark, Suite
 from judging.selectors import benchmarks
 
@@ -60,9 +60,9 @@ def _case_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None)
         return {"page_obj": None, "scenarios": [], "query": "", "scenario": ""}
     query, scenario = request.GET.get("q", "").strip(), request.GET.get("scenario", "")
     rows = benchmarks.case_rows(suite=suite, query=query, scenario=scenario, sort=request.GET.get("sort", ""))
-    count = None if query or scenario else suite.case_count
+    is_search = bool(query or scenario)
     return {
-        "page_obj": page_of(request, rows, count=count),
+        "page_obj": page_of_search(request, rows) if is_search else page_of(request, rows, count=suite.case_count),
         "scenarios": benchmarks.scenarios_of(suite),
         "query": query,
         "scenario": scenario,

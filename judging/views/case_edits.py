@@ -12,12 +12,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from judging.forms.cases import CaseEditForm
-from judging.http import PageRequest
+from judging.http import PageRequest, whole_number
 from judging.jobs.edits import Trial, launch_edit_trial, read_edit_trial
 from judging.models import Case, Suite
 from judging.selectors import benchmarks
 from judging.services.case_edits import case_in, save_edit, size_of_edit, try_edit
-from judging.views.cases import whole_number
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -7,15 +7,10 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from judging.http import PageRequest
+from judging.http import PageRequest, whole_number
 from judging.models import Case
 from judging.selectors import benchmarks, responses
 from judging.specs.outlines import outline_of_data, outline_of_grading, outline_of_tree
-
-
-def whole_number(text: str) -> int | None:
-    """Return the number that a query parameter holds; None for anything else."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 @require_safe

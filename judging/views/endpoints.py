@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from datetime import datetime
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
@@ -13,29 +13,36 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from judging.forms.endpoints import EndpointForm, JudgeForm
-from judging.http import PageRequest
+from judging.http import PageRequest, whole_number
 from judging.judges.prompt_texts import load_prompt
 from judging.judges.registry import KINDS, judge_kind
 from judging.models import EndpointKind, Judge, ModelEndpoint, PromptVersion
 from judging.selectors import endpoints as selectors
-from judging.selectors.targets import key_is_set, target_of
+from judging.selectors.targets import config_of, key_is_set, target_of
+from judging.services.endpoint_trials import SHOWING, try_endpoint
 from judging.services.endpoints import (
     EndpointNotValid,
+    JudgeInUse,
     JudgeNotValid,
+    delete_judge,
+    forget_capabilities,
     save_endpoint,
     save_judge,
-    try_endpoint,
+    set_judge_active,
 )
 from judging.services.evaluating import NEEDS
 
 FEATURES = {
     "json_schema": "JSON schema",
     "json_object": "JSON object",
-    "seed": "seed",
+    "logprobs": "log-probabilities",
     "temperature": "temperature",
     "top_p": "top p",
-    "logprobs": "log-probabilities",
+    "seed": "seed",
+    "random_seed": "random_seed",
+    "system_role": "system messages",
     "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_completion_tokens",
 }
 
 
@@ -80,11 +87,13 @@ def endpoint_detail(request: PageRequest, endpoint_id: int) -> HttpResponse:
         "endpoint": endpoint,
         "price": None if endpoint.is_baseline else target_of(endpoint).price,
         "key_is_set": key_is_set(endpoint),
+        "least_tokens": config_of(endpoint).output_limit(0),
+        "extra": json.dumps(endpoint.extra, ensure_ascii=False),
         "limiter": selectors.limiter_state(endpoint),
         "days": selectors.spend_by_day(endpoint, at=timezone.now()),
         "errors": selectors.recent_errors(endpoint),
         "judges": [(judge, KINDS.get(judge.kind)) for judge in endpoint.judges.order_by("name")],
-        "accepts": _accepts(endpoint.capabilities),
+        **_trial_context(endpoint),
     }
     return render(request, "judging/endpoint_detail.html", context)
 
@@ -94,19 +103,41 @@ def endpoint_detail(request: PageRequest, endpoint_id: int) -> HttpResponse:
 def endpoint_test(request: PageRequest, endpoint_id: int) -> HttpResponse:
     """Send one cheap call and show what came of it."""
     endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id, kind=EndpointKind.OPENAI)
-    trial = try_endpoint(endpoint=endpoint)
+    trial = try_endpoint(endpoint=endpoint, at=timezone.now())
     if not request.htmx:
         if trial.works:
             messages.success(request, f"{endpoint} answered in {trial.seconds:.2f} s.")
         else:
-            messages.error(request, trial.problem)
+            messages.error(request, f"{endpoint}: {trial.problem}")
         return redirect(endpoint)
-    context = {"trial": trial, "endpoint": endpoint, "accepts": _accepts(trial.accepts)}
-    return render(request, "judging/_endpoint_trial.html", context)
+    return render(request, "judging/_endpoint_trial.html", {"endpoint": endpoint, **_trial_context(endpoint)})
 
 
-def _accepts(capabilities: Mapping[str, bool | None]) -> list[tuple[str, bool]]:
-    return [(FEATURES.get(name, name), taken) for name, taken in capabilities.items() if taken is not None]
+@permission_required("judging.change_modelendpoint", raise_exception=True)
+@require_POST
+def endpoint_forget(request: PageRequest, endpoint_id: int) -> HttpResponse:
+    """Forget what the endpoint refused, so that everything is tried again."""
+    endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id, kind=EndpointKind.OPENAI)
+    forget_capabilities(endpoint=endpoint, actor=request.user)
+    messages.success(request, f"What {endpoint} refused is forgotten. The next calls try everything again.")
+    return redirect(endpoint)
+
+
+def _trial_context(endpoint: ModelEndpoint) -> dict[str, object]:
+    """Return the last test and what is known of the endpoint, by how sure that is."""
+    trial = endpoint.last_test
+    known = {name: taken for name, taken in endpoint.capabilities.items() if taken is not None}
+    groups = [
+        ("Seen to work", [name for name, taken in known.items() if taken and name in SHOWING]),
+        ("Not refused", [name for name, taken in known.items() if taken and name not in SHOWING]),
+        ("Taken without effect", [name for name in trial.get("ignored", []) if name not in known]),
+        ("Refused, so left out", [name for name, taken in known.items() if not taken]),
+    ]
+    return {
+        "trial": trial,
+        "tested_at": datetime.fromisoformat(trial["at"]) if trial.get("at") else None,
+        "features": [(title, [FEATURES.get(name, name) for name in names]) for title, names in groups if names],
+    }
 
 
 @permission_required("judging.view_judge", raise_exception=True)
@@ -121,9 +152,9 @@ def judge_create(request: PageRequest) -> HttpResponse:
     """Add a judge of the kind named in the address."""
     kind = request.GET.get("kind", "")
     if kind not in KINDS:
-        endpoint = request.GET.get("endpoint", "")
+        endpoint = whole_number(request.GET.get("endpoint", ""))
         kinds = [(one, [NEEDS[need] for need in sorted(one.needs)]) for one in KINDS.values()]
-        context = {"kinds": kinds, "endpoint_id": endpoint if endpoint.isdigit() else ""}
+        context = {"kinds": kinds, "endpoint_id": "" if endpoint is None else endpoint}
         return render(request, "judging/judge_kinds.html", context)
     return _edit_judge(request, None, kind)
 
@@ -137,12 +168,47 @@ def judge_detail(request: PageRequest, judge_id: int) -> HttpResponse:
     return _edit_judge(request, judge, judge.kind)
 
 
+@permission_required("judging.add_judge", raise_exception=True)
+@require_POST
+def judge_retire(request: PageRequest, judge_id: int) -> HttpResponse:
+    """Offer a judge for nothing new; what it judged stays."""
+    judge = get_object_or_404(Judge, pk=judge_id)
+    set_judge_active(judge=judge, is_active=False, actor=request.user)
+    messages.success(request, f"{judge} is retired. What it judged stays as it is.")
+    return redirect(judge)
+
+
+@permission_required("judging.add_judge", raise_exception=True)
+@require_POST
+def judge_restore(request: PageRequest, judge_id: int) -> HttpResponse:
+    """Offer a retired judge again."""
+    judge = get_object_or_404(Judge, pk=judge_id)
+    set_judge_active(judge=judge, is_active=True, actor=request.user)
+    messages.success(request, f"{judge} is in use again.")
+    return redirect(judge)
+
+
+@permission_required("judging.add_judge", raise_exception=True)
+@require_POST
+def judge_delete(request: PageRequest, judge_id: int) -> HttpResponse:
+    """Delete a judge that no run used."""
+    judge = get_object_or_404(Judge, pk=judge_id)
+    try:
+        delete_judge(judge=judge, actor=request.user)
+    except JudgeInUse as refusal:
+        messages.error(request, str(refusal))
+        return redirect(judge)
+    messages.success(request, f"{judge} is deleted.")
+    return redirect("judging:judge-list")
+
+
 def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpResponse:
     initial = {"endpoint": request.GET.get("endpoint", "")}
-    given = request.GET.get("prompt", "")
-    version = PromptVersion.objects.filter(pk=given).first() if given.isdigit() else None
+    version = PromptVersion.objects.filter(pk=whole_number(request.GET.get("prompt", "")) or 0).first()
     if version is not None:
         initial |= {"option_prompt_text": version.text, "option_mode": _mode_of(version)}
+    elif "copy" in request.GET:
+        initial["option_prompt_text"] = judge_kind(kind).build(judge.options if judge else {}).prompt.text
     form = JudgeForm(request.POST or None, kind=kind, judge=judge, initial=initial)
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
@@ -160,6 +226,7 @@ def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpRes
         except JudgeNotValid as error:
             form.add_error(None, str(error))
     context = {"form": form, "judge": judge, **_prompts(judge, kind)}
+    context["is_used"] = judge is not None and judge.evaluators.exists()
     return render(request, "judging/judge_form.html", context, status=400 if form.is_bound and form.errors else 200)
 
 
@@ -177,6 +244,7 @@ def _prompts(judge: Judge | None, kind: str) -> dict[str, object]:
     return {
         "kind": described,
         "prompt": built.prompt,
+        "placeholders": sorted(built.prompt.placeholders),
         "edited": bool(options.get("prompt_text")),
         "prompts": [built.prompt, *others],
         "prompt_hash": described.prompt_hash(options),

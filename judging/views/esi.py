@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from judging.exports import write_esi_files
 from judging.forms.esi import EsiRunForm
-from judging.http import PageRequest
+from judging.http import PageRequest, whole_number
 from judging.jobs import launch_run
 from judging.models import Run, RunKind, Suite
 from judging.services.esi_creating import check_esi_plan, create_esi_run
@@ -52,7 +52,7 @@ def esi_create(request: PageRequest) -> HttpResponse:
 @require_POST
 def esi_estimate(request: PageRequest) -> HttpResponse:
     """Show what the run that the form describes would ask and cost."""
-    suite = get_object_or_404(Suite, pk=request.POST.get("suite") or 0)
+    suite = get_object_or_404(Suite, pk=whole_number(request.POST.get("suite", "")))
     form = EsiRunForm(request.POST, suite=suite)
     estimate = None
     if form.is_valid():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
-from django.http import HttpResponse, StreamingHttpResponse
+from django.forms import BoundField
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.dateparse import parse_datetime
 from django.utils.timezone import now
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
@@ -15,14 +18,17 @@ from django.views.decorators.vary import vary_on_headers
 from judging import jobs
 from judging.forms.imports import ImportForm, ImportOptionsForm, benchmark_names, options_initial
 from judging.http import PageRequest, page_of
-from judging.models import Upload
+from judging.models import ImportStatus, Upload
 from judging.services import uploads
 from judging.services.intake import ImportOptions
+from judging.services.upload_store import BytesGone
 from judging.services.uploads import UploadRefused
+from judging.specs.example_files import EXAMPLES
 from judging.tables import CONTENT_TYPES, write_csv
 
 PROBLEM_COLUMNS = ("severity", "file", "place", "message", "offending", "hint", "code")
 PROBLEMS_SHOWN = 200
+A_MOMENT = timedelta(seconds=10)  # within which a worker takes an upload
 
 
 @require_safe
@@ -58,7 +64,7 @@ def import_detail(request: PageRequest, upload_id: int) -> HttpResponse:
     """Steps two and three: the dry run, then progress, then what came of it."""
     upload = _upload(upload_id)
     if request.htmx:
-        context = {"upload": upload, "progress": uploads.progress_of(upload)}
+        context = _progress(upload)
         response = render(request, "judging/_import_progress.html", context)
         if not upload.is_in_work:
             response["HX-Refresh"] = "true"
@@ -75,8 +81,8 @@ def import_recheck(request: PageRequest, upload_id: int) -> HttpResponse:
     if form.is_valid():
         try:
             jobs.launch_recheck(upload=upload, options=form.options())
-        except (UploadRefused, OSError) as refusal:
-            form.add_error(None, _words(refusal))
+        except (UploadRefused, BytesGone) as refusal:
+            form.add_error(None, str(refusal))
         else:
             return redirect(upload)
     return _detail(request, upload, form)
@@ -122,6 +128,18 @@ def import_discard(request: PageRequest, upload_id: int) -> HttpResponse:
 
 @require_safe
 @permission_required("judging.add_upload", raise_exception=True)
+def import_template(_request: PageRequest, name: str) -> HttpResponse:
+    """A file to fill in and import."""
+    example = EXAMPLES.get(name)
+    if example is None:
+        raise Http404
+    response = HttpResponse(example.data(), content_type=example.content_type)
+    response["Content-Disposition"] = f'attachment; filename="{example.file_name}"'
+    return response
+
+
+@require_safe
+@permission_required("judging.add_upload", raise_exception=True)
 def import_problems(request: PageRequest, upload_id: int) -> StreamingHttpResponse:
     """The list of problems as CSV."""
     upload = _upload(upload_id)
@@ -136,11 +154,28 @@ def _upload(upload_id: int) -> Upload:
 
 
 def _form_context(form: ImportOptionsForm) -> dict[str, Any]:
-    return {"form": form, "benchmark_names": benchmark_names()}
+    return {"form": form, "benchmark_names": benchmark_names(), "examples": EXAMPLES.values()}
 
 
-def _words(refusal: Exception) -> str:
-    return str(refusal) if isinstance(refusal, UploadRefused) else "The uploaded bytes are gone. Upload the file again."
+def _progress(upload: Upload) -> dict[str, Any]:
+    confirmed = parse_datetime(upload.result.get("confirmed_at", "")) or upload.created_at
+    waits_long = now() - confirmed > A_MOMENT
+    return {"upload": upload, "progress": uploads.progress_of(upload), "waits_long": waits_long}
+
+
+def _kept_options(upload: Upload) -> list[tuple[str, str]]:
+    """Return the fields that say again what was said of an upload."""
+    initial = options_initial(ImportOptions.of_json(upload.options))
+    names = ImportOptionsForm.base_fields
+    return [(name, "on" if initial[name] is True else str(initial[name])) for name in names if initial.get(name)]
+
+
+def _rubric_field(upload: Upload) -> BoundField | None:
+    """Return the field for the name of a new rubric, which people will read; None where there is no single new one."""
+    rubrics = [part for part in upload.preview.get("parts", ()) if part["kind"] == "rubric"]
+    if upload.status != ImportStatus.CHECKED or len(rubrics) != 1 or not rubrics[0]["is_new"]:
+        return None
+    return ImportOptionsForm(initial={"rubric": rubrics[0].get("name", "")}, auto_id="preview_%s")["rubric"]
 
 
 def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None = None) -> HttpResponse:
@@ -148,9 +183,10 @@ def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None
     errors = [problem for problem in upload.problems if problem.get("severity") == "error"]
     warnings = [problem for problem in upload.problems if problem.get("severity") != "error"]
     context = {
-        "upload": upload,
-        "progress": uploads.progress_of(upload),
+        **_progress(upload),
         "preview": upload.preview,
+        "kept_options": _kept_options(upload),
+        "rubric_field": _rubric_field(upload),
         "problems": (errors + warnings)[:PROBLEMS_SHOWN],
         "problem_count": len(upload.problems),
         "error_count": len(errors),

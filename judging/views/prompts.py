@@ -5,14 +5,22 @@ from __future__ import annotations
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 
 from judging.forms.prompts import PromptForm
 from judging.http import PageRequest
 from judging.judges.registry import KINDS
+from judging.models import PromptVersion
 from judging.selectors import prompts as selectors
-from judging.services.prompts import EDITABLE, PromptRefused, save_prompt_version
+from judging.services.prompts import (
+    EDITABLE,
+    PromptRefused,
+    delete_prompt_version,
+    save_prompt_version,
+    set_prompt_active,
+)
 
 
 @permission_required("judging.view_judge", raise_exception=True)
@@ -43,6 +51,40 @@ def prompt_detail(request: PageRequest, name: str) -> HttpResponse:
             form.add_error("text", str(refusal))
     context = {"file": selectors.with_uses(file), "kind": KINDS.get(file.kind), "form": form}
     return render(request, "judging/prompt_detail.html", context, status=400 if form.is_bound and form.errors else 200)
+
+
+@permission_required("judging.add_judge", raise_exception=True)
+@require_POST
+def prompt_retire(request: PageRequest, version_id: int) -> HttpResponse:
+    """Offer a version for nothing new; judges and runs keep its text."""
+    version = get_object_or_404(PromptVersion, pk=version_id)
+    set_prompt_active(version=version, is_active=False, actor=request.user)
+    messages.success(request, f"{version} is retired. What was asked with it stays as it is.")
+    return redirect(version)
+
+
+@permission_required("judging.add_judge", raise_exception=True)
+@require_POST
+def prompt_restore(request: PageRequest, version_id: int) -> HttpResponse:
+    """Offer a retired version again."""
+    version = get_object_or_404(PromptVersion, pk=version_id)
+    set_prompt_active(version=version, is_active=True, actor=request.user)
+    messages.success(request, f"{version} is in use again.")
+    return redirect(version)
+
+
+@permission_required("judging.add_judge", raise_exception=True)
+@require_POST
+def prompt_delete(request: PageRequest, version_id: int) -> HttpResponse:
+    """Delete a version that nothing used."""
+    version = get_object_or_404(PromptVersion, pk=version_id)
+    try:
+        delete_prompt_version(version=version, actor=request.user)
+    except PromptRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"{version} is deleted.")
+    return redirect(version)
 
 
 def _start(request: PageRequest, file: selectors.PromptFile) -> str:

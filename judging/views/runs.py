@@ -14,10 +14,9 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
-from django.views.decorators.vary import vary_on_headers
 
 from judging.forms.runs import RunForm
-from judging.http import PageRequest, page_of
+from judging.http import PageRequest, page_of, whole_number
 from judging.jobs import launch_run
 from judging.models import EvaluatorKind, Run, RunKind, RunStatus, Suite
 from judging.selectors import esi
@@ -25,6 +24,7 @@ from judging.selectors import runs as selectors
 from judging.services import running
 from judging.services.estimates import estimate_run
 from judging.services.planning import RunNotPossible, create_run
+from judging.specs.selections import selection_from_json
 from judging.states import RunRefused
 
 
@@ -44,7 +44,7 @@ def run_create(request: PageRequest) -> HttpResponse:
     suite = suite_of(request)
     if suite is None:
         return render(request, "judging/run_suite.html", {"suites": suites()})
-    form = RunForm(request.POST or None, suite=suite, initial={"rules": True})
+    form = RunForm(request.POST or None, suite=suite, initial={"rules": True} | _like(request, suite))
     if request.method == "POST" and form.is_valid():
         try:
             with transaction.atomic():
@@ -61,7 +61,7 @@ def run_create(request: PageRequest) -> HttpResponse:
 @require_POST
 def run_estimate(request: PageRequest) -> HttpResponse:
     """Show what the run that the form describes would ask and cost."""
-    suite = get_object_or_404(Suite, pk=request.POST.get("suite") or 0)
+    suite = get_object_or_404(Suite, pk=whole_number(request.POST.get("suite", "")))
     form = RunForm(request.POST, suite=suite)
     estimate = estimate_run(plan=form.plan(), threads=settings.CALL_THREADS) if form.is_valid() else None
     context = {"estimate": estimate, "form": form, "suite": suite, "asked": True}
@@ -71,28 +71,21 @@ def run_estimate(request: PageRequest) -> HttpResponse:
 
 
 @permission_required("judging.view_run", raise_exception=True)
-@vary_on_headers("HX-Request")
 def run_detail(request: PageRequest, run_id: int) -> HttpResponse:
-    """Show a run live, with its tasks; the table of tasks also alone, as it refreshes itself."""
+    """Show a run with its tasks."""
     run = get_object_or_404(Run.objects.select_related("suite__benchmark", "created_by"), pk=run_id)
     if run.kind == RunKind.DEBATE:
         return redirect(run.debate_set)
-    template = "judging/_run_tasks.html" if request.htmx else "judging/run_detail.html"
     context = _context(request, run)
-    if run.kind == RunKind.ESI:
-        context |= {"items": esi.attach_items([task for task, _ in context["rows"]], judge_id=context["evaluator_id"])}
-        context |= {} if request.htmx else {"esi": esi.read_summary(run)}
-    return render(request, template, context)
+    context |= {"esi": esi.read_summary(run)} if run.kind == RunKind.ESI else {}
+    return render(request, "judging/run_detail.html", context)
 
 
 @permission_required("judging.view_run", raise_exception=True)
-@vary_on_headers("HX-Request")
 def run_progress(request: PageRequest, run_id: int) -> HttpResponse:
-    """Show how far a run is, as the fragment that polls itself while the run is live."""
+    """Show how far a run is and its tasks, as one answer: what polls while the run is live never contradicts itself."""
     run = get_object_or_404(Run.objects.select_related("suite__benchmark"), pk=run_id)
-    progress = selectors.read_progress(run=run, at=timezone.now())
-    context = {"progress": progress, "run": run, "failure": request.GET.get("failure", "")}
-    return render(request, "judging/_run_progress.html", context)
+    return render(request, "judging/_run_live.html", _context(request, run))
 
 
 @permission_required("judging.change_run", raise_exception=True)
@@ -150,22 +143,23 @@ def _control(request: PageRequest, run_id: int, act: Callable[[], object]) -> Ht
             messages.error(request, refusal)
         return redirect(run)
     run = Run.objects.select_related("suite__benchmark").get(pk=run_id)
-    progress = selectors.read_progress(run=run, at=timezone.now())
-    return render(request, "judging/_run_progress.html", {"progress": progress, "run": run, "refusal": refusal})
+    return render(request, "judging/_run_live.html", _context(request, run) | {"refusal": refusal})
 
 
 def _context(request: PageRequest, run: Run) -> dict[str, Any]:
-    given = request.GET.get("evaluator", "")
-    evaluator_id = int(given) if given.isdigit() else None
+    evaluator_id = whole_number(request.GET.get("evaluator", ""))
     failure, status = request.GET.get("failure", ""), request.GET.get("status", "")
     progress = selectors.read_progress(run=run, at=timezone.now())
     tasks = selectors.list_tasks(run=run, evaluator_id=evaluator_id, failure=failure, status=status)
     count = selectors.count_tasks(progress=progress, evaluator_id=evaluator_id, failure=failure, status=status)
-    page = page_of(request, tasks, count=count)
+    page = page_of(request, tasks, count=tasks.count() if count is None else count)
     scores = selectors.scores_for(list(page.object_list))
     rows = [(task, scores.get((task.evaluator_id or 0, task.response_id or 0))) for task in page.object_list]
+    if run.kind == RunKind.ESI:
+        esi.attach_items([task for task, _ in rows], judge_id=evaluator_id)
     return {
         "run": run,
+        "selection_words": selection_from_json(run.options.get("selection", {})).words,
         "progress": progress,
         "page_obj": page,
         "rows": rows,
@@ -181,13 +175,36 @@ def _context(request: PageRequest, run: Run) -> dict[str, Any]:
 
 def suite_of(request: PageRequest) -> Suite | None:
     """Return the suite that a form or an address names; None where none is named."""
-    given = request.POST.get("suite") or request.GET.get("suite", "")
-    return get_object_or_404(Suite.objects.select_related("benchmark"), pk=given) if given.isdigit() else None
+    key = whole_number(request.POST.get("suite") or request.GET.get("suite", ""))
+    return None if key is None else get_object_or_404(Suite.objects.select_related("benchmark"), pk=key)
 
 
 def suites() -> list[Suite]:
     """Return the suites to choose from, the newest first."""
     return list(Suite.objects.select_related("benchmark").order_by("-created_at", "-pk")[:200])
+
+
+def _like(request: PageRequest, suite: Suite) -> dict[str, Any]:
+    """Return the choices of the run of this suite that the address names, for a new run like it."""
+    key = whole_number(request.GET.get("like", ""))
+    run = Run.objects.filter(pk=key, suite=suite, kind=RunKind.GRADING).first() if key is not None else None
+    if run is None:
+        return {}
+    evaluators = list(run.evaluators.all())
+    selection = selection_from_json(run.options.get("selection") or {})
+    return {
+        "limit": selection.limit,
+        "seed": selection.seed,
+        "cases": ", ".join(selection.cases),
+        "scenarios": ", ".join(selection.scenarios),
+        "systems": [system.pk for system in run.systems.all()],
+        "rules": any(one.kind == EvaluatorKind.GRADER for one in evaluators),
+        "judges": [one.judge_id for one in evaluators if one.judge_id],
+        "rubrics": [one.rubric_id for one in evaluators if one.rubric_id],
+        "budget": run.budget,
+        "first_attempts": run.options.get("first_attempts"),
+        "compat": bool(run.options.get("compat")),
+    }
 
 
 def _budget(request: PageRequest) -> Decimal | None:

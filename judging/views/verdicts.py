@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -11,10 +12,19 @@ from django.shortcuts import render
 
 from judging.http import PageRequest
 from judging.judges.words import STATUS_WORDS, flag_in_words
-from judging.models import Call, Score, Verdict
+from judging.models import Call, PastVerdict, Score, Verdict
 from judging.selectors.runs import read_verdict
 from judging.specs.outlines import outline_of_data
 from judging.views.score_pages import score_page
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTry:
+    """What a judge said before a retry asked it again."""
+
+    verdict: PastVerdict
+    calls: list[Call]
+    says: str
 
 
 @permission_required("judging.view_run", raise_exception=True)
@@ -28,7 +38,9 @@ def verdict_detail(request: PageRequest, verdict_id: int) -> HttpResponse:
 
 def reading_of(verdict: Verdict) -> dict[str, Any]:
     """Return what pages show of a verdict: its calls, how it was read, what it scored."""
-    found = Call.objects.select_related("endpoint").in_bulk(verdict.call_ids)
+    past = list(verdict.past.order_by("-pk"))
+    wanted = verdict.call_ids + [pk for said in past for pk in said.call_ids]
+    found = Call.objects.select_related("endpoint").in_bulk(wanted)
     calls = [found[pk] for pk in verdict.call_ids if pk in found]
     costs = [call.cost for call in calls if call.cost is not None]
     score: Score | None = getattr(verdict, "score", None)
@@ -40,6 +52,10 @@ def reading_of(verdict: Verdict) -> dict[str, Any]:
         "flags": [flag_in_words(flag) for flag in verdict.flags],
         "value": outline_of_data("", verdict.value).children if isinstance(verdict.value, dict) else (),
         "calls": calls,
+        "earlier_tries": [
+            EarlierTry(said, [found[pk] for pk in said.call_ids if pk in found], STATUS_WORDS.get(said.status, ""))
+            for said in past
+        ],
         "cost": sum(costs, Decimal(0)) if len(costs) == len(calls) else None,
         "seconds": sum(call.seconds for call in calls),
         "paid_before": sum(call.run_id != verdict.run_id for call in calls),

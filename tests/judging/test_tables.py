@@ -103,3 +103,13 @@ def test_write_xlsx_of_the_same_rows_gives_the_same_bytes_and_exact_numbers() ->
         assert b"dcterms" not in archive.read("docProps/core.xml").partition(b">")[2].partition(b">")[2]
     cells = CalamineWorkbook.from_filelike(io.BytesIO(first)).get_sheet_by_index(0).to_python()
     assert cells[1][1] == 0.1 + 0.2  # 0.30000000000000004: the seventeenth digit counts
+
+
+def test_escape_cell_leaves_plain_numbers_alone() -> None:
+    texts = ["-1", "+2", "-0.5", "-1e-9", "-1+1", "-", "-A1", "=1", "'-1"]
+
+    written = [escape_cell(text) for text in texts]
+
+    assert written == ["-1", "+2", "-0.5", "-1e-9", "'-1+1", "'-", "'-A1", "'=1", "''-1"]
+    assert [unescape_cell(text) for text in written] == texts
+    assert unescape_cell("'-1") == "-1"  # as written by earlier versions

@@ -7,11 +7,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 from django.forms.models import model_to_dict
+from django.utils import timezone
 
 from judging.forms.endpoints import EndpointForm
-from judging.management.base import BadInput, JsonCommand
+from judging.management.base import BadInput, JsonCommand, form_refusal
 from judging.models import EndpointKind, ModelEndpoint
-from judging.services.endpoints import EndpointNotValid, save_endpoint, try_endpoint
+from judging.services.endpoint_trials import try_endpoint
+from judging.services.endpoints import EndpointNotValid, forget_capabilities, save_endpoint
 
 
 class Command(JsonCommand):
@@ -25,9 +27,15 @@ class Command(JsonCommand):
         parser.add_argument("--model", required=True, help="the model id that the endpoint expects")
         parser.add_argument("--key-variable", default="", help="NAME of the environment variable that holds the key")
         parser.add_argument("--max-concurrency", type=int, default=50, help="calls at once over all workers")
-        parser.add_argument("--reasoning", action="store_true", help="allow 10 minutes for a reply")
+        parser.add_argument("--reasoning", action="store_true", help="allow 10 minutes and 8,192 tokens for a reply")
+        parser.add_argument("--min-output-tokens", default="", help="least output limit of each request")
+        parser.add_argument(
+            "--extra", default="", help="""JSON sent with each request: '{"reasoning_effort": "low"}'"""
+        )
         parser.add_argument("--input-price", default="", help="USD per million tokens")
         parser.add_argument("--output-price", default="", help="USD per million tokens")
+        parser.add_argument("--not-in-use", action="store_true", help="keep it, and offer it for nothing new")
+        parser.add_argument("--forget", action="store_true", help="forget what it refused, and try everything again")
         parser.add_argument("--test", action="store_true", help="send one cheap call and say what it accepts")
 
     def run(self, **options: Any) -> dict[str, Any]:
@@ -37,13 +45,16 @@ class Command(JsonCommand):
         existed = endpoint is not None
         form = EndpointForm(_entered(options), instance=ModelEndpoint.objects.filter(name=options["name"]).first())
         if not form.is_valid():
-            raise BadInput(" ".join(_problems(form)))
+            raise form_refusal(form)
         try:
             saved = save_endpoint(endpoint=endpoint, fields=form.endpoint_fields(), actor=None)
         except EndpointNotValid as refusal:
             raise BadInput(str(refusal)) from refusal
+        if options["forget"]:
+            forget_capabilities(endpoint=saved, actor=None)
+            saved.refresh_from_db()
         shown = model_to_dict(saved, fields=["id", "name", "base_url", "model", "key_variable", "max_concurrency"])
-        trial = {"trial": asdict(try_endpoint(endpoint=saved))} if options["test"] else {}
+        trial = {"trial": asdict(try_endpoint(endpoint=saved, at=timezone.now()))} if options["test"] else {}
         return {**shown, "changed": existed, **trial}
 
 
@@ -55,15 +66,9 @@ def _entered(options: dict[str, Any]) -> dict[str, Any]:
         "key_variable": options["key_variable"],
         "max_concurrency": options["max_concurrency"],
         "reasoning": options["reasoning"],
+        "min_output_tokens": options["min_output_tokens"],
+        "extra": options["extra"],
         "input_price": options["input_price"],
         "output_price": options["output_price"],
-        "is_active": True,
+        "is_active": not options["not_in_use"],
     }
-
-
-def _problems(form: EndpointForm) -> list[str]:
-    return [
-        f"{form.fields[name].label if name in form.fields else 'Endpoint'}: {error}"
-        for name, errors in form.errors.items()
-        for error in errors
-    ]

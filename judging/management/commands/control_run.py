@@ -41,7 +41,7 @@ class Command(JsonCommand):
         except RunRefused as refusal:
             raise BadInput(str(refusal)) from refusal
         if options["wait"] and options["action"] in ("resume", "retry"):
-            wait_for_run(run.pk)
+            wait_for_run(run.pk, bar=not options["as_json"])
         return run_report(run.pk, with_figures=options["wait"] or options["action"] == "show")
 
     def summary(self, result: dict[str, Any]) -> str:

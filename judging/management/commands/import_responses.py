@@ -8,13 +8,14 @@ from django.core.management.base import CommandParser
 
 from judging.management.importing import ImportCommand
 from judging.services.intake import ImportOptions
+from judging.specs.data_tables import TABLE_ENDINGS
 from judging.specs.sniffing import UploadKind
 
 
 class Command(ImportCommand):
     """import_responses PATH"""
 
-    help = "Import responses: JSON Lines, CSV, a responses folder with params.yaml, or ScaleEval's response files."
+    help = "Import responses: JSON Lines, CSV, XLSX, a responses folder with params.yaml, or ScaleEval's files."
     kinds = (
         UploadKind.RESPONSES_JSONL,
         UploadKind.RESPONSES_CSV,
@@ -29,9 +30,17 @@ class Command(ImportCommand):
         parser.add_argument("--allow-missing-files", action="store_true", help="accept files that are named but absent")
 
     def options_of(self, options: dict[str, Any]) -> ImportOptions:
+        # Beside a question, `answer` is a reference unless it is said who answered.
+        is_table = options["path"].name.lower().endswith(TABLE_ENDINGS)
         return ImportOptions(
+            kind=UploadKind.RESPONSES_CSV if is_table and options["system"] else "",
             benchmark=options["benchmark"],
             suite_id=options["suite"],
             system=options["system"],
             allow_missing_files=options["allow_missing_files"],
         )
+
+    def other_kind_hint(self, found: tuple[UploadKind, ...]) -> str:
+        if found != (UploadKind.QUESTIONS,):
+            return ""
+        return " If `answer` holds what a system answered, say which one with --system."

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from judging.management.importing import ImportCommand
-from judging.services.intake import ImportOptions
+from judging.management.importing import ImportCommand, read_suite_path
+from judging.services.intake import Files, ImportOptions
 from judging.specs.sniffing import UploadKind
 
 
 class Command(ImportCommand):
     """import_suite PATH"""
 
-    help = "Import a suite: a YAML file, a folder or ZIP of case files, or questions in JSON Lines."
+    help = "Import a suite: a YAML file with the files it names, a folder or ZIP, or questions (JSONL, CSV, XLSX)."
     kinds = (UploadKind.SUITE, UploadKind.QUESTIONS)
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         super().add_own_arguments(parser)
         parser.add_argument("--name", default="", help="name of the benchmark where it is new")
         parser.add_argument("--allow-missing-files", action="store_true", help="accept files that are named but absent")
+
+    def read(self, path: Path) -> Files:
+        return read_suite_path(path)
 
     def options_of(self, options: dict[str, Any]) -> ImportOptions:
         return ImportOptions(

@@ -7,10 +7,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
+from judging.forms.prompts import prompt_name_of
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
 from judging.management.waiting import wait_for_run
-from judging.models import Response, Score, Verdict
+from judging.models import Judge, Response, Score, Verdict
 from judging.services.planning import RunNotPossible
 from judging.services.single import Wish, judge_once
 
@@ -24,6 +25,7 @@ class Command(JsonCommand):
         parser.add_argument("--response", type=int, required=True, help="id of the response")
         parser.add_argument("--judge", required=True, help="name of the judge")
         parser.add_argument("--rubric", default="", help="slug (newest version), slug@version or id")
+        parser.add_argument("--prompt", default="", metavar="VERSION", help="a stored prompt version to try")
         parser.add_argument("--budget", default="", help="US dollars that may be spent at most")
 
     def run(self, **options: Any) -> dict[str, Any]:
@@ -33,11 +35,13 @@ class Command(JsonCommand):
         judges, rubrics = choices.judges_of(options["judge"]), choices.rubrics_of(options["rubric"])
         if len(judges) != 1 or len(rubrics) > 1:
             raise BadInput("Name one judge, and at most one rubric.")
+        prompt = _prompt_text(judges[0], options["prompt"])
         try:
             wish = Wish(
                 response=response,
                 judge=judges[0],
                 rubric=rubrics[0] if rubrics else None,
+                prompt_text=prompt,
                 budget=choices.dollars_of(options["budget"]),
             )
             run = judge_once(wish=wish, actor=None, at=now())
@@ -45,6 +49,13 @@ class Command(JsonCommand):
             raise BadInput(str(refusal)) from refusal
         ended = wait_for_run(run.pk)
         return _result(ended.pk, response)
+
+
+def _prompt_text(judge: Judge, given: str) -> str:
+    version = choices.prompt_of(given, active=True) if given else None
+    if version is not None and version.name != prompt_name_of(judge):
+        raise BadInput(f"{judge} sends another prompt than {version.name}.")
+    return version.text if version is not None else ""
 
 
 def _result(run_id: int, response: Response) -> dict[str, Any]:

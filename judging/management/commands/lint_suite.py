@@ -9,10 +9,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from judging.management.base import BadInput, JsonCommand
-from judging.management.importing import read_path
+from judging.management.importing import read_suite_path
 from judging.services.imports import refusal_message
 from judging.services.intake import bundle_of
-from judging.specs.problems import Severity
+from judging.specs.problems import Problem, Severity
 from judging.specs.suites_yaml import lint_suite
 
 
@@ -27,7 +27,7 @@ class Command(JsonCommand):
 
     def run(self, **options: Any) -> dict[str, Any]:
         """Return the problems; raise where one is an error."""
-        bundle = bundle_of(read_path(options["path"]))
+        bundle = bundle_of(read_suite_path(options["path"]))
         missing = options["allow_missing_files"]
         problems = bundle.problems
         if bundle.value is not None:
@@ -41,7 +41,6 @@ class Command(JsonCommand):
 
     def summary(self, result: dict[str, Any]) -> str:
         """Return one line per warning and a last one that counts."""
-        lines = [
-            f"{entry['file']}, {entry['place']}: {entry['message']} {entry['hint']}" for entry in result["problems"]
-        ]
-        return "\n".join([*lines, f"No errors, {result['warnings']} warnings."])
+        lines = [str(Problem(**entry)) for entry in result["problems"]]
+        count = result["warnings"]
+        return "\n".join([*lines, f"No errors, {count} warning{'' if count == 1 else 's'}."])

@@ -30,7 +30,7 @@ class Command(JsonCommand):
         )
 
     def run(self, **options: Any) -> dict[str, Any]:
-        """Compute again and say how much changed."""
+        """Recompute scores and say how much changed."""
         run = Run.objects.filter(pk=options["run"]).first()
         if run is None:
             raise BadInput(f"There is no run {options['run']}.")

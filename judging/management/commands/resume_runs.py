@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.utils.timezone import now
 
 from judging import jobs
 from judging.management.base import JsonCommand
@@ -22,10 +21,10 @@ class Command(JsonCommand):
         parser.add_argument("--wait", action="store_true", help="until each has ended or paused")
 
     def run(self, **options: Any) -> dict[str, Any]:
-        runs = [run.pk for run in unfinished_runs(at=now())]
+        runs = [run.pk for run in unfinished_runs()]
         jobs.resume_runs()
         for run_id in runs if options["wait"] else []:
-            wait_for_run(run_id)
+            wait_for_run(run_id, bar=not options["as_json"])
         return {"runs": runs}
 
     def summary(self, result: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from django.utils.timezone import now
 
 from judging.exports import write_esi_files
 from judging.grading.esi import BadEsiOption, EsiOptions, keyword_list
+from judging.http import whole_number
 from judging.jobs import launch_run
 from judging.judges.accuracy import STRICTNESS, strictness_of
 from judging.judges.answering import OWN, SHIPPED, Asking, shipped_asking
@@ -47,6 +48,7 @@ class Command(JsonCommand):
         parser.add_argument(
             "--weights", default="", help="five numbers: accuracy,integrity,efficiency,safety,alignment"
         )
+        parser.add_argument("--fresh", action="store_true", help="reuse no reply of earlier runs")
         parser.add_argument("--token-budget", type=int)
         parser.add_argument("--irrelevant-share", type=float)
         parser.add_argument("--max-length-ratio", type=float)
@@ -67,7 +69,7 @@ class Command(JsonCommand):
         except (RunNotPossible, BadEsiOption) as error:
             raise BadInput(str(error)) from error
         if not options["no_wait"]:
-            run = wait_for_run(run.pk)
+            run = wait_for_run(run.pk, bar=not options["as_json"])
         written: list[str] = []
         if options["output"]:
             folder = Path(options["output"])
@@ -98,6 +100,7 @@ def _plan(options: dict[str, Any]) -> EsiPlan:
         systems=[_system(name) for name in options["system"]],
         options=_esi_options(options),
         reading=Reading.ORIGINAL if options["original"] else Reading.CAREFUL,
+        fresh=options["fresh"],
         name=options["name"],
         budget=_money(options["budget"]),
         input_problems=[
@@ -126,7 +129,8 @@ def _stored(lines: EsiLines) -> Suite:
 
 
 def _suite(given: str) -> Suite:
-    found = Suite.objects.filter(pk=given) if given.isdigit() else Suite.objects.filter(benchmark__slug=given)
+    key = whole_number(given)
+    found = Suite.objects.filter(pk=key) if key is not None else Suite.objects.filter(benchmark__slug=given)
     suite = found.order_by("-number").first()
     if suite is None:
         raise BadInput(f"There is no suite {given!r}. Give its id, or the slug of its benchmark.")
@@ -150,7 +154,7 @@ def _worker(text: str) -> Worker:
         raise BadInput(f"There is no endpoint {name!r}.")
     if prompt in SHIPPED:
         return Worker(endpoint, shipped_asking(prompt))
-    own = PromptVersion.objects.filter(name=OWN, label=prompt).first()
+    own = PromptVersion.objects.filter(name=OWN, label=prompt, is_active=True).first()
     if own is None:
         raise BadInput(f"There is no prompt version {prompt!r}; write ENDPOINT={'|'.join(SHIPPED)} or one of your own.")
     return Worker(endpoint, Asking(own.label, own.text))

@@ -34,7 +34,10 @@ class Command(JsonCommand):
         parser.add_argument("--judges", default="", help="names of judges, separated by commas")
         parser.add_argument("--rubrics", default="", help="slugs (newest version), slug@version or ids, by commas")
         parser.add_argument("--budget", default="", help="US dollars that may be spent at most")
+        choices.add_selection(parser)
+        parser.add_argument("--seed", type=int, default=0, help="of the cases that --limit draws")
         parser.add_argument("--first-attempts", type=int, help="only the first n attempts of each system")
+        parser.add_argument("--fresh", action="store_true", help="reuse no reply of earlier runs")
         parser.add_argument("--compat", action="store_true", help="grade as the original InfiBench program did")
         parser.add_argument("--name", default="")
         parser.add_argument("--estimate", action="store_true", help="print calls and cost; start nothing")
@@ -52,7 +55,7 @@ class Command(JsonCommand):
         except RunNotPossible as refusal:
             raise BadInput(str(refusal)) from refusal
         if options["wait"]:
-            wait_for_run(run.pk)
+            wait_for_run(run.pk, bar=not options["as_json"])
         return run_report(run.pk, with_figures=options["wait"])
 
     def summary(self, result: dict[str, Any]) -> str:
@@ -73,7 +76,9 @@ def _plan(options: dict[str, Any]) -> RunPlan:
         name=options["name"],
         first_attempts=attempts,
         compat=options["compat"],
+        fresh=options["fresh"],
         budget=choices.dollars_of(options["budget"]),
+        selection=choices.selection_of(options, suite=suite),
     )
 
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
+from django.db import connection
 from redis.exceptions import ConnectionError as NoRedis
 
 from judging.jobs import imports
 from judging.models import ImportStatus, Suite, Upload
 from judging.services import uploads
 from judging.services.intake import ImportOptions
-from tests import factories
+from tests import databases, factories
 from tests.judging import import_files
+from tests.judging.services.own_site import REPOSITORY
+from tests.own_redis import OwnRedis
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def media(settings: Any, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
 
 
 def checked() -> Upload:
@@ -52,3 +54,21 @@ def test_work_import_stores_a_confirmed_upload_and_leaves_others() -> None:
     statuses = list(Upload.objects.order_by("pk").values_list("status", flat=True))
     assert statuses == [ImportStatus.DONE, ImportStatus.CHECKED]
     assert Suite.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_import_is_stored_by_a_worker_with_another_data_folder(own_redis: OwnRedis, tmp_path: Path) -> None:
+    upload = imports.launch_import(upload=checked(), actor=factories.user(), at=factories.NOON)
+    name = str(connection.settings_dict["NAME"])
+    url = f"sqlite:///{name}" if name.startswith("/") else urlunsplit(urlsplit(databases.URL)._replace(path=f"/{name}"))
+    machine = {"EVALSITE_DATABASE_URL": url, "EVALSITE_REDIS_URL": own_redis.url, "EVALSITE_DATA_DIR": str(tmp_path)}
+
+    subprocess.run(
+        [sys.executable, "manage.py", "work", "default", "--burst"],
+        check=True,
+        cwd=REPOSITORY,
+        env=os.environ | machine | {"DJANGO_SETTINGS_MODULE": "tests.settings"},
+    )
+
+    upload.refresh_from_db()
+    assert (upload.status, Suite.objects.count()) == (ImportStatus.DONE, 1)

@@ -82,7 +82,7 @@ def test_import_responses_takes_a_system_and_a_suite(tmp_path: Path) -> None:
     ("command", "file", "message"),
     [
         ("import_suite", ("bad.yaml", b"cases: [7]"), "bad.yaml, line 1, cases.0.: "),
-        ("import_suite", ("c.yaml", import_files.CRITERIA), "this holds criteria, which another command imports"),
+        ("import_suite", ("c.yaml", import_files.CRITERIA), "this holds criteria; import it with import_criteria"),
         ("import_responses", import_files.responses(), "No benchmark here has these cases"),
         ("import_rubric", ("r.xlsx", b"no workbook"), "r.xlsx"),
         ("import_criteria", ("c.yaml", b"criteria: {}"), "The file holds no criteria"),
@@ -129,3 +129,73 @@ def test_import_responses_takes_model_answers_and_import_criteria_their_criteria
     criteria = run("import_criteria", folder / "criteria")
 
     assert (answers["responses"]["new"], len(criteria["rubrics"])) == (240, 4)
+
+
+@pytest.mark.parametrize("command", ["import_rubric", "import_suite", "import_responses", "import_criteria"])
+def test_import_commands_refuse_other_formats_in_words(command: str, tmp_path: Path) -> None:
+    path = write(tmp_path, ("old.xls", b"\xd0\xcf\x11\xe0" + bytes(600)))
+
+    with pytest.raises(BadInput, match=r"This is an old Excel workbook \(\.xls\), which is not read\."):
+        run(command, path)
+
+
+def test_import_rubric_reads_a_table_with_tabs(tmp_path: Path) -> None:
+    run("import_suite", write(tmp_path, import_files.suite()))
+
+    result = run("import_rubric", write(tmp_path, ("levels.tsv", b"query id\t25\t50\nfrance\t(1) a\t(1) b\n")))
+
+    assert [rubric["name"] for rubric in result["rubrics"]] == ["levels v1"]
+
+
+def test_import_suite_finds_the_files_that_a_suite_names_beside_it(tmp_path: Path) -> None:
+    write(tmp_path, ("infi/suite.yaml", b"cases: [cases/eval_a.yaml]"))
+    case = (
+        b"id: a\nprompt_path: p.txt\ntype: t\nlang: python\ngrading:\n  customized: {module: cases.grade_a, func: f}\n"
+    )
+    write(tmp_path, ("infi/cases/eval_a.yaml", case))
+    write(tmp_path, ("infi/cases/p.txt", b"Why?"))
+    write(tmp_path, ("infi/cases/grade_a.py", b"def f(x): return 1, 1, ''"))
+    write(tmp_path, ("infi/broken.yaml", b"a: ["))  # not named, so not read
+
+    result = run("import_suite", tmp_path / "infi" / "suite.yaml")
+
+    assert result["suite"]["cases"] == 1
+    assert run("lint_suite", tmp_path / "infi" / "suite.yaml")["errors"] == 0
+
+
+def test_import_suite_does_not_leave_the_folder_of_the_suite(tmp_path: Path) -> None:
+    write(tmp_path, ("secret.yaml", b"id: a\nprompt: Why?\n"))
+    path = write(tmp_path, ("infi/suite.yaml", b"cases: [../secret.yaml, link.yaml]"))
+    (tmp_path / "infi" / "link.yaml").symlink_to(tmp_path / "secret.yaml")
+
+    with pytest.raises(BadInput, match=r"leads outside the uploaded files.*\(1 more error\.\)"):
+        run("import_suite", path)
+
+
+def test_import_commands_name_the_command_for_another_kind(tmp_path: Path) -> None:
+    path = write(tmp_path, import_files.responses())
+
+    with pytest.raises(BadInput, match="this holds responses jsonl; import it with import_responses"):
+        run("import_suite", path)
+
+
+def test_import_responses_takes_answers_beside_questions_once_it_is_said_whose_they_are(tmp_path: Path) -> None:
+    run("import_suite", write(tmp_path, import_files.suite()))
+    path = write(tmp_path, ("answers.csv", b"id,question,answer\nfrance,What is the capital of France?,Paris\n"))
+
+    with pytest.raises(BadInput, match=r"this holds questions; .* say which one with --system"):
+        run("import_responses", path)
+
+    assert run("import_responses", path, "--system", "ada")["responses"]["new"] == 1
+
+
+def test_lint_suite_prints_problems_without_a_file_as_sentences(tmp_path: Path) -> None:
+    path = write(tmp_path, ("a.yaml", b"id: a\nprompt: Why?\n"))
+    out = io.StringIO()
+
+    call_command("lint_suite", str(path), stdout=out)
+
+    assert out.getvalue().splitlines()[0] == (
+        "There is no suite file; the one case file is taken. "
+        "Add a suite file to fix order, weights and the attempt mode."
+    )

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from judging.management.base import BadInput
-from judging.models import ModelEndpoint, Response, Run, RunTask
+from judging.models import Lease, ModelEndpoint, Response, Run, RunTask
 from judging.services import leases, running
 from judging.services.planning import plan_tasks
 from tests import factories
@@ -65,6 +65,7 @@ def test_run_suite_waits_and_prints_the_suites_table() -> None:
         "suite": str(suite),
         "status": "finished",
         "status_reason": "",
+        "resume_at": None,
         "total": 4,
         "done": 4,
         "failed": 0,
@@ -74,6 +75,8 @@ def test_run_suite_waits_and_prints_the_suites_table() -> None:
         "spent": "0.000000",
         "budget": None,
         "unpriced_calls": 0,
+        "unheard_calls": 0,
+        "unheard": "0.000000",
         "figures": [
             {
                 "evaluator": "rules",
@@ -209,8 +212,9 @@ def test_resume_runs_takes_up_what_a_lost_worker_left() -> None:
     work(finished)
     running.start_run(run_id=run.pk, at=NOON)
     plan_tasks(run_id=run.pk, at=NOON)
-    lost = leases.open_lease(run=run, worker="gone", at=timezone.now() - timedelta(hours=1))
+    lost = leases.open_lease(run=run, worker="gone")
     leases.claim_tasks(lease=lost, most=2)
+    Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
     result = run_command("resume_runs", "--wait")
 
@@ -269,3 +273,30 @@ def test_judge_response_refuses_what_cannot_be_judged() -> None:
     assert refusal(*here, loose.pk, "--rubric", rubric.pk) == "No suite has the case that this response answers."
     assert refusal(*here, response.pk, "--rubric", "ghost").startswith("There is no rubric 'ghost'.")
     assert not Run.objects.exists()
+
+
+def test_run_suite_takes_a_part_of_the_suite_and_keeps_it_in_the_run() -> None:
+    suite, _ = answered_suite(cases=6, text="Use chmod.", grading={"keywords": ["chmod"]})
+    first = suite.cases.order_by("links__position").values_list("key", flat=True)[0]
+    part = ("--suite", suite.pk, "--rules", "--limit", 2, "--seed", 3)
+
+    estimated = run_command("run_suite", *part, "--estimate")
+    drawn = Run.objects.get(pk=run_command("run_suite", *part, "--wait")["run"])
+    named = run_command("run_suite", "--suite", suite.pk, "--rules", "--cases", first, "--wait")
+
+    assert (estimated["tasks"], drawn.total, drawn.done, named["done"]) == (2, 2, 2, 1)
+    graded = set(drawn.tasks.values_list("response__prompt__cases__key", flat=True))
+    assert graded == set(drawn.options["selection"]["drawn"])
+    assert {name: drawn.options["selection"][name] for name in ("limit", "seed", "cases", "scenarios")} == {
+        "limit": 2, "seed": 3, "cases": [], "scenarios": []
+    }  # fmt: skip
+
+
+def test_run_suite_refuses_cases_and_scenarios_that_are_not_there() -> None:
+    suite, _ = answered_suite(cases=1, text="Use chmod.", grading={"keywords": ["chmod"]})
+
+    assert f"{suite} has no case nope" in refusal("run_suite", "--suite", suite.pk, "--rules", "--cases", "nope")
+    assert f"{suite} has no scenario nope" in refusal(
+        "run_suite", "--suite", suite.pk, "--rules", "--scenarios", "nope"
+    )
+    assert "Draw 1 to 10,000 cases, not 0" in refusal("run_suite", "--suite", suite.pk, "--rules", "--limit", 0)

@@ -64,9 +64,10 @@ class OwnSite:
         )
 
     def close(self) -> None:
-        """End the processes that answer."""
+        """End the processes that answer; the next question starts another."""
         for process in self._answering.values():
             process.communicate()  # closes what it listens to
+        self._answering.clear()
 
 
 @contextmanager

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from evalsite.serving.broker import EmbeddedBroker
 from evalsite.serving.supervisor import answers
+from tests.evalsite.serving.worked_site import children_of
 from tests.judging.services.own_site import REPOSITORY, OwnSite
 
 
 class ServedSite:
     """The processes of one `serve`."""
 
-    def __init__(self, site: OwnSite, *, threads: int) -> None:
-        self.folder = Path(site.environment["EVALSITE_DATA_DIR"])
+    def __init__(self, environment: Mapping[str, str], *, threads: int = 50, workers: int = 1, web: int = 1) -> None:
+        self.folder = Path(environment["EVALSITE_DATA_DIR"])
         self.address = f"127.0.0.1:{_free_port()}"
         self.log = self.folder / "serve.log"
-        port = self.address.rpartition(":")[2]
+        options = {"port": self.address.rpartition(":")[2], "workers": workers, "web": web}
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve", "--port", port, "--web", "1"],
-                env=site.environment | {"EVALSITE_CALL_THREADS": str(threads)},
+                [sys.executable, "manage.py", "serve", *(f"--{name}={value}" for name, value in options.items())],
+                env={**environment, "EVALSITE_CALL_THREADS": str(threads)},
                 cwd=REPOSITORY,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -53,6 +53,19 @@ class ServedSite:
             os.kill(pid, signal.SIGKILL)
         return bool(found)
 
+    def kill_of_worker(self, part: str) -> bool:
+        """SIGKILL the process of a worker, its "job" or the "sender" of that; False where no worker has one now."""
+        for worker in children_of(self.process.pid):
+            jobs = children_of(worker) if b"work\0calls" in _command(worker) else []
+            senders = [sender for job in jobs for sender in children_of(job)]
+            pids = {"worker": [worker] if jobs else [], "job": jobs, "sender": senders}[part]
+            for pid in pids:
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.kill(pid, signal.SIGKILL)
+            if pids:
+                return True
+        return False
+
     def kill_broker(self) -> None:
         """SIGKILL the embedded broker and remove its data: every queue and every limiter is gone."""
         broker = EmbeddedBroker(self.folder)
@@ -61,8 +74,8 @@ class ServedSite:
         shutil.rmtree(broker.folder / "appendonlydir", ignore_errors=True)
 
     def _web(self) -> list[int]:
-        masters = [pid for pid in _children(self.process.pid) if b"gunicorn" in _command(pid)]
-        return [pid for master in masters for pid in (*_children(master), master)]
+        masters = [pid for pid in children_of(self.process.pid) if b"gunicorn" in _command(pid)]
+        return [pid for master in masters for pid in (*children_of(master), master)]
 
     def close(self) -> None:
         self.process.terminate()
@@ -72,7 +85,7 @@ class ServedSite:
 @contextmanager
 def served(site: OwnSite, *, threads: int) -> Iterator[ServedSite]:
     """Yield the site while it is served."""
-    running = ServedSite(site, threads=threads)
+    running = ServedSite(site.environment, threads=threads)
     try:
         yield running
     finally:
@@ -84,18 +97,6 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _children(parent: int) -> list[int]:
-    found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            match = re.search(r"^PPid:\s+(\d+)$", status.read_text(), re.MULTILINE)
-        except OSError:  # it ended while we looked
-            continue
-        if match and int(match[1]) == parent:
-            found.append(int(status.parent.name))
-    return found
 
 
 def _command(pid: int) -> bytes:

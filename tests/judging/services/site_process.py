@@ -6,6 +6,7 @@ Without arguments it reads commands from its input until that ends, one JSON lis
 make URL CASES [BUDGET [MAX_CONCURRENCY]]   the run's id
 poison RUN                                  the id of the answer that now breaks the endpoint
 state RUN [--lapse]                         what the database holds
+resume                                      how many runs were queued again
 
 `--lapse` takes the claims of dead workers back at once, as time would after a minute.
 """
@@ -28,6 +29,7 @@ django.setup()
 
 from django.utils import timezone  # noqa: E402 models load only after setup
 
+from judging.jobs import resume_runs  # noqa: E402
 from judging.models import Call, Lease, Run, Score, Verdict  # noqa: E402
 from judging.services.working import work_through  # noqa: E402
 from tests.judging.services.run_rows import judged_run  # noqa: E402
@@ -63,6 +65,11 @@ def work(run_id: str, threads: str) -> str:
     return work_through(run_id=int(run_id), threads=int(threads), now=timezone.now, apart=True)
 
 
+def resume() -> int:
+    """Queue what nobody works on, as workers do every half minute."""
+    return resume_runs()
+
+
 def state(run_id: str, lapse: str = "") -> dict[str, Any]:
     """Return everything a test compares; the messages of finished calls stand for them."""
     if lapse:
@@ -75,6 +82,7 @@ def state(run_id: str, lapse: str = "") -> dict[str, Any]:
         "spent": str(run.spent),
         "cost": str(sum((call.cost for call in calls if call.cost is not None), Decimal(0))),
         "calls_made": run.calls_made,
+        "unheard": run.unheard_calls,
         "calls": dict(Counter(call.status for call in calls)),
         "finished": [call.request["messages"] for call in calls if call.status == "finished"],
         "verdicts": dict(Counter(Verdict.objects.filter(run=run).values_list("status", flat=True))),
@@ -96,4 +104,4 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         print(json.dumps(work(*sys.argv[2:])))  # noqa: T201 read by the test
     else:
-        answer_commands({"make": make, "poison": poison, "state": state})
+        answer_commands({"make": make, "poison": poison, "resume": resume, "state": state})

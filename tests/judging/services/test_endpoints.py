@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
-from judging.models import Judge, ModelEndpoint
+from judging.models import Call, Judge, ModelEndpoint
 from judging.services.endpoints import (
     EndpointFields,
     EndpointNotValid,
     JudgeNotValid,
+    forget_capabilities,
     save_endpoint,
     save_judge,
-    try_endpoint,
 )
 from judging.signals import acted
 from tests import factories
-from tests.fake_llm.fixture import FakeLLM
 
 pytestmark = pytest.mark.django_db
 
@@ -52,10 +51,15 @@ def test_save_endpoint_stores_and_announces(heard: list[tuple[str, str]]) -> Non
     ("changes", "says"),
     [
         ({"key_variable": "sk-123456"}, "NAME of an environment variable"),
-        ({"key_variable": "EVALSITE_SECRET_KEY"}, "are the site's own"),
+        ({"key_variable": "EVALSITE_SECRET_KEY"}, "secrets of this site"),
+        ({"key_variable": "PGPASSWORD"}, "secrets of this site"),
         ({"input_price": Decimal(1)}, "both prices or neither"),
         ({"base_url": "ftp://somewhere/v1"}, "starting with https"),
         ({"base_url": "https://name:word@host/v1"}, "user name and password"),
+        ({"extra": ["reasoning_effort"]}, "must be a JSON object"),
+        ({"extra": {"max_completion_tokens": 9, "model": "x"}}, "cannot set max_completion_tokens, model"),
+        ({"extra": {"stop": "x" * 5000}}, "4,000 characters at most"),
+        ({"min_output_tokens": 2_000_000}, "1,000,000 tokens at most"),
     ],
 )
 def test_save_endpoint_refuses(changes: dict[str, Any], says: str) -> None:
@@ -74,7 +78,25 @@ def test_save_endpoint_forgets_what_another_model_taught(heard: list[tuple[str, 
     assert kept.capabilities == {"seed": False}
     changed = save_endpoint(endpoint=row, fields=replace(FIELDS, base_url=row.base_url, model="two"), actor=None)
     assert changed.capabilities == {}
-    assert heard == [("endpoint.changed", "new name"), ("endpoint.changed", "local")]
+    ModelEndpoint.objects.update(capabilities={"seed": False})
+    effort = replace(FIELDS, base_url=row.base_url, model="two", extra={"reasoning_effort": "low"})
+    row.refresh_from_db()
+    assert save_endpoint(endpoint=row, fields=effort, actor=None).capabilities == {}
+    assert heard == [("endpoint.changed", "new name")] + [("endpoint.changed", "local")] * 2
+
+
+@pytest.mark.parametrize("change", [{"model": "two"}, {"base_url": "http://127.0.0.1:2/v1"}])
+def test_save_endpoint_keeps_address_and_model_of_one_that_has_answered(change: dict[str, Any]) -> None:
+    row = save_endpoint(endpoint=None, fields=FIELDS, actor=None)
+    Call.objects.create(key="a", endpoint=row, status="failed", request={}, finished_at=factories.NOON)
+    save_endpoint(endpoint=row, fields=replace(FIELDS, **change), actor=None)  # a slip that never worked
+    save_endpoint(endpoint=row, fields=FIELDS, actor=None)
+    Call.objects.create(key="b", endpoint=row, status="finished", request={}, finished_at=factories.NOON)
+
+    with pytest.raises(EndpointNotValid, match="has answered calls, so its address and model stay as they are"):
+        save_endpoint(endpoint=row, fields=replace(FIELDS, **change), actor=None)
+
+    assert save_endpoint(endpoint=row, fields=replace(FIELDS, max_concurrency=3), actor=None).max_concurrency == 3
 
 
 def test_save_judge_completes_options_and_refuses_strange_ones(heard: list[tuple[str, str]]) -> None:
@@ -107,31 +129,10 @@ def test_save_judge_refuses_a_prompt_without_its_placeholders() -> None:
         )
 
 
-def test_try_endpoint_shows_and_remembers_what_is_accepted(fake_llm: FakeLLM) -> None:
-    fake_llm.config(reject="json_schema,logprobs")
-    row = factories.endpoint(base_url=fake_llm.url, model="fake")
+def test_forget_capabilities_lets_everything_be_tried_again(heard: list[tuple[str, str]]) -> None:
+    row = factories.endpoint(capabilities={"seed": False})
 
-    trial = try_endpoint(endpoint=row)
+    forget_capabilities(endpoint=row, actor=None)
 
     row.refresh_from_db()
-    assert (trial.works, trial.problem) == (True, "")
-    assert (trial.accepts["json_schema"], trial.accepts["logprobs"], trial.accepts["seed"]) == (False, False, True)
-    assert (row.capabilities["json_schema"], row.capabilities["seed"]) == (False, True)
-
-
-def test_try_endpoint_names_the_missing_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-
-    trial = try_endpoint(endpoint=factories.endpoint(key_variable="NO_SUCH_KEY"))
-
-    assert (trial.works, trial.problem) == (
-        False,
-        "The environment variable NO_SUCH_KEY is not set where the site runs.",
-    )
-
-
-def test_try_endpoint_says_why_nothing_came_back() -> None:
-    trial = try_endpoint(endpoint=factories.endpoint(base_url="http://127.0.0.1:9/v1"))
-
-    assert (trial.works, trial.reply) == (False, "")
-    assert "connection" in trial.problem.lower()
+    assert (row.capabilities, heard) == ({}, [("endpoint.forgotten", row.name)])

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from judging import stopping
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call, Lease, ModelEndpoint, RubricItem, Run, RunStatus, RunTask, Verdict
-from judging.selectors.targets import active_targets
 from judging.services import leases, running
-from judging.services.engine import Engine, EngineOptions, Talk
+from judging.services.engine import Engine, EngineOptions
 from judging.services.executors import executor_for
+from judging.services.frozen_endpoints import RunEndpoints
 from judging.services.planning import EvaluatorChoice, RunPlan, create_run, plan_tasks
-from judging.services.pools import Unsent
+from judging.services.pools import Heard
 from judging.services.working import work_through
 from tests import factories
 from tests.factories import NOON
@@ -54,37 +56,36 @@ def test_equal_requests_of_one_run_are_asked_once(fake_llm: FakeLLM) -> None:
     assert Verdict.objects.values_list("call_ids", flat=True).distinct().count() == 1
 
 
-class LatePool:
+class LateCalls:
     """Answers each request only when asked for a second time, so that replies come while others are prepared."""
 
     def __init__(self) -> None:
         self.submitted: list[str] = []
         self.waiting: list[str] = []
 
-    def submit(self, token: str, target: Any, request: Any) -> None:
+    def submit(self, token: str, target: Any, request: Any, paid: Any = ()) -> None:
         self.submitted.append(token)
         self.waiting.append(token)
 
-    def withdraw(self) -> list[Unsent]:
-        return []
+    def withdraw(self) -> None:
+        pass
 
-    def completed(self, timeout: float) -> list[tuple[str, ChatReply]]:
+    def heard(self) -> list[Heard]:
         done, self.waiting = self.waiting, []
         reply = ChatReply(ReplyStatus.FINISHED, HALF, "stop", 100, 20)
-        return [(token, reply) for token in done]
+        return [Heard(token, reply) for token in done]
 
 
-def _engine(run: Run, pool: LatePool, *, should_stop: Callable[[], bool] = lambda: False) -> Engine:
+def _engine(run: Run, calls: LateCalls, *, should_stop: Callable[[], bool] = lambda: False) -> Engine:
     running.start_run(run_id=run.pk, at=NOON)
     plan_tasks(run_id=run.pk, at=NOON)
     run.refresh_from_db()
-    lease = leases.open_lease(run=run, worker="test", at=timezone.now())
     return Engine(
         run=run,
-        lease=lease,
+        lease=leases.open_lease(run=run, worker="test"),
         executor=executor_for(run),
-        pool=pool,
-        targets=active_targets(),
+        calls=calls,
+        endpoints=RunEndpoints(run),
         options=EngineOptions(threads=2, now=timezone.now, should_stop=should_stop),
     )
 
@@ -94,25 +95,18 @@ def test_a_reply_on_its_way_to_the_ledger_answers_an_equal_request() -> None:
     first, second = run.suite.cases.order_by("links__position")
     second.prompt.text = first.prompt.text
     second.prompt.save()
-    pool = LatePool()
-    engine = _engine(run, pool)
+    calls = LateCalls()
+    engine = _engine(run, calls)
     tasks = leases.claim_tasks(lease=engine.lease, most=2)
-    for prepared in engine.executor.prepare(run=run, tasks=tasks[:1]):
-        _begin(engine, tasks[0], prepared)
-    engine._ask()
-    engine._collect()  # the reply is here and not yet stored
-    for prepared in engine.executor.prepare(run=run, tasks=tasks[1:]):
-        _begin(engine, tasks[1], prepared)
-    engine._ask()
-    engine._flush()
+    engine.exhausted = True
+    engine.to_begin.extend(engine._prepared(tasks[:1]))
+    engine.step()
+    engine._hear()  # the reply is here and not yet stored
+    engine.to_begin.extend(engine._prepared(tasks[1:]))
+    engine.step()
+    engine.finish()
 
-    assert (len(pool.submitted), Call.objects.count(), Verdict.objects.count()) == (1, 1, 2)
-
-
-def _begin(engine: Engine, task: RunTask, prepared: Any) -> None:
-    talk = Talk(task=task, conversation=prepared.conversation, endpoint=prepared.endpoint)
-    engine.talks[task.pk] = talk
-    engine._advance(talk, None)
+    assert (len(calls.submitted), Call.objects.count(), Verdict.objects.count()) == (1, 1, 2)
 
 
 def test_a_conversation_that_crashes_costs_its_own_task_only(fake_llm: FakeLLM) -> None:
@@ -134,7 +128,7 @@ def test_characters_that_no_database_stores_do_not_stop_a_run(fake_llm: FakeLLM)
     # the tree asks for JSON in itemised mode; the model escapes NUL and half a character inside its reasons
     run = judged_run(cases=2, url=fake_llm.url)
     evaluator = run.evaluators.get()
-    evaluator.options["judge_options"] = {"mode": "itemised"}
+    evaluator.options |= {"judge_options": {"mode": "itemised"}, "prompt_hash": ""}  # as if it had begun so
     evaluator.save()
     fake_llm.config(reply='{"met": {"100.1": true, "50.1": false, "25.1": false}, "reasoning": "a\\u0000b\\ud800c"}')
 
@@ -144,16 +138,16 @@ def test_characters_that_no_database_stores_do_not_stop_a_run(fake_llm: FakeLLM)
     assert set(Verdict.objects.values_list("rationale", flat=True)) == {"a\ufffdb\ufffdc"}
 
 
-def test_an_endpoint_taken_out_of_use_fails_tasks_and_not_the_worker(fake_llm: FakeLLM) -> None:
+def test_an_endpoint_taken_out_of_use_pauses_the_run_with_the_reason(fake_llm: FakeLLM) -> None:
     run = judged_run(cases=3, url=fake_llm.url)
     ModelEndpoint.objects.update(is_active=False)
 
-    work(run)
+    ended = work(run)
 
-    assert (run.status, run.done, run.failed) == (RunStatus.FINISHED, 0, 3)
-    assert set(RunTask.objects.values_list("failure_kind", flat=True)) == {"endpoint-not-in-use"}
+    assert (ended, run.status, run.done, run.failed) == ("endpoint", RunStatus.PAUSED, 0, 0)
+    assert run.status_reason.endswith("is not in use any more. Take it into use again, then resume, or cancel the run.")
     ModelEndpoint.objects.update(is_active=True)
-    running.retry_failed(run_id=run.pk, actor=None)
+    running.resume_run(run_id=run.pk, actor=None)
     work(run)
     assert (run.status, run.done, run.failed) == (RunStatus.FINISHED, 3, 0)
 
@@ -208,26 +202,33 @@ def test_a_pause_charges_for_answers_that_were_cut_off_and_not_asked_again(fake_
 def test_a_worker_asked_to_stop_gives_its_claim_back(fake_llm: FakeLLM, no_stop: None) -> None:
     fake_llm.config(latency=100)
     run = judged_run(cases=100, url=fake_llm.url)
-    stopping.request()
 
-    ended = work(run, threads=2)
+    def now_and_stop() -> Any:
+        if fake_llm.stats()["calls"] >= 4:
+            stopping.request()
+        return timezone.now()
 
+    ended = work_through(run_id=run.pk, threads=2, now=now_and_stop)
+
+    run.refresh_from_db()
     assert (ended, run.status) == ("asked", RunStatus.RUNNING)
     assert 0 < run.done < 100
-    assert RunTask.objects.filter(status="waiting").count() == 100 - run.done
+    assert RunTask.objects.filter(status="waiting", tries=0).count() == 100 - run.done
     assert fake_llm.stats()["calls"] == run.done
 
 
 def test_a_worker_whose_claim_lapsed_stores_its_calls_and_drops_its_results() -> None:
     run = judged_run(cases=2, url="http://127.0.0.1:9/v1")
-    pool = LatePool()
-    engine = _engine(run, pool)
-    engine._claim()
-    engine._ask()
-    leases.return_lapsed(at=timezone.now() + timedelta(minutes=5))
+    engine = _engine(run, LateCalls())
+    engine.step()
+    Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    leases.return_lapsed()
 
     engine._beat_at -= 10
-    ended = engine.drive()
+    while not engine.step():
+        pass
+    engine.finish()
+    ended = engine.ended
 
     run.refresh_from_db()
     assert (ended, run.done, Verdict.objects.count()) == ("lost", 0, 0)
@@ -259,17 +260,18 @@ def test_a_budget_given_to_a_run_of_unknown_price_pauses_it(fake_llm: FakeLLM) -
 
 def test_a_worker_waits_for_money_that_another_may_give_back(fake_llm: FakeLLM) -> None:
     run = judged_run(cases=2, url=fake_llm.url, budget=Decimal(1), input_price=Decimal(100), output_price=Decimal(100))
-    other = leases.open_lease(run=run, worker="other", at=timezone.now())
+    other = leases.open_lease(run=run, worker="other")
     Lease.objects.filter(pk=other.pk).update(reserved=Decimal("0.9"))
-    looks: list[int] = []
 
-    def now_and_release() -> Any:
-        looks.append(1)
-        if len(looks) == 6:  # the other worker's calls come home
-            leases.close_lease(lease=other)
-        return timezone.now()
+    def release() -> None:  # the other worker's calls have come back
+        leases.close_lease(lease=other)
+        connection.close()  # that of this thread
 
-    ended = work_through(run_id=run.pk, threads=2, now=now_and_release)
+    later = threading.Timer(1.5, release)
+    later.start()
+
+    ended = work_through(run_id=run.pk, threads=2, now=timezone.now)
+    later.join()
 
     run.refresh_from_db()
     assert (ended, run.status, run.done) == ("empty", RunStatus.FINISHED, 2)
@@ -288,3 +290,22 @@ def test_two_suites_with_the_same_answers_share_their_calls(fake_llm: FakeLLM) -
     work(run)
 
     assert (run.done, run.calls_made, fake_llm.stats()["calls"]) == (6, 3, 3)
+
+
+def test_a_fresh_run_reuses_no_reply_of_another_run_and_each_of_its_own(fake_llm: FakeLLM) -> None:
+    first = judged_run(cases=3, url=fake_llm.url)
+    work(first)
+    evaluator = first.evaluators.get()
+    assert evaluator.judge is not None
+    choice = EvaluatorChoice(judge=evaluator.judge, rubric=evaluator.rubric)
+    plans = [
+        RunPlan(suite=first.suite, systems=list(first.systems.all()), evaluators=[choice], fresh=fresh)
+        for fresh in (False, True, True)
+    ]
+
+    runs = [create_run(plan=plan, actor=None, at=NOON) for plan in plans]
+    for run in runs:
+        work(run)
+
+    assert [(run.done, run.calls_made, run.calls_reused) for run in runs] == [(3, 0, 3), (3, 3, 0), (3, 3, 0)]
+    assert fake_llm.stats()["calls"] == 9

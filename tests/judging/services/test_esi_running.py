@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -13,10 +14,24 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
+from judging.exports import write_esi_files
 from judging.grading.esi import EsiOptions
 from judging.judges.answering import shipped_asking
 from judging.judges.esi_items import Reading
-from judging.models import EsiItem, Response, Run, RunStatus, RunTask, Score, Suite, Verdict
+from judging.models import (
+    Call,
+    EsiItem,
+    Judge,
+    ModelEndpoint,
+    Response,
+    Run,
+    RunStatus,
+    RunTask,
+    Score,
+    Suite,
+    System,
+    Verdict,
+)
 from judging.selectors.esi import read_summary
 from judging.services.esi_creating import ChosenJudge, EsiPlan, Worker, create_esi_run, default_judge
 from judging.services.esi_options import ORIGINAL, options_from_json
@@ -76,6 +91,11 @@ def generate(url: str, *, suite: Suite | None = None, prompt: str = "DIRECT", **
     worker = Worker(factories.endpoint(base_url=url, model="worker"), shipped_asking(prompt))
     made = EsiPlan(suite=suite or suite_of_one(), workers=[worker], **judged_by(url), **plan)
     return create_esi_run(plan=made, actor=None, at=NOON)
+
+
+def judges_of(run: Run) -> dict[str, Any]:
+    """Return the two judges of another run."""
+    return {name: ChosenJudge(Judge.objects.get(evaluators__run=run, kind=name)) for name in ("accuracy", "integrity")}
 
 
 def work(run: Run) -> Run:
@@ -289,3 +309,65 @@ def recorded_script(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
             script.append({"model": "^acc$", "match": match, "reply": entry["accuracy_judge"]})
             script.append({"model": "^int$", "match": match, "reply": entry["integrity_judge"]})
     return script
+
+
+def test_the_length_of_an_answer_leaves_out_the_attempts_that_were_cut_off(serve: Any) -> None:
+    cut = {"truncated": "42", "completion_tokens": 3000}
+    server = serve(rules(answer=[cut, {"text": "42 W.", "completion_tokens": 3200}]))
+
+    run = work(generate(server.url))
+
+    call = Call.objects.get(request__model="worker")
+    assert (Response.objects.get().completion_tokens, call.completion_tokens, call.cut_tokens) == (3200, 6200, 3000)
+    assert index_of(run).detail["sub_scores"]["efficiency"] == pytest.approx(60.0)  # 100 x (1 - 3200 / 8000)
+    judges = judges_of(run)
+    worker = Worker(ModelEndpoint.objects.get(model="worker"), shipped_asking("DIRECT"))
+    again = work(create_esi_run(plan=EsiPlan(suite=run.suite, workers=[worker], **judges), actor=None, at=NOON))
+    assert (again.calls_made, index_of(again).detail["sub_scores"]["efficiency"]) == (0, pytest.approx(60.0))
+
+
+def test_two_servers_of_one_model_are_two_systems(serve: Any) -> None:
+    here, there = serve(rules(answer="42 W.")), serve(rules(answer="43 W."))
+    first = work(generate(here.url))
+    worker = Worker(factories.endpoint(name="other", base_url=there.url, model="worker"), shipped_asking("DIRECT"))
+    judges = judges_of(first)
+    plan = EsiPlan(suite=first.suite, workers=[worker], **judges)
+
+    second = work(create_esi_run(plan=plan, actor=None, at=NOON))
+    third = create_esi_run(plan=plan, actor=None, at=NOON)
+
+    names = ["worker · DIRECT", "worker · DIRECT · other"]
+    assert list(System.objects.order_by("pk").values_list("name", flat=True)) == names
+    assert [run.systems.get().name for run in (first, second, third)] == [names[0], names[1], names[1]]
+    assert Response.objects.filter(superseded_at__isnull=False).count() == 0
+
+
+def test_a_system_made_before_keys_is_taken_over_by_the_same_worker_only(serve: Any) -> None:
+    server = serve(rules())
+    first = generate(server.url)
+    System.objects.update(asking_key="")
+    endpoint = ModelEndpoint.objects.get(model="worker")
+    judges = judges_of(first)
+    hotter = replace(shipped_asking("DIRECT"), temperature=1.0)
+
+    systems = [
+        create_esi_run(
+            plan=EsiPlan(suite=first.suite, workers=[Worker(endpoint, asking)], **judges), actor=None, at=NOON
+        ).systems.get()
+        for asking in (hotter, shipped_asking("DIRECT"))
+    ]
+
+    assert [system == first.systems.get() for system in systems] == [False, True]
+
+
+def test_files_of_a_suite_with_a_long_chinese_name_are_written(serve: Any, tmp_path: Path) -> None:
+    server = serve(rules())
+    run = work(generate(server.url))
+    Suite.objects.update(name="评测" * 60)
+    run.suite.refresh_from_db()
+
+    paths = write_esi_files(run=run, folder=tmp_path)
+
+    assert len({path.name for path in paths}) == 3
+    assert all(path.exists() and len(path.name.encode()) <= 255 for path in paths)
+    assert paths[0].name.startswith("评测评测")

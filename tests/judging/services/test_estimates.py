@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from judging.models import Call
+from judging.models import Call, ModelEndpoint
 from judging.services.estimates import TYPICAL_REPLY_TOKENS, estimate_run
 from judging.services.planning import EvaluatorChoice, RunPlan
 from tests import factories
@@ -31,6 +31,15 @@ def test_estimate_run_counts_calls_and_knows_the_price() -> None:
     assert (estimate.tasks, estimate.calls, estimate.unpriced, estimate.seconds) == (16, 8, (), None)
     assert tokens > 8 * 100
     assert (estimate.cost, estimate.known_cost) == (cost, cost)
+
+
+def test_estimate_run_says_no_time_where_nobody_is_called() -> None:
+    suite, systems = answered_suite(cases=2)
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice()])
+
+    estimate = estimate_run(plan=plan, threads=50)
+
+    assert (estimate.tasks, estimate.calls, estimate.seconds, estimate.untimed) == (2, 0, None, ())
 
 
 def test_estimate_run_leaves_an_unknown_price_unknown() -> None:
@@ -74,3 +83,29 @@ def test_estimate_run_takes_the_latency_of_the_latest_calls() -> None:
     plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
 
     assert estimate_run(plan=plan, threads=50).seconds == 4.5  # 5 calls, 2 at once: 3 rounds of 1.5 s
+
+
+def test_estimate_run_takes_the_time_of_the_last_test_and_names_whom_nothing_is_known_of() -> None:
+    suite, systems = answered_suite(cases=4, systems=2)
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", name="encke")
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+    unknown = estimate_run(plan=plan, threads=4)
+    failed = {"works": False, "seconds": 0.1, "problem": "No."}
+
+    found = []
+    for last_test in (failed, {"works": True, "seconds": 0.5}):
+        ModelEndpoint.objects.filter(name="encke").update(last_test=last_test)
+        estimate = estimate_run(plan=plan, threads=4)
+        found.append((estimate.seconds, estimate.untimed))
+
+    assert (unknown.seconds, unknown.untimed) == (None, ("encke",))
+    assert found == [(None, ("encke",)), (1.0, ())]  # 8 calls, 4 at once: two rounds of half a second
+
+
+def test_estimate_run_counts_the_thinking_of_a_reasoning_model() -> None:
+    suite, systems = answered_suite(cases=1)
+    price = {"input_price": Decimal(0), "output_price": Decimal(10)}
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", reasoning=True, **price)
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+
+    assert estimate_run(plan=plan, threads=4).cost == Decimal("0.02")  # 2,000 tokens at 10 USD a million

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection, transaction
+from django.utils import timezone
 
 from judging.models import Lease, Run, RunTask
 from judging.services import leases
+from judging.services.leases import InFlight
 from judging.services.planning import plan_tasks
 from judging.services.running import set_budget
 from judging.states import RunRefused
@@ -31,7 +35,7 @@ def _numbers(tasks: list[RunTask]) -> list[int]:
 
 
 def test_claim_tasks_gives_no_task_to_two_workers(run: Run) -> None:
-    one, two = (leases.open_lease(run=run, worker=name, at=NOON) for name in ("one", "two"))
+    one, two = (leases.open_lease(run=run, worker=name) for name in ("one", "two"))
 
     claimed = [_numbers(leases.claim_tasks(lease=lease, most=3)) for lease in (one, two, one)]
 
@@ -39,22 +43,22 @@ def test_claim_tasks_gives_no_task_to_two_workers(run: Run) -> None:
 
 
 def test_return_lapsed_takes_back_only_what_stopped_beating(run: Run) -> None:
-    late, live = (leases.open_lease(run=run, worker=name, at=NOON) for name in ("late", "live"))
+    late, live = (leases.open_lease(run=run, worker=name) for name in ("late", "live"))
     leases.claim_tasks(lease=late, most=2)
     leases.claim_tasks(lease=live, most=2)
-    later = NOON + timedelta(seconds=leases.LEASE_SECONDS + 1)
-    leases.beat(lease=live, at=later)
+    Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    leases.beat(lease=live)
 
-    returned = leases.return_lapsed(at=later)
+    returned = leases.return_lapsed()
 
     assert (returned, list(Lease.objects.values_list("worker", flat=True))) == (2, ["live"])
     assert [task.status for task in RunTask.objects.order_by("pk")] == ["waiting"] * 2 + ["leased"] * 2 + ["waiting"]
     with pytest.raises(leases.LeaseLost):
-        leases.beat(lease=late, at=later)
+        leases.beat(lease=late)
 
 
 def test_close_lease_returns_what_is_unfinished(run: Run) -> None:
-    lease = leases.open_lease(run=run, worker="one", at=NOON)
+    lease = leases.open_lease(run=run, worker="one")
     done, _ = leases.claim_tasks(lease=lease, most=2)
     RunTask.objects.filter(pk=done.pk).update(status="done", lease=None)
 
@@ -64,13 +68,16 @@ def test_close_lease_returns_what_is_unfinished(run: Run) -> None:
     assert not Lease.objects.exists()
 
 
-def test_reserve_counts_what_is_spent_and_what_others_hold(run: Run) -> None:
-    Run.objects.update(budget=Decimal(10), spent=Decimal(4))
-    one, two = (leases.open_lease(run=run, worker=name, at=NOON) for name in ("one", "two"))
+def test_reserve_counts_what_is_spent_unheard_and_held_by_others_and_passes_over_what_does_not_fit(run: Run) -> None:
+    Run.objects.update(budget=Decimal(11), spent=Decimal(4), unheard=Decimal(1))
+    one, two = (leases.open_lease(run=run, worker=name) for name in ("one", "two"))
 
-    taken = [leases.reserve(lease=lease, amount=Decimal(amount)) for lease, amount in ((one, 4), (two, 3), (two, 2))]
+    carried = [
+        leases.reserve(lease=lease, amounts=[Decimal(amount) for amount in amounts])
+        for lease, amounts in ((one, (4,)), (two, (3, 0, 1, 2, 1)), (two, (1,)))
+    ]
 
-    assert taken == [True, False, True]
+    assert carried == [[True], [False, True, True, False, True], [False]]
     assert leases.may_become_affordable(lease=two, amount=Decimal(6))
     assert not leases.may_become_affordable(lease=two, amount=Decimal("6.01"))
     assert sorted(Lease.objects.values_list("reserved", flat=True)) == [Decimal(2), Decimal(4)]
@@ -78,11 +85,27 @@ def test_reserve_counts_what_is_spent_and_what_others_hold(run: Run) -> None:
 
 def test_reserve_refuses_a_claim_that_is_gone(run: Run) -> None:
     Run.objects.update(budget=Decimal(10))
-    lease = leases.open_lease(run=run, worker="one", at=NOON)
+    lease = leases.open_lease(run=run, worker="one")
     leases.close_lease(lease=lease)
 
     with pytest.raises(leases.LeaseLost):
-        leases.reserve(lease=lease, amount=Decimal(1))
+        leases.reserve(lease=lease, amounts=[Decimal(1)])
+
+
+def test_a_claim_that_lapsed_books_what_was_in_flight_and_one_that_is_closed_what_was_given_up(run: Run) -> None:
+    killed, stopped, calm = (leases.open_lease(run=run, worker=name) for name in ("killed", "stopped", "calm"))
+    leases.beat(lease=killed, in_flight=InFlight(3, Decimal("0.5")))
+    leases.beat(lease=stopped, in_flight=InFlight(9, Decimal(9)))
+    leases.beat(lease=calm, in_flight=InFlight(9, Decimal(9)))
+    Lease.objects.filter(pk=killed.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+
+    leases.return_lapsed()
+    leases.close_lease(lease=killed, unheard=InFlight(3, Decimal("0.5")))  # it lives after all: booked once
+    leases.close_lease(lease=stopped, unheard=InFlight(2, Decimal("0.25")))
+    leases.close_lease(lease=calm)
+
+    run.refresh_from_db()
+    assert (run.unheard_calls, run.unheard, Lease.objects.count()) == (5, Decimal("0.75"), 0)
 
 
 def test_set_budget_is_for_paused_runs_and_above_what_is_spent(run: Run) -> None:
@@ -94,3 +117,38 @@ def test_set_budget_is_for_paused_runs_and_above_what_is_spent(run: Run) -> None
         set_budget(run_id=run.pk, budget=Decimal(4), actor=None)
 
     assert set_budget(run_id=run.pk, budget=Decimal(5), actor=None).budget == Decimal(5)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_return_lapsed_leaves_a_run_alone_that_another_transaction_holds(run: Run) -> None:
+    if not connection.features.has_select_for_update_skip_locked:
+        pytest.skip("this database has one lock for all who write")
+    lapsed = leases.open_lease(run=run, worker="frozen")
+    leases.claim_tasks(lease=lapsed, most=2)
+    Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:  # as a process does that is frozen between two statements of `store_batch`
+        with transaction.atomic():
+            Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+            list(RunTask.objects.select_for_update().all())
+            held.set()
+            release.wait(20)
+        connection.close()  # that of this thread
+
+    frozen = threading.Thread(target=hold)
+    frozen.start()
+    assert held.wait(20)
+
+    while_frozen = leases.return_lapsed()
+    release.set()
+    frozen.join()
+
+    assert (while_frozen, leases.return_lapsed(), Lease.objects.count()) == (0, 2, 0)
+
+
+def test_claim_tasks_finds_waiting_tasks_by_an_index_of_their_own(run: Run) -> None:
+    with connection.cursor() as cursor:
+        found = connection.introspection.get_constraints(cursor, RunTask._meta.db_table)
+
+    assert found["task_waiting"]["columns"] == found["task_run"]["columns"] == ["run_id", "id"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
 from judging.llm.chat import ChatReply, ReplyStatus
-from judging.models import Call
+from judging.models import Call, CallHour
 from judging.services.ledger import CallRecord, find_finished, reply_of, store_calls
 from tests import factories
 from tests.factories import NOON
@@ -67,3 +68,31 @@ def test_find_finished_looks_up_more_keys_than_one_query_takes() -> None:
     store_calls(run_id=run.pk, records=[_record(key, FINISHED, endpoint.pk) for key in keys], at=NOON)
 
     assert set(find_finished([*keys, "x"])) == set(keys)
+
+
+def test_store_calls_adds_up_the_hour_of_each_endpoint() -> None:
+    endpoint, other = factories.endpoint(), factories.endpoint()
+
+    def record(key: str, endpoint_id: int, status: ReplyStatus, cost: Decimal | None) -> CallRecord:
+        return CallRecord(key * 64, endpoint_id, {}, ChatReply(status, "x", seconds=2.0), cost)
+
+    first = [
+        record("a", endpoint.pk, ReplyStatus.FINISHED, Decimal("0.5")),
+        record("b", endpoint.pk, ReplyStatus.FAILED, None),
+        record("c", other.pk, ReplyStatus.FINISHED, None),
+    ]
+    store_calls(run_id=None, records=first, at=NOON)
+    store_calls(run_id=None, records=[record("a", endpoint.pk, ReplyStatus.FINISHED, Decimal(1))], at=NOON)  # there
+    second = [record("d", endpoint.pk, ReplyStatus.FINISHED, Decimal("0.25"))]
+    store_calls(run_id=None, records=second, at=NOON + timedelta(minutes=59))
+    third = [record("e", endpoint.pk, ReplyStatus.FINISHED, Decimal(1))]
+    store_calls(run_id=None, records=third, at=NOON + timedelta(minutes=60))
+
+    hours = CallHour.objects.order_by("endpoint", "hour").values_list(
+        "endpoint", "hour", "calls", "errors", "cost", "seconds"
+    )
+    assert list(hours) == [
+        (endpoint.pk, NOON, 3, 1, Decimal("0.75"), 6.0),
+        (endpoint.pk, NOON + timedelta(minutes=60), 1, 0, Decimal(1), 2.0),
+        (other.pk, NOON, 1, 0, None, 2.0),
+    ]

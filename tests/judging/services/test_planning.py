@@ -5,12 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from judging.models import RunEvaluator, RunTask
+from judging.models import Response, RunEvaluator, RunTask
+from judging.services import planning
 from judging.services.planning import EvaluatorChoice, RunNotPossible, RunPlan, check_plan, create_run, plan_tasks
+from judging.services.running import pause_run, resume_run
 from tests import factories
 from tests.factories import NOON
-from tests.judging.services.run_rows import answered_suite, level_judge, ruled_run
+from tests.judging.services.run_rows import answered_suite, judged_run, level_judge, ruled_run
 
 pytestmark = pytest.mark.django_db
 
@@ -110,3 +114,45 @@ def test_plan_tasks_keeps_to_the_first_attempts_and_current_texts() -> None:
         plan_tasks(run_id=run.pk, at=NOON)
 
     assert [list(run.tasks.values_list("response__attempt", flat=True)) for run in (first, every)] == [[0], [0, 1]]
+
+
+def test_plan_tasks_goes_on_from_what_a_lost_worker_wrote() -> None:
+    run = judged_run(cases=5)
+    evaluator = run.evaluators.get()
+    responses = list(Response.objects.order_by("pk").values_list("pk", flat=True))
+    for pk in responses[:3]:
+        RunTask.objects.create(run=run, evaluator=evaluator, response_id=pk)
+
+    for _ in range(2):
+        plan_tasks(run_id=run.pk, at=NOON)
+
+    run.refresh_from_db()
+    evaluator.refresh_from_db()
+    assert (run.total, evaluator.total, run.planned_at) == (5, 5, NOON)
+    assert sorted(RunTask.objects.values_list("response_id", flat=True)) == responses
+
+
+def test_plan_tasks_ends_where_the_run_is_stopped_and_goes_on_later() -> None:
+    run = judged_run(cases=3)
+    pause_run(run_id=run.pk, actor=None)
+    plan_tasks(run_id=run.pk, at=NOON)
+    run.refresh_from_db()
+    stopped = (run.planned_at, RunTask.objects.count())
+
+    resume_run(run_id=run.pk, actor=None)
+    plan_tasks(run_id=run.pk, at=NOON)
+
+    run.refresh_from_db()
+    assert (stopped, run.planned_at, RunTask.objects.count()) == ((None, 0), NOON, 3)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_plan_tasks_lets_others_write_between_its_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = judged_run(cases=5)
+    monkeypatch.setattr(planning, "TASKS_AT_ONCE", 2)
+
+    with CaptureQueriesContext(connection) as queries:
+        plan_tasks(run_id=run.pk, at=NOON)
+
+    assert sum(query["sql"] == "COMMIT" for query in queries) == 4  # two and two and one, and the end
+    assert RunTask.objects.count() == 5

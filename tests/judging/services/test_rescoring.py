@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
@@ -83,6 +85,44 @@ def test_rescore_judge_rejects_and_keeps_off_grid_scores_without_a_call() -> Non
     evaluator.refresh_from_db()
     assert [entry["after"]["off_grid"] for entry in evaluator.options["history"]] == ["reject", "normalise"]
     assert (evaluator.done, evaluator.failed, Call.objects.count(), Verdict.objects.count()) == (3, 0, 0, 3)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rescore_judge_writes_in_short_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = cascade([25, 20, 50, 20, 25])
+    monkeypatch.setattr(rescoring, "CHUNK", 2)
+
+    with CaptureQueriesContext(connection) as captured:
+        done = rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+
+    said = [query["sql"] for query in captured if query["sql"].split()[0] in {"BEGIN", "COMMIT", "UPDATE"}]
+    written = " ".join("score" if "judging_score" in text else text.split()[0] for text in said)
+    # the options, then two scores at a time, then the counters
+    assert [part.count("score") for part in written.split("COMMIT")[:-1]] == [0, 1, 1, 1, 0]
+    assert (done, values(evaluator)) == (Rescored(scores=5, changed=2), [25.0, None, 50.0, None, 25.0])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rescore_judge_that_was_cut_short_is_finished_by_the_next(client: Client) -> None:
+    evaluator = cascade([25, 20])
+    RunEvaluator.objects.update(
+        options=evaluator.options
+        | {
+            "judge_options": {"off_grid": "reject"},
+            "rescoring": {"id": "x", "at": "then", "before": {"off_grid": "normalise"}},
+        }
+    )
+    client.force_login(factories.user("ada", Role.RESEARCHER))
+    url = reverse("judging:run-rescore", args=[evaluator.pk])
+
+    told = "The last recomputation was cut short" in client.get(url).content.decode()
+    done = rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+
+    evaluator.refresh_from_db()
+    assert (told, done, values(evaluator)) == (True, Rescored(scores=2, changed=1), [25.0, None])
+    assert "rescoring" not in evaluator.options
+    assert [entry["before"] for entry in evaluator.options["history"]] == [{"off_grid": "normalise"}]
+    assert "The last recomputation was cut short" not in client.get(url).content.decode()
 
 
 def test_rescore_judge_refuses_what_changes_the_question() -> None:

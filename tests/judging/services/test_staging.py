@@ -18,7 +18,7 @@ from judging.specs.rubric_tables import open_rubric
 from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
 from tests import factories
 
-CONTENT_HASH = "5de0d4d363241e30a53250d7e9aa52068befb261dbb39fc672c444a0d666e9e9"
+CONTENT_HASH = "683df51d633023ca49a6026bb1716eeb9e4f3a3e382869215f0ae1acc5600e78"
 NODES = (
     NodeSpec("a", "check", 'text \u00e9 "q"', scale=ScaleSpec("boolean")),
     NodeSpec("b", "check"),

@@ -8,26 +8,20 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judging import signals, stopping
-from judging.models import Benchmark, ImportStatus, Rubric, Suite, Upload
+from judging.models import Benchmark, ImportStatus, Rubric, Suite, Upload, UploadPart
 from judging.services import uploads
 from judging.services.intake import ImportOptions
 from judging.services.uploads import UploadRefused
 from tests import factories
 from tests.judging import import_files
+from tests.own_redis import OwnRedis
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def media(settings: Any, tmp_path: Path) -> Path:
-    settings.MEDIA_ROOT = tmp_path
-    return tmp_path
 
 
 @pytest.fixture
@@ -50,11 +44,10 @@ def check(*files: import_files.File, **options: Any) -> Upload:
     return uploads.check_upload(files=files, options=ImportOptions(**options), actor=None, at=factories.NOON)
 
 
-def test_check_upload_keeps_the_bytes_under_a_name_of_our_own(media: Path) -> None:
+def test_check_upload_keeps_the_bytes_in_the_database_under_a_name_of_our_own() -> None:
     upload = check(("../../evil.yaml", import_files.SUITE))
 
-    kept = [path.relative_to(media).as_posix() for path in media.rglob("*") if path.is_file()]
-    assert kept == [upload.path]
+    assert list(UploadPart.objects.values_list("name", "number")) == [(upload.bytes_name, 0)]
     assert uploads.read_files(upload) == [("../../evil.yaml", import_files.SUITE)]
 
 
@@ -75,13 +68,13 @@ def test_check_upload_notes_errors_with_place_and_hint() -> None:
     ]
 
 
-def test_check_upload_refuses_more_bytes_than_the_site_takes(settings: Any, media: Path) -> None:
+def test_check_upload_refuses_more_bytes_than_the_site_takes(settings: Any) -> None:
     settings.UPLOAD_MEGABYTES = 1
 
     with pytest.raises(UploadRefused, match="this site takes 1 MiB"):
         check(("big.jsonl", b"x" * (2**20 + 1)))
 
-    assert (Upload.objects.count(), list(media.iterdir())) == (0, [])
+    assert (Upload.objects.count(), UploadPart.objects.count()) == (0, 0)
 
 
 def test_work_upload_stores_once_however_often_it_is_called(actions: list[str]) -> None:
@@ -92,6 +85,7 @@ def test_work_upload_stores_once_however_often_it_is_called(actions: list[str]) 
     upload.refresh_from_db()
     assert answers == ["done", "not waiting"]
     assert (upload.status, upload.result["changed"]) == (ImportStatus.DONE, True)
+    assert not UploadPart.objects.exists()
     assert upload.benchmark == Benchmark.objects.get()
     assert actions == ["import.confirmed", "suite.imported"]
 
@@ -119,9 +113,9 @@ def test_work_upload_fails_whole_when_the_database_changed_since_the_check() -> 
     assert "has no suite yet" in answers.result["error"]
 
 
-def test_work_upload_says_when_its_bytes_are_gone(media: Path) -> None:
+def test_work_upload_says_when_its_bytes_are_gone() -> None:
     upload = uploads.confirm_upload(upload=check(import_files.suite()), actor=None, at=factories.NOON)
-    (media / upload.path).unlink()
+    UploadPart.objects.all().delete()
 
     assert uploads.work_upload(upload_id=upload.pk, now=noon) == ImportStatus.FAILED
 
@@ -147,15 +141,12 @@ def test_recheck_upload_reads_the_kept_bytes_with_other_options() -> None:
     assert (upload.preview["parts"][0]["into"], upload.options["benchmark"]) == ("Cities", "Cities")
 
 
-def test_discard_upload_removes_row_and_bytes(
-    media: Path, django_capture_on_commit_callbacks: Any, actions: list[str]
-) -> None:
+def test_discard_upload_removes_row_and_bytes(actions: list[str]) -> None:
     upload = check(import_files.suite())
 
-    with django_capture_on_commit_callbacks(execute=True):
-        uploads.discard_upload(upload=upload, actor=None)
+    uploads.discard_upload(upload=upload, actor=None)
 
-    assert (Upload.objects.count(), list(media.rglob("*.zip")), actions) == (0, [], ["import.discarded"])
+    assert (Upload.objects.count(), UploadPart.objects.count(), actions) == (0, 0, ["import.discarded"])
 
 
 def large(rows: int = 3000) -> import_files.File:
@@ -193,7 +184,8 @@ def test_work_upload_checks_what_was_only_received() -> None:
     assert Rubric.objects.count() == 0
 
 
-def test_work_upload_leaves_its_progress_where_pages_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_upload_leaves_its_progress_where_pages_read_it(settings: Any, own_redis: OwnRedis) -> None:
+    settings.REDIS_URL = own_redis.url
     asked_for()
     upload = uploads.receive_upload(files=[large()], options=ImportOptions(), actor=None, at=factories.NOON)
     seconds, seen = iter(range(1000)), []

@@ -8,10 +8,12 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
+from judging.judges.verdicts import PARSER_VERSION
 from judging.models import Call, Lease, RunStatus, RunTask, Score, TaskStatus, Verdict
 from judging.services import leases, running
 from judging.services.planning import EvaluatorChoice, RunPlan, create_run, plan_tasks
 from judging.services.running import pause_run, resume_run, retry_failed
+from judging.services.working import work_through
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -69,8 +71,9 @@ def test_work_through_takes_over_what_a_lost_worker_left(fake_llm: FakeLLM) -> N
     run = judged_run(cases=4, url=fake_llm.url)
     running.start_run(run_id=run.pk, at=NOON)
     plan_tasks(run_id=run.pk, at=NOON)
-    lost = leases.open_lease(run=run, worker="another-machine:1", at=timezone.now() - timedelta(hours=1))
+    lost = leases.open_lease(run=run, worker="another-machine:1")
     leases.claim_tasks(lease=lost, most=3)
+    Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
     work(run)
 
@@ -134,3 +137,36 @@ def test_rules_grade_keywords_and_keep_the_detail() -> None:
     assert (score.status, score.value, score.full, score.share) == ("complete", 0.5, 1.0, 0.5)
     assert score.detail["criteria"][0]["name"] == "keywords"
     assert RunTask.objects.get().status == TaskStatus.DONE
+
+
+def test_work_through_leaves_live_claims_alone_whose_machine_has_an_earlier_clock() -> None:
+    run = judged_run(cases=4)
+    running.start_run(run_id=run.pk, at=NOON)
+    plan_tasks(run_id=run.pk, at=NOON)
+    live = leases.open_lease(run=run, worker="another-machine:1")
+    leases.claim_tasks(lease=live, most=3)
+
+    ended = work_through(run_id=run.pk, threads=2, now=lambda: timezone.now() + timedelta(seconds=90))
+
+    leases.beat(lease=live)  # it is still there
+    run.refresh_from_db()
+    assert (ended, run.done, run.tasks.filter(lease=live).count()) == ("empty", 1, 3)
+
+
+def test_a_run_pauses_where_an_upgrade_changed_a_prompt(fake_llm: FakeLLM) -> None:
+    run = judged_run(cases=3, url=fake_llm.url)
+    evaluator = run.evaluators.get()
+    evaluator.options = {**evaluator.options, "prompt_hash": "0" * 64}
+    evaluator.save()
+
+    ended = work(run)
+
+    run.refresh_from_db()
+    assert (ended, run.status, fake_llm.stats()["calls"]) == ("prompt-changed", RunStatus.PAUSED, 0)
+    assert run.status_reason.startswith(f"An upgrade changed the prompt of {evaluator.name}.")
+
+
+def test_a_verdict_keeps_the_version_of_the_parser_that_read_it() -> None:
+    work(judged_run(cases=1))
+
+    assert Verdict.objects.get().parser_version == PARSER_VERSION

@@ -77,15 +77,15 @@ def tab(name: str) -> Callable[[Suite], str]:
 
 PAGES: dict[str, tuple[Callable[[Suite], str], int]] = {
     "benchmarks": (lambda suite: reverse("judging:benchmark-list"), 2),
-    "cases": (tab("cases"), 4),
+    "cases": (tab("cases"), 5),
     "systems": (tab("systems"), 4),
     "rubrics": (tab("rubrics"), 4),
     "runs": (tab("runs"), 4),
     "versions": (tab("versions"), 4),
-    "suite": (lambda suite: suite.get_absolute_url(), 3),
+    "suite": (lambda suite: suite.get_absolute_url(), 4),
     "case": (case_url, 10),
     "response": (response_url, 7),
-    "system": (system_url, 3),
+    "system": (system_url, 4),
     "rubrics of all": (lambda suite: reverse("judging:rubric-list"), 2),
     "rubric": (lambda suite: suite.benchmark.rubrics.get().get_absolute_url(), 4),
 }

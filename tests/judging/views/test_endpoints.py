@@ -13,7 +13,10 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.roles import Role
+from judging.judges.prompt_texts import load_prompt
+from judging.judges.registry import judge_kind
 from judging.models import Call, Judge, ModelEndpoint
+from judging.services.ledger import add_to_hour
 from tests import factories
 from tests.fake_llm.fixture import FakeLLM
 from tests.judging.services.run_rows import judged_run
@@ -41,7 +44,9 @@ def no_baselines() -> None:
 
 def _call(endpoint: ModelEndpoint, number: int, **fields: Any) -> Call:
     defaults = {"status": "finished", "request": {}, "cost": Decimal("0.5"), "finished_at": timezone.now()}
-    return Call.objects.create(key=f"{number:064x}", endpoint=endpoint, **defaults | fields)
+    call = Call.objects.create(key=f"{number:064x}", endpoint=endpoint, **defaults | fields)
+    add_to_hour([call], call.finished_at)
+    return call
 
 
 def _filled(client: Client, url: str, **changes: object) -> dict[str, object]:
@@ -79,6 +84,9 @@ def test_endpoint_create_stores_one(client: Client, admin: User) -> None:
         ({"base_url": "ftp://host/v1"}, ""),
         ({"max_concurrency": "0"}, "Enter a number from 1 to 1000."),
         ({"input_price": "1"}, "Enter both prices or neither."),
+        ({"base_url": ""}, "This field is required."),
+        ({"extra": "reasoning_effort: low"}, "Enter a JSON object"),
+        ({"extra": '["low"]'}, "must be a JSON object"),
     ],
 )
 def test_endpoint_create_refuses(client: Client, admin: User, changes: dict[str, str], says: str) -> None:
@@ -87,6 +95,41 @@ def test_endpoint_create_refuses(client: Client, admin: User, changes: dict[str,
     assert answer.status_code == 400
     assert says in answer.content.decode()
     assert not ModelEndpoint.objects.exists()
+
+
+def test_endpoint_create_stores_extra_fields_and_shows_them(client: Client, admin: User) -> None:
+    fields = {"extra": '{"reasoning_effort": "low"}', "reasoning": "on", "min_output_tokens": "9000"}
+
+    answer = client.post(reverse("judging:endpoint-create"), FORM | fields)
+
+    endpoint = ModelEndpoint.objects.get()
+    page = client.get(answer.headers["Location"]).content.decode()
+    form = client.get(reverse("judging:endpoint-update", args=[endpoint.pk])).content.decode()
+    assert (endpoint.extra, endpoint.min_output_tokens) == ({"reasoning_effort": "low"}, 9000)
+    assert "reasoning_effort" in page
+    assert "9,000 tokens" in page
+    assert "reasoning_effort" in form
+
+
+def test_endpoint_create_says_plainly_that_a_name_is_taken(client: Client, admin: User) -> None:
+    factories.endpoint(name="local")
+
+    page = client.post(reverse("judging:endpoint-create"), FORM).content.decode()
+
+    assert "Another endpoint has this name." in page
+    assert "already exists" not in page
+
+
+def test_the_sentence_of_a_provider_is_shown_to_admins_only(client: Client, admin: User) -> None:
+    endpoint = factories.endpoint()
+    _call(endpoint, 1, status="failed", error_text="Ours.", provider_text="Pull the model first.")
+
+    to_admin = client.get(endpoint.get_absolute_url()).content.decode()
+    client.force_login(factories.user("ben", Role.RESEARCHER))
+    to_researcher = client.get(endpoint.get_absolute_url()).content.decode()
+
+    assert ("Pull the model first." in to_admin, "Ours." in to_admin) == (True, True)
+    assert ("Pull the model first." in to_researcher, "Ours." in to_researcher) == (False, True)
 
 
 def test_endpoint_update_leaves_baselines_alone(client: Client, admin: User) -> None:
@@ -111,7 +154,7 @@ def test_endpoint_detail_shows_what_went_wrong_and_what_it_cost(client: Client, 
     assert [(day.calls, day.spent) for day in answer.context["days"]] == [(2, Decimal("0.5"))]
     assert "No answer in time." in page
     assert "is not set where this page runs" in page
-    assert answer.context["accepts"] == [("seed", True), ("JSON schema", False)]
+    assert answer.context["features"] == [("Not refused", ["seed"]), ("Refused, so left out", ["JSON schema"])]
 
 
 def test_endpoint_test_answers_htmx_with_the_fragment(client: Client, admin: User, fake_llm: FakeLLM) -> None:
@@ -122,8 +165,9 @@ def test_endpoint_test_answers_htmx_with_the_fragment(client: Client, admin: Use
     page = client.post(url, follow=True)
 
     assert ('id="endpoint-trial"' in fragment.content.decode(), "<html" in fragment.content.decode()) == (True, False)
-    assert fragment.context["trial"].works
+    assert fragment.context["trial"]["works"]
     assert "answered in" in page.content.decode()
+    assert "It answered in" in client.get(endpoint.get_absolute_url()).content.decode()  # it is kept
 
 
 def test_endpoint_test_shows_a_problem(client: Client, admin: User) -> None:
@@ -132,6 +176,45 @@ def test_endpoint_test_shows_a_problem(client: Client, admin: User) -> None:
     page = client.post(reverse("judging:endpoint-test", args=[endpoint.pk]), headers=HTMX).content.decode()
 
     assert "connection" in page.lower()
+
+
+def test_a_failed_test_is_shown_where_endpoints_are_listed_and_chosen(client: Client, admin: User) -> None:
+    endpoint = factories.endpoint(name="encke", last_test={"works": False, "problem": "It refuses its key."})
+    judge = factories.judge(kind="accuracy", endpoint=endpoint)
+
+    listed = client.get(reverse("judging:endpoint-list")).content.decode()
+    chosen = client.get(judge.get_absolute_url()).content.decode()
+    _call(endpoint, 1)
+    since = client.get(reverse("judging:endpoint-list")).content.decode()
+
+    assert ("Test failed" in listed, "It refuses its key." in listed) == (True, True)
+    assert "encke (its last test failed)" in chosen
+    assert "Test failed" not in since  # a call has been answered
+
+
+def test_endpoint_test_shows_the_sentence_of_the_provider_to_admins(
+    client: Client, admin: User, fake_llm: FakeLLM
+) -> None:
+    fake_llm.config(rate_500=1.0)
+    endpoint = factories.endpoint(base_url=fake_llm.url, model="fake")
+
+    fragment = client.post(reverse("judging:endpoint-test", args=[endpoint.pk]), headers=HTMX).content.decode()
+    client.force_login(factories.user("ben", Role.RESEARCHER))
+    page = client.get(endpoint.get_absolute_url()).content.decode()
+
+    assert ("The provider said" in fragment, "asked for 500" in fragment) == (True, True)
+    assert ("HTTP 500" in page, "asked for 500" in page) == (True, False)
+
+
+def test_endpoint_forget_is_for_admins(client: Client, admin: User) -> None:
+    endpoint = factories.endpoint(capabilities={"seed": False})
+    url = reverse("judging:endpoint-forget", args=[endpoint.pk])
+
+    answer = client.post(url)
+    endpoint.refresh_from_db()
+    client.force_login(factories.user("ben", Role.RESEARCHER))
+
+    assert (answer.status_code, endpoint.capabilities, client.post(url).status_code) == (302, {}, 403)
 
 
 def test_endpoints_are_read_by_researchers_and_changed_by_admins(client: Client) -> None:
@@ -221,4 +304,88 @@ def test_judge_detail_refuses_changes_by_readers(client: Client) -> None:
     assert (client.get(judge.get_absolute_url()).status_code, client.post(judge.get_absolute_url()).status_code) == (
         403,
         403,
+    )
+
+
+@pytest.mark.usefixtures("admin")
+def test_judge_detail_folds_what_becomes_of_odd_scores(client: Client) -> None:
+    page = client.get(factories.judge(kind="level_cascade").get_absolute_url())
+
+    html = page.content.decode()
+    opened, folded = html.index("Prompt text"), html.index("<summary>Odd scores</summary>")
+    assert opened < folded < html.index("An impossible score")
+    assert "Leave the response without a score" in html
+    assert "Odd scores" not in client.get(factories.judge(kind="relevance").get_absolute_url()).content.decode()
+
+
+def test_judge_retire_takes_a_judge_out_of_new_runs_and_restore_brings_it_back(client: Client, admin: User) -> None:
+    run = judged_run()
+    judge = run.evaluators.get().judge
+    assert judge is not None
+    new_run = f"{reverse('judging:run-create')}?suite={run.suite_id}"
+
+    def offered() -> list[Judge]:
+        return list(client.get(new_run).context["form"].fields["judges"].queryset)
+
+    before = offered()
+    retired = client.post(reverse("judging:judge-retire", args=[judge.pk]), follow=True)
+    without = offered()
+    listed = client.get(reverse("judging:judge-list")).text
+    old = client.get(run.get_absolute_url())
+    restored = client.post(reverse("judging:judge-restore", args=[judge.pk]), follow=True)
+
+    assert (before, without, offered()) == ([judge], [], [judge])
+    assert f"{judge} is retired. What it judged stays as it is." in retired.text
+    assert reverse("judging:judge-restore", args=[judge.pk]) in retired.text
+    assert reverse("judging:judge-retire", args=[judge.pk]) not in retired.text
+    assert "Retired" in listed
+    assert (old.status_code, judge.name in old.text) == (200, True)
+    assert f"{judge} is in use again." in restored.text
+
+
+def test_judge_delete_removes_an_unused_judge_only(client: Client, admin: User) -> None:
+    used, unused = judged_run().evaluators.get().judge, factories.judge()
+    assert used is not None
+
+    refused = client.post(reverse("judging:judge-delete", args=[used.pk]), follow=True)
+    deleted = client.post(reverse("judging:judge-delete", args=[unused.pk]), follow=True)
+
+    assert f"{used} has judged in 1 run, so it stays. Retire it instead." in refused.text
+    assert reverse("judging:judge-delete", args=[used.pk]) not in refused.text
+    assert f"{unused.name} is deleted." in deleted.text
+    assert list(Judge.objects.all()) == [used]
+
+
+@pytest.mark.parametrize("name", ["retire", "restore", "delete"])
+def test_judge_states_are_changed_by_researchers_only(client: Client, name: str) -> None:
+    client.force_login(factories.user("bo", Role.ANNOTATOR))
+    judge = factories.judge()
+
+    assert client.post(reverse(f"judging:judge-{name}", args=[judge.pk])).status_code == 403
+    assert Judge.objects.get() == judge
+
+
+def test_judge_detail_keeps_the_newlines_of_a_prompt_that_a_browser_sends(client: Client, admin: User) -> None:
+    text = load_prompt("integrity").text + "\n\nBe stern."
+    url = f"{reverse('judging:judge-create')}?kind=integrity"
+    sent = _filled(
+        client, url, name="stern", endpoint=factories.endpoint().pk, option_prompt_text=text.replace("\n", "\r\n")
+    )
+
+    client.post(url, sent)
+
+    assert Judge.objects.get().options["prompt_text"] == text
+
+
+def test_judge_detail_offers_a_copy_of_its_prompt_to_edit(client: Client, admin: User) -> None:
+    judge = factories.judge(kind="relevance")
+    shipped = judge_kind("relevance").build({}).prompt
+
+    page, copy = client.get(judge.get_absolute_url()), client.get(judge.get_absolute_url(), {"copy": "1"})
+
+    assert "?copy=1#id_option_prompt_text" in page.text
+    assert [name for name in shipped.placeholders if f"<code>{{{{{name}}}}}</code>" not in page.text] == []
+    assert (page.context["form"]["option_prompt_text"].value(), copy.context["form"]["option_prompt_text"].value()) == (
+        "",
+        shipped.text,
     )

@@ -103,7 +103,7 @@ def test_the_run_page_asks_a_fixed_number_of_queries(
         reverse("judging:esi-create"), entered(suite, workers=[endpoint.pk], accuracy=judge, integrity=judge)
     )
 
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(16):
         page = researcher.get(Run.objects.get().get_absolute_url())
 
     assert page.text.count("task") > 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,15 +17,16 @@ from evalsite.accounts.roles import Role
 from judging.models import Benchmark, ImportStatus, Suite, Upload
 from judging.services import uploads
 from judging.services.import_progress import ProgressWriter
+from judging.specs.example_files import EXAMPLES
 from tests import factories
 from tests.judging import import_files
+from tests.own_redis import OwnRedis
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def importer(client: Client, settings: Any, tmp_path: Path) -> Client:
-    settings.MEDIA_ROOT = tmp_path
+def importer(client: Client) -> Client:
     client.force_login(factories.user("ida", role=Role.RESEARCHER))
     return client
 
@@ -156,18 +157,21 @@ def test_import_create_leaves_a_large_file_to_a_worker(importer: Client) -> None
     done = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
 
     assert (upload.status, Upload.objects.get().status) == (ImportStatus.CHECKING, ImportStatus.CHECKED)
-    assert "Waiting for a worker." in waiting
+    assert "Starting." in waiting
     assert reverse("judging:import-confirm", args=[upload.pk]) not in waiting
     assert 'hx-trigger="every 1s"' in polled.content.decode()
     assert ("hx-trigger" in done.content.decode(), done["HX-Refresh"]) == (False, "true")
     assert "It can be imported." in importer.get(upload.get_absolute_url()).content.decode()
 
 
-def test_import_detail_shows_rows_done_of_all_with_the_time_left(importer: Client) -> None:
+def test_import_detail_shows_rows_done_of_all_with_the_time_left(
+    importer: Client, settings: Any, own_redis: OwnRedis
+) -> None:
+    settings.REDIS_URL = own_redis.url
     upload = upload_of(importer, rows_of_a_rubric(4000))
     start = now()
     clock = iter([start, start + timedelta(seconds=60)])
-    writer = ProgressWriter(uploads.progress_file(upload), now=lambda: next(clock), may_go_on=lambda: True)
+    writer = ProgressWriter(upload.pk, now=lambda: next(clock), may_go_on=lambda: True)
     writer("storing", 0, 4000)
     writer("storing", 1000, 4000)
 
@@ -231,3 +235,94 @@ def test_import_pages_are_not_for_annotators(client: Client, name: str) -> None:
 
     assert client.get(reverse(f"judging:{name}")).status_code == 403
     assert client.post(reverse("judging:import-create")).status_code == 403
+
+
+def test_import_create_takes_a_folder_with_the_paths_in_it(importer: Client) -> None:
+    files = [
+        ("suite.yaml", b"name: Whys\ncases: [cases/eval_a.yaml]"),
+        ("eval_a.yaml", b"id: a\nprompt: Why?\ntype: t\nlang: l\ngrading: {keywords: [x]}"),
+    ]
+
+    upload = upload_of(importer, *files, paths=json.dumps(["whys/suite.yaml", "whys/cases/eval_a.yaml"]))
+
+    assert (upload.file_name, upload.kind, upload.status) == ("whys", "suite", ImportStatus.CHECKED)
+    assert confirm(importer, upload).result["suite"]["cases"] == 1
+
+
+def test_import_create_refuses_paths_that_lead_outside(importer: Client) -> None:
+    upload = upload_of(importer, import_files.suite(), paths=json.dumps(["../../suite.yaml"]))
+
+    assert (upload.status, [problem["code"] for problem in upload.problems]) == (ImportStatus.REFUSED, ["unsafe-path"])
+
+
+def test_import_detail_offers_the_benchmarks_that_fit(importer: Client) -> None:
+    confirm(importer, upload_of(importer, import_files.suite()))
+    confirm(importer, upload_of(importer, import_files.suite(), benchmark="A copy"))
+    upload = upload_of(importer, import_files.responses(), system="ada")
+
+    html = importer.get(upload.get_absolute_url()).content.decode()
+    button = {"system": "ada", "benchmark": "a-copy"}
+
+    assert 'name="benchmark" value="a-copy"' in html
+    assert 'name="system" value="ada"' in html
+    importer.post(reverse("judging:import-recheck", args=[upload.pk]), button)
+    upload.refresh_from_db()
+    assert (upload.status, upload.benchmark) == (ImportStatus.CHECKED, Benchmark.objects.get(slug="a-copy"))
+    assert "import-choices" not in importer.get(upload.get_absolute_url()).content.decode()
+
+
+def test_import_detail_asks_for_the_name_of_a_new_rubric(importer: Client) -> None:
+    confirm(importer, upload_of(importer, import_files.suite()))
+    upload = upload_of(importer, import_files.workbook())
+
+    html = importer.get(upload.get_absolute_url()).content.decode()
+    importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"rubric": "Facts by level"})
+    upload.refresh_from_db()
+
+    assert 'id="import-rubric-name"' in html
+    assert 'value="levels"' in html
+    assert [rubric["name"] for rubric in confirm(importer, upload).result["rubrics"]] == ["Facts by level v1"]
+
+
+def test_import_detail_of_an_imported_upload_says_what_comes_next(importer: Client) -> None:
+    upload = confirm(importer, upload_of(importer, import_files.suite()))
+
+    html = importer.get(upload.get_absolute_url()).content.decode()
+
+    suite = Suite.objects.get()
+    assert f"{reverse('judging:run-create')}?suite={suite.pk}" in html
+    assert reverse("reports:leaderboard-detail", args=[suite.pk]) in html
+    assert "Remove the file" in html
+    assert ("Will be stored" in html, ">Discard" in html) == (False, False)
+
+
+def test_import_detail_names_missing_workers_only_after_a_moment(importer: Client) -> None:
+    upload = upload_of(importer, import_files.suite())
+    importer.post(reverse("judging:import-confirm", args=[upload.pk]))
+
+    assert "Waiting for a worker" not in importer.get(upload.get_absolute_url()).content.decode()
+
+    upload.refresh_from_db()
+    upload.result["confirmed_at"] = (now() - timedelta(minutes=1)).isoformat()
+    upload.save()
+    assert "Waiting for a worker" in importer.get(upload.get_absolute_url()).content.decode()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_import_template_is_imported_without_a_remark(importer: Client, name: str) -> None:
+    suite = EXAMPLES["suite"]
+    if name in ("responses", "levels"):
+        confirm(importer, upload_of(importer, (suite.file_name, suite.data())))
+
+    response = importer.get(reverse("judging:import-template", args=[name]))
+    upload = upload_of(importer, (EXAMPLES[name].file_name, response.content))
+
+    assert (upload.status, upload.problems) == (ImportStatus.CHECKED, [])
+    assert (
+        reverse("judging:import-template", args=[name])
+        in importer.get(reverse("judging:import-create")).content.decode()
+    )
+
+
+def test_import_template_that_is_not_there_is_not_found(importer: Client) -> None:
+    assert importer.get(reverse("judging:import-template", args=["none"])).status_code == 404

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from evalsite.accounts.roles import Role
 from judging.judges.prompt_texts import load_prompt
 from judging.models import PromptVersion
+from judging.services.prompts import save_prompt_version
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -76,3 +78,44 @@ def test_annotators_see_no_prompts(client: Client) -> None:
     client.force_login(factories.user("bo", Role.ANNOTATOR))
 
     assert client.get(reverse("judging:prompt-list")).status_code == 403
+
+
+def _version(text: str = "Be stern.", **fields: str) -> PromptVersion:
+    whole = f"{load_prompt('integrity').text}\n\n{text}"
+    return save_prompt_version(
+        **{"name": "integrity", "label": "stern", "text": whole} | fields, actor=None, at=timezone.now()
+    )
+
+
+def test_prompt_version_retire_takes_a_version_out_of_trials_and_restore_brings_it_back(researcher: Client) -> None:
+    version, response = _version(), factories.response()
+
+    def offered() -> list[PromptVersion]:
+        page = researcher.get(reverse("judging:response-try", args=[response.pk]))
+        return list(page.context["form"].fields["prompt"].queryset)
+
+    before = offered()
+    retired = researcher.post(reverse("judging:prompt-retire", args=[version.pk]), follow=True)
+    without = offered()
+    again = researcher.post(version.get_absolute_url(), {"label": "other", "text": version.text})
+    listed = researcher.get(reverse("judging:prompt-list"))
+    restored = researcher.post(reverse("judging:prompt-restore", args=[version.pk]), follow=True)
+
+    assert (before, without, offered()) == ([version], [], [version])
+    assert "stern is retired. What was asked with it stays as it is." in retired.text
+    assert f"prompt={version.pk}" not in retired.text  # New judge with it
+    assert "Retired" in listed.text
+    assert again.context["form"].errors["text"] == ["This text is there already, as stern, which is retired."]
+    assert "stern is in use again." in restored.text
+
+
+def test_prompt_version_delete_removes_an_unused_version_only(researcher: Client) -> None:
+    used, unused = _version(), _version("Be kind.", label="kind")
+    factories.judge(name="Stern", kind="integrity", options={"prompt_text": used.text})
+
+    refused = researcher.post(reverse("judging:prompt-delete", args=[used.pk]), follow=True)
+    deleted = researcher.post(reverse("judging:prompt-delete", args=[unused.pk]), follow=True)
+
+    assert "stern is used by 1 judge and 0 runs, so it stays. Retire it instead." in refused.text
+    assert "kind is deleted." in deleted.text
+    assert list(PromptVersion.objects.all()) == [used]

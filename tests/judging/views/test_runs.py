@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -14,6 +15,7 @@ from evalsite.accounts.roles import Role
 from judging.models import Run, RunStatus, RunTask
 from judging.services import running
 from judging.services.planning import plan_tasks
+from judging.specs.selections import CaseSelection
 from tests import factories
 from tests.factories import NOON
 from tests.judging.services.run_rows import answered_suite, judged_run, level_judge, ruled_run, work
@@ -68,7 +70,7 @@ def test_run_detail_needs_the_same_queries_for_any_number(
     run = judged_run(cases=cases)
     work(run)
 
-    with django_assert_num_queries(SHELL_QUERIES + 7):  # run, claims, evaluators, tasks, scores, queue, items
+    with django_assert_num_queries(SHELL_QUERIES + 8):  # run, claims, evaluators, keys, tasks, scores, queue, items
         answer = client.get(run.get_absolute_url())
 
     page = answer.content.decode()
@@ -83,7 +85,7 @@ def test_run_detail_polls_while_live_and_shows_tasks_before_any_is_written(clien
     page = client.get(run.get_absolute_url()).content.decode()
 
     assert 'hx-trigger="every 2s"' in page
-    assert "The first worker writes the tasks" in page
+    assert "Loading tasks" in page
 
 
 def test_run_detail_filters_tasks_by_failure_status_and_evaluator(client: Client, ada: User) -> None:
@@ -96,7 +98,7 @@ def test_run_detail_filters_tasks_by_failure_status_and_evaluator(client: Client
     Run.objects.update(failed=2, done=1)
 
     def shown(query: str) -> tuple[list[int], int]:
-        answer = client.get(f"{run.get_absolute_url()}?{query}", headers=HTMX)
+        answer = client.get(f"{run.get_absolute_url()}?{query}")
         return [task.pk for task, _ in answer.context["rows"]], answer.context["page_obj"].paginator.count
 
     evaluator = run.evaluators.get().pk
@@ -107,13 +109,31 @@ def test_run_detail_filters_tasks_by_failure_status_and_evaluator(client: Client
     assert shown("evaluator=999999") == ([], 0)
 
 
-def test_run_detail_alone_answers_htmx_with_the_table_of_tasks(client: Client, ada: User) -> None:
+def test_run_progress_answers_with_the_tasks_of_the_same_moment(client: Client, ada: User) -> None:
+    run = ruled_run(cases=4)
+    url = reverse("judging:run-progress", args=[run.pk])
+    before = client.get(f"{url}?status=done", headers=HTMX)
+    work(run)
+
+    after = client.get(f"{url}?status=done", headers=HTMX)
+
+    assert (before.context["rows"], len(after.context["rows"])) == ([], 4)
+    assert [text.count('id="run-tasks"') for text in (before.text, after.text)] == [1, 1]
+    assert 'hx-swap-oob="true"' in after.text
+    assert f'hx-get="{url}?status=done"' in before.text
+    assert "every 5s" not in client.get(run.get_absolute_url()).text
+
+
+def test_run_detail_shows_the_duration_and_the_reused_calls(client: Client, ada: User) -> None:
     run = ruled_run()
+    started = {"status": "finished", "started_at": NOON, "finished_at": NOON + timedelta(seconds=6)}
+    Run.objects.filter(pk=run.pk).update(calls_made=75, calls_reused=107, **started)
 
-    answer = client.get(run.get_absolute_url(), headers=HTMX)
+    text = " ".join(client.get(run.get_absolute_url()).text.split())
 
-    assert ('id="run-tasks"' in answer.content.decode(), "<html" in answer.content.decode()) == (True, False)
-    assert "HX-Request" in answer["Vary"]
+    assert "<dd>75 new calls, 107 reused</dd>" in text
+    assert "<dt>Duration</dt> <dd> 6.0 s </dd>" in text
+    assert "<dt>Workers</dt>" not in text
 
 
 def test_run_progress_drops_its_trigger_when_the_run_has_ended(client: Client, ada: User) -> None:
@@ -306,3 +326,73 @@ def test_controls_take_posts_only(client: Client, ada: User) -> None:
     answers = {client.get(reverse(f"judging:run-{name}", args=[run.pk])).status_code for name in ("pause", "cancel")}
 
     assert answers == {405}
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [({}, "are reused and cost nothing"), ({"fresh": "on"}, "Every reply is asked and paid for again.")],
+)
+def test_run_estimate_says_whether_replies_are_reused(
+    client: Client, ada: User, fields: dict[str, str], sentence: str
+) -> None:
+    run = judged_run(cases=1, url="http://127.0.0.1:9/v1")
+    evaluator = run.evaluators.get()
+    chosen = {"systems": run.systems.get().pk, "judges": evaluator.judge_id, "rubrics": evaluator.rubric_id}
+
+    page = client.post(reverse("judging:run-estimate"), {"suite": run.suite_id, **chosen, **fields}).content.decode()
+
+    assert sentence in page
+
+
+def test_run_create_takes_a_part_of_the_suite_and_the_page_says_so(client: Client, ada: User) -> None:
+    suite, (system,) = answered_suite(cases=4, grading={"keywords": ["chmod"]})
+    form = {"suite": suite.pk, "systems": [system.pk], "rules": "on", "limit": 2, "seed": 5}
+
+    estimated = client.post(reverse("judging:run-estimate"), form)
+    client.post(reverse("judging:run-create"), form)
+    refused = client.post(reverse("judging:run-create"), {**form, "cases": "nope", "scenarios": "none"})
+
+    run = Run.objects.get()
+    assert (estimated.context["estimate"].tasks, run.total) == (2, 2)
+    assert "2 cases drawn with seed 5" in client.get(run.get_absolute_url()).content.decode()
+    assert refused.status_code == 400
+    errors = refused.context["form"].errors
+    assert [errors[name][0].partition(". ")[0] for name in ("cases", "scenarios")] == [
+        f"{suite} has no case nope",
+        f"{suite} has no scenario none",
+    ]
+
+
+def test_run_create_ticks_every_system_and_lists_baselines_last(client: Client, ada: User) -> None:
+    suite, systems = answered_suite(systems=3)
+    baseline, _ = level_judge()
+    real, _ = level_judge(url="http://127.0.0.1:9/v1")
+
+    form = client.get(reverse("judging:run-create"), {"suite": suite.pk}).context["form"]
+
+    assert sorted(form["systems"].value()) == sorted(system.pk for system in systems)
+    assert [judge.pk for judge in form.fields["judges"].queryset] == [real.pk, baseline.pk]
+
+
+def test_run_create_starts_from_the_choices_of_an_earlier_run(client: Client, ada: User) -> None:
+    run = judged_run(budget=Decimal("1.5"))
+    run.options["selection"] = CaseSelection(limit=2, seed=5).to_json()
+    run.save(update_fields=["options"])
+    other = factories.system()
+    factories.response(prompt=run.suite.cases.order_by("pk")[0].prompt, system=other)
+    evaluator = run.evaluators.get()
+    link = f"{reverse('judging:run-create')}?suite={run.suite_id}&like={run.pk}"
+
+    form = client.get(link).context["form"]
+
+    chosen = {name: form[name].value() for name in ("systems", "judges", "rubrics", "rules", "budget", "limit", "seed")}
+    assert chosen == {
+        "systems": [run.systems.get().pk],
+        "judges": [evaluator.judge_id],
+        "rubrics": [evaluator.rubric_id],
+        "rules": False,
+        "budget": Decimal("1.5"),
+        "limit": 2,
+        "seed": 5,
+    }
+    assert link.replace("&", "&amp;") in client.get(run.get_absolute_url()).text

@@ -14,7 +14,7 @@ from judging.services.running import start_run
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
-from tests.judging.services.run_rows import work
+from tests.judging.services.run_rows import level_judge, work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HTMX = {"HX-Request": "true"}
@@ -72,7 +72,7 @@ def test_a_second_trial_pays_nothing_and_lists_the_first(client: Client, fake_ll
     second = client.get(reverse("judging:trial-detail", args=[response.pk, Run.objects.latest("pk").pk]))
 
     assert fake_llm.stats()["calls"] == 1
-    assert "1 had before, not paid again" in second.text
+    assert "1 reused, not paid again" in second.text
     assert second.text.count("on one response</a>") == 2
 
 
@@ -115,3 +115,15 @@ def test_a_trial_that_failed_says_why_and_other_runs_are_no_trials(client: Clien
     assert Verdict.objects.get().status == "failed"
     assert "how-read" in page.text
     assert client.get(reverse("judging:trial-detail", args=[response.pk, other.pk])).status_code == 404
+
+
+@pytest.mark.usefixtures("ada")
+def test_a_trial_takes_the_only_rubric_that_fits_the_judge(client: Client) -> None:
+    response = _response()
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1")
+    url = reverse("judging:response-try", args=[response.pk])
+
+    page, launched = client.get(url), client.post(url, {"judge": judge.pk, "rubric": ""})
+
+    assert page.context["form"]["rubric"].value() == rubric.pk
+    assert (launched.status_code, Run.objects.get().evaluators.get().rubric) == (302, rubric)

@@ -9,7 +9,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.roles import Role
-from judging.models import Call, Score, Verdict
+from judging.models import Call, PastVerdict, Score, Verdict
 from tests import factories
 from tests.factories import NOON
 from tests.judging.services.run_rows import judged_run, work
@@ -58,7 +58,7 @@ def test_verdict_detail_needs_the_same_queries_for_any_number_of_calls(
 ) -> None:
     verdict = _verdict(calls=calls)
 
-    with django_assert_num_queries(SHELL_QUERIES + 3):  # verdict and its own, calls with endpoints, item
+    with django_assert_num_queries(SHELL_QUERIES + 4):  # verdict, its earlier tries, calls with endpoints, item
         answer = client.get(verdict.get_absolute_url())
 
     assert len(answer.context["calls"]) == calls
@@ -111,3 +111,22 @@ def test_verdict_detail_is_for_researchers_and_may_be_missing(client: Client, ad
     client.force_login(factories.user("ben", Role.ANNOTATOR))
 
     assert (missing.status_code, client.get(verdict.get_absolute_url()).status_code) == (404, 403)
+
+
+def test_verdict_detail_shows_what_a_judge_said_before_a_retry(client: Client, ada: User) -> None:
+    verdict = _verdict(calls=1)
+    earlier = Call.objects.create(
+        key="e" * 64,
+        endpoint=factories.endpoint(),
+        status="finished",
+        request={"messages": []},
+        text="I would rather not say.",
+        finished_at=NOON,
+    )
+    said = {"status": "unparsed", "reason": "There is no score tag.", "call_ids": [earlier.pk]}
+    PastVerdict.objects.create(verdict=verdict, created_at=NOON, superseded_at=NOON, **said)
+
+    page = client.get(reverse("judging:verdict-detail", args=[verdict.pk])).content.decode()
+
+    part = page[page.index('id="verdict-earlier"') :]
+    assert [text in part for text in ("I would rather not say.", "There is no score tag.", "Unparsed")] == [True] * 3

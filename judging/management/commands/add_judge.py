@@ -1,0 +1,105 @@
+"""`add_judge`: set up a judge, or change the one of that name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from judging.forms.endpoints import JudgeForm
+from judging.judges.registry import KINDS
+from judging.management import choices
+from judging.management.base import BadInput, JsonCommand, form_refusal
+from judging.models import Judge
+from judging.services.endpoints import JudgeNotValid, save_judge
+
+
+class Command(JsonCommand):
+    """Through the same form as the page."""
+
+    help = "Set up a judge, or change the one of that name. Options that are not given stay as they are."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--name", required=True)
+        parser.add_argument("--kind", choices=sorted(KINDS), help="of a new judge")
+        parser.add_argument("--endpoint", default="", help="name of the endpoint")
+        parser.add_argument(
+            "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the kind; repeat for more"
+        )
+        parser.add_argument("--prompt", default="", metavar="VERSION", help="a stored prompt version to ask with")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        judge = Judge.objects.select_related("endpoint").filter(name=options["name"]).first()
+        kind = _kind(judge, options["kind"])
+        entered = _entered(judge, kind, options)
+        form = JudgeForm(entered, kind=kind, judge=judge)
+        if not form.is_valid():
+            raise form_refusal(form)
+        try:
+            saved = save_judge(
+                judge=judge,
+                name=options["name"],
+                kind=kind,
+                endpoint=form.cleaned_data["endpoint"],
+                options=form.options(),
+                actor=None,
+            )
+        except JudgeNotValid as refusal:
+            raise BadInput(str(refusal)) from refusal
+        return {
+            "id": saved.pk,
+            "name": saved.name,
+            "kind": saved.kind,
+            "endpoint": saved.endpoint.name,
+            "options": saved.options,
+            "changed": judge is not None,
+        }
+
+
+def _kind(judge: Judge | None, given: str | None) -> str:
+    if judge is None and given is None:
+        raise BadInput("A new judge needs --kind.")
+    if judge is not None and given not in (None, judge.kind):
+        raise BadInput(f"{judge} is a judge of the kind {judge.kind}; choose another name.")
+    return judge.kind if judge is not None else str(given)
+
+
+def _entered(judge: Judge | None, kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page would send: what was given, else what the judge has, else the kind's defaults."""
+    kept = judge.options if judge is not None else {}
+    values = {option.name: kept.get(option.name, option.default) for option in KINDS[kind].options}
+    given = _given(options["option"])
+    unknown = sorted(given.keys() - values.keys())
+    if unknown:
+        known = ", ".join(sorted(values))
+        raise BadInput(f"A judge of the kind {kind} has no option {unknown[0]!r}. It has: {known}.")
+    by_name = {option.name: option for option in KINDS[kind].options}
+    for name, text in given.items():
+        values[name] = _value(by_name[name].choices, text)
+    if options["prompt"]:
+        version = choices.prompt_of(options["prompt"], active=True)
+        values |= {"prompt_text": version.text}
+        if "mode" in values and version.name.startswith("level_cascade_"):
+            values["mode"] = version.name.removeprefix("level_cascade_")
+    endpoint = choices.endpoint_of(options["endpoint"]) if options["endpoint"] else judge.endpoint if judge else None
+    sent = {
+        f"option_{name}": json.dumps(value) if by_name[name].kind == "choice" else value
+        for name, value in values.items()
+    }
+    return {"name": options["name"], "endpoint": endpoint.pk if endpoint else "", **sent}
+
+
+def _given(pairs: list[str]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise BadInput(f"Write an option as NAME=VALUE, not {pair!r}.")
+        found[name.strip()] = value
+    return found
+
+
+def _value(offered: tuple[Any, ...], text: str) -> Any:
+    """Return the choice that a text stands for; where there is none such, the text, which the form refuses."""
+    return next((choice for choice in offered if text in (str(choice), json.dumps(choice))), text)

@@ -1,0 +1,42 @@
+"""`add_prompt PATH`: store an edited prompt as a version with a name of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from judging.forms.prompts import PromptForm
+from judging.judges.answering import OWN
+from judging.management.base import BadInput, JsonCommand, form_refusal
+from judging.services.prompts import EDITABLE, PromptRefused, save_prompt_version
+
+
+class Command(JsonCommand):
+    """Through the same form as the page."""
+
+    help = "Store an edited prompt as a named version. The placeholders of the shipped prompt must stay."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, help="a text file")
+        parser.add_argument("--prompt", required=True, choices=[*EDITABLE, OWN], help="the prompt it replaces")
+        parser.add_argument("--label", required=True, help="name of the version")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        path: Path = options["path"]
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"{path} cannot be read as UTF-8 text: {error}.") from error
+        form = PromptForm({"label": options["label"], "text": text})
+        if not form.is_valid():
+            raise form_refusal(form)
+        try:
+            version = save_prompt_version(
+                name=options["prompt"], label=form.cleaned_data["label"], text=text, actor=None, at=timezone.now()
+            )
+        except PromptRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        return {"id": version.pk, "prompt": version.name, "version": version.label, "sha256": version.sha256}

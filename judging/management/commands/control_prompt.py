@@ -1,0 +1,34 @@
+"""`control_prompt`: retire a stored version of a prompt, bring it back, or delete one that nothing used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from judging.management import choices
+from judging.management.base import BadInput, JsonCommand
+from judging.services.prompts import PromptRefused, delete_prompt_version, set_prompt_active
+
+
+class Command(JsonCommand):
+    """Do to a prompt version what its page can do."""
+
+    help = "Retire a version, so that nothing new is offered it; bring it back; delete one that nothing used."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", choices=("retire", "restore", "delete"))
+        parser.add_argument("--prompt", required=True, metavar="VERSION", help="its name, or PROMPT/NAME")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        version, action = choices.prompt_of(options["prompt"]), options["action"]
+        key = version.pk
+        try:
+            if action == "delete":
+                delete_prompt_version(version=version, actor=None)
+            else:
+                set_prompt_active(version=version, is_active=action == "restore", actor=None)
+        except PromptRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        state = {"retire": "retired", "restore": "in use", "delete": "deleted"}
+        return {"id": key, "prompt": version.name, "version": version.label, "state": state[action]}

@@ -1,0 +1,30 @@
+"""`discard_import`: remove an upload and its bytes; what was imported from it stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from judging.management.base import BadInput, JsonCommand
+from judging.models import Upload
+from judging.services.uploads import UploadRefused, discard_upload
+
+
+class Command(JsonCommand):
+    """Do to an upload what its page's button does."""
+
+    help = "Remove an upload and its bytes. What was imported from it stays."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--upload", type=int, required=True, help="its number, which stands in its address")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        upload = Upload.objects.filter(pk=options["upload"]).first()
+        if upload is None:
+            raise BadInput(f"There is no upload {options['upload']}.")
+        try:
+            discard_upload(upload=upload, actor=None)
+        except UploadRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        return {"upload": options["upload"], "file": upload.file_name, "discarded": True}

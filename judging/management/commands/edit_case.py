@@ -1,0 +1,67 @@
+"""`edit_case`: write how a case is graded as YAML, show what an edit changes, and store it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from judging.forms.cases import CaseEditForm
+from judging.management import choices
+from judging.management.base import BadInput, JsonCommand, form_refusal
+from judging.models import Case, Suite
+from judging.services.case_edits import case_spec, save_edit, try_edit
+from judging.specs.case_texts import case_to_yaml
+
+
+class Command(JsonCommand):
+    """Do to a case what its page "Change grading" does."""
+
+    help = "Print how a case is graded; with --file show what that would change on all responses; with --save store it."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--suite", required=True, help="benchmark (newest suite), benchmark@number or id")
+        parser.add_argument("--case", required=True, help="id of the case in the suite")
+        parser.add_argument("--file", type=Path, help="YAML of the grading, as this command prints it")
+        parser.add_argument("--save", action="store_true", help="store it as a new version of the suite")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        suite = choices.suite_of(options["suite"])
+        case = suite.cases.select_related("prompt__benchmark").filter(key=options["case"]).first()
+        if case is None:
+            raise BadInput(f"{suite} has no case {options['case']!r}.")
+        path: Path | None = options["file"]
+        if path is None:
+            if options["save"]:
+                raise BadInput("Say with --file what to save.")
+            return {"case": case.key, "suite": str(suite), "grading": case_to_yaml(case_spec(case))}
+        return _edited(suite, case, path, save=options["save"])
+
+    def summary(self, result: dict[str, Any]) -> str:
+        if "grading" in result:
+            return str(result["grading"])
+        effect = result["effect"]
+        lines = [f"{effect['changed']:,} of {effect['count']:,} responses would get another score."]
+        lines += [f"  {row['system']}: {row['old']} -> {row['new']}" for row in effect["systems"] if row["changed"]]
+        if "stored" in result:
+            lines.append(
+                f"Saved as {result['suite']}." if result["stored"] else f"{result['suite']} grades the case so already."
+            )
+        return "\n".join(lines)
+
+
+def _edited(suite: Suite, case: Case, path: Path, *, save: bool) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read as UTF-8 text: {error}.") from error
+    form = CaseEditForm({"text": text}, case=case)
+    if not form.is_valid() or form.edited is None:
+        raise BadInput("\n".join(map(str, form.problems))) if form.problems else form_refusal(form)
+    effect = try_edit(case=case, suite=suite, edited=form.edited)
+    if not save:
+        return {"case": case.key, "suite": str(suite), "effect": effect}
+    stored = save_edit(case=case, suite=suite, edited=form.edited, actor=None, at=timezone.now())
+    return {"case": case.key, "suite": str(stored.suite), "stored": stored.created, "effect": effect}

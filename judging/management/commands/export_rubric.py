@@ -1,0 +1,39 @@
+"""`export_rubric RUBRIC PATH`: a stored rubric as the workbook to edit and import again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from judging.management import choices
+from judging.management.base import BadInput, JsonCommand
+from judging.services.rubric_files import RubricNotTable, rubric_json, rubric_workbook_bytes
+
+
+class Command(JsonCommand):
+    """Write the file that a rubric's page offers."""
+
+    help = "Write a rubric as the workbook that it came from, or as JSON where no table can hold it."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("rubric", help="slug (newest version), slug@version or id")
+        parser.add_argument("path", type=Path, help="file to write, ending in .xlsx, or .json")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        rubrics = choices.rubrics_of(options["rubric"])
+        if len(rubrics) != 1:
+            raise BadInput("Name one rubric.")
+        path: Path = options["path"]
+        ending = path.suffix.lower()
+        if ending not in (".xlsx", ".json"):
+            raise BadInput(f"{path}: a rubric is written as .xlsx or .json.")
+        try:
+            data = rubric_workbook_bytes(rubrics[0]) if ending == ".xlsx" else rubric_json(rubrics[0])
+            path.write_bytes(data)
+        except RubricNotTable as refusal:
+            raise BadInput(f"{refusal} Write it as .json.") from refusal
+        except OSError as error:
+            raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
+        return {"rubric": rubrics[0].slug, "version": rubrics[0].version, "path": str(path), "bytes": len(data)}

@@ -1,0 +1,29 @@
+"""`probe_languages`: whether the sandbox holds on this machine, and which languages' tests can run in it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from judging.management.base import JsonCommand
+from judging.sandbox.languages import LANGUAGES
+from judging.sandbox.toolchains import available_languages, sandbox_status
+
+
+class Command(JsonCommand):
+    """Say what the page of languages says, of the machine that the command runs on."""
+
+    help = "Try the sandbox and every language in it. Workers look when they start."
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        languages = available_languages()
+        return {
+            "sandbox": asdict(sandbox_status()),
+            "languages": [asdict(languages[language.name]) for language in LANGUAGES],
+        }
+
+    def summary(self, result: dict[str, Any]) -> str:
+        sandbox = result["sandbox"]
+        lines = [f"sandbox: {'works' if sandbox['works'] else sandbox['reason']} ({sandbox['identity']})"]
+        lines += [f"{one['name']}: {one['version'] or one['reason']}" for one in result["languages"]]
+        return "\n".join(lines)

@@ -1,0 +1,74 @@
+"""Progress bars of commands that wait or read large files: on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from django.db import connection
+from tqdm import tqdm
+
+from judging.models import Run
+from judging.services.staging import Watch, unwatched
+from judging.states import ACTIVE
+
+POLL_SECONDS = 0.5
+
+T = TypeVar("T")
+
+
+@contextmanager
+def progress_bar(*, shown: bool) -> Iterator[Watch]:
+    """Yield what draws a bar on standard error, as long as that is a terminal and `shown` is true."""
+    if not (shown and sys.stderr.isatty()):
+        yield unwatched
+        return
+    with tqdm(file=sys.stderr, dynamic_ncols=True, leave=False) as bar:
+
+        def draw(step: str, done: int, total: int) -> None:
+            bar.set_description_str(step, refresh=False)
+            bar.total, bar.n = total or None, done
+            bar.refresh()
+
+        yield draw
+
+
+def counted(rows: Iterable[T], watch: Watch, *, step: str, total: int = 0) -> Iterator[T]:
+    """Yield the rows and show how many are through, at every hundredth."""
+    done = 0
+    for done, row in enumerate(rows, 1):
+        yield row
+        if done % 100 == 0:
+            watch(step, done, total)
+    watch(step, done, total)
+
+
+@contextmanager
+def watched_run(run_id: int, *, shown: bool) -> Iterator[None]:
+    """Draw how far a run is while the block waits for it or works through it."""
+    if not (shown and sys.stderr.isatty()):
+        yield
+        return
+    over = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(run_id, over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _watch(run_id: int, over: threading.Event) -> None:
+    with progress_bar(shown=True) as watch:
+        while True:
+            last = over.wait(POLL_SECONDS)
+            run = Run.objects.only("name", "status", "done", "failed", "total").get(pk=run_id)
+            failed = f", {run.failed} failed" if run.failed else ""
+            watch(f"Run {run.pk} {run.status}{failed}", run.done + run.failed, run.total)
+            if last or run.status not in ACTIVE:
+                break
+    connection.close()  # this thread's own

@@ -1,0 +1,34 @@
+"""The part of a suite that a run or a set of debates is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from judging.models import Case, Suite
+from judging.specs.selections import CaseSelection, check_names
+
+
+def check_selection(*, suite: Suite, selection: CaseSelection) -> None:
+    """Pass where the suite has all cases and scenarios that are named.
+
+    Raises:
+        SelectionRefused: it lacks one; the message names it.
+    """
+    cases = Case.objects.filter(links__suite=suite)
+    if selection.cases:
+        known = list(cases.order_by("links__position").values_list("key", flat=True))
+        check_names(selection.cases, known, what="case", owner=str(suite))
+    if selection.scenarios:
+        named = list(cases.exclude(scenario="").order_by("scenario").values_list("scenario", flat=True).distinct())
+        check_names(selection.scenarios, named, what="scenario", owner=str(suite))
+
+
+def case_filters(selection: CaseSelection, *, prefix: str = "") -> dict[str, Any]:
+    """Return the conditions of a query that keep to these cases; `prefix` leads to the case."""
+    found: dict[str, Sequence[str]] = {}
+    if selection.keys:
+        found[f"{prefix}key__in"] = selection.keys
+    if selection.scenarios:
+        found[f"{prefix}scenario__in"] = selection.scenarios
+    return found

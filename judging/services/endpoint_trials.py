@@ -1,0 +1,154 @@
+"""One cheap call to an endpoint: whether it works, and what of the request showed an effect."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from judging.llm.attempts import Attempt, Outcome
+from judging.llm.chat import ChatRequest, Message
+from judging.llm.client import ChatClient
+from judging.llm.endpoints import Capabilities, EndpointConfig, is_forbidden_variable, key_variable_refusal
+from judging.models import ModelEndpoint
+from judging.selectors.targets import address_policy, config_of
+
+TEST_SECONDS = 20.0
+TEST_SECONDS_REASONING = 45.0  # the page that waits for it is cut off after 60
+TEST_TRIES = 12  # each leaves out what the one before was refused for
+ANSWER_NAME = "water_is_wet"  # the schema alone names it: an answer with it followed the schema
+SCHEMA = {
+    "type": "object",
+    "properties": {ANSWER_NAME: {"type": "boolean"}},
+    "required": [ANSWER_NAME],
+    "additionalProperties": False,
+}
+TRIAL = ChatRequest(
+    messages=(
+        Message("system", "Answer with one short JSON object and nothing else."),
+        Message("user", "Is water wet?"),
+    ),
+    max_tokens=200,
+    seed=7,
+    top_logprobs=2,
+    response_format={"type": "json_schema", "json_schema": {"name": "trial", "strict": True, "schema": SCHEMA}},
+)
+SHOWING = frozenset({"json_schema", "json_object", "logprobs"})  # whose effect an answer shows
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointTrial:
+    """What one cheap call showed, as the endpoint keeps it."""
+
+    works: bool
+    seconds: float = 0.0
+    reply: str = ""
+    problem: str = ""
+    provider_text: str = ""  # the provider's own sentence, for administrators
+    model_served: str = ""
+    verified: tuple[str, ...] = ()  # the answer shows that these had their effect
+    not_refused: tuple[str, ...] = ()  # taken without an error; whether they have an effect cannot be seen
+    ignored: tuple[str, ...] = ()  # taken without an error and without effect
+    refused: tuple[str, ...] = ()
+    at: str = ""  # ISO time
+
+
+def try_endpoint(*, endpoint: ModelEndpoint, at: datetime) -> EndpointTrial:
+    """Send one short request and return what the endpoint takes; the result and what it refuses are kept."""
+    config = config_of(endpoint)
+    problem = _missing_key(endpoint, config)
+    if problem:
+        trial, capabilities = EndpointTrial(works=False, problem=problem), config.capabilities
+    else:
+        trial, capabilities = _ask(config)
+    trial = replace(trial, at=at.isoformat())
+    endpoint.last_test, endpoint.capabilities = asdict(trial), asdict(capabilities)
+    same = {"base_url": endpoint.base_url, "model": endpoint.model, "extra": endpoint.extra}
+    rows = ModelEndpoint.objects.filter(pk=endpoint.pk, **same)  # none where it was edited meanwhile
+    rows.update(capabilities=endpoint.capabilities, last_test=json.loads(json.dumps(endpoint.last_test)))
+    return trial
+
+
+def _missing_key(endpoint: ModelEndpoint, config: EndpointConfig) -> str:
+    if is_forbidden_variable(endpoint.key_variable):
+        return key_variable_refusal(endpoint.key_variable)
+    if endpoint.key_variable and not config.api_key:
+        return f"The environment variable {endpoint.key_variable} is not set where the site runs."
+    return ""
+
+
+def _ask(config: EndpointConfig) -> tuple[EndpointTrial, Capabilities]:
+    config = replace(config, read_timeout=TEST_SECONDS_REASONING if config.reasoning else TEST_SECONDS)
+    capabilities, used = config.capabilities, frozenset[str]()
+    attempt = Attempt(Outcome.PARAMETER_REFUSED)
+    client = ChatClient(threads=1, policy=address_policy())
+    try:
+        for _ in range(TEST_TRIES):
+            attempt = client.send(config, TRIAL, capabilities=capabilities)
+            used = used_by(attempt)
+            capabilities = capabilities.learn(refused=attempt.refused)
+            if attempt.outcome is not Outcome.PARAMETER_REFUSED:
+                break
+    finally:
+        client.close()
+    trial = judge_attempt(attempt, used, config)
+    capabilities = capabilities.learn(accepted=frozenset([*trial.verified, *trial.not_refused]))
+    refused = [name for name, taken in asdict(capabilities).items() if taken is False]
+    return replace(trial, refused=tuple(sorted(refused))), capabilities
+
+
+def used_by(attempt: Attempt) -> frozenset[str]:
+    """Return the optional fields that an attempt was sent with."""
+    names = {name for name in attempt.sent if name in Capabilities.__slots__}
+    names |= {str(attempt.sent.get("response_format", {}).get("type", ""))} & SHOWING
+    if "messages" not in attempt.sent:  # else the system's were folded into the user's
+        names.add("system_role")
+    return frozenset(names)
+
+
+def judge_attempt(attempt: Attempt, used: frozenset[str], config: EndpointConfig) -> EndpointTrial:
+    """Return what the last attempt of a trial shows."""
+    answered = attempt.outcome is Outcome.FINISHED or (attempt.outcome is Outcome.TRUNCATED and attempt.text.strip())
+    told = {
+        "seconds": attempt.seconds,
+        "provider_text": attempt.provider_text,
+        "model_served": attempt.head.get("model", ""),
+    }
+    if not answered:
+        return EndpointTrial(works=False, problem=_problem(attempt, config), **told)  # type: ignore[arg-type]
+    verified = used & SHOWING & _shown(attempt)
+    return EndpointTrial(
+        works=True,
+        reply=attempt.text[:300],
+        verified=tuple(sorted(verified)),
+        not_refused=tuple(sorted(used - SHOWING)),
+        ignored=tuple(sorted(used & SHOWING - verified)),
+        **told,  # type: ignore[arg-type]
+    )
+
+
+def _shown(attempt: Attempt) -> frozenset[str]:
+    """Return what the answer shows to have been followed."""
+    try:
+        answer = json.loads(attempt.text)
+    except (ValueError, RecursionError):
+        answer = None
+    shown = {"logprobs"} if attempt.label_logprobs else set()
+    if isinstance(answer, dict):
+        shown.add("json_object")
+        if set(answer) == {ANSWER_NAME} and isinstance(answer[ANSWER_NAME], bool):
+            shown.add("json_schema")
+    return frozenset(shown)
+
+
+def _problem(attempt: Attempt, config: EndpointConfig) -> str:
+    said = attempt.error_text or "The endpoint did not answer."
+    if attempt.error_kind == "address" and re.search(r"/v\d", urlsplit(config.base_url).path) is None:
+        return f"{said} The address has no /v1; most servers answer at {config.base_url}/v1."
+    if attempt.outcome is Outcome.TRUNCATED and not config.reasoning:
+        return f"{said} It may be a reasoning model: mark it as one, or raise its least output limit."
+    if attempt.error_kind == "timeout":
+        return f"{said} The test waits {config.read_seconds:.0f} seconds; a run waits longer."
+    return said

@@ -1,0 +1,82 @@
+"""The endpoints of a run: frozen when it is made, compared with what they are now while it is worked on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from judging.models import ModelEndpoint, Run
+from judging.selectors.targets import Target, target_of
+
+FROZEN = "frozen_endpoints"  # in the options of a run: by name, what each was
+
+
+def freeze_endpoints(endpoints: Iterable[ModelEndpoint]) -> dict[str, dict[str, Any]]:
+    """Return what a run keeps of its endpoints, by the names that it knows them by."""
+    return {one.name: {"id": one.pk, "base_url": one.base_url, "model": one.model} for one in endpoints}
+
+
+class RunEndpoints:
+    """The endpoints that a run may ask, by the names that it froze, and what is wrong with them now."""
+
+    def __init__(self, run: Run) -> None:
+        self._frozen: Mapping[str, Mapping[str, Any]] = run.options.get(FROZEN, {})
+        self._evaluators: dict[str, set[int]] = {}
+        for evaluator in run.evaluators.all():
+            if "endpoint" in evaluator.options:
+                self._evaluators.setdefault(evaluator.options["endpoint"], set()).add(evaluator.pk)
+        self.targets: dict[str, Target] = {}
+        self.difference = ""  # why the run cannot go on; empty where it can
+        self.read()
+
+    def read(self) -> None:
+        """Read the endpoints as they are now."""
+        rows = list(ModelEndpoint.objects.filter(is_active=True))
+        shared = _shared_maxima(target_of(row) for row in rows)
+        by_id = {target.endpoint_id: target for target in shared}
+        self.targets = {target.config.name: target for target in shared}
+        problems = []
+        for name, frozen in self._frozen.items():
+            now = by_id.get(frozen["id"])
+            problem = _difference(name, frozen, now)
+            if problem:
+                problems.append(problem)
+            elif now is not None:
+                self.targets[name] = now
+        self.difference = " ".join(problems)[:300]
+
+    def evaluators_on(self, names: Collection[str]) -> frozenset[int]:
+        """Return the judges of the run that ask one of these endpoints and no other."""
+        return frozenset(pk for name in names for pk in self._evaluators.get(name, ()))
+
+
+def _difference(name: str, frozen: Mapping[str, Any], now: Target | None) -> str:
+    """Return a sentence for people where an endpoint is not what the run was started with."""
+    if now is None:
+        return f"{name} is not in use any more. Take it into use again, then resume, or cancel the run."
+    config = now.config
+    for what, before, after in (
+        ("address", frozen["base_url"], config.base_url),
+        ("model", frozen["model"], config.model),
+    ):
+        if before != after:
+            return (
+                f"{name} is not what the run was started with: its {what} was {before} and is {after}. "
+                "Change it back, then resume, or start a new run."
+            )
+    return ""
+
+
+def _shared_maxima(targets: Iterable[Target]) -> list[Target]:
+    """Return the targets such that those with one address, key and model, which are one to the provider, keep together
+    to the lowest of their maxima."""
+    found = list(targets)
+    lowest: dict[tuple[str, str, str], int] = {}
+    for target in found:
+        config = target.config
+        lowest[config.identity] = min(config.max_concurrency, lowest.get(config.identity, config.max_concurrency))
+    return [
+        replace(target, config=replace(target.config, max_concurrency=lowest[target.config.identity]))
+        for target in found
+    ]

@@ -1,0 +1,73 @@
+"""Removes the texts of old calls that nothing needs any more. What they cost stays in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Max, Q, QuerySet
+
+from judging.llm.chat import ReplyStatus
+from judging.models import Call, EsiItem, RunKind, RunStatus, Verdict
+
+BATCH = 2000
+SIZED = 20_000  # calls whose texts are measured for the estimate of bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Prunable:
+    """What a pruning would remove, or has removed."""
+
+    calls: int
+    errors: int  # of them without a finished reply
+    looked_at: int  # calls old enough
+
+
+def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> Prunable:
+    """Remove request and reply of calls that ended before `older_than` and that no current result rests on.
+
+    Kept are the calls of current verdicts and of answers, those of debates, whose pages replay them, and those of runs
+    that have not ended. A call without its text is not reused: whoever asks the same again pays again.
+    """
+    needed = _needed()
+    calls = errors = looked_at = 0
+    for batch in _batches(_old_calls(older_than)):
+        looked_at += len(batch)
+        prunable = [(pk, status) for pk, status in batch if not needed[pk] or status != ReplyStatus.FINISHED]
+        calls += len(prunable)
+        errors += sum(status != ReplyStatus.FINISHED for _, status in prunable)
+        if prunable and not dry_run:
+            rows = Call.objects.filter(pk__in=[pk for pk, _ in prunable])
+            rows.update(request={}, text="", label_logprobs={}, pruned_at=at)
+    return Prunable(calls=calls, errors=errors, looked_at=looked_at)
+
+
+def _old_calls(older_than: datetime) -> QuerySet[Call]:
+    ended = Q(run=None) | Q(run__status__in=[RunStatus.FINISHED, RunStatus.CANCELLED])
+    replayed = Q(run__kind=RunKind.DEBATE, status=ReplyStatus.FINISHED)
+    return Call.objects.filter(ended, finished_at__lt=older_than, pruned_at=None).exclude(replayed)
+
+
+def _batches(calls: QuerySet[Call]) -> Iterator[list[tuple[int, str]]]:
+    """Yield keys and statuses in the order of the keys, each batch read when the one before is done."""
+    last = 0
+    while batch := list(calls.filter(pk__gt=last).order_by("pk").values_list("pk", "status")[:BATCH]):
+        yield batch
+        last = batch[-1][0]
+
+
+def _needed() -> bytearray:
+    """Return one byte per call, 1 where a current verdict or an answer rests on it."""
+    last = Call.objects.aggregate(last=Max("pk"))["last"] or 0
+    needed = bytearray(last + 1)
+    for model in (Verdict, EsiItem):
+        _mark(needed, model._default_manager.values_list("call_ids", flat=True).iterator(chunk_size=BATCH))
+    return needed
+
+
+def _mark(needed: bytearray, every: Iterable[list[int]]) -> None:
+    for call_ids in every:
+        for pk in call_ids:
+            if pk < len(needed):
+                needed[pk] = 1

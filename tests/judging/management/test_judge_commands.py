@@ -1,0 +1,131 @@
+"""Commands about judges and prompt versions: what their pages do, and exit code 2 with the page's message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from judging.judges.prompt_texts import load_prompt
+from judging.models import Judge, PromptVersion, RunEvaluator
+from judging.services.prompts import save_prompt_version
+from tests import factories
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.management.test_run_commands import refusal, run_command
+from tests.judging.services.run_rows import judged_run
+
+pytestmark = pytest.mark.django_db
+
+
+def _version(name: str = "integrity", label: str = "stern") -> PromptVersion:
+    text = f"{load_prompt(name).text}\n\nBe {label}."
+    return save_prompt_version(name=name, label=label, text=text, actor=None, at=timezone.now())
+
+
+def test_control_judge_retires_and_restores() -> None:
+    run = judged_run()
+    judge = run.evaluators.get().judge
+    assert judge is not None
+    suite = str(run.suite_id)
+
+    retired = run_command("control_judge", "retire", "--judge", judge.name)
+    no_run = refusal("run_suite", "--suite", suite, "--judges", judge.name)
+    restored = run_command("control_judge", "restore", "--judge", judge.name)
+
+    assert retired == {"id": judge.pk, "judge": judge.name, "state": "retired"}
+    assert no_run.startswith(f"There is no judge {judge.name} in use.")
+    assert restored == {"id": judge.pk, "judge": judge.name, "state": "in use"}
+    assert Judge.objects.get(pk=judge.pk).is_active
+
+
+def test_control_judge_deletes_what_no_run_used() -> None:
+    used, unused = judged_run().evaluators.get().judge, factories.judge()
+    assert used is not None
+
+    told = refusal("control_judge", "delete", "--judge", used.name)
+    run_command("control_judge", "delete", "--judge", unused.name)
+
+    assert told == f"{used.name} has judged in 1 run, so it stays. Retire it instead."
+    assert set(Judge.objects.filter(pk__in=[used.pk, unused.pk])) == {used}
+    assert refusal("control_judge", "delete", "--judge", "nobody").startswith("There is no judge 'nobody'.")
+
+
+def test_control_prompt_retires_restores_and_deletes() -> None:
+    version = _version()
+
+    states = [run_command("control_prompt", do, "--prompt", "stern")["state"] for do in ("retire", "restore", "delete")]
+
+    assert states == ["retired", "in use", "deleted"]
+    assert not PromptVersion.objects.filter(pk=version.pk).exists()
+
+
+def test_control_prompt_refuses_a_name_of_two_prompts() -> None:
+    _version("integrity")
+    _version("accuracy")
+
+    told = refusal("control_prompt", "retire", "--prompt", "stern")
+
+    assert told == "Several prompts have a version 'stern'; name one of accuracy/stern, integrity/stern."
+    assert run_command("control_prompt", "retire", "--prompt", "accuracy/stern")["prompt"] == "accuracy"
+
+
+def test_add_judge_sets_up_a_judge_and_changes_only_what_is_given() -> None:
+    endpoint, version = factories.endpoint(), _version("accuracy")
+
+    made = run_command(
+        *("add_judge", "--name", "strict", "--kind", "accuracy", "--endpoint", endpoint.name),
+        *("--option", "strictness=L3", "--option", "max_tokens=500"),
+    )
+    changed = run_command("add_judge", "--name", "strict", "--option", "strictness=L1", "--prompt", "stern")
+
+    judge = Judge.objects.get(name="strict")
+    assert (made["changed"], made["endpoint"], made["options"]["strictness"]) == (False, endpoint.name, "L3")
+    assert (changed["changed"], changed["options"]) == (True, judge.options)
+    assert (judge.options["strictness"], judge.options["max_tokens"]) == ("L1", 500)
+    assert judge.options["prompt_text"] == version.text
+    assert judge.endpoint == endpoint
+
+
+def test_add_judge_refuses_in_the_words_of_the_page() -> None:
+    endpoint = factories.endpoint()
+    wanted = ("add_judge", "--name", "new", "--endpoint", endpoint.name, "--kind", "accuracy")
+
+    assert refusal("add_judge", "--name", "new") == "A new judge needs --kind."
+    assert refusal(*wanted, "--option", "color=red").startswith("A judge of the kind accuracy has no option 'color'.")
+    assert refusal(*wanted, "--option", "max_tokens=many") == "Max tokens: Enter a whole number."
+    assert refusal(*wanted, "--option", "prompt_text=Say a number.").startswith("The prompt must use exactly")
+    assert refusal("add_judge", "--name", "new", "--kind", "accuracy") == "Endpoint: This field is required."
+    assert not Judge.objects.filter(name="new").exists()
+
+
+def test_add_prompt_stores_a_version_and_refuses_one_without_placeholders(tmp_path: Path) -> None:
+    path = tmp_path / "stern.md"
+    path.write_text(load_prompt("integrity").text + "\n\nBe stern.\n")
+
+    made = run_command("add_prompt", path, "--prompt", "integrity", "--label", "stern")
+    again = refusal("add_prompt", path, "--prompt", "integrity", "--label", "sterner")
+    path.write_text("Say a number.")
+    broken = refusal("add_prompt", path, "--prompt", "integrity", "--label", "broken")
+
+    version = PromptVersion.objects.get()
+    assert made == {"id": version.pk, "prompt": "integrity", "version": "stern", "sha256": version.sha256}
+    assert again == "This text is there already, as stern."
+    assert broken.startswith("The prompt must use exactly the placeholders of integrity.md")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_judge_response_tries_a_prompt_version(fake_llm: FakeLLM) -> None:
+    version = _version("accuracy")
+    endpoint = factories.endpoint(base_url=fake_llm.url)
+    case = factories.case(reference="42")
+    factories.suite(cases=[case])
+    response = factories.response(prompt=case.prompt, text="42")
+    judge, other = factories.judge(kind="accuracy", endpoint=endpoint), factories.judge(kind="integrity")
+
+    told = refusal("judge_response", "--response", response.pk, "--judge", other.name, "--prompt", "stern")
+    result = run_command("judge_response", "--response", response.pk, "--judge", judge.name, "--prompt", "stern")
+
+    assert told == f"{other.name} sends another prompt than accuracy."
+    frozen = RunEvaluator.objects.get(run=result["run"]).options["judge_options"]
+    assert frozen["prompt_text"] == version.text

@@ -1,0 +1,96 @@
+"""Commands for what pages do to rubrics, cases, uploads and the sandbox."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judging.models import Case, ImportStatus, Suite, Upload
+from judging.sandbox.languages import LANGUAGES
+from judging.sandbox.toolchains import available_languages
+from tests import factories
+from tests.judging.management.test_run_commands import refusal, run_command
+
+pytestmark = pytest.mark.django_db
+BETTER = "grading:\n  keywords:\n  - great\n"
+
+
+def _case() -> tuple[Suite, Case]:
+    case = factories.case(key="eval_1", grading={"keywords": ["fine"]}, source_path="cases/eval_1.yaml")
+    suite = factories.suite(cases=[case])
+    factories.response(prompt=case.prompt, text="it is great", system=factories.system("one"))
+    return suite, case
+
+
+def test_edit_case_prints_then_tries_then_saves(tmp_path: Path) -> None:
+    suite, case = _case()
+    path = tmp_path / "eval_1.yaml"
+    path.write_text(BETTER)
+    wanted = ("edit_case", "--suite", suite.pk, "--case", case.key)
+
+    printed = run_command(*wanted)
+    tried = run_command(*wanted, "--file", path)
+    before = Suite.objects.count()
+    saved = run_command(*wanted, "--file", path, "--save")
+
+    assert "grading:\n  keywords:\n  - fine\n" in printed["grading"]
+    assert (tried["effect"]["count"], tried["effect"]["changed"], before) == (1, 1, 1)
+    newest = Suite.objects.order_by("-number").first()
+    assert newest is not None
+    assert (saved["stored"], saved["suite"]) == (True, str(newest))
+    assert newest.cases.get().grading == {"keywords": ["great"]}
+
+
+def test_edit_case_says_where_the_text_is_wrong(tmp_path: Path) -> None:
+    suite, case = _case()
+    path = tmp_path / "eval_1.yaml"
+    path.write_text("grading:\n  keywords:\n  - {content: a, weight: heavy}\n")
+
+    told = refusal("edit_case", "--suite", suite.pk, "--case", case.key, "--file", path, "--save")
+
+    assert "line 3, grading.keywords[0]" in told
+    assert Suite.objects.count() == 1
+    assert refusal("edit_case", "--suite", suite.pk, "--case", "none") == f"{suite} has no case 'none'."
+
+
+def test_export_rubric_writes_what_its_page_offers(tmp_path: Path) -> None:
+    rubric = factories.rubric()
+    path = tmp_path / "rubric.json"
+
+    told = run_command("export_rubric", rubric.slug, path)
+
+    assert told == {"rubric": rubric.slug, "version": 1, "path": str(path), "bytes": path.stat().st_size}
+    assert json.loads(path.read_bytes())["name"] == rubric.name
+    assert refusal("export_rubric", rubric.slug, tmp_path / "r.pdf").endswith("a rubric is written as .xlsx or .json.")
+
+
+def test_discard_import_removes_an_upload_that_is_not_at_work() -> None:
+    kept, gone = (
+        Upload.objects.create(
+            file_name=f"{status}.csv",
+            bytes_name=f"imports/{status}",
+            status=status,
+            byte_count=1,
+            content_hash="0" * 64,
+            created_at=factories.NOON,
+        )
+        for status in (ImportStatus.RUNNING, ImportStatus.CHECKED)
+    )
+
+    told = refusal("discard_import", "--upload", kept.pk)
+    result = run_command("discard_import", "--upload", gone.pk)
+
+    assert told == "This upload is being imported and cannot be discarded now."
+    assert result == {"upload": gone.pk, "file": gone.file_name, "discarded": True}
+    assert list(Upload.objects.all()) == [kept]
+
+
+def test_probe_languages_says_what_the_page_says() -> None:
+    result = run_command("probe_languages")
+
+    found = available_languages()
+    assert [(one["name"], one["version"]) for one in result["languages"]] == [
+        (language.name, found[language.name].version) for language in LANGUAGES
+    ]

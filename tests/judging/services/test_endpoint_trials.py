@@ -1,0 +1,143 @@
+"""One cheap call: what it proves, what it only did not contradict, and what it says where it fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.llm.attempts import Attempt, Outcome
+from judging.llm.endpoints import EndpointConfig
+from judging.models import ModelEndpoint
+from judging.selectors.targets import config_of
+from judging.services.endpoint_trials import judge_attempt, try_endpoint
+from tests import factories
+from tests.factories import NOON
+from tests.fake_llm.fixture import FakeLLM
+
+pytestmark = pytest.mark.django_db
+
+BY_SCHEMA = '{"water_is_wet": true}'
+
+
+def at(fake_llm: FakeLLM, **fields: object) -> ModelEndpoint:
+    return factories.endpoint(base_url=fake_llm.url, model="fake", **fields)
+
+
+def test_try_endpoint_calls_verified_only_what_the_answer_shows(fake_llm: FakeLLM) -> None:
+    found = []
+    for reply in (BY_SCHEMA, '{"wet": "yes"}', "Yes, it is.", "1"):
+        fake_llm.config(reply=reply)
+        trial = try_endpoint(endpoint=at(fake_llm), at=NOON)
+        found.append((trial.works, trial.verified, trial.ignored))
+
+    assert found == [
+        (True, ("json_schema",), ("logprobs",)),
+        (True, (), ("json_schema", "logprobs")),
+        (True, (), ("json_schema", "logprobs")),
+        (True, ("logprobs",), ("json_schema",)),  # the fake server has alternatives for bare labels only
+    ]
+
+
+def test_try_endpoint_keeps_what_it_saw(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reject="json_schema,logprobs", reply='{"wet": true}')
+    row = at(fake_llm)
+
+    trial = try_endpoint(endpoint=row, at=NOON)
+
+    row.refresh_from_db()
+    assert (trial.works, trial.problem, trial.verified) == (True, "", ("json_object",))
+    assert (trial.refused, trial.not_refused) == (
+        ("json_schema", "logprobs"),
+        ("max_tokens", "seed", "system_role", "temperature"),
+    )
+    assert {name: taken for name, taken in row.capabilities.items() if taken is not None} == {
+        "json_schema": False,
+        "json_object": True,
+        "seed": True,
+        "temperature": True,
+        "logprobs": False,
+        "max_tokens": True,
+        "system_role": True,
+    }
+    assert (row.last_test["works"], row.last_test["model_served"], row.last_test["at"]) == (
+        True,
+        "fake",
+        NOON.isoformat(),
+    )
+
+
+def test_try_endpoint_keeps_nothing_of_an_endpoint_that_was_edited_meanwhile(fake_llm: FakeLLM) -> None:
+    row = at(fake_llm)
+    ModelEndpoint.objects.filter(pk=row.pk).update(model="another")
+
+    try_endpoint(endpoint=row, at=NOON)
+
+    row.refresh_from_db()
+    assert (row.capabilities, row.last_test) == ({}, {})
+
+
+def test_try_endpoint_leaves_a_reasoning_model_room_to_think(fake_llm: FakeLLM) -> None:
+    fake_llm.config(truncate_below=8000)
+
+    trial = try_endpoint(endpoint=at(fake_llm, reasoning=True), at=NOON)
+
+    assert (trial.works, fake_llm.log()[-1]["max_tokens"]) == (True, 8192)
+
+
+def test_try_endpoint_takes_no_empty_answer_for_one(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply="", truncate_below=8000)
+
+    trial = try_endpoint(endpoint=at(fake_llm), at=NOON)
+
+    assert (trial.works, trial.verified) == (False, ())
+    assert trial.problem == (
+        "The answer reached the token limit. It may be a reasoning model: mark it as one, or raise its least output "
+        "limit."
+    )
+
+
+def test_try_endpoint_names_the_missing_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+
+    trial = try_endpoint(endpoint=factories.endpoint(key_variable="NO_SUCH_KEY"), at=NOON)
+
+    assert (trial.works, trial.problem) == (
+        False,
+        "The environment variable NO_SUCH_KEY is not set where the site runs.",
+    )
+
+
+def test_try_endpoint_never_sends_a_secret_of_another_service(
+    fake_llm: FakeLLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    row = at(fake_llm, key_variable="AWS_SECRET_ACCESS_KEY")  # stored long ago
+
+    trial = try_endpoint(endpoint=row, at=NOON)
+
+    assert (trial.works, config_of(row).api_key, fake_llm.stats()["calls"]) == (False, "", 0)
+    assert "is not sent to a model" in trial.problem
+
+
+def test_try_endpoint_says_why_nothing_came_back() -> None:
+    row = factories.endpoint(base_url="http://127.0.0.1:9/v1")
+
+    trial = try_endpoint(endpoint=row, at=NOON)
+
+    row.refresh_from_db()
+    assert (trial.works, trial.reply, row.failed_test) == (False, "", trial.problem)
+    assert "connection" in trial.problem.lower()
+
+
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("http://host:8000", " The address has no /v1; most servers answer at http://host:8000/v1."),
+        ("http://host/v1", ""),
+    ],
+)
+def test_judge_attempt_guesses_what_the_address_lacks(url: str, hint: str) -> None:
+    attempt = Attempt(Outcome.SETUP, 404, "address", "Nothing is there.")
+
+    trial = judge_attempt(attempt, frozenset(), EndpointConfig("a", url))
+
+    assert (trial.works, trial.problem) == (False, f"Nothing is there.{hint}")

@@ -1,0 +1,53 @@
+"""Pages of long lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import RequestFactory
+
+from judging.http import page_of, page_of_search
+from judging.models import System
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("order", ["pk", "-name"])
+def test_page_of_finds_every_page_of_a_counted_list(order: str) -> None:
+    System.objects.bulk_create(System(name=f"{number:03d}", created_at=factories.NOON) for number in range(187))
+    items = System.objects.order_by(order)
+    expected = list(items)
+
+    pages = [_page(items, number) for number in range(1, 9)]
+
+    assert [row for page in pages for row in page.object_list] == expected
+    assert [page.number for page in pages] == list(range(1, 9))
+    assert list(_page(items, 99).object_list) == expected[175:]  # the nearest page
+
+
+def test_page_of_reads_a_page_by_its_keys_from_the_nearer_end(django_assert_num_queries: Any) -> None:
+    System.objects.bulk_create(System(name=f"{number:03d}", created_at=factories.NOON) for number in range(187))
+
+    with django_assert_num_queries(2) as asked:  # the keys, their rows
+        list(_page(System.objects.order_by("pk"), 7).object_list)
+
+    assert "OFFSET 12" in asked.captured_queries[0]["sql"]  # from the end: 187 - 175
+    assert "OFFSET" not in asked.captured_queries[1]["sql"]
+
+
+def test_page_of_search_searches_once(django_assert_num_queries: Any) -> None:
+    System.objects.bulk_create(System(name=f"{number:03d}", created_at=factories.NOON) for number in range(187))
+    items = System.objects.filter(name__contains="1").order_by("-name")
+    expected = list(items)
+
+    with django_assert_num_queries(2):  # the search, the rows of its page
+        page = page_of_search(RequestFactory().get("/", {"page": 3, "size": 25}), items)
+        rows = list(page.object_list)
+
+    assert (rows, page.paginator.count) == (expected[50:75], len(expected))
+
+
+def _page(items: Any, number: int) -> Any:
+    return page_of(RequestFactory().get("/", {"page": number, "size": 25}), items, count=187)
