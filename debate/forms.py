@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
+from django.http import QueryDict
 
 from debate.models import DecisionMethod
 from debate.protocol.options import (
@@ -23,7 +25,9 @@ from debate.selectors.criteria import criteria_on_offer
 from debate.services.experiments import FEWEST_SYSTEMS, MOST_SYSTEMS
 from debate.services.pairing import DebateWish
 from judging.forms.files import SizedFileField
-from judging.models import ModelEndpoint, Rubric, Suite, System
+from judging.forms.selections import SelectionForm
+from judging.http import whole_number
+from judging.models import ModelEndpoint, Response, Rubric, Suite, System
 
 PROTOCOL_FIELDS = (
     "max_rounds", "mode", "visibility", "seating", "stop_on_consensus", "stop_on_stability", "both_orders_opening",
@@ -71,17 +75,17 @@ class SystemSelect(forms.Select):
         return False
 
 
-class DebateSetForm(forms.Form):
+class DebateSetForm(SelectionForm):
     """A wish for debates. Rubric and criterion are one choice, so that nothing has to be reloaded in between."""
 
     suite = forms.ModelChoiceField(
         Suite.objects.none(), empty_label="Choose a suite", help_text="Cases that both systems answered are debated."
     )
     plan = DefaultedChoice(
-        choices=[("pair", "Two systems"), ("round-robin", "Every two of several systems"),
+        choices=[("pair", "Two systems"), ("round-robin", "All pairs of the selected systems"),
                  ("robustness", "Two systems, the criterion intact and damaged in five ways")],
         initial="pair", label="Comparison",
-        help_text="Every two of several systems give a ranking; damaged criteria show whether judges read them.",
+        help_text="All pairs of the selected systems give a ranking; damaged criteria show whether judges read them.",
     )  # fmt: skip
     system_a = forms.ModelChoiceField(
         System.objects.none(), empty_label="Choose a system", label="System A", widget=SystemSelect
@@ -95,7 +99,7 @@ class DebateSetForm(forms.Form):
     )  # fmt: skip
     criterion = forms.ChoiceField(help_text="What the answers are compared by. Speakers read its levels.")
     variant_seed = forms.IntegerField(
-        required=False, initial=0, label="Seed of the damage", help_text="Of a damaged criterion's text."
+        required=False, initial=0, label="Random seed of the perturbation", help_text="Of a damaged criterion's text."
     )
     use_given = forms.BooleanField(
         required=False, initial=True, label="Use damaged texts that came with the rubric",
@@ -148,7 +152,7 @@ class DebateSetForm(forms.Form):
         label="Count a refusal as a tie",
         help_text="As the original did. Refusals never count otherwise.",
     )
-    seed = forms.IntegerField(initial=0, help_text="Of the drawn orders. The same seed draws the same orders again.")
+    seed = forms.IntegerField(initial=0, help_text="Of the drawn orders and cases. The same seed draws the same again.")
     temperature = forms.FloatField(min_value=0, max_value=2, initial=0.0)
     max_tokens = forms.IntegerField(min_value=1, max_value=MOST_TOKENS, initial=512, label="Tokens per statement")
 
@@ -156,22 +160,23 @@ class DebateSetForm(forms.Form):
         super().__init__(*args, **kwargs)
         suites = Suite.objects.select_related("benchmark").order_by("-created_at", "-pk")
         self._choices("suite").queryset = suites
-        if (self.data or self.initial).get("plan") == "round-robin":
+        entered = self.data or self.initial
+        if entered.get("plan") == "round-robin":
             self.fields["system_a"].required = self.fields["system_b"].required = False
+        key = whole_number(str(entered.get("suite", "")))
+        suite = suites.filter(pk=key).first() if key is not None else None
         for name in ("system_a", "system_b", "systems"):
-            self._choices(name).queryset = System.objects.order_by("name")
+            self._choices(name).queryset = _systems(suite).order_by("name")
         offered = [
-            (str(pk), name)
-            for pk, name in ModelEndpoint.objects.filter(is_active=True)
-            .order_by("kind", "name")
-            .values_list("pk", "name")
+            (str(endpoint.pk), endpoint.offered_as)
+            for endpoint in ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name")
         ]
         seats = self.fields["endpoints"]
         if isinstance(seats, SeatsField):
             seats.choices = offered
         criterion = self.fields["criterion"]
         if isinstance(criterion, forms.ChoiceField):
-            criterion.choices = _criterion_choices()
+            criterion.choices = _criterion_choices(suite)
 
     @property
     def protocol_fields(self) -> list[forms.BoundField]:
@@ -193,6 +198,7 @@ class DebateSetForm(forms.Form):
         data = super().clean() or {}
         if data.get("plan") == "round-robin" and len(data.get("systems") or ()) < FEWEST_SYSTEMS:
             self.add_error("systems", f"Choose at least {FEWEST_SYSTEMS} systems.")
+        data["selection"] = self.selection_in(data, data.get("suite"), seed=data.get("seed") or 0)
         return data
 
     def clean_criterion(self) -> tuple[Rubric, str]:
@@ -223,6 +229,7 @@ class DebateSetForm(forms.Form):
             options=DebateOptions(**options),
             budget=data["budget"],
             name=data["name"],
+            selection=data["selection"],
         )
 
     def _choices(self, name: str) -> forms.ModelChoiceField[Any]:
@@ -249,9 +256,28 @@ class RecordsForm(forms.Form):
     file = SizedFileField(label="ZIP file", widget=forms.FileInput(attrs={"accept": ".zip"}))
 
 
-def _criterion_choices() -> list[tuple[str, str | list[tuple[str, str]]]]:
+def entered_in(query: QueryDict) -> dict[str, Any]:
+    """Return what an address says of the form: some choices, or all of it, where another suite was chosen."""
+    several = {"endpoints", "systems"}
+    initial: dict[str, Any] = {name: query.getlist(name) if name in several else query[name] for name in query}
+    if "max_rounds" in query:  # a whole form, in which a box that is not ticked is not sent
+        boxes = (name for name, field in DebateSetForm.base_fields.items() if isinstance(field, forms.BooleanField))
+        initial |= {name: name in query for name in boxes}
+    return initial
+
+
+def _systems(suite: Suite | None) -> QuerySet[System]:
+    """Return the systems that have answered a suite; all of them where none is chosen yet."""
+    if suite is None:
+        return System.objects.all()
+    answered = Response.objects.filter(prompt__cases__links__suite=suite, superseded_at__isnull=True)
+    return System.objects.filter(pk__in=answered.values("system_id"))
+
+
+def _criterion_choices(suite: Suite | None) -> list[tuple[str, str | list[tuple[str, str]]]]:
     offered: list[tuple[str, str | list[tuple[str, str]]]] = [
         (str(rubric), [(f"{rubric.pk}:{name}", f"{name} · {rubric}") for name in names])
         for rubric, names in criteria_on_offer()
+        if suite is None or rubric.benchmark_id in (None, suite.benchmark_id)
     ]
     return [("", "Choose a criterion"), *offered]

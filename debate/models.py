@@ -23,6 +23,7 @@ class DebateStatus(models.TextChoices):
     AGREED = "agreed", "Agreed"
     UNRESOLVED = "unresolved", "Unresolved"
     FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"  # its run was, before it came to an end
 
 
 class DecisionMethod(models.TextChoices):
@@ -157,6 +158,8 @@ class Statement(models.Model):
     mirrored_position_verdict = models.CharField(max_length=1, blank=True)  # as shown there
     error_kind = models.CharField(max_length=60, blank=True)  # why there was no reply at all
     asked_cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # USD of the question as first asked
+    call_ids = models.JSONField(default=list)  # its calls: the question, then the one that asked again; [] if not known
+    mirrored_call_ids = models.JSONField(default=list)  # the same of the vote on the swapped submissions
     created_at = models.DateTimeField()
 
     class Meta:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from debate.views import debates, experiments, labels, records, sets
+from debate.views import debates, experiments, exports, labels, records, sets
 
 app_name = "debate"
 urlpatterns = [
@@ -15,8 +15,11 @@ urlpatterns = [
     path("imports/<str:token>/", records.record_confirm, name="record-confirm"),
     path("sets/<int:set_id>/", sets.set_detail, name="set-detail"),
     path("sets/<int:set_id>/progress/", sets.set_progress, name="set-progress"),
+    path("sets/<int:set_id>/exports/replication.zip", exports.set_archive, name="set-archive"),
+    path("sets/<int:set_id>/exports/<slug:table>.<slug:format_name>", exports.set_export, name="set-export"),
     path("sets/<int:set_id>/labels/new/", labels.label_create, name="label-create"),
     path("experiments/<int:experiment_id>/", experiments.experiment_detail, name="experiment-detail"),
     path("<int:debate_id>/", debates.debate_detail, name="debate-detail"),
+    path("statements/<int:statement_id>/", debates.statement_detail, name="statement-detail"),
     path("<int:debate_id>/live/", debates.debate_live, name="debate-live"),
 ]

@@ -37,12 +37,13 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """One statement to be made."""
+    """One statement to be made about the submissions `shown`."""
 
     round: int
     seat: int
     request: ChatRequest
     submission_order: int
+    shown: tuple[str, str]
     mirrored: bool = False
 
 
@@ -158,17 +159,17 @@ def _opening_turns(setup: DebateSetup, *, sample: int = 0) -> list[_Turn]:
     turns: list[_Turn] = []
     for seat in range(1, len(setup.seats) + 1):
         request = opening_request(setup, seat=seat, sample=sample)
-        turns.append(_Turn(sample, seat, request, setup.submission_order))
+        turns.append(_Turn(sample, seat, request, setup.submission_order, setup.shown))
         if setup.both_orders_opening:
             request = opening_request(setup, seat=seat, mirrored=True, sample=sample)
-            turns.append(_Turn(sample, seat, request, 1 - setup.submission_order, mirrored=True))
+            turns.append(_Turn(sample, seat, request, 1 - setup.submission_order, setup.shown, mirrored=True))
     return turns
 
 
 def _discussion_turn(setup: DebateSetup, number: int, seat: int, before: Sequence[StatementResult]) -> _Turn:
     heard = heard_by(seat, round_number=number, statements=before, mode=setup.mode, visibility=setup.visibility)
     request = discussion_request(setup, seat=seat, round_number=number, heard=heard)
-    return _Turn(number, seat, request, setup.submission_order)
+    return _Turn(number, seat, request, setup.submission_order, setup.shown)
 
 
 def _speak(
@@ -194,7 +195,7 @@ def _is_worth_asking_again(statement: StatementResult) -> bool:
 
 
 def _statement(turn: _Turn, reply: ChatReply, *, reasked: bool = False, first_text: str = "") -> StatementResult:
-    reading = _read(reply)
+    reading = _read(reply, turn.shown)
     return StatementResult(
         round=turn.round,
         seat=turn.seat,
@@ -211,10 +212,10 @@ def _statement(turn: _Turn, reply: ChatReply, *, reasked: bool = False, first_te
     )
 
 
-def _read(reply: ChatReply) -> TextReading:
+def _read(reply: ChatReply, shown: tuple[str, str]) -> TextReading:
     """Return the reading of a reply; a text that was cut off has no last line, so it states nothing."""
     if reply.status is ReplyStatus.FINISHED:
-        return read_strict(reply.text)
+        return read_strict(reply.text, "\n".join(shown))
     return TextReading(None, HowRead.NONE if reply.text.strip() else HowRead.EMPTY, looks_like_refusal(reply.text))
 
 

@@ -10,6 +10,8 @@ from typing import Final
 from rapidfuzz.distance import Indel
 
 MOST_WORDS: Final = 16_000  # of both together: the table of the comparison then takes 8 MB and a fraction of a second
+LONG_TEXTS: Final = 600  # characters of both together
+LEAST_SHARED: Final = 0.25  # of the characters of long texts, for marks to tell anything
 FEWEST_SHARED: Final = 2  # words; shorter islands between differences say nothing and tear the text to pieces
 _UNSPACED = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"  # scripts without spaces: each letter is a word
 _WORD = re.compile(rf"(?:{_UNSPACED}|(?:(?!{_UNSPACED})\w)+|[^\w\s])\s*|\s+")
@@ -29,6 +31,14 @@ class Differences:
 
     a: tuple[Piece, ...]
     b: tuple[Piece, ...]
+
+    @property
+    def are_everywhere(self) -> bool:
+        """Whether two long texts share so little that marks would stand on nearly every word."""
+        pieces = self.a + self.b
+        length = sum(len(piece.text) for piece in pieces)
+        shared = sum(len(piece.text) for piece in pieces if not piece.differs)
+        return length > LONG_TEXTS and shared < LEAST_SHARED * length
 
 
 @dataclass(frozen=True, slots=True)

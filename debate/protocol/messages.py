@@ -12,6 +12,7 @@ from typing import Any
 
 from debate.protocol.setups import DebateSetup, Method, StatementResult
 from debate.protocol.visibility import Heard
+from judging.judges.reading import behind_thinking
 from judging.llm.chat import ChatReply, ChatRequest, Message
 
 
@@ -21,7 +22,7 @@ def opening_request(setup: DebateSetup, *, seat: int, mirrored: bool = False, sa
     `sample` counts how often the seat was asked the same before, by a method without discussion.
     """
     shown = setup.shown_in(1 - setup.submission_order) if mirrored else setup.shown
-    task = _fill("opening", criterion_name=setup.criterion.name)
+    task = _fill("opening", criterion_name=setup.criterion.title)
     material: dict[str, Any] = {"round": 0, "own_previous": None, "others": []}
     request = _request(setup, seat=seat, task=task, shown=shown, material=material)
     return replace(request, sample_index=request.sample_index + sample * setup.seats.count(request.endpoint))
@@ -35,7 +36,7 @@ def discussion_request(setup: DebateSetup, *, seat: int, round_number: int, hear
         statements="\n\n".join(_quoted(statement, reader=seat) for statement in said) or "Nothing could be heard.",
         seat=seat,
         round=round_number,
-        criterion_name=setup.criterion.name,
+        criterion_name=setup.criterion.title,
     )
     material = {
         "round": round_number,
@@ -98,7 +99,7 @@ def _material_text(setup: DebateSetup, shown: tuple[str, str]) -> str:
         submission_1=fenced(shown[0]),
         submission_2=fenced(shown[1]),
         reference=f"\n{_fill('reference', reference=fenced(setup.reference))}\n" if setup.reference else "",
-        criterion_name=setup.criterion.name,
+        criterion_name=setup.criterion.title,
         criterion_levels="\n".join(f"- {level}: {text}" for level, text in setup.criterion.levels.items())
         or "No levels are described; judge by the name.",
     )
@@ -107,7 +108,7 @@ def _material_text(setup: DebateSetup, shown: tuple[str, str]) -> str:
 def _quoted(statement: StatementResult, *, reader: int) -> str:
     who = f"You (Speaker {reader})" if statement.seat == reader else f"Speaker {statement.seat}"
     when = "opening" if statement.round == 0 else f"round {statement.round}"
-    return f"{who}, {when}:\n{fenced(statement.text)}"
+    return f"{who}, {when}:\n{fenced(behind_thinking(statement.text) or statement.text)}"
 
 
 def _fill(name: str, **values: object) -> str:

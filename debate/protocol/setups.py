@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -41,12 +42,21 @@ class Outcome(StrEnum):
     UNRESOLVED = "unresolved"
 
 
+_FORM = re.compile(r"-[1-6]$")
+
+
 @dataclass(frozen=True, slots=True)
 class Criterion:
     """What the submissions are compared by: a name and the text of its levels, lowest first."""
 
     name: str
     levels: Mapping[str, str] = field(default_factory=dict)  # {"1": "...", "5": "..."}
+
+    @property
+    def title(self) -> str:
+        """The name as judges read it: without the number by which a criteria file counts the forms of one criterion,
+        which would tell them that this form is damaged, and would look like a level."""
+        return _FORM.sub("", self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ another between two rounds in a row, as in `conformity`; finding or losing a ver
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from debate.protocol.consensus import consensus, majority
 from debate.protocol.setups import StatementResult
 
+_NUMBER = re.compile(r"[\W_]*\d[\W_]*")
 SNIPPET = 140  # characters
 LETTERS = {1: "A", -1: "B", 0: "=", None: "–"}
 WORDS = {1: "A is better", -1: "B is better", 0: "neither is better", None: "no verdict"}
@@ -33,6 +35,7 @@ class Said:
     mirrored_verdict: int | None = None
     filed: str = ""  # imported records: the score as filed, where it is not what the text says
     error_kind: str = ""
+    statement_id: int = 0  # of the stored row whose calls are known; 0: there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class Turn:
     toward: tuple[int, ...]  # seats that held the new verdict in the round before
     moved: tuple[int, ...]  # seats that took this verdict over in the next round
     is_open: bool  # worth reading without being asked for
+    toward_names: tuple[str, ...] = ()
+    moved_names: tuple[str, ...] = ()
 
     @property
     def anchor(self) -> str:
@@ -63,9 +68,16 @@ class Turn:
         return LETTERS[self.before]
 
     @property
+    def is_bare(self) -> bool:
+        """Whether the text is a verdict and nothing else."""
+        return self.said.verdict is not None and _NUMBER.fullmatch(self.said.text) is not None
+
+    @property
     def snippet(self) -> str:
-        """The beginning of the text in one line."""
+        """The beginning of the text in one line; a bare number in words."""
         line = " ".join(self.said.text.split())
+        if self.is_bare:
+            return f"Only “{line}”, which reads: {self.words}"
         return line if len(line) <= SNIPPET else f"{line[:SNIPPET].rstrip()}…"
 
 
@@ -167,14 +179,24 @@ def _turn(said: Said, by_place: dict[tuple[int, int], Said], *, is_heard: bool) 
     round_votes = [other.verdict for (number, _), other in by_place.items() if number == said.round]
     prevailing = majority(round_votes)
     moved = _moved(said, by_place) if is_heard else ()
+    toward = _holders(said, by_place) if changed else ()
     return Turn(
         said=said,
         before=before if changed else None,
         changed=changed,
-        toward=_holders(said, by_place) if changed else (),
+        toward=toward,
         moved=moved,
         is_open=changed or bool(moved) or said.verdict is None or said.verdict != prevailing,
+        toward_names=_names(toward, by_place),
+        moved_names=_names(moved, by_place),
     )
+
+
+def _names(seats: Iterable[int], by_place: dict[tuple[int, int], Said]) -> tuple[str, ...]:
+    """Return who holds these seats; with the number where one endpoint holds several."""
+    names = {seat: said.name for (_, seat), said in by_place.items()}
+    held = list(names.values())
+    return tuple(names[seat] if held.count(names[seat]) == 1 else f"{names[seat]} (agent {seat})" for seat in seats)
 
 
 def _holders(said: Said, by_place: dict[tuple[int, int], Said]) -> tuple[int, ...]:
@@ -211,4 +233,4 @@ def _round(number: int, turns: dict[tuple[int, int], Turn]) -> Round:
 
 
 def _opened(turn: Turn) -> Turn:
-    return Turn(turn.said, turn.before, turn.changed, turn.toward, turn.moved, is_open=True)
+    return replace(turn, is_open=True)

@@ -1,8 +1,9 @@
 """What a statement's text decides: 1 or 2 for the submission shown in that place, 0 for neither, None for nothing.
 
 Strict reading (`read_strict`): the last line is the verdict, once trailing tag and fence lines are dropped; failing
-that, an unambiguous phrase in that line; failing that, nothing. A number off the scale (a rubric level, say) lets the
-line before it speak, by phrase only. Nothing above these two lines can ever decide.
+that, an unambiguous phrase in that line; failing that, nothing. A number off the scale (a rubric level, say), however
+often repeated, lets the line before it speak, by phrase only. Nothing above these two lines can ever decide, nor can
+what stands before the last `</think>`. All expressions are tried on lines of bounded length only.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+
+from judging.judges.reading import bare, behind_thinking
 
 POSITIONS = {"1": 1, "2": 2, "0": 0}
 
@@ -47,11 +50,16 @@ _DECORATION = " \t*_\"'“”‘’`()[]{}.,:;!#$\\"
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:[.,/][0-9]+)*")
 _VERDICT_WORD = r"(?:evaluation|verdict|answer|choice|decision|vote|judge?ment|selection|conclusion)"
 _LABELLED = re.compile(
-    rf"(?:(?:so|thus|therefore|hence)[\s,]+)?(?:my|the)?\s*(?:final|overall)?\s*{_VERDICT_WORD}"
+    rf"(?:(?:so|thus|therefore|hence)[\s,]+)?(?:my|the)?\s*(?:(?:final|overall)?\s*{_VERDICT_WORD}|final rating)"
     r"\s*(?:is|remains|:|=|-|–|—|\s|\*|_)+[\"'“”‘’`*(\[]*([012])",
     re.IGNORECASE,
 )
 _LABELLED_LENGTH = 80  # characters; the pattern backtracks, so it is never tried on long lines
+MAX_LINE = 4000  # characters; a longer last line decides nothing
+_NEXT_TURN = re.compile(
+    r"(?:user|human|assistant|system): ?(?P<text>\S{1,20})", re.IGNORECASE
+)  # a turn nobody asked for
+QUOTED_BEFORE = 12  # characters before a last line by which a quotation is told from the speaker's own verdict
 
 # In the deciding line: words that take back, or withhold, a choice named beside them.
 _WITHHOLDS = re.compile(
@@ -98,13 +106,25 @@ _DIGIT_CHOSEN = re.compile(
 _NEITHER_WINS = re.compile(r"\bneither(?: submission| response| of them| one)? is(?: \w+ly)? better\b", re.IGNORECASE)
 
 
-def read_strict(text: str | None) -> TextReading:
-    """Return the verdict that the last line of `text` states, by position. Every text, also None, has a reading."""
-    lines = _content_lines(text or "")
+def read_strict(text: str | None, material: str = "") -> TextReading:
+    """Return the verdict that the last line of `text` states, by position. Every text, also None, has a reading.
+
+    `material` is what was compared: a last line that stands there, with what precedes it, is a quotation.
+    """
+    said = behind_thinking(text or "")
+    if said is None:
+        return TextReading(None, HowRead.NONE)
+    lines = _content_lines(said)
     if not lines:
         return TextReading(None, HowRead.EMPTY)
     verdict, how = _read_lines(lines)
-    return TextReading(verdict, how, refused=verdict is None and looks_like_refusal(text or ""))
+    if verdict is not None and _is_quoted(lines, bare(material)):
+        verdict, how = None, HowRead.NONE
+    return TextReading(verdict, how, refused=verdict is None and looks_like_refusal(said))
+
+
+def _is_quoted(lines: list[str], judged: str) -> bool:
+    return len(lines) > 1 and bare(lines[-2])[-QUOTED_BEFORE:] + bare(lines[-1]) in judged
 
 
 def looks_like_refusal(text: str) -> bool:
@@ -138,6 +158,23 @@ def read_verdict(reading: Reading, *, text: str | None, score: object) -> int | 
     return read_strict(text).verdict
 
 
+_BOTH_SUBMISSIONS = re.compile(r"\bsubmissions 1 and 2\b", re.IGNORECASE)
+_SUBMISSION = re.compile(r"\bsubmission #?([12])\b", re.IGNORECASE)
+
+
+def readable_statement(text: str, *, first: str, second: str) -> str:
+    """Return a statement for people: the submissions by the letters they are shown under, no bare number at its end.
+
+    The number is the verdict that the agents' format asks for; a page shows it in words.
+    """
+    lines = text.rstrip().splitlines()
+    if len(lines) > 1 and lines[-1].strip(_DECORATION) in POSITIONS:
+        lines.pop()
+    letters = {"1": first, "2": second}
+    named = _BOTH_SUBMISSIONS.sub(f"answers {first} and {second}", "\n".join(lines).rstrip())
+    return _SUBMISSION.sub(lambda found: f"answer {letters[found[1]]}", named)
+
+
 def to_system_space(verdict: int | None, *, submission_order: int) -> int | None:
     """Return 1 where system A won, -1 where B won, 0 for a tie; None stays None.
 
@@ -150,28 +187,39 @@ def to_system_space(verdict: int | None, *, submission_order: int) -> int | None
 
 def _content_lines(text: str) -> list[str]:
     lines = [line for line in (" ".join(line.split()) for line in text.splitlines()) if line]
-    while lines and _TAG_OR_FENCE.fullmatch(lines[-1]):
+    while lines and len(lines[-1]) <= MAX_LINE and _TAG_OR_FENCE.fullmatch(lines[-1]):
         lines.pop()
     return lines
 
 
 def _read_lines(lines: list[str]) -> tuple[int | None, HowRead]:
+    lines = _without_next_turn(lines)
     last = lines[-1]
-    bare = last.strip(_DECORATION)
-    if bare in POSITIONS:
-        return POSITIONS[bare], HowRead.FINAL_LINE
-    labelled = _LABELLED.fullmatch(bare) if len(bare) <= _LABELLED_LENGTH else None
+    number = last.strip(_DECORATION)
+    if number in POSITIONS:
+        return POSITIONS[number], HowRead.FINAL_LINE
+    labelled = _LABELLED.fullmatch(number) if len(number) <= _LABELLED_LENGTH else None
     if labelled:
         return POSITIONS[labelled[1]], HowRead.FINAL_LINE
-    if _NUMBER.fullmatch(bare):
-        verdict = _read_phrase(lines[-2]) if len(lines) > 1 else None
+    if len(number) <= MAX_LINE and _NUMBER.fullmatch(number):
+        before = next((line for line in reversed(lines) if line.strip(_DECORATION) != number), "")
+        verdict = _read_phrase(before) if before else None
         return verdict, HowRead.OUT_OF_RANGE if verdict is None else HowRead.OUT_OF_RANGE_PHRASE
     verdict = _read_phrase(last)
     return verdict, HowRead.NONE if verdict is None else HowRead.PHRASE
 
 
+def _without_next_turn(lines: list[str]) -> list[str]:
+    """Return the lines without a last one that repeats the line before it as the turn of a user: "2", "User: 2"."""
+    turn = _NEXT_TURN.fullmatch(lines[-1]) if len(lines) > 1 else None
+    repeats = turn is not None and turn["text"].strip(_DECORATION) == lines[-2].strip(_DECORATION)
+    return lines[:-1] if repeats else lines
+
+
 def _read_phrase(line: str) -> int | None:
     """Return the one verdict that every statement in the line agrees on, or None."""
+    if len(line) > MAX_LINE:
+        return None
     if _WITHHOLDS.search(line) and not _decides_plainly(line):
         return None
     said: set[str] = set()

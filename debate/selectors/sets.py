@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 from debate.models import (
     Debate,
@@ -24,6 +24,7 @@ from debate.protocol.conformity import JudgeConformity, conformity, moved_toward
 from judging.models import EndpointKind, ModelEndpoint, Run
 from judging.states import ACTIVE
 
+OUTCOMES = {"a": 1, "b": -1, "tie": 0}  # in an address
 SET_SORTS = {"name": "name", "criterion": "criterion", "created": "created_at"}
 DEBATE_SORTS = {"case": "case__key", "scenario": "scenario", "status": "status", "rounds": "round_count"}
 
@@ -36,11 +37,12 @@ class Outcomes:
     unresolved: int = 0
     failed: int = 0
     open: int = 0
+    cancelled: int = 0
     verdicts: Counter[int | None] = field(default_factory=Counter)  # of the agreed ones, in system space
 
     @property
     def total(self) -> int:
-        return self.agreed + self.unresolved + self.failed + self.open
+        return self.agreed + self.unresolved + self.failed + self.open + self.cancelled
 
     @property
     def agreed_share(self) -> float | None:
@@ -95,6 +97,12 @@ def sets_of_experiment(experiment: Experiment) -> list[DebateSet]:
     return list(experiment.sets.select_related("run", "system_a", "system_b").order_by("pk"))
 
 
+def sets_by_id(set_ids: Sequence[int]) -> list[DebateSet]:
+    """Return these sets with what stands around them, by id. One query."""
+    found = DebateSet.objects.select_related("run__suite__benchmark", "system_a", "system_b", "rubric", "experiment")
+    return list(found.filter(pk__in=set_ids).order_by("pk"))
+
+
 def outcomes_of(set_ids: Sequence[int]) -> dict[int, Outcomes]:
     """Return how the debates of these sets stand. One query."""
     rows = (
@@ -111,16 +119,22 @@ def outcomes_of(set_ids: Sequence[int]) -> dict[int, Outcomes]:
     return {set_id: _outcomes(by_set.get(set_id, Counter()), verdicts.get(set_id, Counter())) for set_id in set_ids}
 
 
-def debates_in(debate_set: DebateSet, *, status: str = "", scenario: str = "", sort: str = "") -> QuerySet[Debate]:
-    """Return a set's debates by case, unless told otherwise."""
+def debates_in(
+    debate_set: DebateSet, *, status: str = "", outcome: str = "", scenario: str = "", words: str = "", sort: str = ""
+) -> QuerySet[Debate]:
+    """Return a set's debates by case, unless told otherwise; `words` stand in the case's key or its question."""
     found = debate_set.debates.select_related("case").only(
         "case__key", "scenario", "status", "verdict", "agreed_round", "round_count", "opening_verdict", "flags",
         "debate_set_id", "source_id", "submission_order",
     )  # fmt: skip
     if status in DebateStatus.values:
         found = found.filter(status=status)
+    if outcome in OUTCOMES:
+        found = found.filter(verdict=OUTCOMES[outcome])
     if scenario:
         found = found.filter(scenario=scenario)
+    if words:
+        found = found.filter(Q(case__key__icontains=words) | Q(case__prompt__text__icontains=words))
     return found.order_by(*_order(sort, DEBATE_SORTS, default="pk"), "pk")
 
 
@@ -187,6 +201,7 @@ def _outcomes(statuses: Counter[str], verdicts: Counter[int | None]) -> Outcomes
         unresolved=statuses[DebateStatus.UNRESOLVED],
         failed=statuses[DebateStatus.FAILED],
         open=statuses[DebateStatus.WAITING] + statuses[DebateStatus.RUNNING],
+        cancelled=statuses[DebateStatus.CANCELLED],
         verdicts=verdicts,
     )
 

@@ -18,7 +18,7 @@ from judging.models import Call, ModelEndpoint
 from judging.selectors.targets import config_of
 from judging.services.ledger import reply_of
 
-UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING)
+UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING, DebateStatus.CANCELLED)  # their statements are not stored
 HEARD = (ReplyStatus.FINISHED, ReplyStatus.TRUNCATED, ReplyStatus.REFUSED)
 
 
@@ -49,6 +49,13 @@ def stored_statements(debate: Debate) -> list[Said]:
     return [_said(row, debate, imported=imported) for row in rows]
 
 
+def calls_of(statement: Statement) -> list[Call]:
+    """Return the calls that a statement rests on, in the order asked. One query."""
+    wanted = [*statement.call_ids, *statement.mirrored_call_ids]
+    found = Call.objects.select_related("endpoint").in_bulk(wanted)
+    return [found[pk] for pk in wanted if pk in found]
+
+
 def neighbours(debate: Debate) -> tuple[int | None, int | None]:
     """Return the ids of the debates before and after this one in its set. Two queries."""
     others = Debate.objects.filter(debate_set_id=debate.debate_set_id)
@@ -72,6 +79,7 @@ def _said(row: Statement, debate: Debate, *, imported: bool) -> Said:
         mirrored_verdict=to_system_space(mirrored, submission_order=1 - debate.submission_order),
         filed=_filed(row) if imported else "",
         error_kind=row.error_kind,
+        statement_id=row.pk if row.call_ids else 0,
     )
 
 

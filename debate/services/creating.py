@@ -13,11 +13,14 @@ from debate.models import Debate, DebateSet, DecisionMethod, Experiment, Speaker
 from debate.protocol.seats import Orders, draw_orders
 from debate.protocol.setups import Method
 from debate.selectors.criteria import criterion_names
-from debate.services.pairing import DebateWish, Pair, pairs_of
+from debate.services.pairing import DebateWish, Pair
 from debate.signals import debates_finished
 from judging import signals
 from judging.models import ModelEndpoint, Run, RunKind, RunTask
+from judging.selectors.selections import check_selection
 from judging.selectors.targets import target_of
+from judging.services.frozen_endpoints import FROZEN, freeze_endpoints
+from judging.specs.selections import SelectionRefused
 
 BATCH = 500
 
@@ -45,10 +48,16 @@ def check_debates(wish: DebateWish) -> list[Pair]:
         )
     if wish.budget is not None:
         _check_budget(wish.endpoints)
-    pairs = pairs_of(suite=wish.suite, system_a=wish.system_a, system_b=wish.system_b)
+    try:
+        check_selection(suite=wish.suite, selection=wish.selection)
+    except SelectionRefused as refusal:
+        raise DebatesRefused(str(refusal)) from refusal
+    pairs = wish.pairs
     if not pairs:
+        part = "" if wish.selection.is_all else f" ({wish.selection.words})"
         raise DebatesRefused(
-            f"{wish.system_a} and {wish.system_b} have both answered no case of {wish.suite}. Import their responses."
+            f"{wish.system_a} and {wish.system_b} have both answered no case of {wish.suite}{part}. "
+            "Import their responses."
         )
     return pairs
 
@@ -80,12 +89,16 @@ def create_debate_set(
     """
     pairs = check_debates(wish)
     name = (wish.name or name_of(wish))[:200]
-    setup = {**wish.options.to_json(), "endpoints": [endpoint.name for endpoint in wish.endpoints]}
+    setup = {
+        **wish.options.to_json(),
+        "endpoints": [endpoint.name for endpoint in wish.endpoints],
+        "selection": wish.selection.to_json(),
+    }
     run = Run.objects.create(
         kind=RunKind.DEBATE,
         name=name,
         suite=wish.suite,
-        options=setup,
+        options={**setup, FROZEN: freeze_endpoints(wish.endpoints)},
         budget=wish.budget,
         total=len(pairs),
         created_at=at,
@@ -114,6 +127,8 @@ def create_debate_set(
 def name_of(wish: DebateWish) -> str:
     """Return what a set is called that nobody named."""
     compared = f"{wish.system_a} vs {wish.system_b}, {wish.criterion}"
+    if not wish.selection.is_all:
+        compared = f"{compared}, {wish.selection.words}"
     if wish.options.method is Method.DEBATE:
         return compared
     judges = ", ".join(dict.fromkeys(endpoint.name for endpoint in wish.endpoints))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import QuerySet
+
 from debate.models import Debate, DebateSet, DebateStatus, DecisionMethod, Speaker, Statement
+from debate.protocol.asked import calls_by_statement
 from debate.protocol.consensus import StopReason
 from debate.protocol.debate import run_debate, vote_of
+from debate.protocol.options import DebateOptions, options_from_json
 from debate.protocol.setups import DebateResult, StatementResult
 from debate.selectors.setups import debates_by_id, setups_of
 from debate.services.creating import announce_finished
@@ -53,23 +56,25 @@ class DebateExecutor:
         }
         if not results:
             return
-        options = DebateSet.objects.values_list("setup", flat=True).get(run=run)
+        options = options_from_json(DebateSet.objects.values_list("setup", flat=True).get(run=run))
         speakers = {
             (speaker.debate_id, speaker.seat): speaker for speaker in Speaker.objects.filter(debate_id__in=results)
         }
         costs = _costs_of(finished)
-        rows = [
-            row
-            for debate_id, result in results.items()
-            for row in _statements(debate_id, result, speakers, at, refusal_as_tie=options["refusal_as_tie"])
-        ]
-        _price_openings(rows, costs, orders=2 if options["both_orders_opening"] else 1)
+        rows: list[Statement] = []
+        for item in finished:
+            if item.task.subject_id is not None:
+                rows += _statements(item.task.subject_id, item, speakers, at, options)
+        for row in rows:
+            row.asked_cost = costs.get(row.call_ids[0]) if row.call_ids else None
         Statement.objects.filter(speaker__debate_id__in=results).delete()
         Statement.objects.bulk_create(rows, batch_size=BATCH)
         debates = list(Debate.objects.filter(pk__in=results))
+        calls = {item.task.subject_id: item.call_ids for item in finished}
         for debate in debates:
             _settle(debate, results[debate.pk], at)
-            debate.call_count, debate.cost = len(costs[debate.pk]), _sum(costs[debate.pk])
+            debate.call_count = len(calls[debate.pk])
+            debate.cost = _sum([costs.get(pk) for pk in calls[debate.pk]])
         # An upsert: a bulk update of so many columns takes the database longer than all else here.
         Debate.objects.bulk_create(
             debates, batch_size=BATCH, update_conflicts=True, unique_fields=["id"], update_fields=STORED_FIELDS
@@ -83,12 +88,11 @@ class DebateExecutor:
             return ""
         return next((said.error_kind for said in result.statements if said.error_kind), "") or "failed"
 
-    def forget(self, *, run: Run, task_ids: Sequence[int]) -> None:
+    def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
         """Make broken-off debates wait again, without the statements they got to; their finished calls stay."""
-        subjects = RunTask.objects.filter(pk__in=task_ids).values_list("subject_id", flat=True)
-        ids = [subject for subject in subjects if subject is not None]
-        Statement.objects.filter(speaker__debate_id__in=ids).delete()
-        Debate.objects.filter(pk__in=ids).update(
+        subjects = tasks.values("subject_id")
+        Statement.objects.filter(speaker__debate_id__in=subjects).delete()
+        Debate.objects.filter(pk__in=subjects).update(
             status=DebateStatus.WAITING,
             verdict=None,
             agreed_round=None,
@@ -110,30 +114,17 @@ class DebateExecutor:
         if debate_set.method == DecisionMethod.DEBATE:
             announce_finished(debate_set.pk)
 
+    def cancel(self, *, run: Run, at: datetime) -> None:
+        """End the debates that are not over; what was asked in them stays in the ledger."""
+        Debate.objects.filter(debate_set__run=run, status__in=UNSETTLED).update(
+            status=DebateStatus.CANCELLED, finished_at=at
+        )
 
-def _costs_of(finished: Sequence[Finished]) -> dict[int, list[Decimal | None]]:
-    """Return what each debate's calls cost, in the order they were asked. One query."""
+
+def _costs_of(finished: Sequence[Finished]) -> dict[int, Decimal | None]:
+    """Return what each call cost. One query."""
     calls = Call.objects.filter(pk__in={pk for item in finished for pk in item.call_ids})
-    costs: dict[int, Decimal | None] = dict(calls.values_list("pk", "cost"))
-    return {
-        item.task.subject_id: [costs.get(pk) for pk in item.call_ids]
-        for item in finished
-        if item.task.subject_id is not None
-    }
-
-
-def _price_openings(rows: Sequence[Statement], costs: Mapping[int, Sequence[Decimal | None]], *, orders: int) -> None:
-    """Note on each opening statement what its question cost.
-
-    A debate's first requests are its seats' opening questions in the order of seats (see `run_debate`), each followed
-    by the same in the other order where that was asked for.
-    """
-    openings = [row for row in rows if row.round == 0]
-    seats = Counter(row.speaker.debate_id for row in openings)
-    for row in openings:
-        debate_id, place = row.speaker.debate_id, (row.speaker.seat - 1) * orders
-        own = costs.get(debate_id, ())
-        row.asked_cost = own[place] if len(own) >= seats[debate_id] * orders else None
+    return dict(calls.values_list("pk", "cost"))
 
 
 def _sum(costs: Sequence[Decimal | None]) -> Decimal | None:
@@ -176,27 +167,34 @@ def _settle(debate: Debate, result: DebateResult, at: datetime) -> None:
 
 def _statements(
     debate_id: int,
-    result: DebateResult,
+    item: Finished,
     speakers: Mapping[tuple[int, int], Speaker],
     at: datetime,
-    *,
-    refusal_as_tie: bool,
+    options: DebateOptions,
 ) -> list[Statement]:
-    mirrored = {(one.round, one.seat): one for one in result.statements if one.mirrored}
+    said: Sequence[StatementResult] = item.result.statements
+    asked = calls_by_statement(said, item.call_ids, method=options.method, mode=options.mode)
+    mirrored = {(one.round, one.seat): (one, calls) for one, calls in zip(said, asked, strict=True) if one.mirrored}
     rows: list[Statement] = []
-    for one in result.statements:
+    for one, calls in zip(said, asked, strict=True):
         if one.mirrored:
             continue
         row = _row(one, speakers[debate_id, one.seat], at)
-        other = mirrored.get((one.round, one.seat))
-        row.verdict = vote_of(one, refusal_as_tie=refusal_as_tie)
-        if other is not None:
-            row.mirrored_text = storable(other.text)
-            row.mirrored_position_verdict = position_text(other.position_verdict)
-            if vote_of(other, refusal_as_tie=refusal_as_tie) != row.verdict:
-                row.verdict = None
+        row.call_ids = list(calls)
+        row.verdict = vote_of(one, refusal_as_tie=options.refusal_as_tie)
+        if (one.round, one.seat) in mirrored:
+            _add_mirrored(row, *mirrored[one.round, one.seat], options)
         rows.append(row)
     return rows
+
+
+def _add_mirrored(row: Statement, other: StatementResult, calls: Sequence[int], options: DebateOptions) -> None:
+    """Add the vote on the swapped submissions; one that names the other system makes both void."""
+    row.mirrored_text = storable(other.text)
+    row.mirrored_position_verdict = position_text(other.position_verdict)
+    row.mirrored_call_ids = list(calls)
+    if vote_of(other, refusal_as_tie=options.refusal_as_tie) != row.verdict:
+        row.verdict = None
 
 
 def _row(one: StatementResult, speaker: Speaker, at: datetime) -> Statement:

@@ -18,7 +18,7 @@ from debate.protocol.setups import Method
 from debate.protocol.variants import FILE_SUFFIXES, Damage
 from debate.selectors.criteria import criterion_names
 from debate.services.creating import DebatesRefused, create_debate_set
-from debate.services.pairing import DebateWish, pairs_of
+from debate.services.pairing import DebateWish
 from judging.models import System
 
 FEWEST_SYSTEMS, MOST_SYSTEMS = 3, 12
@@ -71,7 +71,7 @@ def create_round_robin(*, wish: DebateWish, systems: Sequence[System], actor: Us
 
 def round_robin_wishes(wish: DebateWish, systems: Sequence[System]) -> list[DebateWish]:
     """Return a wish for every two of these systems that have answered a case together, the budget shared out."""
-    pairs = [(a, b) for a, b in combinations(systems, 2) if pairs_of(suite=wish.suite, system_a=a, system_b=b)]
+    pairs = [(a, b) for a, b in combinations(systems, 2) if replace(wish, system_a=a, system_b=b).pairs]
     budget = _share(wish.budget, len(pairs))
     return [replace(wish, system_a=a, system_b=b, budget=budget, name="") for a, b in pairs]
 

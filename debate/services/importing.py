@@ -28,6 +28,7 @@ from judging.models import Response, Rubric, Suite, System
 from judging.services.hashing import content_hash, text_hash
 from judging.services.responses import store_responses
 from judging.services.rubrics import store_rubric
+from judging.services.staging import Watch, unwatched
 from judging.services.suites import benchmark_slug_of, store_suite
 from judging.specs.bundles import Bundle
 from judging.specs.criteria_yaml import find_criteria, parse_criteria
@@ -110,7 +111,7 @@ def cell_hash(cell: RecordedCell) -> str:
 
 
 @transaction.atomic
-def store_records(*, records: Records, actor: User | None, at: datetime) -> StoredRecords:
+def store_records(*, records: Records, actor: User | None, at: datetime, watch: Watch = unwatched) -> StoredRecords:
     """Store responses, criteria and debates; what is stored already stays as it is. Unresolved ones go to people.
 
     Raises:
@@ -128,7 +129,10 @@ def store_records(*, records: Records, actor: User | None, at: datetime) -> Stor
     ).suite
     store_responses(specs=records.answers.responses, suite=suite, actor=actor, at=at)
     keeper = _Keeper(suite=suite, rubrics=_store_rubrics(records.rubrics, suite, actor, at), actor=actor, at=at)
-    sets = [keeper.store(cell) for cell in records.cells if cell.key in plan.new]
+    sets = []
+    for number, cell in enumerate(cell for cell in records.cells if cell.key in plan.new):
+        watch("sets stored", number, len(plan.new))
+        sets.append(keeper.store(cell))
     return StoredRecords(plan, tuple(sets), tuple(keeper.problems))
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
 
-from django.conf import settings
+from judging.services import upload_store
 
-FOLDER = "debates"
+PREFIX = "debates/"
 KEPT_FOR = timedelta(days=1)
 _TOKEN = re.compile(r"[0-9a-f]{64}")
 
@@ -20,13 +19,9 @@ class NotKept(LookupError):
 
 def keep_upload(data: bytes, *, at: datetime) -> str:
     """Keep an upload and return its token; uploads that nobody confirmed for a day are removed."""
-    folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("*.zip"):
-        if path.stat().st_mtime < (at - KEPT_FOR).timestamp():
-            path.unlink(missing_ok=True)
+    upload_store.drop_older(prefix=PREFIX, before=at - KEPT_FOR)
     token = sha256(data).hexdigest()
-    (folder / f"{token}.zip").write_bytes(data)
+    upload_store.keep_bytes(name=PREFIX + token, data=data, at=at)
     return token
 
 
@@ -36,17 +31,14 @@ def read_upload(token: str) -> bytes:
     Raises:
         NotKept: there is none, or no longer.
     """
-    path = _folder() / f"{token}.zip"
-    if not _TOKEN.fullmatch(token) or not path.is_file():
-        raise NotKept("This upload is not kept any more. Choose the file again.")
-    return path.read_bytes()
+    try:
+        if not _TOKEN.fullmatch(token):
+            raise upload_store.BytesGone
+        return upload_store.read_bytes(PREFIX + token)
+    except upload_store.BytesGone:
+        raise NotKept("This upload is not kept any more. Choose the file again.") from None
 
 
 def drop_upload(token: str) -> None:
     """Remove a kept upload."""
-    if _TOKEN.fullmatch(token):
-        (_folder() / f"{token}.zip").unlink(missing_ok=True)
-
-
-def _folder() -> Path:
-    return Path(settings.MEDIA_ROOT) / FOLDER
+    upload_store.drop_bytes(PREFIX + token)

@@ -14,7 +14,9 @@ from debate.protocol.options import DebateOptions
 from debate.protocol.setups import Method
 from judging.llm.prices import MILLION, Price
 from judging.models import Case, ModelEndpoint, Response, Rubric, Suite, System
+from judging.selectors.selections import case_filters
 from judging.selectors.targets import Target, target_of
+from judging.specs.selections import ALL_CASES, CaseSelection, draw_keys
 
 FIXED_CHARACTERS = 1_400  # of the prompts around question, answers and criterion
 STATEMENT_CHARACTERS = 900  # 150 words, as the prompt asks for
@@ -35,6 +37,11 @@ class DebateWish:
     options: DebateOptions = field(default_factory=DebateOptions)
     budget: Decimal | None = None  # USD
     name: str = ""
+    selection: CaseSelection = ALL_CASES
+
+    @property
+    def pairs(self) -> list[Pair]:
+        return pairs_of(suite=self.suite, system_a=self.system_a, system_b=self.system_b, selection=self.selection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +66,13 @@ class Estimate:
     baselines: tuple[str, ...]  # endpoints that are no language models
 
 
-def pairs_of(*, suite: Suite, system_a: System, system_b: System) -> list[Pair]:
+def pairs_of(*, suite: Suite, system_a: System, system_b: System, selection: CaseSelection = ALL_CASES) -> list[Pair]:
     """Return the first responses of both systems to every case of a suite that both answered, in the suite's order.
 
-    Cases that share a prompt share their responses: the first of them stands for all. Two queries, without any text.
+    Of a selection with a number, so many of these are drawn. Cases that share a prompt share their responses: the first
+    of them stands for all. Two queries, without any text.
     """
-    cases = Case.objects.filter(links__suite=suite).order_by("links__position", "pk")
+    cases = Case.objects.filter(links__suite=suite, **case_filters(selection)).order_by("links__position", "pk")
     answers: dict[int, dict[int, Response]] = {}
     for response in Response.objects.filter(
         prompt__cases__suites=suite, system__in=[system_a, system_b], attempt=0, superseded_at__isnull=True
@@ -75,12 +83,13 @@ def pairs_of(*, suite: Suite, system_a: System, system_b: System) -> list[Pair]:
         given = answers.get(case.prompt_id, {})
         if len(given) == 2 and case.prompt_id not in pairs:
             pairs[case.prompt_id] = Pair(case, given[system_a.pk], given[system_b.pk])
-    return list(pairs.values())
+    by_key = {pair.case.key: pair for pair in pairs.values()}
+    return [by_key[key] for key in draw_keys(by_key, limit=selection.limit, seed=selection.seed)]
 
 
 def estimate_debates(wish: DebateWish) -> Estimate:
     """Return how many debates, calls and dollars a wish takes, at least and at most; nothing is stored."""
-    pairs = pairs_of(suite=wish.suite, system_a=wish.system_a, system_b=wish.system_b)
+    pairs = wish.pairs
     targets = [target_of(endpoint) for endpoint in wish.endpoints]
     options, seats, count = wish.options, len(targets), len(pairs)
     openings = 2 if options.both_orders_opening else 1

@@ -6,14 +6,14 @@ from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
-from debate.models import Debate
+from debate.models import Debate, Statement
 from debate.protocol.differences import Differences, compare
 from debate.protocol.options import options_from_json
 from debate.selectors.setups import debates_by_id, question_of, reference_of, setups_of
-from debate.selectors.transcripts import neighbours, view_of
+from debate.selectors.transcripts import calls_of, neighbours, view_of
 from judging.http import PageRequest
 from judging.states import ACTIVE
 
@@ -48,6 +48,16 @@ def debate_detail(request: PageRequest, debate_id: int) -> HttpResponse:
 def debate_live(request: PageRequest, debate_id: int) -> HttpResponse:
     """The part of a debate's page that grows while it is held."""
     return render(request, "debate/_debate_transcript.html", _transcript(_debate(debate_id)))
+
+
+@require_GET
+@permission_required("debate.view_debateset", raise_exception=True)
+def statement_detail(request: PageRequest, statement_id: int) -> HttpResponse:
+    """What an agent was sent for one statement, and what came back."""
+    statement = get_object_or_404(
+        Statement.objects.select_related("speaker__debate__case", "speaker__debate__debate_set"), pk=statement_id
+    )
+    return render(request, "debate/statement_detail.html", {"statement": statement, "calls": calls_of(statement)})
 
 
 def _debate(debate_id: int) -> Debate:

@@ -11,17 +11,21 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.timezone import now
 from django.views.decorators.http import require_GET
 
-from debate.forms import DebateSetForm
+from debate.exports import TABLE_FORMATS, TABLES
+from debate.forms import DebateSetForm, entered_in
 from debate.jobs import launch_debates, launch_robustness, launch_round_robin
 from debate.models import DebateSet, DebateSource, DebateStatus, DecisionMethod, Experiment
 from debate.protocol.setups import Method
 from debate.selectors import sets
-from debate.services.creating import DebatesRefused, check_seats
+from debate.services.creating import DebatesRefused, check_debates
 from debate.services.experiments import robustness_wishes, round_robin_wishes
 from debate.services.pairing import DebateWish, estimate_all
 from judging.http import PageRequest, page_of
 from judging.models import ModelEndpoint, Rubric, Suite, System
+from judging.specs.selections import selection_from_json
 from judging.states import ACTIVE
+
+MOST_WORDS = 200  # characters of a search
 
 
 @require_GET
@@ -53,7 +57,7 @@ def set_list(request: PageRequest) -> HttpResponse:
 @permission_required("debate.add_debateset", raise_exception=True)
 def set_create(request: PageRequest) -> HttpResponse:
     """A new set of debates; on success its page, where it runs already."""
-    form = DebateSetForm(request.POST or None, initial=request.GET.dict())
+    form = DebateSetForm(request.POST or None, initial=entered_in(request.GET))
     if request.method == "POST" and form.is_valid():
         try:
             made = _launch(form, request.user)
@@ -87,28 +91,40 @@ def set_estimate(request: PageRequest) -> HttpResponse:
 def set_detail(request: PageRequest, set_id: int) -> HttpResponse:
     """One set: outcomes, spend, and its debates in a table, or how its speakers move."""
     debate_set = _set(set_id)
-    status, scenario = request.GET.get("status", ""), request.GET.get("scenario", "")
-    tab = "speakers" if request.GET.get("tab") == "speakers" else "debates"
-    context = {"tab": tab, "baselines": sets.baselines_of(debate_set), **_progress(debate_set, now())}
-    if tab == "speakers":
+    context = _context(request, debate_set) | {
+        "baselines": sets.baselines_of(debate_set),
+        "selection_words": selection_from_json(debate_set.setup.get("selection", {})).words,
+        "export_tables": TABLES,
+        "export_formats": TABLE_FORMATS,
+    }
+    if context["tab"] == "speakers":
         context["conformity"] = sets.conformity_of(debate_set)
-    else:
-        debates = sets.debates_in(debate_set, status=status, scenario=scenario, sort=request.GET.get("sort", ""))
-        context |= {
-            "page_obj": page_of(request, debates, count=None if status or scenario else context["outcomes"].total),
-            "status": status,
-            "scenario": scenario,
-            "scenarios": sets.scenarios_of(debate_set),
-            "statuses": _status_counts(context["outcomes"]),
-        }
     return render(request, "debate/set_detail.html", context)
 
 
 @require_GET
 @permission_required("debate.view_debateset", raise_exception=True)
 def set_progress(request: PageRequest, set_id: int) -> HttpResponse:
-    """The part of a set's page that moves while it runs."""
-    return render(request, "debate/_set_progress.html", _progress(_set(set_id), now()))
+    """The parts of a set's page that move while it runs, as one answer: they never contradict each other."""
+    return render(request, "debate/_set_live.html", _context(request, _set(set_id)))
+
+
+def _context(request: PageRequest, debate_set: DebateSet) -> dict[str, Any]:
+    context = _progress(debate_set, now())
+    if request.GET.get("tab") == "speakers":
+        return context | {"tab": "speakers"}
+    filters = {name: request.GET.get(name, "").strip() for name in ("status", "outcome", "scenario")}
+    filters["words"] = request.GET.get("q", "").strip()[:MOST_WORDS]
+    debates = sets.debates_in(debate_set, **filters, sort=request.GET.get("sort", ""))
+    return context | {
+        "tab": "debates",
+        "page_obj": page_of(request, debates, count=None if any(filters.values()) else context["outcomes"].total),
+        **filters,
+        "kept_filters": [(name, value) for name, value in filters.items() if value and name != "words"],
+        "outcome_counts": _outcome_counts(debate_set, context["outcomes"]),
+        "scenarios": sets.scenarios_of(debate_set),
+        "statuses": _status_counts(context["outcomes"]),
+    }
 
 
 def _set(set_id: int) -> DebateSet:
@@ -132,8 +148,18 @@ def _status_counts(outcomes: sets.Outcomes) -> list[tuple[str, str, int]]:
         (DebateStatus.AGREED, outcomes.agreed),
         (DebateStatus.UNRESOLVED, outcomes.unresolved),
         (DebateStatus.FAILED, outcomes.failed),
+        (DebateStatus.CANCELLED, outcomes.cancelled),
     ]
     return [(status.value, status.label, count) for status, count in counts if count]
+
+
+def _outcome_counts(debate_set: DebateSet, outcomes: sets.Outcomes) -> list[tuple[str, str, int]]:
+    counts = [
+        ("a", f"{debate_set.system_a} better", outcomes.a_better),
+        ("b", f"{debate_set.system_b} better", outcomes.b_better),
+        ("tie", "Neither better", outcomes.neither),
+    ]
+    return [row for row in counts if row[2]]
 
 
 def _estimate(form: DebateSetForm | None) -> dict[str, Any]:
@@ -149,16 +175,15 @@ def _estimate(form: DebateSetForm | None) -> dict[str, Any]:
     return {
         "estimate": estimate_all(wishes),
         "set_count": len(wishes),
-        "refusal": _refusal((*wishes, wish)[0]),
-        "same": wish.system_a == wish.system_b,
+        "obstacle": _obstacle((*wishes, wish)[0]),
         "word": "decisions" if data["method"] is not Method.DEBATE or data["plan"] == "robustness" else "debates",
     }
 
 
-def _refusal(wish: DebateWish) -> str:
-    """Return why the number of judges will not do, or nothing."""
+def _obstacle(wish: DebateWish) -> str:
+    """Return why nothing can be started, or nothing."""
     try:
-        check_seats(wish)
+        check_debates(wish)
     except DebatesRefused as refusal:
         return str(refusal)
     return ""

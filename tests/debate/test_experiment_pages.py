@@ -12,6 +12,7 @@ from django.urls import reverse
 from debate.forms import DebateSetForm
 from debate.models import DebateSet, Experiment, OutsideLabel
 from evalsite.accounts.roles import Role
+from judging.models import Case
 from tests import factories
 from tests.debate import rows
 
@@ -86,7 +87,10 @@ def test_set_create_refuses_two_single_judges_in_words(researcher: Client) -> No
 
 def test_set_create_compares_every_two_of_three_systems(researcher: Client) -> None:
     data = entered(plan="round-robin")
-    systems = [data.pop("system_a"), data.pop("system_b"), factories.system().pk]
+    third = factories.system()
+    case = Case.objects.filter(links__suite=data["suite"]).order_by("pk")[0]
+    factories.response(prompt=case.prompt, system=third, attempt=1)
+    systems = [data.pop("system_a"), data.pop("system_b"), third.pk]
 
     too_few = text_of(researcher.post(reverse("debate:set-create"), data | {"systems": systems[:2]}))
     response = researcher.post(reverse("debate:set-create"), data | {"systems": systems})
@@ -94,7 +98,7 @@ def test_set_create_compares_every_two_of_three_systems(researcher: Client) -> N
     made = Experiment.objects.get()
     assert "Choose at least 3 systems." in too_few
     assert response.headers["Location"] == made.get_absolute_url()
-    assert made.sets.count() == 1  # the third has answered nothing
+    assert made.sets.count() == 1  # the third has no first attempt
     assert "Not compared" in text_of(researcher.get(made.get_absolute_url()))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +13,9 @@ from django.urls import reverse
 
 from debate.models import DebateSet, DebateStatus, Statement
 from debate.services.creating import create_debate_set
+from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from judging.models import Run, RunStatus
+from judging.models import Run, RunStatus, UploadPart
 from judging.services import working
 from tests import factories
 from tests.debate import rows
@@ -49,9 +50,11 @@ def test_pages_are_closed_to_annotators(client: Client) -> None:
         reverse("debate:set-progress", args=[debate.debate_set_id]),
         debate.get_absolute_url(),
         reverse("debate:debate-live", args=[debate.pk]),
+        reverse("debate:set-export", args=[debate.debate_set_id, "votes", "csv"]),
+        reverse("debate:set-archive", args=[debate.debate_set_id]),
     ]
 
-    assert [client.get(address).status_code for address in addresses] == [403] * 8
+    assert [client.get(address).status_code for address in addresses] == [403] * 10
 
 
 def test_set_list_invites_where_there_is_nothing(researcher: Client) -> None:
@@ -128,6 +131,7 @@ def test_set_progress_polls_only_while_the_run_is_active(researcher: Client) -> 
 
     assert 'hx-trigger="every 2s"' in moving
     assert "hx-trigger" not in still
+    assert 'id="set-debates" hx-swap-oob="true"' in still
 
 
 def test_debate_detail_marks_changes_of_mind(researcher: Client, django_assert_num_queries: Any) -> None:
@@ -137,10 +141,10 @@ def test_debate_detail_marks_changes_of_mind(researcher: Client, django_assert_n
         page = text_of(researcher.get(debate.get_absolute_url()))
 
     assert page.count("data-change") == 1
-    assert "first to change: B to A, toward seat 1, 2" in page
-    assert page.count("moved seat 3") == 2
+    assert "first to change: B to A, toward judge-1, judge-2" in page
+    assert page.count("moved judge-3") == 2
     assert page.count("data-statement") == 6
-    # Open: both that moved seat 3, the dissenter, and its change; folded: the two that agreed and changed nothing.
+    # Open: both that moved judge-3, the dissenter, and its change; folded: the two that agreed and changed nothing.
     assert page.count("\n         open>") == 4
 
 
@@ -224,8 +228,7 @@ def test_set_estimate_counts_calls(researcher: Client) -> None:
     assert "have no price" in page
 
 
-def test_record_create_checks_and_confirms(researcher: Client, settings: Any, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
+def test_record_create_checks_and_confirms(researcher: Client) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for path, text in folder().items():
@@ -240,11 +243,10 @@ def test_record_create_checks_and_confirms(researcher: Client, settings: Any, tm
 
     assert confirmed["Location"] == reverse("debate:set-list")
     assert DebateSet.objects.get().debates.count() == 3
-    assert list(tmp_path.rglob("*.zip")) == []
+    assert not UploadPart.objects.exists()
 
 
-def test_record_create_refuses_what_is_no_record(researcher: Client, settings: Any, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
+def test_record_create_refuses_what_is_no_record(researcher: Client) -> None:
     upload = io.BytesIO(b"not a zip")
     upload.name = "records.zip"
 
@@ -278,5 +280,134 @@ def _entered(wish: Any) -> dict[str, Any]:
 
 
 LIST_QUERIES = 7  # four of them for session, person, rights and the rail
-DETAIL_QUERIES = 9
+DETAIL_QUERIES = 10
 DEBATE_QUERIES = 9
+
+
+def test_set_detail_offers_downloads_that_stream(researcher: Client) -> None:
+    one = rows.debate()
+    address = one.debate_set.get_absolute_url()
+
+    page = text_of(researcher.get(address))
+    table = researcher.get(reverse("debate:set-export", args=[one.debate_set_id, "votes", "jsonl"]))
+    archive = researcher.get(reverse("debate:set-archive", args=[one.debate_set_id]))
+
+    assert (f"{address}exports/votes.jsonl" in page, f"{address}exports/replication.zip" in page) == (True, True)
+    assert (table.streaming, archive.streaming) == (True, True)
+    assert table["Content-Disposition"] == 'attachment; filename="a-vs-b-helpfulness-votes.jsonl"'
+    lines = [json.loads(line) for line in table.getvalue().decode().splitlines()]
+    assert [(row["debate_id"], row["seat"], row["verdict"]) for row in lines] == [(one.pk, 1, 1), (one.pk, 2, 1)]
+    with zipfile.ZipFile(io.BytesIO(archive.getvalue())) as found:
+        assert found.testzip() is None
+    entries = AuditEntry.objects.filter(action="report.exported").order_by("pk").values_list("detail", flat=True)
+    assert list(entries) == [{"table": "votes", "format": "jsonl"}, {"table": "all", "format": "zip"}]
+
+
+def test_set_export_knows_its_tables_formats_and_sets_only(researcher: Client) -> None:
+    one = rows.debate()
+    wrong = [(one.debate_set_id, "votes", "xlsx"), (one.debate_set_id, "secrets", "csv"), (999, "votes", "csv")]
+
+    statuses = [researcher.get(reverse("debate:set-export", args=found)).status_code for found in wrong]
+
+    assert [*statuses, researcher.get(reverse("debate:set-archive", args=[999])).status_code] == [404] * 4
+
+
+def test_set_create_takes_a_part_of_the_suite_and_the_page_says_so(researcher: Client) -> None:
+    wish = rows.wish("One?", "Two?", "Three?", endpoints=[factories.endpoint(), factories.endpoint()])
+    part = {**_entered(wish), "limit": "2", "scenarios": "write", "seed": "9"}
+
+    estimated = researcher.get(reverse("debate:set-estimate"), part)
+    made = researcher.post(reverse("debate:set-create"), part, follow=True)
+    refused = researcher.post(reverse("debate:set-create"), {**part, "cases": "Four?"})
+
+    assert estimated.context["estimate"].debates == 2
+    assert DebateSet.objects.get().debates.count() == 2
+    assert "2 cases drawn with seed 9 of scenario write" in text_of(made)
+    assert "has no case Four?" in text_of(refused)
+
+
+def test_set_detail_filters_by_outcome_and_words_and_names_the_better_system(researcher: Client) -> None:
+    owner = rows.debate_set()
+    better, worse = rows.debate(owner=owner), rows.debate(owner=owner, votes=((-1, -1),))
+    address = owner.get_absolute_url()
+
+    a_better = text_of(researcher.get(address, {"outcome": "a"}))
+    found = text_of(researcher.get(address, {"q": worse.case.key}))
+
+    assert (better.case.key in a_better, worse.case.key in a_better) == (True, False)
+    assert f"</span> {owner.system_a}" in " ".join(a_better.split())
+    assert f"{owner.system_b} better" in a_better
+    assert (f">{better.case.key}</a>" in found, f">{worse.case.key}</a>" in found) == (False, True)
+
+
+def test_set_detail_pauses_and_cancels_and_shows_how_it_ended(researcher: Client) -> None:
+    made = create_debate_set(
+        wish=rows.wish("One?", "Two?", endpoints=[factories.endpoint(), factories.endpoint()]), actor=None, at=NOON
+    )
+    assert made.run is not None
+    address, pause = made.get_absolute_url(), reverse("judging:run-pause", args=[made.run.pk])
+
+    running = text_of(researcher.get(address))
+    paused = text_of(researcher.post(pause, follow=True))
+    cancelled = text_of(researcher.post(reverse("judging:run-cancel", args=[made.run.pk]), follow=True))
+
+    assert f'action="{pause}"' in running
+    assert f'action="{reverse("judging:run-resume", args=[made.run.pk])}"' in paused
+    assert list(made.debates.values_list("status", flat=True)) == ["cancelled"] * 2
+    assert ("Waiting" in cancelled, cancelled.count("Cancelled") >= 3) == (False, True)  # the run and two debates
+
+
+def test_set_create_offers_what_has_to_do_with_the_chosen_suite(researcher: Client) -> None:
+    wish = rows.wish("One?", endpoints=[factories.endpoint(), factories.endpoint()])
+    stranger = factories.system()
+    theirs = factories.rubric(trees={"": rows.TREE}, benchmark=factories.benchmark())
+    address = reverse("debate:set-create")
+
+    everything = researcher.get(address).context["form"]
+    narrowed = researcher.get(address, {**_entered(wish), "max_rounds": 1}).context["form"]
+
+    assert stranger in everything.fields["system_a"].queryset
+    assert set(narrowed.fields["system_a"].queryset) == {wish.system_a, wish.system_b}
+    offered = [key for _, group in narrowed.fields["criterion"].choices[1:] for key, _ in group]
+    assert (f"{wish.rubric.pk}:helpfulness" in offered, f"{theirs.pk}:helpfulness" in offered) == (True, False)
+    assert [seat.chosen for seat in narrowed.seats][:2] == [str(one.pk) for one in wish.endpoints]
+    assert (narrowed["both_orders_opening"].value(), narrowed["max_rounds"].value()) == (False, "1")
+
+
+def test_set_estimate_disables_the_start_and_says_why(researcher: Client) -> None:
+    wish = rows.wish("One?", endpoints=[factories.endpoint(), factories.endpoint()])
+    address = reverse("debate:set-estimate")
+
+    ready = text_of(researcher.get(address, _entered(wish)))
+    alone = text_of(researcher.get(address, {**_entered(wish), "endpoints": [wish.endpoints[0].pk]}))
+
+    assert " disabled" not in ready
+    assert ("A debate has 2 to 5 speakers; 1 were chosen." in alone, " disabled" in alone) == (True, True)
+
+
+def test_debate_detail_names_who_moved_and_says_what_a_bare_number_means(researcher: Client) -> None:
+    debate = rows.debate(votes=((1, -1), (1, 1)))
+    Statement.objects.filter(speaker__debate=debate, speaker__seat=1).update(text="1")
+
+    page = text_of(researcher.get(debate.get_absolute_url()))
+
+    assert "moved judge-2" in page
+    assert ("toward judge-1" in page, "toward seat" in page) == (True, False)
+    assert "Only “1”, which reads: A is better" in page
+    assert ("shown first" in page, ">Submission 1</span>" in page) == (True, False)
+
+
+def test_statement_detail_shows_the_prompt_and_the_raw_reply(researcher: Client, fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply="Neither.\n\n0")
+    speakers = [factories.endpoint(name=name, model=name, base_url=fake_llm.url) for name in ("x", "y")]
+    made = create_debate_set(wish=rows.wish("One?", endpoints=speakers, max_rounds=0), actor=None, at=NOON)
+    assert made.run is not None
+    working.work_through(run_id=made.run.pk, threads=2, now=lambda: NOON)
+    statement = Statement.objects.order_by("pk")[0]
+    address = reverse("debate:statement-detail", args=[statement.pk])
+
+    transcript = text_of(researcher.get(made.debates.get().get_absolute_url()))
+    page = text_of(researcher.get(address))
+
+    assert f'href="{address}"' in transcript
+    assert ("Neither." in page, "The exact messages sent" in page, "had before" in page) == (True, True, False)

@@ -12,6 +12,7 @@ from django.utils.timezone import now
 
 from debate.services.importing import RecordsPlan, plan_records, read_records, store_records
 from judging.management.base import BadInput, JsonCommand
+from judging.management.progress import progress_bar
 from judging.services.intake import bundle_of
 from judging.services.responses import UnknownCases
 from judging.specs.bundles import Bundle
@@ -36,7 +37,8 @@ class Command(JsonCommand):
         if options["dry_run"]:
             return _report(plan_records(parsed.value), parsed.problems, dry_run=True, sets=[])
         try:
-            stored = store_records(records=parsed.value, actor=None, at=now())
+            with progress_bar(shown=not options["as_json"]) as watch:
+                stored = store_records(records=parsed.value, actor=None, at=now(), watch=watch)
         except UnknownCases as refusal:
             raise BadInput(str(refusal)) from refusal
         sets = [{"id": made.pk, "name": made.name, "debates": made.debates.count()} for made in stored.sets]

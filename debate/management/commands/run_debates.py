@@ -18,6 +18,8 @@ from debate.selectors.criteria import criterion_names
 from debate.selectors.sets import sets_of_experiment
 from debate.services.creating import DebatesRefused
 from debate.services.pairing import DebateWish
+from judging.http import whole_number
+from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
 from judging.management.waiting import wait_for_run
 from judging.models import ModelEndpoint, Rubric, Suite, System
@@ -39,7 +41,7 @@ class Command(JsonCommand):
         parser.add_argument(
             "--given", action="store_true", help="robustness: damaged texts of the rubric where it has any"
         )
-        parser.add_argument("--method", choices=[one.value for one in Method], default=Method.DEBATE.value)
+        parser.add_argument("--method", choices=[one.value for one in Method], help="debate unless given")
         parser.add_argument("--samples", type=int, help="times each judge is asked, by a method without discussion")
         parser.add_argument("--temperature", type=float, default=0.0)
         parser.add_argument("--rubric", required=True, help="slug of a rubric (its newest version), slug:version or id")
@@ -55,7 +57,8 @@ class Command(JsonCommand):
         )
         parser.add_argument("--both-orders", action="store_true", help="ask opening votes in both orders")
         parser.add_argument("--stop-on-stability", action="store_true", help="end when a whole round changes nothing")
-        parser.add_argument("--seed", type=int, default=0, help="of the orders of submissions and seats")
+        choices.add_selection(parser)
+        parser.add_argument("--seed", type=int, default=0, help="of the orders, and of the cases that --limit draws")
         parser.add_argument("--max-tokens", type=int, default=512, help="of one statement")
         parser.add_argument("--budget", default="", help="US dollars that may be spent at most")
         parser.add_argument("--name", default="")
@@ -69,7 +72,7 @@ class Command(JsonCommand):
             raise BadInput(str(refusal)) from refusal
         for made in sets:
             if options["wait"] and made.run_id is not None:
-                wait_for_run(made.run_id)
+                wait_for_run(made.run_id, bar=not options["as_json"])
         if experiment is None:
             return _report(sets[0].pk)
         return {
@@ -103,9 +106,12 @@ def _launch(options: dict[str, Any]) -> tuple[list[DebateSet], Experiment | None
 
 def _wish(options: dict[str, Any]) -> DebateWish:
     rubric = _rubric(options["rubric"])
-    method = Method(options["method"])
+    if options["robustness"] and options["method"]:
+        raise BadInput("--robustness asks each judge once by itself, without discussion; leave out --method.")
+    method = Method(options["method"] or Method.DEBATE)
+    suite = _suite(options["suite"])
     return DebateWish(
-        suite=_suite(options["suite"]),
+        suite=suite,
         system_a=_system(options["system_a"]),
         system_b=_system(options["system_b"]),
         rubric=rubric,
@@ -126,11 +132,13 @@ def _wish(options: dict[str, Any]) -> DebateWish:
         ),
         budget=_budget(options["budget"]),
         name=options["name"],
+        selection=choices.selection_of(options, suite=suite),
     )
 
 
 def _suite(given: str) -> Suite:
-    found = Suite.objects.filter(pk=int(given)) if given.isdigit() else Suite.objects.filter(benchmark__slug=given)
+    key = whole_number(given)
+    found = Suite.objects.filter(pk=key) if key is not None else Suite.objects.filter(benchmark__slug=given)
     suite = found.order_by("-number").first()
     if suite is None:
         raise BadInput(f"There is no suite {given}. Give the id of a suite or the slug of a benchmark.")
@@ -147,9 +155,10 @@ def _system(name: str) -> System:
 
 def _rubric(given: str) -> Rubric:
     slug, _, version = given.partition(":")
-    found = Rubric.objects.filter(pk=int(given)) if given.isdigit() else Rubric.objects.filter(slug=slug)
+    key = whole_number(given)
+    found = Rubric.objects.filter(pk=key) if key is not None else Rubric.objects.filter(slug=slug)
     if version:
-        found = found.filter(version=int(version)) if version.isdigit() else Rubric.objects.none()
+        found = found.filter(version=whole_number(version) or 0)
     rubric = found.order_by("-version").first()
     if rubric is None:
         known = ", ".join(Rubric.objects.order_by("slug").values_list("slug", flat=True).distinct()[:20])
@@ -193,6 +202,7 @@ def _report(set_id: int) -> dict[str, Any]:
         agreed=Count("pk", filter=Q(status="agreed")),
         unresolved=Count("pk", filter=Q(status="unresolved")),
         failed=Count("pk", filter=Q(status="failed")),
+        cancelled=Count("pk", filter=Q(status="cancelled")),
         waiting=Count("pk", filter=Q(status__in=("waiting", "running"))),
         a_better=Count("pk", filter=Q(verdict=1)),
         b_better=Count("pk", filter=Q(verdict=-1)),

@@ -29,7 +29,7 @@ def command(**changes: str) -> dict[str, Any]:
         "endpoints": "x,y",
         **changes,
     }
-    flags = [f"--{name.replace('_', '-')}={value}" for name, value in arguments.items()]
+    flags = [f"--{name.replace('_', '-')}" + (f"={value}" if value else "") for name, value in arguments.items()]
     out = StringIO()
     call_command("run_debates", *flags, "--wait", "--json", stdout=out)
     found: dict[str, Any] = json.loads(out.getvalue())
@@ -53,6 +53,7 @@ def test_run_debates_waits_for_models_and_reports_outcomes(fake_llm: FakeLLM) ->
         "agreed": 2,
         "unresolved": 0,
         "failed": 0,
+        "cancelled": 0,
         "waiting": 0,
         "a_better": 0,
         "b_better": 0,
@@ -78,6 +79,9 @@ def test_run_debates_holds_debates_between_baselines() -> None:
         ({"rubric": "none:3"}, "no rubric 'none:3'"),
         ({"criterion": "beauty"}, "no criterion 'beauty'"),
         ({"endpoints": "x"}, "2 to 5 speakers; 1 were chosen"),
+        ({"cases": "Thre?"}, "has no case Thre?"),
+        ({"scenarios": "wrote"}, "has no scenario wrote. Did you mean write?"),
+        ({"limit": "0"}, "Draw 1 to 10,000 cases, not 0"),
         ({"endpoints": "x,z"}, "no endpoint called z"),
         ({"rounds": "99"}, "0 to 8 discussion rounds, not 99"),
         ({"budget": "lots"}, "not 'lots'"),
@@ -91,3 +95,30 @@ def test_run_debates_refuses_bad_input_with_a_sentence(changes: dict[str, str], 
 
     assert refusal.value.returncode == 2
     assert not DebateSet.objects.exists()
+
+
+def test_run_debates_takes_a_part_of_the_suite() -> None:
+    lexical(x="criterion", y="balance")
+
+    report = command(limit="1", seed="4")
+
+    made = DebateSet.objects.get(pk=report["set"])
+    assert (report["debates"], made.debates.count()) == (1, 1)
+    assert made.setup["selection"] == {"cases": [], "scenarios": [], "limit": 1, "seed": 4, "drawn": []}
+    assert made.name.endswith("helpfulness, 1 case drawn with seed 4")
+
+
+def test_run_debates_takes_named_cases_and_scenarios() -> None:
+    lexical(x="criterion", y="balance")
+
+    named, all_of_it = command(cases="Two?"), command(scenarios="write")
+
+    keys = DebateSet.objects.get(pk=named["set"]).debates.values_list("case__key", flat=True)
+    assert (list(keys), all_of_it["debates"]) == (["Two?"], 2)
+
+
+def test_run_debates_says_that_robustness_has_its_own_method() -> None:
+    lexical(x="criterion", y="balance")
+
+    with pytest.raises(CommandError, match="leave out --method"):
+        command(robustness="", method="debate")

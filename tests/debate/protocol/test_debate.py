@@ -363,3 +363,22 @@ def test_run_debate_breaks_a_vote_off_where_a_judge_cannot_be_reached() -> None:
     result, _ = drive(setup, lambda _: next(replies))
 
     assert (result.outcome, result.verdict, result.stop_reason) == (Outcome.UNRESOLVED, None, StopReason.FAILED)
+
+
+def test_run_debate_names_a_criterion_without_the_number_of_its_form() -> None:
+    setup = replace(SETUP, criterion=Criterion("helpfulness-2", {"1": "No help."}))
+
+    _, batches = drive(setup, lambda request: f"Reasons.\n{request.endpoint == 'ada':d}")
+
+    texts = [message.content for batch in batches for request in batch for message in request.messages]
+    assert len(batches) == 3
+    assert not [text for text in texts if "helpfulness-2" in text]
+    assert [text for text in texts if 'the criterion "helpfulness"' in text]
+
+
+def test_run_debate_shows_other_speakers_no_thinking() -> None:
+    _, batches = drive(SETUP, lambda request: f"<think>secret</think>Reasons.\n{request.endpoint == 'ada':d}")
+
+    texts = [message.content for batch in batches[1:] for request in batch for message in request.messages]
+    assert not [text for text in texts if "secret" in text]
+    assert [text for text in texts if "Reasons." in text]

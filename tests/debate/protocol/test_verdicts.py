@@ -19,6 +19,7 @@ from debate.protocol.verdicts import (
     read_recorded,
     read_strict,
     read_verdict,
+    readable_statement,
     to_system_space,
 )
 
@@ -47,12 +48,30 @@ from debate.protocol.verdicts import (
         ("Submission 1 is better.\n\nMuch detail here.\n\n4", None, HowRead.OUT_OF_RANGE),  # two lines up: too far
         ("Score: 2", None, HowRead.NONE),  # a score may be a level of the criterion
         ("</p>\n```", None, HowRead.EMPTY),
+        ("Reasons.\nFinal Rating: 1", 1, HowRead.FINAL_LINE),
+        ("Reasons.\nRating: 1", None, HowRead.NONE),
+        ("Reasons.\n2\nUser: 2", 2, HowRead.FINAL_LINE),
+        ("Reasons.\n2\nUser: 1", None, HowRead.NONE),
+        ("Submission 1 is better.\n\n4\n\n4", 1, HowRead.OUT_OF_RANGE_PHRASE),
+        ("Submission 1 is better.\n3\n4", None, HowRead.OUT_OF_RANGE),
+        ("Draft: 1\n1</think>\nReasons.\n2", 2, HowRead.FINAL_LINE),
+        ("Reasons.\n1</think>\nI am not sure.", None, HowRead.NONE),
+        ("<think>Perhaps\n1", None, HowRead.NONE),
     ],
 )
 def test_read_strict_reads_only_the_end(text: str, verdict: int | None, how: HowRead) -> None:
     reading = read_strict(text)
 
     assert (reading.verdict, reading.how) == (verdict, how)
+
+
+def test_read_strict_never_reads_a_quotation_of_a_submission() -> None:
+    submission = "Compare them yourself.\nThe first submission wins.\n1"
+
+    quoting = read_strict("It ends with:\n> The first submission wins.\n> 1", submission)
+    own = read_strict("Submission 1 covers more.\n1", submission)
+
+    assert (quoting, own) == (TextReading(None, HowRead.NONE), TextReading(1, HowRead.FINAL_LINE))
 
 
 def test_read_strict_names_a_refusal() -> None:
@@ -193,23 +212,84 @@ def test_read_strict_reads_a_number_alone_on_the_last_line(text: str, digit: str
     assert read_strict(f"{text}\n\n{digit}\n") == TextReading(int(digit), HowRead.FINAL_LINE)
 
 
+UNITS = [
+    *(
+        "answer",
+        "answer: ",
+        "*",
+        " ",
+        "\n",
+        "\t",
+        "<a ",
+        "<a>",
+        "</a",
+        "I ",
+        "`",
+        '"1" ',
+        '"',
+        "'",
+        "submission 1 is ",
+        "1.",
+        "1",
+        "-",
+    ),
+    *(
+        "I am",
+        "I x ",
+        "neither ",
+        "neither is better",
+        "choose ",
+        "choose 1 ",
+        ". ",
+        "?",
+        "(",
+        "[",
+        "{",
+        "not ",
+        "{}",
+        "so ",
+        "my ",
+    ),
+    *(
+        "I would choose ",
+        "better submission is ",
+        "1\n",
+        "4\n",
+        "<think>",
+        "</think>",
+        "User: 1\n",
+        "\x00",
+        "\u2028",
+        "\u00df",
+        "ver",
+    ),
+]
+
+
+@pytest.mark.parametrize("end", ["", "x", "\n4", "\n1"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_read_strict_is_quick_with_every_flood(unit: str, end: str) -> None:
+    text = (unit * (200_000 // len(unit)))[: 200_000 - len(end)] + end
+    took = []
+    for _ in range(3):
+        started = time.process_time()
+        read_strict(text, text)
+        took.append(time.process_time() - started)
+        if took[-1] < 0.1:
+            break
+
+    assert min(took) < 0.2
+
+
 @pytest.mark.parametrize(
-    "line",
+    ("text", "shown"),
     [
-        "answer" + " " * 50_000 + "x",
-        "answer" + "*" * 50_000 + "x",
-        "<a " * 20_000,
-        "<a>" * 20_000 + "<",
-        "I " * 50_000,
-        "`" * 50_000 + " x",
-        '"1" ' * 10_000,
-        "submission 1 is " * 5_000,
-        "1." * 50_000,
+        ("Submission 1 is short.\n\n2", "answer B is short."),
+        ("I prefer submission 2.\n\n**0**\n", "I prefer answer A."),
+        ("Submissions 1 and 2 differ.\nMy verdict: 1", "answers B and A differ.\nMy verdict: 1"),
+        ("2", "2"),
+        ("", ""),
     ],
 )
-def test_read_strict_stays_fast_on_hostile_lines(line: str) -> None:
-    started = time.perf_counter()
-
-    read_strict(line + "\n" + line)
-
-    assert time.perf_counter() - started < 1
+def test_readable_statement_names_the_sides_and_ends_in_words(text: str, shown: str) -> None:
+    assert readable_statement(text, first="B", second="A") == shown

@@ -27,6 +27,7 @@ from debate.services.creating import create_debate_set  # noqa: E402
 from debate.services.importing import read_records, store_records  # noqa: E402
 from debate.services.pairing import DebateWish  # noqa: E402
 from judging.models import Call, Lease, ModelEndpoint, Rubric, Run, Suite, System  # noqa: E402
+from judging.services.frozen_endpoints import FROZEN, freeze_endpoints  # noqa: E402
 from judging.services.intake import bundle_of  # noqa: E402
 from tests.judging.services.site_process import answer_commands  # noqa: E402
 
@@ -59,8 +60,12 @@ def make(url: str, folder: str, mode: str) -> dict[str, Any]:
 
 
 def point(url: str) -> int:
-    """Move the endpoints to another address and return how many there are."""
-    return ModelEndpoint.objects.update(base_url=url)
+    """Move the endpoints to another address, as if the debates had been made there; return how many there are."""
+    moved = ModelEndpoint.objects.update(base_url=url)
+    for run in Run.objects.all():
+        run.options[FROZEN] = freeze_endpoints(ModelEndpoint.objects.all())
+        run.save(update_fields=["options"])
+    return moved
 
 
 def state(run_id: str, lapse: str = "") -> dict[str, Any]:

@@ -174,7 +174,7 @@ def test_failure_of_a_speaker_can_be_retried(server: FakeLLM, speakers: list[Mod
     executor = DebateExecutor()
 
     assert executor.failure(result) == "connection"
-    executor.forget(run=made.run, task_ids=list(made.run.tasks.values_list("pk", flat=True)))
+    executor.reset(run=made.run, tasks=made.run.tasks.all())
     assert outcomes(made) == {AGREE: ("waiting", None, 0)}
     ModelEndpoint.objects.filter(name="two").update(base_url=server.url)
     work(made)

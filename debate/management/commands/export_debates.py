@@ -1,0 +1,71 @@
+"""`export_debates SET --format csv|jsonl|zip --output FILE`: debates with all that was said, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from debate.exports import TABLE_FORMATS, TABLES, debate_table, replication_archive
+from debate.models import DebateSet
+from debate.selectors.sets import sets_by_id
+from debate.services.creating import announce
+from judging.management.base import BadInput, JsonCommand
+from judging.management.output import CountedRows, check_output, write_output
+from judging.management.progress import progress_bar
+from judging.tables import Table, table_bytes
+
+
+class Command(JsonCommand):
+    """Write one table of some sets of debates, or everything in a ZIP archive."""
+
+    help = "Write debates, votes, statements, orders or costs as CSV or JSONL, or all of it as a ZIP for replication."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add what to write and where."""
+        parser.add_argument("sets", nargs="+", type=int, metavar="SET", help="ids of sets of debates")
+        parser.add_argument("--format", choices=(*TABLE_FORMATS, "zip"), default="csv", dest="format_name")
+        parser.add_argument("--table", choices=TABLES, help="which table, with csv or jsonl; debates unless given")
+        parser.add_argument("--output", required=True, help="file to write; - for standard output (without --json)")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Write the file and say what it holds."""
+        check_output(options["output"], as_json=options["as_json"])
+        sets = _sets(options["sets"])
+        if options["format_name"] == "zip" and options["table"]:
+            raise BadInput("A ZIP archive holds every table; leave out --table, or choose csv or jsonl.")
+        counted: dict[str, CountedRows] = {}
+        with progress_bar(shown=not options["as_json"] and options["output"] != "-") as watch:
+
+            def count(table: Table) -> Table:
+                counted[table.name] = CountedRows(table, watch)
+                return counted[table.name].table
+
+            written = write_output(options["output"], _pieces(sets, options, count))
+        rows = {name: found.rows for name, found in counted.items()}
+        for one in sets:
+            announce(one, None, "report.exported", {"format": options["format_name"], "rows": rows})
+        return {"output": options["output"], "format": options["format_name"], "rows": rows, "bytes": written}
+
+    def summary(self, result: dict[str, Any]) -> str:
+        """Say nothing on standard output where the table itself is there."""
+        if result["output"] == "-":
+            return ""
+        rows = ", ".join(f"{count:,} {name}" for name, count in result["rows"].items())
+        return f"{result['output']}: {rows}, {result['bytes']:,} bytes."
+
+
+def _pieces(sets: list[DebateSet], options: dict[str, Any], count: Callable[[Table], Table]) -> Iterable[bytes]:
+    if options["format_name"] == "zip":
+        return replication_archive(sets, watch=count)
+    return table_bytes(count(debate_table(options["table"] or "debates", sets)), options["format_name"])
+
+
+def _sets(set_ids: list[int]) -> list[DebateSet]:
+    sets = sets_by_id(set_ids)
+    if missing := [str(pk) for pk in set_ids if pk not in {one.pk for one in sets}]:
+        raise BadInput(
+            f"There is no set of debates {', '.join(missing)}. The number stands in the address of its page."
+        )
+    return sets

@@ -1,0 +1,43 @@
+"""Downloads of a set of debates: its tables, and all of it for a replication."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.utils.text import slugify
+from django.views.decorators.http import require_GET
+
+from debate.exports import COLUMNS, TABLE_FORMATS, debate_table, replication_archive
+from debate.models import DebateSet
+from debate.selectors.sets import sets_by_id
+from debate.services.creating import announce
+from judging.http import PageRequest, table_response
+
+
+@require_GET
+@permission_required("debate.view_debateset", raise_exception=True)
+def set_export(request: PageRequest, set_id: int, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
+    """One table of a set as CSV or JSONL."""
+    if table not in COLUMNS or format_name not in TABLE_FORMATS:
+        raise Http404("There is no such table or format.")
+    owner = _set(set_id)
+    announce(owner, request.user, "report.exported", {"table": table, "format": format_name})
+    return table_response(debate_table(table, [owner]), format_name, file_name=f"{owner.name} {table}")
+
+
+@require_GET
+@permission_required("debate.view_debateset", raise_exception=True)
+def set_archive(request: PageRequest, set_id: int) -> StreamingHttpResponse:
+    """Everything that a replication needs, as a ZIP archive."""
+    owner = _set(set_id)
+    announce(owner, request.user, "report.exported", {"table": "all", "format": "zip"})
+    name = f"{slugify(owner.name)}.zip"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingHttpResponse(replication_archive([owner]), content_type="application/zip", headers=headers)
+
+
+def _set(set_id: int) -> DebateSet:
+    found = sets_by_id([set_id])
+    if not found:
+        raise Http404(f"There is no set of debates {set_id}.")
+    return found[0]
