@@ -6,6 +6,7 @@ What is not in the answer of `visible` must not be put on the page at all; hidin
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -137,10 +138,11 @@ def to_system_space(preference: int, *, swapped: bool) -> int:
     return -preference if swapped else preference
 
 
-def speaker_names(speakers: Sequence[str], *, shuffle: int) -> dict[str, str]:
-    """Return “Speaker 1” to “Speaker m” for each speaker, in an order that the item's seed fixes, not the model."""
-    ranked = sorted(speakers, key=lambda speaker: _digest("speaker", shuffle, speaker))
-    return {speaker: f"Speaker {number}" for number, speaker in enumerate(ranked, start=1)}
+def told_by(name: str, *, hidden: Iterable[str]) -> str:
+    """Return which of the hidden names stands in a name as a word of its own, whatever its case; "" for none."""
+    pattern = r"(?<![^\W_]){}(?![^\W_])"
+    found = (secret for secret in hidden if secret.strip())
+    return next((one for one in found if re.search(pattern.format(re.escape(one)), name, re.IGNORECASE)), "")
 
 
 def _digest(*parts: str | int) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.db.models import Model
 
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.sampling import labels_for
@@ -14,13 +15,22 @@ from evalsite.review.scales import VALUE_LIMIT, Label, given_scale, words_of
 from evalsite.review.selectors.content import Choice, PersonAnswer
 from judging.forms.files import SizedFileField
 
+NAME_HINT = "Annotators see it: do not name systems, judges or the file. Empty: a neutral name."
 NOTE_LIMIT = 20_000
 REASON_LIMIT = 300
-SKIP_REASONS = (
-    "I do not know this field",
-    "The question cannot be understood",
+QUESTION_HELP = "Asked above the choices of every item. Empty: Which answer is better? / How good is the answer?"
+NO_FIELD, NO_QUESTION = "I do not know this field", "The question cannot be understood"
+PAIR_SKIP_REASONS = (
+    NO_FIELD,
+    NO_QUESTION,
     "The answers cannot be compared",
     "I know where an answer comes from",
+)
+SINGLE_SKIP_REASONS = (
+    NO_FIELD,
+    NO_QUESTION,
+    "The answer is cut off or cannot be read",
+    "I know where the answer comes from",
 )
 
 
@@ -140,28 +150,58 @@ class ReleaseForm(HandForm):
     )
 
 
+class PeopleField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic at run time
+    """People by their real names, with the names they sign in by."""
+
+    def label_from_instance(self, obj: Model) -> str:
+        """Return a person's name."""
+        name = obj.get_full_name() if isinstance(obj, User) else ""
+        return f"{name} ({obj})" if name else str(obj)
+
+
 class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """What the owner of a queue decides."""
 
-    members = forms.ModelMultipleChoiceField(
+    members = PeopleField(
         queryset=User.objects.none(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text="Nobody ticked: every annotator may answer.",
     )
 
-    CHOICES = ("name", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement")
+    CHOICES = ("name", "question", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement")
 
     class Meta:
         model = Queue
-        fields = ("name", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement", "members")
+        fields = (
+            "name",
+            "question",
+            "guidelines",
+            "mode",
+            "quorum",
+            "order",
+            "retest_share",
+            "shows_agreement",
+            "members",
+        )
+        labels = {
+            "question": "Question to annotators",
+            "mode": "What annotators see",
+            "quorum": "Annotators per item",
+            "order": "Order of the items",
+            "retest_share": "Share asked twice",
+            "shows_agreement": "Show annotators their agreement",
+        }
         widgets = {"guidelines": forms.Textarea(attrs={"rows": 10}), "mode": forms.RadioSelect}
         help_texts = {
+            "name": "Annotators see it: do not name systems, judges or the file.",
+            "question": QUESTION_HELP,
             "guidelines": "Markdown. Shown beside every item.",
             "mode": "Blind answers are the ones agreement can be computed from without the judges' influence.",
-            "retest_share": "Share of a person's own items that come back later: do they agree with themselves?",
-            "shows_agreement": "People see on their own page how far they agree with the rest.",
-            "quorum": "How many people answer each item. A change holds for items that nobody has taken yet.",
+            "retest_share": "From 0 to 0.5: how many of a person's own items come back to them later, to measure"
+            " whether they agree with themselves.",
+            "shows_agreement": "They see on their own page how often their label became the final label.",
+            "quorum": "A change holds for items that nobody has taken yet.",
         }
 
     def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
@@ -199,10 +239,16 @@ class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at ru
 
 
 class QueueFileForm(forms.Form):
-    """A file of pairs or single responses, and how people are to answer it."""
+    """A file of pairs or single responses, and how people are to answer it.
 
+    A file that has been looked at is kept: `kept` is its token.
+    """
+
+    kept = forms.CharField(required=False, widget=forms.HiddenInput)
+    kept_name = forms.CharField(required=False, widget=forms.HiddenInput)
     file = SizedFileField(label="File", help_text="CSV, XLSX or JSONL: question, response_a, response_b.")
-    name = forms.CharField(max_length=200, required=False, help_text="The file's name, unless you give another.")
+    name = forms.CharField(max_length=200, required=False, help_text=NAME_HINT)
+    question = forms.CharField(max_length=300, required=False, label="Question to annotators", help_text=QUESTION_HELP)
     guidelines = forms.CharField(
         required=False, widget=forms.Textarea(attrs={"rows": 6}), help_text="Markdown. Empty: the usual guidelines."
     )
@@ -210,12 +256,13 @@ class QueueFileForm(forms.Form):
         max_length=300,
         required=False,
         label="Labels",
-        help_text="For single responses, the lowest first, separated by commas. Empty: right, partly right, wrong.",
+        help_text="For single responses, the lowest first, separated by commas; a label may say what it means:"
+        " 1 = useless, 2, 3, 4, 5 = complete. Empty: right, partly right, wrong.",
     )
-    quorum = forms.IntegerField(min_value=1, max_value=20, initial=2, label="People per item")
+    quorum = forms.IntegerField(min_value=1, max_value=20, initial=2, label="Annotators per item")
     mode = forms.ChoiceField(choices=QueueMode.choices, initial=QueueMode.BLIND, widget=forms.RadioSelect)
     order = forms.ChoiceField(choices=OrderPolicy.choices, initial=OrderPolicy.GIVEN)
-    members = forms.ModelMultipleChoiceField(
+    members = PeopleField(
         queryset=User.objects.none(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
@@ -224,9 +271,12 @@ class QueueFileForm(forms.Form):
 
     def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        members = self.fields["members"]
+        members, file = self.fields["members"], self.fields["file"]
         if isinstance(members, forms.ModelMultipleChoiceField):
             members.queryset = people
+        if self.data.get("kept"):
+            file.required = False
+            file.help_text = f"{self.data.get('kept_name')} is kept. Choose a file only to replace it."
 
     def clean_scale(self) -> tuple[Label, ...]:
         """Return the labels; numbers are worth their place between the lowest and the highest."""
@@ -279,7 +329,12 @@ class AuditForm(forms.Form):
     by = forms.ChoiceField(
         choices=[(BY_SIZE, "By number"), (BY_WIDTH, "By interval")], widget=forms.RadioSelect, label="Choose"
     )
-    size = forms.IntegerField(min_value=1, label="Number to draw", error_messages={"required": "Say how many."})
+    size = forms.IntegerField(
+        min_value=0,
+        label="Number to draw",
+        help_text="0: nothing is drawn.",
+        error_messages={"required": "Say how many."},
+    )
     width = forms.FloatField(
         error_messages={"required": "Say how wide."},
         min_value=0.1,

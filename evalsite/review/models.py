@@ -7,6 +7,7 @@ from django.db import models
 from django.urls import reverse
 
 from debate.models import Debate, DebateSet
+from evalsite.review.addresses import address_of
 from judging.models import Run, Score, Verdict
 
 
@@ -33,6 +34,10 @@ class ItemStatus(models.TextChoices):
     SPLIT = "split", "Needs adjudication"
     ADJUDICATED = "adjudicated", "Adjudicated"
     STALE = "stale", "Stale"
+    EXCLUDED = "excluded", "Excluded"
+
+
+LEFT_OUT = (ItemStatus.STALE, ItemStatus.EXCLUDED)  # of reports, counters and retests
 
 
 class ItemArm(models.TextChoices):
@@ -66,8 +71,10 @@ class Queue(models.Model):
     """A stream of items with its guidelines, label scale and quorum."""
 
     slug = models.SlugField(max_length=80, unique=True)
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=200)  # what annotators see too: it tells of no system, judge or file
     guidelines = models.TextField(blank=True)  # Markdown
+    question = models.CharField(max_length=300, blank=True)  # asked at every item; empty: the usual words
+    guidelines_version = models.PositiveIntegerField(default=1)  # counted up by each change of the guidelines
     mode = models.CharField(max_length=20, choices=QueueMode, default=QueueMode.BLIND)
     labels = models.JSONField()  # [{"value": "1", "text": "A is better"}, ...], in order
     quorum = models.PositiveSmallIntegerField(default=2)
@@ -94,6 +101,12 @@ class Queue(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("review:queue-detail", args=[self.slug])
+
+    @property
+    def origin(self) -> str:
+        """Where its items come from, for owners only: the name of the run, the debates or the file."""
+        about = self.run or self.debate_set
+        return self.source_file if about is None else about.name
 
 
 class Material(models.Model):
@@ -149,6 +162,8 @@ class ReviewItem(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="sent_items"
     )
     settled_at = models.DateTimeField(null=True)
+    reopened_at = models.DateTimeField(null=True)  # sent to adjudication whatever its annotations say, until decided
+    excluded_because = models.CharField(max_length=300, blank=True)  # only while it is excluded
 
     class Meta:
         constraints = [
@@ -193,6 +208,11 @@ class ReviewItem(models.Model):
     def get_absolute_url(self) -> str:
         return reverse("review:item-detail", args=[self.pk])
 
+    @property
+    def address(self) -> str:
+        """What stands for the item on pages of annotators: its number would tell which one repeats another."""
+        return address_of(self.pk)
+
 
 class AuditPlan(models.Model):
     """How many verdicts of a run, or debates of a set, people check at random; without one the site's share holds."""
@@ -233,6 +253,8 @@ class Assignment(models.Model):
     active_seconds = models.FloatField(default=0)  # at work on the item, idle time left out
     skip_reason = models.CharField(max_length=300, blank=True)
     flag = models.CharField(max_length=300, blank=True)
+    seen_before = models.BooleanField(default=False)  # the person had looked at the item as its owner: not blind
+    acted_at = models.DateTimeField(null=True)  # when it was answered or skipped: the last act is the one undone
     draft = models.JSONField(default=dict)
     draft_at = models.DateTimeField(null=True)
 
@@ -242,11 +264,28 @@ class Assignment(models.Model):
             models.Index(fields=["item", "status", "expires_at"], name="assignment_live"),
             models.Index(fields=["annotator", "queue", "item_open", "status"], name="assignment_mine"),
             models.Index(fields=["queue", "annotator", "status"], name="assignment_progress"),
+            models.Index(fields=["queue", "annotator", "-acted_at"], name="assignment_last_act"),
             models.Index(fields=["queue", "item_open", "status", "expires_at"], name="assignment_queue"),
         ]
 
     def __str__(self) -> str:
         return f"assignment {self.pk}"
+
+
+class Look(models.Model):
+    """That somebody saw what annotators of an item must not: as an owner, or in adjudication."""
+
+    item = models.ForeignKey(ReviewItem, on_delete=models.CASCADE, related_name="looks")
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="looks")  # the item's, for handing out
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="looks")
+    looked_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "person"], name="look_once")]
+        indexes = [models.Index(fields=["queue", "person"], name="look_mine")]
+
+    def __str__(self) -> str:
+        return f"look {self.pk}"
 
 
 class Annotation(models.Model):
@@ -262,6 +301,10 @@ class Annotation(models.Model):
     seconds = models.FloatField(null=True)  # from claim to answer
     active_seconds = models.FloatField(null=True)  # the same without idle time; None where nobody measured it
     created_at = models.DateTimeField()
+    seen_before = models.BooleanField(default=False)  # the person had looked at the item as its owner: not blind
+    mode = models.CharField(max_length=20, choices=QueueMode, default=QueueMode.BLIND)  # the queue's, when it was given
+    guidelines_version = models.PositiveIntegerField(default=1)  # the queue's, when it was given
+    source_file = models.CharField(max_length=200, blank=True)  # the file that it was imported from, if it was
     edited_at = models.DateTimeField(null=True)  # last change of the blind answer while the item was open
     revealed_at = models.DateTimeField(null=True)  # when the verdicts were shown; fixes the blind answer
     revised_label = models.CharField(max_length=20, blank=True)
@@ -306,6 +349,8 @@ class NoticeKind(models.TextChoices):
     ASSIGNED = "assigned", "Assigned to you"
     SPLIT = "split", "Needs adjudication"
     DONE = "done", "Queue done"
+    FLAGGED = "flagged", "Item flagged"
+    STUCK = "stuck", "Nobody left to answer"
 
 
 class Notice(models.Model):

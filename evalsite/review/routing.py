@@ -14,6 +14,7 @@ class Reason(StrEnum):
     FAILED_VERDICT = "failed_verdict"
     REFUSED_VERDICT = "refused_verdict"
     UNPARSED_VERDICT = "unparsed_verdict"
+    DOUBTFUL_VERDICT = "doubtful_verdict"
     GRADER_INCOMPLETE = "grader_incomplete"
     ORDER_FLIP = "order_flip"
     JURY_SPLIT = "jury_split"
@@ -48,11 +49,14 @@ class Facts:
     """What is stored about one verdict, score or debate."""
 
     key: str
+    is_debate: bool = False  # all of these come first alike, or what follows them would be the audit alone
     debate_rounds: int | None = None  # rounds held by a debate that ended unresolved; None: no such debate
+    votes: tuple[int | None, ...] = ()  # what its speakers said last; None: nothing that could be read
     verdict_status: str = ""  # ok | repaired | refused | unparsed | failed
+    doubts: tuple[str, ...] = ()  # why the value that was read is in doubt, in words
     confidence: float | None = None  # 0..1, measured; None: not measured
     order_flipped: bool = False  # the judge changed its preference when the answers were swapped
-    jury: tuple[str, ...] = ()  # labels of several judges on the same subject
+    jury: tuple[str, ...] = ()  # labels of several judges on the same subject, by one rubric
     grader_problem: str = ""  # why a rule grader could not decide
     sent: bool = False  # a researcher asked for it
     can_flip_rank: bool = False  # the other outcome would change the order of a leaderboard
@@ -88,11 +92,11 @@ def route(facts: Facts, policy: RoutingPolicy) -> Decision:
     """
     found = {reason: text for reason, text in _findings(facts, policy).items() if reason in policy.reasons}
     is_audited = facts.audit_probability is not None
-    urgent = Reason.UNRESOLVED_DEBATE in found or facts.can_flip_rank
+    urgent = facts.is_debate or Reason.UNRESOLVED_DEBATE in found or facts.can_flip_rank
     if not found and not is_audited:
         return NOBODY
     if not found:
-        urgent = facts.can_flip_rank or bool(facts.shuffle & 1)
+        urgent = urgent or bool(facts.shuffle & 1)
     if is_audited:
         found[Reason.AUDIT] = AUDITED
     reasons = tuple(reason for reason in Reason if reason in found)
@@ -117,11 +121,17 @@ def _findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
     if facts.sent:
         found[Reason.SENT_BY_HAND] = "A researcher sent it."
     if facts.debate_rounds is not None:
-        rounds = "1 round" if facts.debate_rounds == 1 else f"{facts.debate_rounds} rounds"
-        found[Reason.UNRESOLVED_DEBATE] = f"The speakers still differ after {rounds}."
+        found[Reason.UNRESOLVED_DEBATE] = _why_unresolved(facts.debate_rounds, facts.votes)
     if facts.verdict_status in _UNUSABLE:
         reason, text = _UNUSABLE[facts.verdict_status]
         found[reason] = text
+    if facts.doubts:
+        found[Reason.DOUBTFUL_VERDICT] = f"The judge's value is in doubt: {'; '.join(facts.doubts)}."
+    return found | _rule_findings(facts, policy)
+
+
+def _rule_findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
+    found: dict[Reason, str] = {}
     if facts.grader_problem:
         found[Reason.GRADER_INCOMPLETE] = f"The rules could not decide: {_plain(facts.grader_problem)}."
     if facts.order_flipped:
@@ -132,6 +142,18 @@ def _findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
     if threshold is not None and facts.confidence is not None and facts.confidence < threshold:
         found[Reason.LOW_CONFIDENCE] = f"The judge's confidence is {facts.confidence:.2f}, below {threshold:.2f}."
     return found
+
+
+def _why_unresolved(rounds: int, votes: tuple[int | None, ...]) -> str:
+    """Return what kept a debate from its verdict: speakers that differ, or some that said nothing readable."""
+    after = "" if not rounds else " after 1 round" if rounds == 1 else f" after {rounds} rounds"
+    unread = votes.count(None)
+    if votes and unread == len(votes):
+        return f"No speaker gave a readable verdict{after}."
+    if unread and len(set(votes) - {None}) == 1:
+        given = "speaker" if len(votes) == 1 else "speakers"
+        return f"{unread} of {len(votes)} {given} gave no readable verdict{after}; the others agree."
+    return f"The speakers still differ{after}."
 
 
 def _tally(jury: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ from statistics import NormalDist
 AUDIT_SHARE = 0.05
 AUDIT_MINIMUM = 30
 RETEST_SHARE = 0.05
+RETEST_GAP = 20  # other answers before an item comes back at least, so that nobody answers from memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,14 @@ def uniform_number(*parts: str | int) -> float:
 def audit_size(n: int, *, share: float = AUDIT_SHARE, minimum: int = AUDIT_MINIMUM) -> int:
     """Return how many of n items to audit: the share, rounded up, but at least the minimum and at most n.
 
+    A share of 0 audits nothing.
+
     Raises:
         ValueError: the share is not within [0, 1], or a number is negative.
     """
     if not 0 <= share <= 1 or n < 0 or minimum < 0:
         raise ValueError(f"audit {share} of {n}, at least {minimum}")
-    return min(n, max(minimum, math.ceil(share * n - 1e-9)))
+    return min(n, max(minimum, math.ceil(share * n - 1e-9))) if share else 0
 
 
 def draw_audit(
@@ -116,8 +119,8 @@ class AuditOffer:
 
     size: int
     population: int
-    worst: float  # half-width of the 95% interval of a share at its widest, one half
-    assumed: float  # the same at the share that is expected
+    worst: float | None  # half-width of the 95% interval of a share at its widest, one half; None for no sample
+    assumed: float | None  # the same at the share that is expected
     is_rough: bool  # too few expected hits or misses for the normal interval at the expected share
     answers: int
     seconds: float | None  # of people's time; None while nobody's time per answer is known
@@ -134,12 +137,12 @@ def audit_offer(
     """Return what auditing `size` of `population` items costs and buys, where a share of `share` is expected.
 
     Raises:
-        ValueError: the size is not within 1 and the population.
+        ValueError: the size is not within 0 and the population, or there is no population.
     """
+    if not 0 <= size <= population or not population:
+        raise ValueError(f"audit {size} of {population}")
     worst = half_width(size, population=population)
     assumed = half_width(size, share=share, population=population)
-    if worst is None or assumed is None or size > population:
-        raise ValueError(f"audit {size} of {population}")
     answers = size * quorum
     return AuditOffer(
         size=size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from judging.specs.types import NodeSpec, ScaleSpec
 
 MOST_LABELS = 11  # 0 to 10: more cannot be told apart at a glance, nor typed with one key
 VALUE_LIMIT = 20  # characters
+MEANING_LIMIT = 80  # characters of what a number means
+ROW_LABELS = 4  # as many numbers stand in one row
+NUMBER = re.compile(r"-?\d{1,3}(\.\d)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +73,46 @@ def shown_label(value: str, labels: Sequence[Label], *, swapped: bool) -> str:
 
 
 def key_of(position: int, labels: Sequence[Label]) -> str:
-    """Return the key that gives a label: 1, 0, 2 for A, neither, B; else its place from 1; none after the tenth."""
+    """Return the key that gives a label: 1, 0, 2 for A, neither, B; a scale's own digit; else its place from 1.
+
+    On a scale from 0 to 10 no key gives 10, and none is given after the tenth of other labels.
+    """
+    value = labels[position].value
     if is_preference(labels):
-        return _PREFERENCE_KEYS[labels[position].value]
+        return _PREFERENCE_KEYS[value]
+    if all(label.value in _DIGITS or label.value == "10" for label in labels):
+        return value if value in _DIGITS else ""
     return _DIGITS[position] if position < len(_DIGITS) else ""
+
+
+def short_of(label: Label) -> str:
+    """Return a label without what its number means: "4" of "4: mostly right" and "50" of "50 of 100"."""
+    if label.text.startswith((f"{label.value}: ", f"{label.value} of ")):
+        return label.value
+    return label.text
+
+
+def meaning_of(label: Label) -> str:
+    """Return what the number of a label means, "" where nobody has said."""
+    before = f"{label.value}: "
+    return label.text[len(before) :] if label.text.startswith(before) else ""
+
+
+def is_number_scale(labels: Sequence[Label]) -> bool:
+    """Whether the labels are short numbers that read best in one row."""
+    return len(labels) >= ROW_LABELS and all(NUMBER.fullmatch(label.value) for label in labels)
+
+
+def words_about_worth(labels: Sequence[Label]) -> str:
+    """Return how labels that are no numbers relate to a rubric's points, or to the levels that it counts in."""
+    if is_preference(labels):
+        return "Use the rubric to compare the two: the better one fulfils more of it."
+    if any(_is_level_scale((label,)) for label in labels):
+        return "The choices are the scores from 0 to 100 that the rubric's levels allow."
+    worth = [(label.text, label.share) for label in labels if label.share is not None]
+    if len(worth) != len(labels) or any(NUMBER.fullmatch(label.value) for label in labels):
+        return ""
+    return "Of the rubric's points: " + ", ".join(f"{text} = {share:.0%}" for text, share in worth) + "."
 
 
 def nearest_label(share: float, labels: Sequence[Label]) -> str:
@@ -97,11 +137,19 @@ def words_of(text: str) -> tuple[str, ...]:
 def given_scale(words: Sequence[str]) -> tuple[Label, ...]:
     """Return the scale that its owner wrote down, lowest first; each label's worth is its place, or its number's.
 
+    A word may say what it means: "1 = useless".
+
     Raises:
         ValueError: one label only, too many, or one that is too long.
     """
     if not words:
         return ()
+    parts = [[part.strip() for part in word.split("=", 1)] for word in words]
+    words, meanings = [part[0] for part in parts], [" ".join(part[1:]) for part in parts]
+    if len(set(words)) < len(words):
+        raise ValueError("Two labels of the scale are the same.")
+    if any(len(meaning) > MEANING_LIMIT for meaning in meanings):
+        raise ValueError(f"What a label means has at most {MEANING_LIMIT} characters.")
     if not 2 <= len(words) <= MOST_LABELS:
         raise ValueError(f"A scale has 2 to {MOST_LABELS} labels.")
     if any(len(word) > VALUE_LIMIT for word in words):
@@ -111,7 +159,9 @@ def given_scale(words: Sequence[str]) -> tuple[Label, ...]:
     except ValueError:
         numbers = [float(place) for place in range(len(words))]
     low, width = min(numbers), (max(numbers) - min(numbers)) or 1.0
-    return tuple(Label(word, word, (value - low) / width) for word, value in zip(words, numbers, strict=True))
+    texts = [f"{word}: {meaning}" if meaning else word for word, meaning in zip(words, meanings, strict=True)]
+    rows = zip(words, texts, numbers, strict=True)
+    return tuple(Label(word, text, (value - low) / width) for word, text, value in rows)
 
 
 def labels_from_words(words: Iterable[str]) -> tuple[Label, ...]:

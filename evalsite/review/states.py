@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+UNDO_GRACE = timedelta(minutes=5)  # an answer may be taken back so long, even where it decided the item
 LEASE = timedelta(minutes=2)  # a claim lapses this long after the page's last heartbeat
 
 
@@ -23,6 +24,7 @@ class ItemState(StrEnum):
     SPLIT = "split"  # needs adjudication
     ADJUDICATED = "adjudicated"
     STALE = "stale"
+    EXCLUDED = "excluded"  # by its owner: broken, or no use
 
 
 class QueueState(StrEnum):
@@ -56,17 +58,23 @@ ITEM_TRANSITIONS = (
     Transition(ItemState.OPEN, ItemState.SETTLED, "quorum reached with a strict majority"),
     Transition(ItemState.OPEN, ItemState.SPLIT, "quorum reached without a majority"),
     Transition(ItemState.OPEN, ItemState.STALE, "rubric or response changed"),
+    Transition(ItemState.OPEN, ItemState.ADJUDICATED, "a researcher decided before all answers were there"),
     Transition(ItemState.SPLIT, ItemState.ADJUDICATED, "a researcher gave the final word"),
     Transition(ItemState.SPLIT, ItemState.SETTLED, "a revision made a majority"),
-    Transition(ItemState.SPLIT, ItemState.OPEN, "more answers were asked for"),
+    Transition(ItemState.SPLIT, ItemState.OPEN, "more answers were asked for, or one was taken back"),
     Transition(ItemState.SPLIT, ItemState.STALE, "rubric or response changed"),
     Transition(ItemState.SETTLED, ItemState.SPLIT, "reopened with a reason, or a revision broke the majority"),
-    Transition(ItemState.SETTLED, ItemState.OPEN, "more answers were asked for"),
+    Transition(ItemState.SETTLED, ItemState.OPEN, "more answers were asked for, or one was taken back"),
     Transition(ItemState.SETTLED, ItemState.STALE, "rubric or response changed"),
     Transition(ItemState.ADJUDICATED, ItemState.SPLIT, "reopened with a reason"),
     Transition(ItemState.ADJUDICATED, ItemState.STALE, "rubric or response changed"),
     Transition(ItemState.STALE, ItemState.OPEN, "the former rubric and response are back"),
     Transition(ItemState.STALE, ItemState.ADJUDICATED, "they are back, and with them a final word"),
+    Transition(ItemState.OPEN, ItemState.EXCLUDED, "excluded with a reason"),
+    Transition(ItemState.SPLIT, ItemState.EXCLUDED, "excluded with a reason"),
+    Transition(ItemState.SETTLED, ItemState.EXCLUDED, "excluded with a reason"),
+    Transition(ItemState.ADJUDICATED, ItemState.EXCLUDED, "excluded with a reason"),
+    Transition(ItemState.EXCLUDED, ItemState.OPEN, "brought back"),
 )
 QUEUE_TRANSITIONS = (
     Transition(QueueState.OPEN, QueueState.PAUSED, "paused"),
@@ -81,7 +89,7 @@ CLAIM_TRANSITIONS = (
     Transition(ClaimState.LEASED, ClaimState.LAPSED, "no heartbeat for two minutes"),
     Transition(ClaimState.LAPSED, ClaimState.LEASED, "claimed again"),
     Transition(ClaimState.SKIPPED, ClaimState.LEASED, "skip taken back"),
-    Transition(ClaimState.SUBMITTED, ClaimState.LEASED, "answer taken back while the item is open"),
+    Transition(ClaimState.SUBMITTED, ClaimState.LEASED, "answer taken back"),
     Transition(ClaimState.LEASED, ClaimState.WITHDRAWN, "taken back by the owner with a reason"),
     Transition(ClaimState.LAPSED, ClaimState.WITHDRAWN, "taken back by the owner with a reason"),
     Transition(ClaimState.WITHDRAWN, ClaimState.LEASED, "handed to the person again"),
@@ -157,6 +165,7 @@ _CLOSED = {
     ItemState.SPLIT: "This item has all its answers and waits for adjudication.",
     ItemState.ADJUDICATED: "This item has been adjudicated.",
     ItemState.STALE: "This item is out of date: its rubric or a response has changed since.",
+    ItemState.EXCLUDED: "The queue's owner has excluded this item; it needs no answers.",
 }
 _PAUSED = {
     QueueState.PAUSED: "This queue is paused; answers are taken again once it resumes.",
@@ -231,15 +240,17 @@ def check_label(item: ItemFacts, label: str) -> None:
         raise ReviewRefused(f"“{label}” is not on this queue's scale: {', '.join(item.labels)}.")
 
 
-def check_can_edit(item: ItemFacts, *, label: str) -> None:
-    """Accept a change of one's own blind answer, allowed until the item is settled. Raises: ReviewRefused."""
-    if not item.has_answered:
+def check_can_undo(item: ItemFacts, *, answered_at: datetime | None, at: datetime) -> None:
+    """Accept that a person takes their answer back: while the item is open, or shortly after. Raises: ReviewRefused."""
+    if answered_at is None:
         raise ReviewRefused("You have not answered this item yet.")
-    if item.state in _CLOSED:
+    if item.queue is QueueState.ARCHIVED:
+        raise ReviewRefused(_PAUSED[item.queue])
+    is_late = answered_at + UNDO_GRACE < at
+    if item.state in _CLOSED and (is_late or item.state not in (ItemState.SETTLED, ItemState.SPLIT)):
         raise ReviewRefused(f"{_CLOSED[item.state]} Your answer can no longer be changed.")
     if item.has_revised:
         raise ReviewRefused("You have seen the verdicts and revised; the blind answer stands as it was.")
-    check_label(item, label)
 
 
 def check_can_revise(item: ItemFacts, *, label: str, reason: str) -> None:
@@ -248,7 +259,7 @@ def check_can_revise(item: ItemFacts, *, label: str, reason: str) -> None:
         raise ReviewRefused("Answer first; the verdicts are revealed afterwards.")
     if item.has_revised:
         raise ReviewRefused("You have already revised this answer once.")
-    if item.state in (ItemState.ADJUDICATED, ItemState.STALE):
+    if item.state in (ItemState.ADJUDICATED, ItemState.STALE, ItemState.EXCLUDED):
         raise ReviewRefused(_CLOSED[item.state])
     if not reason.strip():
         raise ReviewRefused("Say why you changed your mind.")
@@ -256,9 +267,9 @@ def check_can_revise(item: ItemFacts, *, label: str, reason: str) -> None:
 
 
 def check_can_adjudicate(item: ItemFacts, *, label: str, reason: str) -> None:
-    """Accept a final word on an item that people split on. Raises: ReviewRefused."""
-    if item.state is not ItemState.SPLIT:
-        raise ReviewRefused(_CLOSED.get(item.state, "This item still waits for answers."))
+    """Accept a final word on an item that people differ on or cannot answer. Raises: ReviewRefused."""
+    if item.state not in (ItemState.SPLIT, ItemState.OPEN):
+        raise ReviewRefused(_CLOSED[item.state])
     if not reason.strip():
         raise ReviewRefused("Say why: the reason is stored beside the final label.")
     check_label(item, label)
@@ -266,13 +277,24 @@ def check_can_adjudicate(item: ItemFacts, *, label: str, reason: str) -> None:
 
 def check_can_reopen(item: ItemFacts, *, reason: str) -> None:
     """Accept the reopening of a decided item, with a reason. Raises: ReviewRefused."""
-    if item.state not in (ItemState.SETTLED, ItemState.ADJUDICATED):
-        raise ReviewRefused("Only a settled or adjudicated item can be reopened.")
+    if item.state not in (ItemState.SETTLED, ItemState.ADJUDICATED, ItemState.EXCLUDED):
+        raise ReviewRefused("Only a settled, adjudicated or excluded item can be reopened.")
     if not reason.strip():
         raise ReviewRefused("Say why this item is reopened.")
 
 
-def check_can_take_back(item: ItemFacts, *, is_sent: bool, is_audited: bool) -> None:
+def check_can_exclude(item: ItemFacts, *, reason: str, is_audited: bool) -> None:
+    """Accept that an owner takes an item out of the queue and its reports. Raises: ReviewRefused."""
+    check_transition(item.state, ItemState.EXCLUDED)
+    if is_audited:
+        raise ReviewRefused(
+            "This item belongs to the random audit, which would be biased without it. Decide it instead."
+        )
+    if not reason.strip():
+        raise ReviewRefused("Say why this item is excluded.")
+
+
+def check_can_take_back(item: ItemFacts, *, is_sent: bool, is_audited: bool, is_begun: bool = False) -> None:
     """Accept that an item which a researcher sent goes away again. Raises: ReviewRefused."""
     if not is_sent:
         raise ReviewRefused("Nobody sent this item by hand, so it cannot be taken back; its queue can be paused.")
@@ -282,6 +304,10 @@ def check_can_take_back(item: ItemFacts, *, is_sent: bool, is_audited: bool) -> 
         raise ReviewRefused("People have answered this item; their answers are kept.")
     if item.leased:
         raise ReviewRefused("Somebody is at work on this item. Wait for the answer, or try again in a few minutes.")
+    if is_begun:
+        raise ReviewRefused(
+            "Somebody has begun to annotate this item, and their text would be lost. Exclude it instead: that keeps it."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from evalsite.review.models import ItemArm, ItemStatus, Queue, ReviewItem
+from evalsite.review.models import Assignment, ItemArm, ItemStatus, Queue, ReviewItem
+from judging.judges.words import DOUBTFUL
 from judging.models import Run, RunKind, RunStatus, Verdict
 from judging.states import ACTIVE
 
@@ -86,7 +87,7 @@ def _items(verdicts: Sequence[Verdict]) -> QuerySet[ReviewItem]:
 
 def _people_of(verdict: Verdict, item: ReviewItem | None) -> VerdictPeople:
     is_unsure = verdict.confidence is not None and verdict.confidence < settings.REVIEW_CONFIDENCE_THRESHOLD
-    is_unsettled = verdict.status in UNUSABLE or is_unsure or bool(FLIP_FLAGS.intersection(verdict.flags))
+    is_unsettled = verdict.status in UNUSABLE or is_unsure or bool({*FLIP_FLAGS, *DOUBTFUL}.intersection(verdict.flags))
     return VerdictPeople(verdict, item, item.queue if item else None, is_unsettled)
 
 
@@ -98,9 +99,10 @@ def people_of_run(run: Run) -> RunPeople:
 
 
 def items_to_take_back(queue: Queue) -> QuerySet[ReviewItem]:
-    """Return the items of a queue that were sent by hand and have no answer."""
+    """Return the items of a queue that were sent by hand, have no answer, and that nobody has written a draft for."""
     items = ReviewItem.objects.filter(queue=queue, sent_by__isnull=False, answer_count=0, status=ItemStatus.OPEN)
-    return items.exclude(arm=ItemArm.AUDIT)
+    begun = Assignment.objects.filter(item=OuterRef("pk"), draft_at__isnull=False)
+    return items.filter(~Exists(begun)).exclude(arm=ItemArm.AUDIT)
 
 
 BY_ITSELF = "When the run ends, everything unsettled goes to people by itself."

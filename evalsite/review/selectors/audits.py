@@ -39,9 +39,13 @@ def _judged_criteria(run: Run) -> list[str]:
 
 
 def _run_population(run: Run) -> int:
+    """Return how many keys `run_keys` gives, from counters where they tell."""
     tasks = RunTask.objects.filter(run=run, response__isnull=False).order_by()
     if run.kind == RunKind.ESI:
         return tasks.values("response_id").distinct().count() * len(_judged_criteria(run))
+    totals = list(run.evaluators.order_by().values_list("criterion", "total")) if run.planned_at is not None else []
+    if len({total for _, total in totals}) == 1:  # all ask about the same responses
+        return sum(dict(totals).values())
     return tasks.values("response_id", "evaluator__criterion").distinct().count()
 
 

@@ -7,15 +7,28 @@ from datetime import datetime
 from typing import Any
 
 from debate.models import Debate, DebateStatus, Statement
-from evalsite.review.blinding import Part, is_swapped, speaker_names
+from debate.protocol.verdicts import readable_statement
+from evalsite.review.blinding import Part, is_swapped
 from evalsite.review.models import Annotation, ReviewItem
-from evalsite.review.scales import Label, is_preference, key_of, labels_from_json, shown_label
+from evalsite.review.scales import (
+    Label,
+    is_number_scale,
+    is_preference,
+    key_of,
+    labels_from_json,
+    meaning_of,
+    short_of,
+    shown_label,
+    words_about_worth,
+)
 from evalsite.review.selectors.subjects import Subject, part_of, subject_of
 from judging.models import Verdict
 from judging.services.trees import tree_from_json
 from judging.specs.types import NodeSpec
 
 LETTERS = "AB"
+PAIR_QUESTION = "Which answer is better?"
+SINGLE_QUESTION = "How good is the answer?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +38,8 @@ class Choice:
     value: str
     text: str
     key: str
+    short: str = ""  # without what the number means
+    meaning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +95,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A debate with anonymous speakers; `first_letter` is the side that they call Submission 1."""
+    """A debate with anonymous speakers; their statements call the sides as the page does."""
 
     speakers: tuple[str, ...]
     rounds: tuple[Round, ...]
-    first_letter: str
-    second_letter: str
 
     @property
     def strip(self) -> list[tuple[str, list[Stance | None]]]:
@@ -117,6 +130,7 @@ class PersonAnswer:
     revision_note: str
     saw_swapped: bool  # their A is the reader's B
     at: datetime
+    source_file: str = ""  # where it was imported from, if it was
 
     @property
     def pk_text(self) -> str:
@@ -135,7 +149,10 @@ class ItemContent:
     rubric: tuple[RubricLine, ...]
     criterion: str
     scenario: str
+    ask: str  # the question to the annotator
     choices: tuple[Choice, ...]
+    is_row: bool  # the choices are numbers
+    worth: str  # how the choices relate to the rubric, in words
     transcript: Transcript | None
     verdicts: tuple[MachineVerdict, ...]
     reason: str
@@ -153,15 +170,21 @@ def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> 
     subject = subject_of(item, with_names=Part.SYSTEM_NAMES in parts)
     labels = labels_from_json(item.queue.labels)
     has_rubric = Part.RUBRIC in parts
+    rubric = rubric_lines(subject) if has_rubric else ()
     return ItemContent(
         question=subject.prompt.text if Part.QUESTION in parts else "",
         context=subject.prompt.context if Part.QUESTION in parts else "",
         reference=subject.reference if has_rubric else "",
         sides=_sides(subject, parts, swapped) if Part.RESPONSES in parts else (),
-        rubric=rubric_lines(subject) if has_rubric else (),
+        rubric=rubric,
         criterion=subject.criterion,
         scenario=item.scenario,
+        ask=item.queue.question or (PAIR_QUESTION if subject.is_pair else SINGLE_QUESTION),
         choices=choices_of(labels),
+        is_row=is_number_scale(labels),
+        worth=words_about_worth(labels)
+        if any(line.points is not None or line.anchors or line.title for line in rubric)
+        else "",
         transcript=_transcript(item, swapped) if Part.TRANSCRIPT in parts and item.debate else None,
         verdicts=_verdicts(item, parts, labels, swapped) if Part.VERDICTS in parts else (),
         reason=item.reason_text if Part.REASON in parts else "",
@@ -182,7 +205,10 @@ def swapped_for(*, item: ReviewItem, person_id: int) -> bool:
 
 def choices_of(labels: tuple[Label, ...]) -> tuple[Choice, ...]:
     """Return the answers offered, each with its key."""
-    return tuple(Choice(label.value, label.text, key_of(place, labels)) for place, label in enumerate(labels))
+    return tuple(
+        Choice(label.value, label.text, key_of(place, labels), short_of(label), meaning_of(label))
+        for place, label in enumerate(labels)
+    )
 
 
 def shown_text(value: str, labels: tuple[Label, ...], *, swapped: bool) -> str:
@@ -230,30 +256,26 @@ def _stance(verdict: int | None, before: int | None, swapped: bool, *, is_first:
 
 
 def _transcript(item: ReviewItem, swapped: bool) -> Transcript | None:
+    """Return the debate by round, in the order of speech; agents keep the numbers by which they address each other."""
     debate = item.debate
     if debate is None:
         return None
     rows = Statement.objects.filter(speaker__debate=debate).order_by("round", "speaker__seat")
     rows = rows.only("round", "text", "verdict", "speaker__seat").select_related("speaker")
     statements = list(rows)
-    names = speaker_names(sorted({str(row.speaker.seat) for row in statements}), shuffle=item.shuffle)
+    first, second = ("B", "A") if swapped != bool(debate.submission_order) else ("A", "B")
     held: dict[int, int] = {}
     rounds: dict[int, list[Turn]] = {}
     for row in statements:
         seat = row.speaker.seat
         stance = _stance(row.verdict, held.get(seat), swapped, is_first=row.round == 0)
-        rounds.setdefault(row.round, []).append(Turn(names[str(seat)], row.text, stance))
+        text = readable_statement(row.text, first=first, second=second)
+        rounds.setdefault(row.round, []).append(Turn(f"Speaker {seat}", text, stance))
         if row.verdict is not None:
             held[seat] = row.verdict
-    first, second = ("B", "A") if swapped != bool(debate.submission_order) else ("A", "B")
     return Transcript(
-        speakers=tuple(sorted(names.values())),
-        rounds=tuple(
-            Round(number, tuple(sorted(turns, key=lambda turn: turn.speaker)), _agree(turns))
-            for number, turns in sorted(rounds.items())
-        ),
-        first_letter=first,
-        second_letter=second,
+        speakers=tuple(f"Speaker {seat}" for seat in sorted({row.speaker.seat for row in statements})),
+        rounds=tuple(Round(number, tuple(turns), _agree(turns)) for number, turns in sorted(rounds.items())),
     )
 
 
@@ -327,6 +349,7 @@ def _answers(
             revision_note=row.revision_note,
             saw_swapped=row.assignment.swapped != swapped,
             at=row.created_at,
+            source_file=row.source_file if Part.PEOPLE in parts else "",
         )
         for number, row in enumerate(rows, start=1)
     )

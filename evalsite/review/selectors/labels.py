@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from evalsite.review.models import Annotation, ItemArm, ItemStatus, Queue, ReviewItem
+from evalsite.review.models import LEFT_OUT, Annotation, ItemArm, ItemStatus, Queue, ReviewItem
 from judging.models import Verdict
 
 DECIDED = (ItemStatus.SETTLED, ItemStatus.ADJUDICATED)
@@ -30,10 +30,12 @@ class LabelRow:
 
 
 def label_tables(queue: Queue) -> Iterator[LabelRow]:
-    """Yield every answer of a queue, ordered by item and person; answers to stale items are left out."""
+    """Yield every answer of a queue, ordered by item and person; to stale items and
+    by people who had looked at the item as its owner are left out.
+    """
     rows = (
-        Annotation.objects.filter(queue=queue)
-        .exclude(item__status=ItemStatus.STALE)
+        Annotation.objects.filter(queue=queue, seen_before=False)
+        .exclude(item__status__in=LEFT_OUT)
         .exclude(item__arm=ItemArm.RETEST)
         .order_by("item_id", "annotator_id")
         .values_list(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
@@ -54,8 +55,19 @@ def my_queues(*, user: User, at: datetime) -> list[MyQueue]:
 
 
 def _agreement(queue: Queue, user: User) -> tuple[int, int]:
-    """Return how many of this person's blind answers to decided items are the final word, and how many there are."""
+    """Return how many of this person's blind answers are what others say without them, and how many can be compared.
+
+    Others say what an adjudicator decided, else what more than half of the other people answered.
+    """
     items = ReviewItem.objects.filter(queue=queue, status__in=DECIDED, quorum__gt=1).exclude(arm=ItemArm.RETEST)
-    mine = Annotation.objects.filter(annotator=user, item__in=items)
-    rows = list(mine.values_list("label", "item__label"))
-    return sum(own == final for own, final in rows), len(rows)
+    mine = dict(Annotation.objects.filter(annotator=user, item__in=items).values_list("item", "label"))
+    final = dict(items.filter(pk__in=mine, status=ItemStatus.ADJUDICATED).values_list("pk", "label"))
+    others: dict[int, Counter[str]] = {}
+    answers = Annotation.objects.filter(queue=queue, item__in=list(mine)).exclude(annotator=user)
+    for item, label in answers.values_list("item", "label"):
+        others.setdefault(item, Counter())[label] += 1
+    for item, labels in others.items():
+        label, count = labels.most_common(1)[0]
+        if item not in final and 2 * count > labels.total():
+            final[item] = label
+    return sum(mine[item] == label for item, label in final.items()), len(final)

@@ -9,23 +9,40 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import Permission, User
 from django.core.cache import cache
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
-from evalsite.review.models import Annotation, AssignmentStatus, ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.models import (
+    Annotation,
+    AssignmentStatus,
+    ItemArm,
+    ItemStatus,
+    Material,
+    OrderPolicy,
+    Queue,
+    QueueStatus,
+    ReviewItem,
+)
 from evalsite.review.routing import Reason
-from evalsite.review.selectors.waiting import HELD, member_filter, with_my_counts
+from evalsite.review.selectors.waiting import HELD, TOUCHED, member_filter, with_my_counts
 from judging.selectors.prepared import Prepared
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.waiting import CountedQueue
 
 SCENARIOS_SECONDS = 300
+QUESTION_LENGTH = 140
+QUESTIONS = ("debate__case__prompt", "verdict__response__prompt", "score__response__prompt", "material")
+ORDERS = {  # in which items are handed out
+    OrderPolicy.URGENT: ("-priority", "shuffle", "pk"),
+    OrderPolicy.GIVEN: ("pk",),
+    OrderPolicy.RANDOM: ("shuffle", "pk"),
+}
 HOLDING = {"live": "In work now", "lapsed": "Left in the middle"}
 
 
 def queues_for(*, user: User, archived: bool = False) -> QuerySet[CountedQueue]:
     """Return the queues that this person answers, or owns, with their own counts; the fullest first."""
-    queues = Queue.objects.filter(total_count__gt=0)
+    queues = Queue.objects.filter(total_count__gt=0).select_related("run", "debate_set")
     queues = queues.filter(status=QueueStatus.ARCHIVED) if archived else queues.exclude(status=QueueStatus.ARCHIVED)
     if not user.has_perm("review.change_queue"):
         queues = queues.filter(member_filter(user.pk))
@@ -76,7 +93,9 @@ class ItemFilters:
     reason: str = ""
     scenario: str = ""
     flagged: bool = False
+    stuck: bool = False  # fewer people are left than answers are missing
     held: str = ""  # a key of HOLDING
+    text: str = ""  # part of the question or of a file's answer
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> ItemFilters:
@@ -87,25 +106,29 @@ class ItemFilters:
             reason=reason if reason in set(Reason) else "",
             scenario=query.get("scenario", "")[:100],
             flagged=query.get("flagged") == "1",
+            stuck=query.get("stuck") == "1",
+            text=query.get("text", "").replace("\0", "").strip()[:100],
             held=query.get("held", "") if query.get("held", "") in HOLDING else "",
         )
 
     @property
     def is_set(self) -> bool:
-        return bool(self.status or self.reason or self.scenario or self.flagged or self.held)
+        return bool(self.status or self.reason or self.scenario or self.flagged or self.stuck or self.held or self.text)
 
 
 def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[ReviewItem]:
     """Return a queue's items in the order in which they are handed out."""
-    items = ReviewItem.objects.filter(queue=queue).select_related(
-        "debate__case", "verdict__response__prompt", "score__response__prompt", "material"
-    )
+    items = ReviewItem.objects.filter(queue=queue).select_related(*QUESTIONS)
     chosen: dict[str, Any] = {
         name: value
         for name, value in (("status", filters.status), ("reason", filters.reason), ("scenario", filters.scenario))
         if value
     }
     items = items.filter(**chosen)
+    if filters.text:
+        items = items.filter(_holds(filters.text))
+    if filters.stuck:
+        items = items.filter(pk__in=stuck_items(queue).values("pk"))
     if filters.flagged:
         items = items.filter(pk__in=queue.assignments.exclude(flag="").values("item_id"))
     if filters.held:
@@ -113,7 +136,34 @@ def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[Re
         live = held.filter(status=AssignmentStatus.LEASED, expires_at__gte=at)
         wanted = live if filters.held == "live" else held.exclude(pk__in=live.values("pk"))
         items = items.filter(pk__in=wanted.values("item_id"))
-    return items.order_by("status", "-priority", "shuffle", "pk")
+    return items.order_by("status", *ORDERS[OrderPolicy(queue.order)])
+
+
+@dataclass(frozen=True, slots=True)
+class FullAgreement:
+    """On how many of the items with two annotations or more all annotators gave the same label at first."""
+
+    items: int
+    agreed: int
+
+    @property
+    def share(self) -> float | None:
+        return self.agreed / self.items if self.items else None
+
+
+def full_agreement_of(*, queue: Queue) -> FullAgreement:
+    """Return how far the annotators of a queue agree, in one query."""
+    rows = Annotation.objects.filter(queue=queue).order_by().values("item")
+    counted = rows.annotate(n=Count("pk"), labels=Count("label", distinct=True)).filter(n__gte=2)
+    found = counted.aggregate(items=Count("item"), agreed=Count("item", filter=Q(labels=1)))
+    return FullAgreement(items=found["items"], agreed=found["agreed"])
+
+
+def _holds(text: str) -> Q:
+    """Return the condition for items in whose question, or in whose answer out of a file, a text stands."""
+    asked = Q(debate__case__prompt__text__icontains=text) | Q(verdict__response__prompt__text__icontains=text)
+    asked |= Q(score__response__prompt__text__icontains=text) | Q(material__question__icontains=text)
+    return asked | Q(material__response_a__icontains=text) | Q(material__response_b__icontains=text)
 
 
 def scenarios_of(*, queue: Queue) -> list[str]:
@@ -128,9 +178,21 @@ def scenarios_of(*, queue: Queue) -> list[str]:
 
 
 def my_answers(*, queue: Queue, user: User) -> QuerySet[Annotation]:
-    """Return this person's answers in a queue, the newest first."""
-    mine = Annotation.objects.filter(queue=queue, annotator=user).select_related("item", "assignment")
+    """Return this person's answers in a queue, the newest first, without what they were asked again unawares."""
+    mine = Annotation.objects.filter(queue=queue, annotator=user).exclude(item__arm=ItemArm.RETEST)
+    mine = mine.select_related("assignment", *(f"item__{path}" for path in QUESTIONS))
     return mine.order_by("-created_at", "-pk")
+
+
+def question_of(item: ReviewItem) -> str:
+    """Return the beginning of what an item asks, in one line, by which people find it again."""
+    about = item.material or (item.debate.case.prompt if item.debate else None)
+    result = item.verdict or item.score
+    text = about.question if isinstance(about, Material) else about.text if about else ""
+    if result is not None:
+        text = result.response.prompt.text
+    line = " ".join(text.split())
+    return line if len(line) <= QUESTION_LENGTH else f"{line[:QUESTION_LENGTH].rstrip()}…"
 
 
 def items_to_adjudicate(*, queue_slug: str = "") -> QuerySet[ReviewItem]:
@@ -162,6 +224,19 @@ def possible_members_of(queue: Queue) -> QuerySet[User]:
     """Return the active people who may answer in a queue: its members, or everybody where it names none."""
     people = possible_members()
     return people.filter(queues=queue) if queue.members.exists() else people
+
+
+def stuck_items(queue: Queue) -> QuerySet[ReviewItem]:
+    """Return the open items of a queue that fewer people are left for than answers are missing."""
+    people = possible_members_of(queue).count()
+    done = Count("assignments", filter=Q(assignments__status__in=TOUCHED))
+    items = ReviewItem.objects.filter(queue=queue, status=ItemStatus.OPEN, only_for=None).annotate(done_with=done)
+    return items.filter(quorum__gt=F("answer_count") + people - F("done_with"))
+
+
+def is_stuck(item: ReviewItem) -> bool:
+    """Return whether fewer people are left for an open item than answers are missing."""
+    return stuck_items(item.queue).filter(pk=item.pk).exists()
 
 
 def reasons() -> list[tuple[str, str]]:

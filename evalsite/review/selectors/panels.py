@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
 
 from evalsite.review.blinding import EVERYTHING, Mode, Part, Stage, Viewer, stage_of, viewer_of, visible
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
 from evalsite.review.scales import labels_from_json
 from evalsite.review.selectors.content import ItemContent, read_content, shown_text
+from evalsite.review.selectors.remarks import Remark, remarks_on
 from evalsite.review.selectors.subjects import load_subject, with_subjects
 from evalsite.review.selectors.waiting import Progress, progress_of
+from evalsite.review.states import UNDO_GRACE
 from judging.selectors.prepared import Prepared
 
 WORK, SKIPPED, WITHDRAWN, ANSWERED = "work", "skipped", "withdrawn", "answered"
@@ -38,14 +41,27 @@ class Panel:
     own_text: str  # the person's answer in words
     own_blind_text: str
     may_adjudicate: bool
+    at: datetime
+    remarks: tuple[Remark, ...] = ()  # flags and reasons for skipping, for owners and adjudicators
 
     @property
     def draft(self) -> dict[str, Any]:
         return self.claim.draft if self.claim is not None else {}
 
     @property
+    def draft_at(self) -> str:
+        """When the stored draft was kept, exactly: the page sends it back with what it keeps."""
+        return self.claim.draft_at.isoformat() if self.claim is not None and self.claim.draft_at else ""
+
+    @property
     def may_undo(self) -> bool:
-        return self.annotation is not None and self.item.is_open and self.annotation.revealed_at is None
+        """Whether the answer may be taken back: while the item is open, and for a while after."""
+        return (
+            self.annotation is not None
+            and self.annotation.revealed_at is None
+            and self.item.status in (ItemStatus.OPEN, ItemStatus.SETTLED, ItemStatus.SPLIT)
+            and (self.item.is_open or self.annotation.created_at + UNDO_GRACE >= self.at)
+        )
 
     @property
     def may_revise(self) -> bool:
@@ -57,11 +73,14 @@ class Panel:
         )
 
     @property
-    def has_other_quorum(self) -> bool:
-        return self.item.quorum != self.item.queue.quorum
+    def may_reveal(self) -> bool:
+        """Whether there is anything to show: verdicts, or what others said once nobody can answer any more."""
+        if self.annotation is None or self.is_revealed:
+            return False
+        return self.item.material_id is None or (self.item.answer_count > 1 and not self.item.is_open)
 
 
-def read_panel(*, item_id: int, user: User) -> Panel:
+def read_panel(*, item_id: int, user: User, at: datetime) -> Panel:
     """Return an item as this person may see it.
 
     Raises:
@@ -79,16 +98,21 @@ def read_panel(*, item_id: int, user: User) -> Panel:
     )
     if viewer is Viewer.STRANGER:
         raise NotHandedOut("Items are handed out one by one; take the next one from the queue.")
-    return _panel(item, user, viewer, claim, annotation)
+    return _panel(item, user, viewer, claim, annotation, at)
 
 
-def claimed_panel(*, claim: Assignment, user: User) -> Panel:
+def claimed_panel(*, claim: Assignment, user: User, at: datetime) -> Panel:
     """Return the item of a claim that this person has been given just now; they have not answered it."""
-    return _panel(load_subject(claim.item), user, Viewer.ANNOTATOR, claim, None)
+    return _panel(load_subject(claim.item), user, Viewer.ANNOTATOR, claim, None, at)
 
 
 def _panel(
-    item: ReviewItem, user: User, viewer: Viewer, claim: Assignment | None, annotation: Annotation | None
+    item: ReviewItem,
+    user: User,
+    viewer: Viewer,
+    claim: Assignment | None,
+    annotation: Annotation | None,
+    at: datetime,
 ) -> Panel:
     is_revealed = annotation is not None and annotation.revealed_at is not None
     parts = _parts(viewer, item, is_revealed)
@@ -105,7 +129,13 @@ def _panel(
         own_text=shown_text(annotation.final_label, labels, swapped=swapped) if annotation else "",
         own_blind_text=shown_text(annotation.label, labels, swapped=swapped) if annotation else "",
         may_adjudicate=user.has_perm("review.adjudicate"),
+        at=at,
+        remarks=_remarks(item) if viewer is Viewer.OWNER else (),
     )
+
+
+def _remarks(item: ReviewItem) -> tuple[Remark, ...]:
+    return tuple(remarks_on([item.pk]).get(item.pk, ()))
 
 
 def _parts(viewer: Viewer, item: ReviewItem, is_revealed: bool) -> frozenset[Part]:
@@ -127,7 +157,7 @@ def _state(item: ReviewItem, claim: Assignment | None, annotation: Annotation | 
     return SKIPPED if claim.status == AssignmentStatus.SKIPPED else WORK
 
 
-def read_adjudication(*, item_id: int, user: User) -> Panel:
+def read_adjudication(*, item_id: int, user: User, at: datetime) -> Panel:
     """Return an item with all answers and their reasons, for somebody who settles it.
 
     Raises:
@@ -149,38 +179,46 @@ def read_adjudication(*, item_id: int, user: User) -> Panel:
         own_text="",
         own_blind_text="",
         may_adjudicate=True,
+        at=at,
+        remarks=_remarks(item),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Footing:
-    """Where a person stands in the queue, and the answer that they may still take back."""
+    """Where a person stands in the queue, and the item of their last act where they may still take it back."""
 
     progress: Progress
     previous_id: int | None
 
 
-def footing_of(
-    *, item: ReviewItem, user: User, progress: Progress | None = None, answered: Annotation | None = None
-) -> Footing:
-    """Return the person's progress in the item's queue and their last answer that can be undone.
+def footing_of(*, item: ReviewItem, user: User, at: datetime, progress: Progress | None = None) -> Footing:
+    """Return the person's progress in the item's queue and their last act that can be undone, a skip included.
 
-    A caller who knows the progress, or has just recorded that answer and has its item at hand, spares reading them.
+    A caller who knows the progress spares reading it.
     """
     progress = progress or progress_of(queue=item.queue, user=user)
-    if answered is not None:
-        return Footing(progress, answered.item_id if answered.item.is_open else None)
-    rows = _LAST.rows(queue_id=item.queue_id, user_id=user.pk, item_id=item.pk)
-    undoable = [item_id for item_id, revealed_at, status in rows if revealed_at is None and status == ItemStatus.OPEN]
+    rows = _LAST.rows(queue_id=item.queue_id, user_id=user.pk, item_id=item.pk, since=at - UNDO_GRACE)
+    undoable = [row[0] for row in rows if _is_undoable(*row[1:])]
     return Footing(progress, undoable[0] if undoable else None)
 
 
-def _last_query(*, queue_id: int, user_id: int, item_id: int) -> QuerySet[Annotation, Any]:
-    """This person's last answer in the queue, to another item."""
-    mine = Annotation.objects.filter(annotator=user_id, queue=queue_id).exclude(item=item_id)
+def _is_undoable(acted: str, item_status: str, is_recent: int, revealed_at: object) -> bool:
+    if acted == AssignmentStatus.SKIPPED:
+        return item_status == ItemStatus.OPEN
+    closed = item_status in (ItemStatus.SETTLED, ItemStatus.SPLIT)
+    return revealed_at is None and (item_status == ItemStatus.OPEN or (closed and bool(is_recent)))
+
+
+def _last_query(*, queue_id: int, user_id: int, item_id: int, since: datetime) -> QuerySet[Assignment, Any]:
+    """This person's last act in the queue, on another item."""
+    mine = Assignment.objects.filter(annotator=user_id, queue=queue_id, acted_at__isnull=False).exclude(item=item_id)
+    mine = mine.filter(status__in=(AssignmentStatus.SUBMITTED, AssignmentStatus.SKIPPED))
     status = ReviewItem.objects.filter(pk=OuterRef("item_id")).values("status")
-    rows = mine.order_by("-created_at", "-pk").annotate(item_status=Subquery(status))
-    return rows.values_list("item_id", "revealed_at", "item_status")[:1]
+    revealed = Annotation.objects.filter(assignment=OuterRef("pk")).values("revealed_at")
+    recent = Case(When(acted_at__gte=since, then=Value(1)), default=Value(0))
+    rows = mine.order_by("-acted_at", "-pk").annotate(item_status=Subquery(status), revealed=Subquery(revealed))
+    return rows.annotate(recent=recent).values_list("item_id", "status", "item_status", "recent", "revealed")[:1]
 
 
 _LAST = Prepared(_last_query)

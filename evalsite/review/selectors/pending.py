@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
-from debate.models import Debate, DebateSet, DebateStatus
+from debate.models import Debate, DebateSet, DebateStatus, DecisionMethod
+from debate.protocol.variants import Damage
 from judging.models import SCORED_KINDS, Run, RunStatus
 
+DAMAGES = [damage.value for damage in Damage if damage is not Damage.NONE]
 UNFINISHED = (DebateStatus.WAITING, DebateStatus.RUNNING)
 
 
@@ -18,11 +20,18 @@ def unheard_runs() -> QuerySet[Run]:
 
 
 def unheard_debate_sets() -> QuerySet[DebateSet]:
-    """Return debate sets without unfinished debates, not routed since the last one ended or their audit was planned."""
+    """Return the sets people are asked about, over, and not routed since they ended or their audit was planned."""
     debates = Debate.objects.filter(debate_set=OuterRef("pk"))
     ended = DebateSet.objects.filter(Exists(debates), ~Exists(debates.filter(status__in=UNFINISHED)))
+    unharmed = Q(setup__damage__isnull=True) | ~Q(setup__damage__in=DAMAGES)
+    ended = ended.filter(unharmed, method=DecisionMethod.DEBATE)
     ended = ended.filter(Q(run__isnull=True) | Q(run__status=RunStatus.FINISHED))
     ended = ended.annotate(ended_at=Max("debates__finished_at"))
     never = Q(queue__isnull=True) | Q(queue__routed_at__isnull=True) | Q(queue__routed_at__lt=F("ended_at"))
     never |= Q(queue__routed_at__lt=F("audit_plan__chosen_at"))
     return ended.filter(never).order_by("pk")
+
+
+def asks_people(debate_set: DebateSet) -> bool:
+    """Return whether people settle what a set leaves open: a real debate under a criterion as it was written."""
+    return debate_set.method == DecisionMethod.DEBATE and debate_set.setup.get("damage") not in DAMAGES

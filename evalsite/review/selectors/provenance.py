@@ -49,10 +49,12 @@ _PATHS = {  # column: path from a claim
     "revised_at": "annotation__revised_at",
     "skip_reason": "skip_reason",
     "flag": "flag",
+    "mode": "annotation__mode",
+    "guidelines_version": "annotation__guidelines_version",
 }
 _NULLABLE = frozenset(
     {"inclusion_probability", "retest_of", "settled_at", "adjudicated_at", "slot", "answered_at", "seconds"}
-    | {"active_seconds", "edited_at", "revealed_at", "revised_at"}
+    | {"active_seconds", "edited_at", "revealed_at", "revised_at", "guidelines_version"}
 )
 CASE_KEYS = {
     "debate": "debate__case__key",
@@ -74,7 +76,10 @@ def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterat
     found = _acts(queue) if item_ids is None else _acts(queue).filter(item_id__in=item_ids)
     subjects = [f"item__{subject}_id" for subject in SUBJECTS]
     named = [f"item__{path}" for paths in (CASE_KEYS, SYSTEMS_A, SYSTEMS_B) for path in paths.values()]
-    measured = ("status", "annotation__id", "annotation__active_seconds", "active_seconds")
+    measured = (
+        *("status", "annotation__id", "annotation__active_seconds", "active_seconds"),
+        *("annotation__seen_before", "seen_before"),
+    )
     for row in found.values(*_PATHS.values(), *subjects, *named, *measured).iterator(CHUNK):
         yield _typed(row)
 
@@ -98,6 +103,7 @@ def _typed(row: dict[str, Any]) -> dict[str, Any]:
         "system_b": row[f"item__{SYSTEMS_B[subject]}"] if subject in SYSTEMS_B else "",
         "act": ANSWERED if is_answer else SKIPPED if is_skip else FLAGGED,
         "active_seconds": row["annotation__active_seconds"] if is_answer else row["active_seconds"],
+        "seen_before": row["annotation__seen_before"] if is_answer else row["seen_before"],
     }
     columns = (*ITEM_COLUMNS, *ACT_COLUMNS)
     return {name: found[name] if name in _NULLABLE or found[name] is not None else "" for name in columns}

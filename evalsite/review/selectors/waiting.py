@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -31,11 +32,13 @@ from evalsite.review.models import (
     Assignment,
     AssignmentStatus,
     ItemStatus,
+    Look,
     Notice,
     Queue,
     QueueStatus,
     ReviewItem,
 )
+from evalsite.review.sampling import RETEST_GAP
 from evalsite.review.states import QueueFacts, QueueState, why_nothing
 from judging.selectors.prepared import Prepared
 
@@ -45,8 +48,9 @@ if TYPE_CHECKING:
     class MyCounts(TypedDict):
         """What `with_my_counts` adds to a queue."""
 
-        my_touched: int  # open items that this person answered or skipped
+        my_touched: int  # open items that this person answered or skipped, or has seen as an owner
         my_done: int  # their answers
+        my_repeated: int  # of items that came back to them
 
     CountedQueue = WithAnnotations[Queue, MyCounts]
 
@@ -56,6 +60,9 @@ TOUCHED = (  # the item does not come back to this person
     AssignmentStatus.WITHDRAWN,
 )
 HELD = (AssignmentStatus.LEASED, AssignmentStatus.LAPSED)  # neither answered nor given back
+MOST_QUEUES = 5  # shown where one queue is done
+COUNTS = ("open_count", "my_touched", "my_done", "my_repeated", "retest_share")
+RESERVE = 1.5  # items that come back in the total, for each that is expected: there are hardly ever more
 RECENT = 200  # answers that an estimate of time rests on
 
 
@@ -65,15 +72,24 @@ class Progress:
 
     done: int
     waiting: int  # open items that this person has neither answered nor skipped
+    again: int = 0  # about how many of their own will come back: the total must not grow by each of them
 
     @property
     def total(self) -> int:
-        return self.done + self.waiting
+        return self.done + self.waiting + self.again
 
     @property
     def place(self) -> int:
         """Which item this is, counted from 1."""
         return min(self.done + 1, self.total) if self.total else 0
+
+
+def _progress_from(open_count: int, touched: int, done: int, repeated: int, share: float) -> Progress:
+    waiting = max(0, open_count - touched)
+    if not waiting:
+        return Progress(done=done, waiting=0)
+    repeatable = max(0, done - repeated + waiting - RETEST_GAP)
+    return Progress(done=done, waiting=waiting, again=max(0, ceil(RESERVE * share * repeatable) - repeated))
 
 
 def member_filter(user_id: int) -> Q:
@@ -91,8 +107,21 @@ def with_my_counts(queues: QuerySet[Queue], *, user_id: int) -> QuerySet[Counted
     """Annotate queues with `my_touched` (open items done with) and `my_done` (answers), read from indexes alone."""
     mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user_id).order_by().values("queue")
     touched = mine.filter(item_open=True, status__in=TOUCHED).annotate(n=Count("pk")).values("n")
+    again = ReviewItem.objects.filter(queue=OuterRef("pk"), only_for=user_id, assignments__status__in=TOUCHED)
+    repeated = again.order_by().values("queue").annotate(n=Count("pk")).values("n")
     done = mine.filter(status=AssignmentStatus.SUBMITTED).annotate(n=Count("pk")).values("n")
-    return queues.annotate(my_touched=Coalesce(Subquery(touched), 0), my_done=Coalesce(Subquery(done), 0))
+    return queues.annotate(
+        my_touched=Coalesce(Subquery(touched), 0) + Coalesce(Subquery(_seen(user_id)), 0),
+        my_done=Coalesce(Subquery(done), 0),
+        my_repeated=Coalesce(Subquery(repeated), 0),
+    )
+
+
+def _seen(user_id: int) -> QuerySet[Look, Any]:
+    """How many open items of the outer queue this person saw as an owner and never had: they are not handed out."""
+    had = Assignment.objects.filter(item=OuterRef("item_id"), annotator=user_id)
+    looks = Look.objects.filter(queue=OuterRef("pk"), person=user_id, item__status=ItemStatus.OPEN, item__only_for=None)
+    return looks.exclude(Exists(had)).order_by().values("queue").annotate(n=Count("pk")).values("n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +138,11 @@ def standing_of(*, queue: Queue, user: User) -> Standing:
     rows = _STANDING.rows(queue_id=queue.pk, user_id=user.pk)
     if not rows:
         return Standing(may_take=False, left=(), progress=Progress(0, 0))
-    status, may_answer, open_count, touched, done, _ = rows[0]
+    status, may_answer = rows[0][:2]
     return Standing(
         may_take=status == QueueStatus.OPEN and bool(may_answer),
         left=tuple(row[-1] for row in rows if row[-1] is not None),
-        progress=Progress(done=done, waiting=max(0, open_count - touched)),
+        progress=_progress_from(*rows[0][2:7]),
     )
 
 
@@ -125,8 +154,7 @@ def _standing_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
         may_answer=ExpressionWrapper(member_filter(user_id), BooleanField()),
         begun=FilteredRelation("assignments", condition=mine),
     )
-    names = ("status", "may_answer", "open_count", "my_touched", "my_done", "begun__item_id")
-    return rows.order_by("begun__item_id").values_list(*names)
+    return rows.order_by("begun__item_id").values_list("status", "may_answer", *COUNTS, "begun__item_id")
 
 
 _STANDING = Prepared(_standing_query)
@@ -154,15 +182,22 @@ def read_waiting(user: User) -> WaitingFor:
     return WaitingFor(items=max(0, items), notices=notices)
 
 
+def queues_to_answer(*, user: User) -> list[CountedQueue]:
+    """Return the open queues that have items for this person, each with `left` of them, the fullest first."""
+    queues = Queue.objects.filter(member_filter(user.pk), status=QueueStatus.OPEN, open_count__gt=0)
+    counted = with_my_counts(queues, user_id=user.pk).annotate(left=F("open_count") - F("my_touched"))
+    return list(counted.filter(left__gt=0).order_by("-left", "name", "pk")[:MOST_QUEUES])
+
+
 def progress_of(*, queue: Queue, user: User) -> Progress:
     """Return how far this person is in the queue."""
-    ((open_count, touched, done),) = _PROGRESS.rows(queue_id=queue.pk, user_id=user.pk)
-    return Progress(done=done, waiting=max(0, open_count - touched))
+    (counts,) = _PROGRESS.rows(queue_id=queue.pk, user_id=user.pk)
+    return _progress_from(*counts)
 
 
 def _progress_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
     counted = with_my_counts(Queue.objects.filter(pk=queue_id), user_id=user_id)
-    return counted.values_list("open_count", "my_touched", "my_done")
+    return counted.values_list(*COUNTS)
 
 
 _PROGRESS = Prepared(_progress_query)

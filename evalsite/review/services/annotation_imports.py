@@ -23,6 +23,7 @@ from evalsite.review.models import (
     ItemStatus,
     NoticeKind,
     Queue,
+    QueueMode,
     QueueStatus,
     ReviewItem,
 )
@@ -36,10 +37,14 @@ from judging import signals
 from judging.specs.problems import Problem, Severity
 
 BATCH = 500
+FILE_LIMIT = 200  # characters of a file's name
 UPDATES = 50  # rows of one update: each is looked for among all of them
 CLAIM_STATUS = {ANSWERED: AssignmentStatus.SUBMITTED, SKIPPED: AssignmentStatus.SKIPPED}
-CLAIM_FIELDS = ("status", "swapped", "claimed_at", "expires_at", "active_seconds", "skip_reason", "flag", "item_open")
-ITEM_FIELDS = ("quorum", "status", "label", "settled_at", "answer_count")
+CLAIM_FIELDS = (
+    "status", "swapped", "claimed_at", "expires_at", "active_seconds", "skip_reason", "flag", "item_open",
+    "seen_before",
+)  # fmt: skip
+ITEM_FIELDS = ("quorum", "status", "label", "settled_at", "reopened_at", "answer_count")
 ARCHIVED = "This queue is archived and takes no answers. Bring it back first."
 
 
@@ -86,7 +91,7 @@ def import_annotations(
     ids = _people_of(plan, people)
     stored = [(change, _item_of(change, queue, people, ids, at)) for change in plan.changes]
     for start in range(0, len(stored), BATCH):
-        _store(stored[start : start + BATCH], ids)
+        _store(stored[start : start + BATCH], ids, found.name)
     if any(change.status == ItemStatus.SPLIT for change in plan.changes):  # before the queue's row, as who answers does
         notify_adjudicators(queue=queue, kind=NoticeKind.SPLIT, at=at)
     recount(queue_id=queue.pk)
@@ -163,10 +168,10 @@ def _item_of(
     )
 
 
-def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, int]) -> None:
+def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, int], file: str) -> None:
     claims = _store_claims(stored, ids)
     Annotation.objects.bulk_create(
-        _annotation(act, claims[item.pk, ids[act.annotator]])
+        _annotation(act, claims[item.pk, ids[act.annotator]], file)
         for change, item in stored
         for act in change.acts
         if act.is_answer
@@ -177,6 +182,7 @@ def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, in
         _store_word(change, item, ids)
         item.quorum, item.status, item.label = change.quorum, change.status, change.label
         item.settled_at, item.answer_count = change.settled_at, counts.get(item.pk, 0)
+        item.reopened_at = change.reopened_at
     ReviewItem.objects.bulk_update([item for _, item in stored], ITEM_FIELDS, batch_size=UPDATES)
     for is_open in (True, False):
         touched = [item.pk for change, item in stored if (change.status == ItemStatus.OPEN) == is_open]
@@ -215,9 +221,10 @@ def _write_claim(claim: Assignment, act: Act, *, is_open: bool) -> None:
     claim.claimed_at = claim.expires_at = act.claimed_at
     claim.active_seconds = act.active_seconds or 0.0
     claim.skip_reason, claim.flag = act.skip_reason, act.flag
+    claim.seen_before = bool(act.seen_before)
 
 
-def _annotation(act: Act, claim: Assignment) -> Annotation:
+def _annotation(act: Act, claim: Assignment, file: str) -> Annotation:
     if act.slot is None or act.answered_at is None:
         raise ValueError(f"{act} was read without its slot or time")
     return Annotation(
@@ -227,6 +234,10 @@ def _annotation(act: Act, claim: Assignment) -> Annotation:
         assignment=claim,
         slot=act.slot,
         label=act.blind_label,
+        source_file=file[:FILE_LIMIT],
+        seen_before=bool(act.seen_before),
+        mode=QueueMode(act.mode or claim.queue.mode),
+        guidelines_version=act.guidelines_version or 1,
         note=act.note,
         seconds=act.seconds,
         active_seconds=act.active_seconds,

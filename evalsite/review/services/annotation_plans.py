@@ -58,6 +58,7 @@ class ItemChange:
     status: ItemStatus
     label: str
     settled_at: datetime | None
+    reopened_at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -182,8 +183,18 @@ class _Planner:
                 status=status,
                 label=label,
                 settled_at=settled_at,
+                reopened_at=self._reopened_at(item, status, tuple(answers.values()), quorum),
             )
         )
+
+    def _reopened_at(
+        self, item: ReviewItem | None, status: ItemStatus, answers: Sequence[Act], quorum: int
+    ) -> datetime | None:
+        """Return since when an item waits for a researcher although its answers have a majority."""
+        if item is not None and item.reopened_at is not None and status != ItemStatus.ADJUDICATED:
+            return item.reopened_at
+        made = outcome([act.label for act in answers], quorum=quorum).state
+        return self.at if (status, made) == (ItemStatus.SPLIT, ItemState.SETTLED) else None
 
     def _mapped(self, act: Act) -> Act:
         return replace(act, annotator=self.people.here(act.annotator))
@@ -197,12 +208,11 @@ class _Planner:
                 self.say(placed.place, text, hint="Name another person for one of them.")
             elif known is None:
                 fresh[placed.act.annotator] = placed
-            elif replace(known, slot=None) == replace(placed.act, slot=None):
+            elif replace(known, slot=None) == replace(_completed(placed.act, known), slot=None):
                 self.plan.unchanged += 1
             else:
-                name = next(
-                    one.name for one in fields(Act) if getattr(known, one.name) != getattr(placed.act, one.name)
-                )
+                told = _completed(placed.act, known)
+                name = next(one.name for one in fields(Act) if getattr(known, one.name) != getattr(told, one.name))
                 text = f"{one.facts.name} has another {name} by {placed.act.annotator} here; nothing is overwritten."
                 self.say(placed.place, text, hint="Leave the row out to keep what is here.")
         return list(fresh.values())
@@ -259,6 +269,16 @@ class _Planner:
         if facts.adjudicated_label:
             return ItemStatus.ADJUDICATED, facts.adjudicated_label, facts.adjudicated_at
         return ItemStatus(made.state.value), made.label or "", self.at if made.state is ItemState.SETTLED else None
+
+
+def _completed(act: Act, known: Act) -> Act:
+    """Return an act with what files of earlier versions do not tell as it is stored here."""
+    return replace(
+        act,
+        mode=act.mode or known.mode,
+        guidelines_version=known.guidelines_version if act.guidelines_version is None else act.guidelines_version,
+        seen_before=known.seen_before if act.seen_before is None else act.seen_before,
+    )
 
 
 def _is_possible(facts: ItemFacts, made: ItemState, label: str) -> bool:

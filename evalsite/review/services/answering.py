@@ -9,19 +9,22 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ReviewItem
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
 from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.services.acts import announce
 from evalsite.review.services.claiming import TEXT_LIMIT, count_work, lease_time
 from evalsite.review.services.locking import claim_facts, lock_item
-from evalsite.review.services.settling import settle
+from evalsite.review.services.settling import move_item, settle
 from evalsite.review.states import (
+    ItemState,
     ReviewRefused,
     check_can_answer,
-    check_can_edit,
     check_can_revise,
+    check_can_undo,
+    check_transition,
 )
 
+SUBMITTED_FIELDS = ("status", "draft", "draft_at", "acted_at", "item_open", "beat_at", "active_seconds")
 SEEN = "You have seen what the judges said, so the blind answer stands. You may revise it once, with a reason."
 
 
@@ -69,12 +72,15 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
         label=label,
         note=answer.note[:TEXT_LIMIT],
         seconds=max(0.0, (at - claim.claimed_at).total_seconds()),
+        seen_before=claim.seen_before,
+        mode=item.queue.mode,
+        guidelines_version=item.queue.guidelines_version,
         active_seconds=claim.active_seconds,
         created_at=at,
     )
-    claim.status, claim.draft, claim.draft_at = AssignmentStatus.SUBMITTED, {}, None
+    claim.status, claim.draft, claim.draft_at, claim.acted_at = AssignmentStatus.SUBMITTED, {}, None, at
     claim.item_open = item.retest_of_id is None  # a retest is nobody else's work, so it is not counted
-    claim.save(update_fields=["status", "draft", "draft_at", "item_open", "beat_at", "active_seconds"])
+    claim.save(update_fields=SUBMITTED_FIELDS)
     announce(actor=annotator, action="annotation.recorded", subject=item, detail={"label": label})
     item.answer_count += 1
     if not settle(item=item, answers=(*before, annotation), at=at):
@@ -97,14 +103,17 @@ def _free_slot(answers: Sequence[Annotation]) -> int:
 
 @transaction.atomic
 def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignment:
-    """Take an answer back while the item is open; the person holds the item again with the answer as their draft.
+    """Take an answer back; the person holds the item again with the answer as their draft.
+
+    Whoever decided an item may have mistyped as well, so it opens again for `UNDO_GRACE` after the answer.
 
     Raises:
-        ReviewRefused: there is no answer, the item is closed, or the verdicts have been shown.
+        ReviewRefused: there is no answer, the item has been closed for longer, or the verdicts have been shown.
     """
     locked = lock_item(item_id)
     item, claim, annotation = locked.item, locked.claim_of(annotator), locked.answer_of(annotator)
-    check_can_edit(locked.facts_for(annotator, at=at), label=annotation.label if annotation else "")
+    answered_at = annotation.created_at if annotation else None
+    check_can_undo(locked.facts_for(annotator, at=at), answered_at=answered_at, at=at)
     if annotation is None or claim is None or annotation.revealed_at is not None:
         raise ReviewRefused(SEEN)
     claim.status = AssignmentStatus.LEASED
@@ -115,7 +124,11 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
     announce(actor=annotator, action="annotation.undone", subject=item, detail={"label": annotation.label})
     annotation.delete()
     item.answer_count -= 1
-    item.save(update_fields=["answer_count"])
+    if item.is_open:
+        item.save(update_fields=["answer_count"])
+    else:
+        check_transition(ItemState(item.status), ItemState.OPEN)
+        move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
     return claim
 
 
@@ -124,11 +137,14 @@ def reveal_item(*, item_id: int, annotator: User, at: datetime) -> Annotation:
     """Note that this person now sees the verdicts; their blind answer is fixed from here on.
 
     Raises:
-        ReviewRefused: they have not answered yet.
+        ReviewRefused: they have not answered yet, or there is nothing to show.
     """
-    annotation = lock_item(item_id).answer_of(annotator)
+    locked = lock_item(item_id)
+    item, annotation = locked.item, locked.answer_of(annotator)
     if annotation is None:
         raise ReviewRefused("Answer first; the verdicts are revealed afterwards.")
+    if item.material_id is not None and (item.is_open or item.answer_count < 2):
+        raise ReviewRefused("There is nothing to show yet: no judge has judged this item, and others may still answer.")
     if annotation.revealed_at is None:
         annotation.revealed_at = at
         annotation.save(update_fields=["revealed_at"])

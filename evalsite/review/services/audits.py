@@ -12,6 +12,7 @@ from evalsite.review.models import AuditPlan, ItemArm, Queue, ReviewItem
 from evalsite.review.routing import AUDITED, TEXT_LIMIT, cut
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.selectors.audits import AuditSubject
+from evalsite.review.selectors.pending import asks_people
 from evalsite.review.states import ReviewRefused
 from judging import signals
 
@@ -27,8 +28,10 @@ def plan_audit(*, subject: AuditSubject, size: int, actor: User | None, at: date
     """
     if not subject.population:
         raise ReviewRefused("There is nothing to draw from yet.")
-    if not 1 <= size <= subject.population:
-        raise ReviewRefused(f"Choose between 1 and {subject.population:,}.")
+    if subject.debate_set is not None and not asks_people(subject.debate_set):
+        raise ReviewRefused("People are not asked about baselines, nor about debates under a damaged criterion.")
+    if not 0 <= size <= subject.population:
+        raise ReviewRefused(f"Choose between 0 and {subject.population:,}.")
     if size < subject.drawn:
         raise ReviewRefused(
             f"{subject.drawn:,} have been drawn and people may have answered some; a sample can grow, but not shrink."

@@ -10,26 +10,31 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.models import Count, F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evalsite.review.models import (
     Assignment,
     AssignmentStatus,
     ItemStatus,
+    Look,
+    NoticeKind,
     OrderPolicy,
     Queue,
     ReviewItem,
 )
 from evalsite.review.selectors.content import swapped_for
+from evalsite.review.selectors.pages import ORDERS, is_stuck
 from evalsite.review.selectors.waiting import TOUCHED, Standing, is_member, standing_of, why_nothing_for
 from evalsite.review.services.acts import announce
 from evalsite.review.services.locking import LockedItem, lock_item, with_claims
+from evalsite.review.services.looking import has_looked
+from evalsite.review.services.notices import notify_adjudicators
 from evalsite.review.services.retests import retest_due
 from evalsite.review.states import ClaimState, ReviewRefused, check_can_claim, check_transition
 from judging.selectors.prepared import Prepared
@@ -40,15 +45,13 @@ TEXT_LIMIT = 20_000  # characters of a note
 REASON_LIMIT = 300
 GIVEN_AWAY = "The queue's owner took this item back. What you typed is kept; take the next item."
 
-ORDERS = {
-    OrderPolicy.URGENT: ("-priority", "shuffle", "pk"),
-    OrderPolicy.GIVEN: ("pk",),
-    OrderPolicy.RANDOM: ("shuffle", "pk"),
-}
-
 
 class NothingNow(Exception):
     """No item for this person; the message says why and when to come back."""
+
+
+class NewerDraft(Exception):
+    """The stored draft is newer than the one that the page began with."""
 
 
 def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: Standing | None = None) -> Assignment:
@@ -102,14 +105,16 @@ def _may_take(locked: LockedItem, annotator: User, at: datetime) -> bool:
 
 
 def _candidates(order: OrderPolicy, *, queue_id: int, person_id: int, at: datetime) -> QuerySet[ReviewItem]:
-    """Open items with a free slot that this person has not touched, in order; walks the index `item_next`.
+    """Open items with a free slot that this person has not touched or seen, in order; walks the index `item_next`.
 
     What they touched is read in one go: somebody who works alone has it all at the head of the queue.
     """
     touched = Assignment.objects.filter(annotator=person_id, queue=queue_id, item_open=True).values("item")
     live = Assignment.objects.filter(item=OuterRef("pk"), status=AssignmentStatus.LEASED, expires_at__gte=at)
     held = Coalesce(Subquery(live.order_by().values("item").annotate(n=Count("pk")).values("n")), 0)
-    items = ReviewItem.objects.filter(queue=queue_id, status=ItemStatus.OPEN, only_for=None).exclude(pk__in=touched)
+    seen = Look.objects.filter(person=person_id, queue=queue_id).values("item")
+    items = ReviewItem.objects.filter(queue=queue_id, status=ItemStatus.OPEN, only_for=None)
+    items = items.exclude(pk__in=touched).exclude(pk__in=seen)
     return items.filter(quorum__gt=F("answer_count") + held).order_by(*ORDERS[order])
 
 
@@ -134,6 +139,8 @@ def _take(locked: LockedItem, annotator: User, at: datetime) -> Assignment:
         "expires_at": at + lease_time(),
         "beat_at": at,
     }
+    if claim is not None or item.retest_of_id is not None:  # what is handed out otherwise was never looked at
+        lease["seen_before"] = has_looked(item=item, person=annotator)
     if claim is None:
         swapped = swapped_for(item=item, person_id=annotator.pk)
         return Assignment.objects.create(
@@ -172,7 +179,8 @@ def take_back(*, item_id: int, annotator: User, at: datetime) -> Assignment:
 def beat(*, item_id: int, annotator: User, token: str, at: datetime, idle_seconds: float = 0.0) -> bool:
     """Keep a claim alive; False where it was lost to somebody else or is over, or the item is gone.
 
-    `idle_seconds` is how long nothing has moved on the page; that time is not counted as work.
+    `idle_seconds` is how long nothing has moved on the page; that time is not counted as work. After
+    REVIEW_IDLE_MINUTES of it the claim is no longer renewed, so that an open page does not keep a slot for ever.
     """
     if not ReviewItem.objects.filter(pk=item_id).exists():
         return False
@@ -182,10 +190,16 @@ def beat(*, item_id: int, annotator: User, token: str, at: datetime, idle_second
         return False
     if not locked.item.is_open or not locked.has_slot_for(annotator, at=at):
         return False
-    claim.expires_at = at + lease_time()
+    if idle_seconds < settings.REVIEW_IDLE_MINUTES * 60:
+        claim.expires_at = at + lease_time()
     count_work(claim, at=at, idle_seconds=idle_seconds)
     claim.save(update_fields=["expires_at", "beat_at", "active_seconds"])
     return True
+
+
+def start_work(*, claim: Assignment, at: datetime) -> None:
+    """Note that a person opens an item that was handed to them: until now it only waited."""
+    Assignment.objects.filter(pk=claim.pk, beat_at=None).update(claimed_at=at, beat_at=at)
 
 
 def count_work(claim: Assignment, *, at: datetime, idle_seconds: float = 0.0) -> None:
@@ -195,15 +209,35 @@ def count_work(claim: Assignment, *, at: datetime, idle_seconds: float = 0.0) ->
     claim.beat_at = at
 
 
-def keep_draft(*, item_id: int, annotator: User, values: Mapping[str, str], at: datetime) -> bool:
-    """Store what a person has typed, whoever holds the slot now; False where they never had the item."""
-    draft = {name: value[:TEXT_LIMIT] for name, value in values.items()}
-    kept = Assignment.objects.filter(item_id=item_id, annotator=annotator).exclude(status=AssignmentStatus.SUBMITTED)
-    return kept.update(draft=draft, draft_at=at) > 0
+def keep_draft(
+    *,
+    item_id: int,
+    annotator: User,
+    values: Mapping[str, str],
+    at: datetime,
+    page: str = "",
+    seen: datetime | Literal[False] | None = False,
+) -> bool:
+    """Store what a person has typed, whoever holds the slot now; False where they never had the item.
+
+    `page` names the open page that it was typed in, `seen` the time of the stored draft that this page began with: a
+    page overwrites that draft and its own, not what was typed elsewhere in the meantime.
+
+    Raises:
+        NewerDraft: another page of theirs has stored a draft since.
+    """
+    draft = {name: value[:TEXT_LIMIT] for name, value in values.items()} | ({"page": page} if page else {})
+    mine = Assignment.objects.filter(item_id=item_id, annotator=annotator).exclude(status=AssignmentStatus.SUBMITTED)
+    known = Q() if seen is False else Q(draft_at=seen) | Q(draft__page=page)
+    if mine.filter(known).update(draft=draft, draft_at=at):
+        return True
+    if mine.exists():
+        raise NewerDraft("Newer text was saved from another page.")
+    return False
 
 
 @transaction.atomic
-def skip_item(*, item_id: int, annotator: User, token: str, reason: str) -> Assignment:
+def skip_item(*, item_id: int, annotator: User, token: str, reason: str, at: datetime) -> Assignment:
     """Give the slot back for good, with a reason.
 
     Raises:
@@ -215,13 +249,16 @@ def skip_item(*, item_id: int, annotator: User, token: str, reason: str) -> Assi
         raise ReviewRefused("Say why you skip this item.")
     check_transition(ClaimState(claim.status), ClaimState.SKIPPED)
     claim.status, claim.skip_reason = AssignmentStatus.SKIPPED, reason.strip()[:REASON_LIMIT]
-    claim.save(update_fields=["status", "skip_reason"])
+    claim.acted_at, claim.item_open = at, locked.item.is_open and locked.item.retest_of_id is None
+    claim.save(update_fields=["status", "skip_reason", "acted_at", "item_open"])
     announce(actor=annotator, action="item.skipped", subject=locked.item, detail={"reason": claim.skip_reason})
+    if locked.item.retest_of_id is None and is_stuck(locked.item):
+        notify_adjudicators(queue=locked.item.queue, kind=NoticeKind.STUCK, at=at)
     return claim
 
 
 @transaction.atomic
-def flag_item(*, item_id: int, annotator: User, text: str) -> Assignment:
+def flag_item(*, item_id: int, annotator: User, text: str, at: datetime) -> Assignment:
     """Note that something is wrong with the item, for the queue's owner. An empty text takes the flag back.
 
     Raises:
@@ -234,6 +271,8 @@ def flag_item(*, item_id: int, annotator: User, text: str) -> Assignment:
     claim.flag = text.strip()[:REASON_LIMIT]
     claim.save(update_fields=["flag"])
     announce(actor=annotator, action="item.flagged", subject=locked.item, detail={"text": claim.flag})
+    if claim.flag:
+        notify_adjudicators(queue=locked.item.queue, kind=NoticeKind.FLAGGED, at=at)
     return claim
 
 

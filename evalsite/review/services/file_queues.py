@@ -9,6 +9,7 @@ from itertools import islice
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Max
 
 from evalsite.review.models import ItemArm, Material, OrderPolicy, Queue, QueueMode, ReviewItem
 from evalsite.review.sampling import RETEST_SHARE, uniform_number
@@ -16,20 +17,22 @@ from evalsite.review.scales import JUDGEMENT, PREFERENCE, Label, labels_to_json
 from evalsite.review.selectors.subjects import hash_of_subject, material_subject
 from evalsite.review.services.acts import announce
 from evalsite.review.services.notices import notify_members
-from evalsite.review.services.queues import PAIR_GUIDELINES, SINGLE_GUIDELINES, free_slug, recount
+from evalsite.review.services.queues import PAIR_GUIDELINES, SINGLE_GUIDELINES, check_name, free_slug, recount
 from evalsite.review.tables.materials import MaterialFile, MaterialRow
 
 BATCH = 1_000
 REASON = "given"
+REASON_TEXT = "Asked for by a file."
 
 
 @dataclass(frozen=True, slots=True)
 class NewQueue:
     """What the owner decides about a queue made of a file."""
 
-    name: str
+    name: str  # "": a neutral one, since annotators see it
     file_name: str
     guidelines: str = ""
+    question: str = ""
     labels: tuple[Label, ...] = ()
     quorum: int = 2
     mode: QueueMode = QueueMode.BLIND
@@ -41,12 +44,19 @@ class NewQueue:
 def create_queue(
     *, wanted: NewQueue, found: MaterialFile, members: Sequence[User], actor: User | None, at: datetime
 ) -> Queue:
-    """Return an open queue with one item per row. Pairs are always asked which side is better."""
+    """Return an open queue with one item per row. Pairs are always asked which side is better.
+
+    Raises:
+        ReviewRefused: the name gives a system or the file away.
+    """
     labels = PREFERENCE if found.is_pair else wanted.labels or JUDGEMENT
+    check_name(wanted.name, hidden=_names_in(found, wanted.file_name))
+    name = wanted.name[:200] or _neutral_name(found)
     queue = Queue.objects.create(
-        slug=free_slug(Queue, wanted.name),
-        name=wanted.name[:200],
+        slug=free_slug(Queue, name),
+        name=name,
         guidelines=wanted.guidelines or (PAIR_GUIDELINES if found.is_pair else SINGLE_GUIDELINES),
+        question=wanted.question,
         labels=labels_to_json(labels),
         quorum=wanted.quorum,
         mode=wanted.mode,
@@ -67,6 +77,16 @@ def create_queue(
     announce(actor=actor, action="queue.created", subject=queue, detail=detail)
     notify_members(queue=queue, people=members, at=at)
     return queue
+
+
+def _neutral_name(found: MaterialFile) -> str:
+    """Return a name that tells nothing but the kind: the file's name often names the systems."""
+    number = (Queue.objects.aggregate(last=Max("pk"))["last"] or 0) + 1
+    return f"Pairs {number}" if found.is_pair else f"Responses {number}"
+
+
+def _names_in(found: MaterialFile, file_name: str) -> set[str]:
+    return {name for row in found.rows for name in (row.system_a, row.system_b)} | {file_name}
 
 
 def _material(queue: Queue, row: MaterialRow) -> Material:
@@ -90,7 +110,7 @@ def _item(queue: Queue, material: Material, row: MaterialRow, at: datetime) -> R
         queue=queue,
         material=material,
         reason=REASON,
-        reason_text=f"Came with the file {queue.source_file}."[:300],
+        reason_text=REASON_TEXT,
         arm=ItemArm.GIVEN,
         shuffle=int(uniform_number("item", queue.pk, row.key) * 2**53),
         quorum=queue.quorum,

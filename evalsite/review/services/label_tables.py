@@ -54,7 +54,7 @@ def store_labels(*, name: str, file_name: str, found: LabelFile, actor: User | N
 
 
 @transaction.atomic
-def delete_labels(*, table: LabelTable, actor: User) -> None:
+def delete_labels(*, table: LabelTable, actor: User | None) -> None:
     """Remove a table and its labels."""
     _announce(table, actor, "labels.deleted", {"labels": table.label_count})
     table.delete()

@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 SENTENCES = {
     NoticeKind.ASSIGNED: "You were asked to review “{name}”.",
     NoticeKind.SPLIT: "People split on an item of “{name}”; it needs adjudication.",
+    NoticeKind.FLAGGED: "Somebody says that something is wrong with an item of “{name}”.",
+    NoticeKind.STUCK: "Nobody is left who could answer an item of “{name}”: decide it, exclude it or add people.",
     NoticeKind.DONE: "Every item of “{name}” has its answers.",
 }
 

@@ -11,24 +11,28 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Avg, Count
+from django.db.models import Avg, Count, Prefetch, Q
 
-from debate.models import Debate, DebateSet, DebateStatus
-from evalsite.review.models import AuditPlan, ItemArm, Queue, ReviewItem
-from evalsite.review.routing import Decision, Facts, RoutingPolicy, route
+from debate.models import Debate, DebateSet, DebateStatus, Statement
+from evalsite.review.models import AuditPlan, ItemArm, ItemStatus, Queue, ReviewItem
+from evalsite.review.routing import Decision, Facts, Reason, RoutingPolicy, route
 from evalsite.review.sampling import AuditDraw, draw_audit, draw_sample, uniform_number
 from evalsite.review.scales import PREFERENCE, Label, joined_scale, labels_from_json, nearest_label, scale_of
 from evalsite.review.selectors.asked import FLIP_FLAGS
 from evalsite.review.selectors.audits import debate_keys, drawn_size, plan_of, run_keys
+from evalsite.review.selectors.pending import asks_people
 from evalsite.review.selectors.subjects import RubricTrees, hash_of
 from evalsite.review.services import queues
 from evalsite.review.services.audits import mark_audited
+from evalsite.review.services.settling import move_item
+from judging.judges.words import doubts_in_words
 from judging.models import EvaluatorKind, Response, Run, RunEvaluator, Score, ScoreStatus, Verdict
 from judging.services.trees import tree_from_json
 
 T = TypeVar("T")
 
 BATCH = 500
+RETRIED = "The debate had failed, was tried again and ended with a verdict."
 ENDED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED, DebateStatus.FAILED)
 
 
@@ -38,12 +42,21 @@ def policy() -> RoutingPolicy:
 
 
 def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
-    """Open an item for each unresolved or audited debate of a set, and return how many are new."""
+    """Open an item for each unresolved or audited debate of a set, and return how many are new.
+
+    People are not asked about baselines, nor where the criterion was damaged to see what that does.
+    """
+    if not asks_people(debate_set):
+        return 0
     rules = policy()
     queue = queues.queue_for_debates(debate_set=debate_set, labels=PREFERENCE, at=at)
     draw = _draw(debate_keys(debate_set), seed=debate_set.pk, plan=plan_of(debate_set=debate_set), queue=queue)
+    _follow_retries(queue, draw, at)
     known = set(queue.items.values_list("debate_id", flat=True))
     ended = debate_set.debates.filter(status__in=ENDED).select_related("case__prompt", "response_a", "response_b")
+    ended = ended.prefetch_related(
+        Prefetch("speakers__statements", Statement.objects.only("speaker", "round", "verdict"))
+    )
     trees = RubricTrees()
     if debate_set.rubric is not None:
         trees.load([debate_set.rubric])
@@ -73,15 +86,45 @@ def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
     return opened
 
 
+@transaction.atomic
+def _follow_retries(queue: Queue, draw: AuditDraw, at: datetime) -> None:
+    """Bring the items of debates that failed and were tried again up to date; what people have begun stays theirs."""
+    failed = Q(status=ItemStatus.OPEN, reason=Reason.FAILED_VERDICT.value) & ~Q(debate__status=DebateStatus.FAILED)
+    items = queue.items.filter(failed | Q(status=ItemStatus.EXCLUDED, excluded_because=RETRIED), retest_of=None)
+    for item in items.select_for_update(of=("self",)).select_related("debate", "queue").order_by("pk"):
+        if item.debate is None or item.debate.status not in ENDED:
+            continue
+        decision = route(_debate_facts(item.debate, draw, item.shuffle), policy())
+        if decision.is_routed:
+            item.reason, item.reason_text, item.priority = decision.reasons[0].value, decision.text, decision.priority
+            item.excluded_because = ""
+            item.save(update_fields=["reason", "reason_text", "priority", "excluded_because"])
+            if not item.is_open:
+                move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
+        elif item.is_open and not item.assignments.exists():
+            item.excluded_because = RETRIED
+            item.save(update_fields=["excluded_because"])
+            move_item(item=item, status=ItemStatus.EXCLUDED, label="", at=at)
+
+
 def _debate_facts(debate: Debate, draw: AuditDraw, shuffle: int) -> Facts:
     key = str(debate.pk)
     return Facts(
         key=key,
+        is_debate=True,
         debate_rounds=debate.round_count if debate.status == DebateStatus.UNRESOLVED else None,
+        votes=_last_votes(debate),
         verdict_status="failed" if debate.status == DebateStatus.FAILED else "",
         audit_probability=draw.probability if key in draw.chosen else None,
         shuffle=shuffle,
     )
+
+
+def _last_votes(debate: Debate) -> tuple[int | None, ...]:
+    """Return what each speaker said last, in the order of their seats."""
+    speakers = sorted(debate.speakers.all(), key=lambda speaker: speaker.seat)
+    said = [max(speaker.statements.all(), key=lambda statement: statement.round, default=None) for speaker in speakers]
+    return tuple(statement.verdict for statement in said if statement is not None)
 
 
 @dataclass(slots=True)
@@ -156,7 +199,7 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict |
 
 def _draw(keys: Sequence[str], *, seed: int, plan: AuditPlan | None, queue: Queue) -> AuditDraw:
     """Return the sample of the plan, or of the site's share; never a smaller one than what was drawn before."""
-    draw = draw_audit(keys, seed=seed, share=settings.REVIEW_AUDIT_SHARE)
+    draw = draw_audit(keys, seed=seed, share=settings.REVIEW_AUDIT_SHARE, minimum=settings.REVIEW_AUDIT_MINIMUM)
     if plan is not None:
         draw = draw_sample(keys, seed=seed, size=plan.size)
     drawn = drawn_size(queue=queue, population=len(keys))
@@ -268,6 +311,7 @@ def _run_facts(finding: _Finding, routing: _Routing, shuffle: int) -> Facts:
     return Facts(
         key=finding.key,
         verdict_status=worst,
+        doubts=doubts_in_words(flag for row in finding.verdicts for flag in row.flags),
         confidence=min(confidences, default=None),
         order_flipped=any(FLIP_FLAGS.intersection(row.flags) for row in finding.verdicts),
         jury=_jury(finding, routing.labels),
@@ -279,9 +323,20 @@ def _run_facts(finding: _Finding, routing: _Routing, shuffle: int) -> Facts:
 
 
 def _jury(finding: _Finding, labels: tuple[Label, ...]) -> tuple[str, ...]:
-    shares = [score.share for row in finding.verdicts if (score := getattr(row, "score", None)) is not None]
-    found = [nearest_label(share, labels) for share in shares if share is not None]
-    return tuple(label for label in found if label)
+    """Return the labels of the judges that answered one question and split over it, else of the first such judges.
+
+    Judges by one rubric are a panel; two rubrics, or two kinds of judge without one, ask different questions.
+    """
+    panels: dict[tuple[int | None, str], list[str]] = {}
+    for row in finding.verdicts:
+        score = getattr(row, "score", None)
+        label = nearest_label(score.share, labels) if score is not None and score.share is not None else ""
+        if label:
+            asked = row.evaluator
+            kind = "" if asked.rubric_id is not None else str(asked.options.get("judge_kind", ""))
+            panels.setdefault((asked.rubric_id, kind), []).append(label)
+    found = [tuple(panel) for panel in panels.values()]
+    return next((panel for panel in found if len(set(panel)) > 1), next(iter(found), ()))
 
 
 def _problem(score: Score) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,13 +11,24 @@ from django.db import connection, transaction
 from django.utils.text import slugify
 
 from debate.models import DebateSet
-from evalsite.review.blinding import blind_name
-from evalsite.review.models import ItemArm, ItemStatus, LabelTable, Queue, QueueStatus, ReviewItem
+from evalsite.review.blinding import blind_name, told_by
+from evalsite.review.models import (
+    LEFT_OUT,
+    AssignmentStatus,
+    ItemArm,
+    ItemStatus,
+    LabelTable,
+    Queue,
+    QueueStatus,
+    ReviewItem,
+)
 from evalsite.review.scales import Label, labels_to_json
+from evalsite.review.selectors.secrets import names_behind, names_behind_debates, names_behind_run
+from evalsite.review.selectors.waiting import HELD
 from evalsite.review.services.acts import announce
 from evalsite.review.services.notices import notify_members
-from evalsite.review.states import QueueState, check_transition
-from judging.models import Run, System
+from evalsite.review.states import QueueState, ReviewRefused, check_transition
+from judging.models import Run
 
 DEFAULT_QUORUM = 2
 MANY_ITEMS = 1_000
@@ -38,8 +49,8 @@ def queue_for_run(*, run: Run, labels: Sequence[Label], at: datetime) -> Queue:
     found = Queue.objects.filter(run=run).first()
     if found is not None:
         return found
-    wanted = (run.name, f"{run.suite}, run {run.pk}", f"Run {run.pk}")
-    name = blind_name(wanted, hidden=_names_of(list(run.systems.all())))
+    wanted = (f"{run.suite}, run {run.pk}", f"Run {run.pk}")
+    name = blind_name(wanted, hidden=names_behind_run(run))
     return _make(name, labels, at, {"run": run, "guidelines": SINGLE_GUIDELINES})
 
 
@@ -50,13 +61,15 @@ def queue_for_debates(*, debate_set: DebateSet, labels: Sequence[Label], at: dat
     if found is not None:
         return found
     wanted = (debate_set.name, f"{debate_set.criterion}, debates {debate_set.pk}", f"Debates {debate_set.pk}")
-    name = blind_name(wanted, hidden=_names_of([debate_set.system_a, debate_set.system_b]))
+    name = blind_name(wanted, hidden=names_behind_debates(debate_set))
     return _make(name, labels, at, {"debate_set": debate_set, "guidelines": PAIR_GUIDELINES})
 
 
-def _names_of(systems: Sequence[System]) -> list[str]:
-    """Return what must not be read in a queue's name, which annotators see."""
-    return [word for system in systems for word in (system.name, system.model)]
+def check_name(name: str, *, hidden: Iterable[str]) -> None:
+    """Accept a name that annotators may see. Raises: ReviewRefused where it holds the name of a system or a judge."""
+    told = told_by(name, hidden=hidden)
+    if told:
+        raise ReviewRefused(f"Annotators see this name, and it holds “{told}”, which must stay hidden. Leave it out.")
 
 
 def _make(name: str, labels: Sequence[Label], at: datetime, fields: Mapping[str, Any]) -> Queue:
@@ -86,7 +99,7 @@ def recount(*, queue_id: int) -> Queue:
     """
     queue = Queue.objects.select_for_update(of=("self",)).get(pk=queue_id)
     items = ReviewItem.objects.filter(queue=queue).exclude(arm=ItemArm.RETEST)
-    queue.total_count = items.exclude(status=ItemStatus.STALE).count()
+    queue.total_count = items.exclude(status__in=LEFT_OUT).count()
     queue.open_count = items.filter(status=ItemStatus.OPEN).count()
     queue.save(update_fields=["total_count", "open_count"])
     if queue.open_count >= MANY_ITEMS:
@@ -116,6 +129,13 @@ def set_queue_status(*, queue: Queue, status: QueueStatus, actor: User) -> Queue
     return queue
 
 
+def _withdraw_from(queue: Queue, *, keep: Sequence[int]) -> None:
+    """Take back what people hold who are no members any more; what they typed is kept. No members: everybody may."""
+    if keep:
+        held = queue.assignments.filter(item_open=True, status__in=HELD).exclude(annotator__in=keep)
+        held.update(status=AssignmentStatus.WITHDRAWN)
+
+
 @transaction.atomic
 def update_queue(
     *, queue: Queue, fields: Mapping[str, Any], members: Sequence[User] | None, actor: User, at: datetime
@@ -123,11 +143,19 @@ def update_queue(
     """Change name, guidelines, mode, order and quorum of a queue, and who answers it.
 
     A new quorum holds for open items that nobody has answered or taken yet; the others keep theirs.
+
+    Raises:
+        ReviewRefused: the name gives a system, a judge or a file away.
     """
-    allowed = {"name", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement"}
+    allowed = {"name", "question", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement"}
+    if fields.get("name", queue.name) != queue.name:
+        check_name(fields["name"], hidden=names_behind(queue))
     changed = {name: value for name, value in fields.items() if name in allowed and getattr(queue, name) != value}
     for name, value in changed.items():
         setattr(queue, name, value)
+    if "guidelines" in changed:
+        queue.guidelines_version += 1
+        changed["guidelines_version"] = queue.guidelines_version
     if changed:
         queue.save(update_fields=sorted(changed))
     if "quorum" in changed:
@@ -136,6 +164,7 @@ def update_queue(
     if members is not None:
         before = set(queue.members.values_list("pk", flat=True))
         queue.members.set(members)
+        _withdraw_from(queue, keep=[person.pk for person in members])
         notify_members(queue=queue, people=[person for person in members if person.pk not in before], at=at)
     detail = {name: str(value)[:200] for name, value in changed.items()}
     if members is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,6 +17,7 @@ from evalsite.review.selectors.waiting import is_member
 from evalsite.review.services.acts import announce
 from evalsite.review.services.claiming import REASON_LIMIT
 from evalsite.review.services.locking import LockedItem, claim_facts, lock_item
+from evalsite.review.services.looking import has_looked
 from evalsite.review.services.notices import notify
 from evalsite.review.states import ReviewRefused, check_can_hand, check_can_withdraw
 
@@ -43,6 +45,48 @@ def hand_item(*, item_id: int, person: User, actor: User, reason: str, at: datet
     notify(people=[person], kind=NoticeKind.ASSIGNED, queue=locked.item.queue, at=at)
     _announce(locked, "item.handed", person, actor, reason)
     return claim
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What became of items that were to go to one person."""
+
+    handed: int
+    refusals: tuple[str, ...]  # why others did not, each reason once
+
+    @property
+    def words(self) -> str:
+        """Say it to the person who pressed the button."""
+        items = "1 item" if self.handed == 1 else f"{self.handed:,} items"
+        return " ".join([f"{items} assigned; they wait a day.", *self.refusals])
+
+
+@transaction.atomic
+def hand_items(
+    *, queue: Queue, item_ids: Sequence[int], person: User, actor: User, reason: str, at: datetime
+) -> Handed:
+    """Keep a slot of each of these items of a queue for a person, where they may have one; the rest stays as it is.
+
+    Raises:
+        ReviewRefused: nothing was chosen, too much at once, or none of the items can be theirs.
+    """
+    wanted = queue.items.filter(pk__in=item_ids).order_by("pk").values_list("pk", flat=True)  # locked in this order
+    if not 0 < len(item_ids) <= MOST_AT_ONCE:
+        raise ReviewRefused(f"Choose at least one item and at most {MOST_AT_ONCE}.")
+    handed, refusals = 0, dict[str, None]()
+    for item_id in list(wanted):
+        locked = lock_item(item_id)
+        try:
+            _hand(locked, person, reason=reason, at=at)
+        except ReviewRefused as refusal:
+            refusals[str(refusal)] = None
+        else:
+            _announce(locked, "item.handed", person, actor, reason)
+            handed += 1
+    if not handed:
+        raise ReviewRefused(" ".join(refusals) or "None of these items is in this queue.")
+    notify(people=[person], kind=NoticeKind.ASSIGNED, queue=queue, at=at)
+    return Handed(handed, tuple(refusals))
 
 
 @transaction.atomic
@@ -106,6 +150,7 @@ def _hand(locked: LockedItem, person: User, *, reason: str, at: datetime) -> Ass
         claim.swapped = swapped_for(item=item, person_id=person.pk)
     claim.token, claim.status, claim.item_open = uuid.uuid4(), AssignmentStatus.LEASED, True
     claim.claimed_at, claim.expires_at, claim.beat_at = at, at + HANDED_TIME, None
+    claim.seen_before = has_looked(item=item, person=person)
     claim.save()
     return claim
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from evalsite.review.models import Adjudication, ItemStatus, ReviewItem
+from evalsite.review.models import LEFT_OUT, Adjudication, ItemStatus, ReviewItem
 from evalsite.review.selectors.subjects import RubricTrees, RunCases, hash_of_subject, subject_of, with_subjects
 from evalsite.review.services import queues
 from evalsite.review.services.settling import move_item, settle
@@ -57,7 +57,7 @@ def _refresh(item_id: int, now: str, done: Refreshed, at: datetime) -> None:
             _restore(item, at)
             done.restored += 1
         return
-    if item.status == ItemStatus.STALE:
+    if item.status in LEFT_OUT:
         return
     check_transition(ItemState(item.status), ItemState.STALE)
     move_item(item=item, status=ItemStatus.STALE, label="", at=at)

@@ -11,11 +11,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, QuerySet
 
-from evalsite.review.models import Annotation, ItemArm, ItemStatus, Queue, ReviewItem
-from evalsite.review.sampling import is_retest, uniform_number
+from evalsite.review.models import LEFT_OUT, Annotation, ItemArm, Queue, ReviewItem
+from evalsite.review.sampling import RETEST_GAP, is_retest, uniform_number
 from judging.selectors.prepared import Prepared
 
-GAP = 20  # answers in between, so that nobody answers from memory
 WINDOW = 40  # how far back a person's answers are looked through
 
 
@@ -23,21 +22,27 @@ def retest_due(*, queue: Queue, annotator: User, at: datetime) -> ReviewItem | N
     """Return a new item that repeats one of this person's own, or None where none is due."""
     if queue.retest_share <= 0:
         return None
-    for item_id, revealed_at, may_repeat, was_asked in _MINE.rows(queue_id=queue.pk, person_id=annotator.pk):
-        fit = may_repeat and revealed_at is None and not was_asked
+    rows = _MINE.rows(queue_id=queue.pk, person_id=annotator.pk)
+    for since, (item_id, revealed_at, may_repeat, was_asked) in enumerate(rows, start=RETEST_GAP):
+        fit = may_repeat and revealed_at is None and not was_asked and since >= gap_of(item_id, annotator.pk)
         if fit and is_retest(str(item_id), person=str(annotator.pk), seed=queue.pk, share=queue.retest_share):
             return _again(ReviewItem.objects.get(pk=item_id), queue, annotator, at)
     return None
+
+
+def gap_of(item_id: int, person_id: int) -> int:
+    """Return after how many other answers an item may come back: another number each time, so that nobody counts."""
+    return RETEST_GAP + int(uniform_number("gap", item_id, person_id) * (RETEST_GAP + 1))
 
 
 def _mine(*, queue_id: int, person_id: int) -> QuerySet[Annotation, Any]:
     """This person's answers that are old enough for a retest, the newest first; of their items only those are read."""
     asked = ReviewItem.objects.filter(retest_of=OuterRef("item_id"), only_for=person_id)
     repeatable = ReviewItem.objects.filter(pk=OuterRef("item_id")).exclude(arm=ItemArm.RETEST)
-    fits = Exists(repeatable.exclude(status=ItemStatus.STALE))
+    fits = Exists(repeatable.exclude(status__in=LEFT_OUT))
     mine = Annotation.objects.filter(queue=queue_id, annotator=person_id).annotate(fits=fits, asked=Exists(asked))
     rows = mine.order_by("-created_at", "-pk")
-    return rows.values_list("item_id", "revealed_at", "fits", "asked")[GAP : GAP + WINDOW]
+    return rows.values_list("item_id", "revealed_at", "fits", "asked")[RETEST_GAP : RETEST_GAP + WINDOW]
 
 
 _MINE = Prepared(_mine)
@@ -57,7 +62,7 @@ def _again(first: ReviewItem, queue: Queue, annotator: User, at: datetime) -> Re
         arm=ItemArm.RETEST,
         priority=first.priority,
         shuffle=int(uniform_number("again", first.pk, annotator.pk) * 2**53),
-        quorum=first.quorum,
+        quorum=1,  # the one person
         criterion=first.criterion,
         scenario=first.scenario,
         language=first.language,

@@ -80,10 +80,15 @@ def take_item_back(*, item_id: int, actor: User, at: datetime) -> Queue:
     """Delete an item that somebody sent by hand and nobody has answered; return its queue.
 
     Raises:
-        ReviewRefused: it was not sent by hand, belongs to the audit, has an answer, or is in somebody's hands.
+        ReviewRefused: it was not sent by hand, belongs to the audit, has an answer, or somebody has begun one.
     """
     item = lock_item(item_id).item
-    check_can_take_back(_facts(item, at), is_sent=item.sent_by_id is not None, is_audited=item.arm == ItemArm.AUDIT)
+    check_can_take_back(
+        _facts(item, at),
+        is_sent=item.sent_by_id is not None,
+        is_audited=item.arm == ItemArm.AUDIT,
+        is_begun=item.assignments.filter(draft_at__isnull=False).exists(),
+    )
     announce(actor=actor, action="item.taken_back", subject=item, detail={"verdict": item.verdict_id or ""})
     item.delete()
     return queues.recount(queue_id=item.queue_id)

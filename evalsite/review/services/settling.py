@@ -3,38 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
 
-from evalsite.review.models import Adjudication, Annotation, Assignment, ItemStatus, NoticeKind, Queue, ReviewItem
+from evalsite.review.models import (
+    LEFT_OUT,
+    Adjudication,
+    Annotation,
+    Assignment,
+    ItemArm,
+    ItemStatus,
+    NoticeKind,
+    Queue,
+    ReviewItem,
+)
 from evalsite.review.services.acts import announce
 from evalsite.review.services.notices import notify_adjudicators
+from evalsite.review.services.queues import recount
 from evalsite.review.states import (
     ItemFacts,
     ItemState,
     QueueState,
     ReviewRefused,
     check_can_adjudicate,
+    check_can_exclude,
     check_can_reopen,
     check_transition,
     outcome,
 )
 
 MOST_ANSWERS = 20
+REASON_LIMIT = 300
 
 
 def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> bool:
     """Bring a locked item's status and label up to date with all its answers; adjudicated and stale ones stay.
 
-    Returns whether anything of it changed; then its count of answers is stored as well.
+    A reopened item waits for a researcher, whatever its answers say. Returns whether anything of it changed; then its
+    count of answers is stored as well.
     """
-    if item.status in {ItemStatus.ADJUDICATED, ItemStatus.STALE}:
+    if item.status in {ItemStatus.ADJUDICATED, *LEFT_OUT}:
         return False
     found = outcome([annotation.final_label for annotation in answers], quorum=item.quorum)
+    if item.reopened_at is not None and found.state is ItemState.SETTLED:
+        found = replace(found, state=ItemState.SPLIT, label=None)
     label = found.label or ""
     if found.state == item.status and label == item.label:
         return False
@@ -52,7 +68,9 @@ def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime)
     was_open, is_open = item.is_open, status == ItemStatus.OPEN
     item.status, item.label = status, label
     item.settled_at = at if status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED} else None
-    item.save(update_fields=["status", "label", "settled_at", "quorum", "answer_count"])
+    if status == ItemStatus.ADJUDICATED:
+        item.reopened_at = None
+    item.save(update_fields=["status", "label", "settled_at", "reopened_at", "quorum", "answer_count"])
     if was_open != is_open and item.retest_of_id is None:
         Assignment.objects.filter(item=item).update(item_open=is_open)
         if status == ItemStatus.SPLIT:
@@ -73,10 +91,10 @@ class FinalWord:
 
 @transaction.atomic
 def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: datetime) -> ReviewItem:
-    """Store the final human word on an item that people split on.
+    """Store the final human word on an item that people split on, or that nobody is left to answer.
 
     Raises:
-        ReviewRefused: people did not split on it, no reason, or a label off the scale.
+        ReviewRefused: it is closed, no reason, or a label off the scale.
     """
     item = _locked(item_id)
     check_can_adjudicate(_facts(item), label=word.label, reason=word.reason)
@@ -98,18 +116,23 @@ def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: dat
 
 @transaction.atomic
 def reopen_item(*, item_id: int, actor: User, reason: str, at: datetime) -> ReviewItem:
-    """Send a decided item back to adjudication; the former word is kept in the audit log.
+    """Send a decided item back to adjudication, an excluded one back to where its answers leave it.
+
+    The former word is kept in the audit log.
 
     Raises:
         ReviewRefused: it is not decided, or no reason.
     """
     item = _locked(item_id)
     check_can_reopen(_facts(item), reason=reason)
+    if item.status == ItemStatus.EXCLUDED:
+        return _bring_back(item, actor=actor, reason=reason, at=at)
     detail = {"reason": reason.strip(), "label": item.label}
     former = Adjudication.objects.filter(item=item).first()
     if former is not None:
         detail |= {"former_reason": former.reason, "former_adjudicator": str(former.adjudicator_id)}
         former.delete()
+    item.reopened_at = at
     move_item(item=item, status=ItemStatus.SPLIT, label="", at=at)
     announce(actor=actor, action="item.reopened", subject=item, detail=detail)
     return item
@@ -127,9 +150,39 @@ def ask_more(*, item_id: int, actor: User, at: datetime) -> ReviewItem:
         raise ReviewRefused("Only an item that people split on can be put to another person.")
     if item.quorum >= MOST_ANSWERS:
         raise ReviewRefused(f"{MOST_ANSWERS} people have answered; decide it yourself.")
-    item.quorum = max(item.quorum, item.answer_count) + 1
+    item.quorum, item.reopened_at = max(item.quorum, item.answer_count) + 1, None
     move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
     announce(actor=actor, action="item.asked_again", subject=item, detail={"quorum": item.quorum})
+    return item
+
+
+def _bring_back(item: ReviewItem, *, actor: User, reason: str, at: datetime) -> ReviewItem:
+    detail = {"reason": reason.strip(), "excluded_because": item.excluded_because}
+    item.excluded_because = ""
+    item.save(update_fields=["excluded_because"])
+    move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
+    settle(item=item, answers=item.annotations.all(), at=at)
+    recount(queue_id=item.queue_id)
+    announce(actor=actor, action="item.brought_back", subject=item, detail=detail)
+    return item
+
+
+@transaction.atomic
+def exclude_item(*, item_id: int, actor: User, reason: str, at: datetime) -> ReviewItem:
+    """Take a broken item out of its queue and all reports; its answers are kept. The audit keeps what it drew.
+
+    Raises:
+        ReviewRefused: no reason, out of date already, or drawn for the audit.
+    """
+    item = _locked(item_id)
+    check_can_exclude(_facts(item), reason=reason, is_audited=item.arm == ItemArm.AUDIT)
+    Adjudication.objects.filter(item=item).delete()
+    detail = {"reason": reason.strip()[:REASON_LIMIT], "label": item.label, "status": item.status}
+    item.excluded_because = reason.strip()[:REASON_LIMIT]
+    item.save(update_fields=["excluded_because"])
+    move_item(item=item, status=ItemStatus.EXCLUDED, label="", at=at)
+    recount(queue_id=item.queue_id)
+    announce(actor=actor, action="item.excluded", subject=item, detail=detail)
     return item
 
 

@@ -18,6 +18,7 @@ from judging.specs.workbook_archive import column_letters
 from judging.tables import unescape_cell
 
 ANSWERED, SKIPPED, FLAGGED = "answered", "skipped", "flagged"
+MODES = ("", "blind", "debate")
 ACTS = (ANSWERED, SKIPPED, FLAGGED)  # flagged: neither answered nor skipped
 NOTE_LIMIT, REASON_LIMIT, NAME_LIMIT, LABEL_LIMIT, WORD_LIMIT = 20_000, 300, 200, 20, 100
 USER_LIMIT = 150
@@ -83,6 +84,9 @@ class Act:
     revised_at: datetime | None = None
     skip_reason: str = ""
     flag: str = ""
+    mode: str = ""  # of the queue when it was given; empty in files of earlier versions, as the two below
+    guidelines_version: int | None = None
+    seen_before: bool | None = None  # the person had looked at the item as an owner: not blind
 
     @property
     def is_answer(self) -> bool:
@@ -275,6 +279,8 @@ class _Reader:
         wrong = [f"{name} is missing" for name in _NEEDED if not row[name]]
         if row["act"] and row["act"] not in ACTS:
             wrong.append(f"act is {row['act']!r}; it must be {', '.join(ACTS[:-1])} or {ACTS[-1]}")
+        if row["mode"] not in MODES:
+            wrong.append(f"mode is {row['mode']!r}; it must be {' or '.join(MODES[1:])}")
         must = [*_OF_ANY_ACT, *(_OF_ANSWERS if row["act"] == ANSWERED else ())]
         wrong += [f"{name} is missing" for name in must if row[name] is None or row[name] == ""]
         if bool(row["revised_label"]) != (row["revised_at"] is not None):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalsite.review.tables.rows import Row, problem, read_rows
+from evalsite.review.tables.rows import Row, problem, read_rows, remark
 from judging.specs.problems import Parsed, Problem
 
 NAMES = {  # what a column may be called, the first that occurs is taken
     "key": ("id", "key", "case_id", "case", "item", "idx"),
     "question": ("question", "prompt", "instruction", "input"),
     "context": ("context", "material", "document"),
-    "reference": ("reference", "reference_answer", "gold"),
+    "reference": ("reference", "reference_answer"),
     "response_a": ("response_a", "answer_a", "a", "response1", "answer1"),
     "response_b": ("response_b", "answer_b", "b", "response2", "answer2"),
     "response": ("response", "answer", "output"),
@@ -54,8 +55,11 @@ class MaterialFile:
     is_pair: bool
 
 
-def read_materials(data: bytes, name: str) -> Parsed[MaterialFile]:
-    """Return the items of a file; rows without a key are numbered."""
+def read_materials(data: bytes, name: str, *, has_scale: bool = False) -> Parsed[MaterialFile]:
+    """Return the items of a file; rows without a key are numbered.
+
+    What is not read is warned of: columns that mean nothing here, and a scale that was given (`has_scale`) for pairs.
+    """
     parsed = read_rows(data, name)
     if parsed.value is None:
         return Parsed(None, parsed.problems)
@@ -80,7 +84,28 @@ def read_materials(data: bytes, name: str) -> Parsed[MaterialFile]:
         problems.append(problem(name, "", "The table has no rows.", code="queue-empty"))
     if problems:
         return Parsed(None, (*parsed.problems, *problems[:MOST_PROBLEMS]))
-    return Parsed(MaterialFile(tuple(rows), is_pair), parsed.problems)
+    remarks = [*_unread(parsed.value.columns, columns, name, is_pair=is_pair), *_unused_scale(name, has_scale, is_pair)]
+    return Parsed(MaterialFile(tuple(rows), is_pair), (*parsed.problems, *remarks))
+
+
+def _unread(found: Sequence[str], columns: Mapping[str, str], name: str, *, is_pair: bool) -> Iterator[Problem]:
+    """Yield a warning for each column of the file that nobody will see."""
+    other = {"response"} if is_pair else {"response_a", "response_b"}
+    read = {column for what, column in columns.items() if what not in other}
+    names = sorted({name for names in NAMES.values() for name in names})
+    for column in found:
+        if column not in read:
+            near = difflib.get_close_matches(column.lower(), names, n=1, cutoff=0.8)
+            hint = f"Did you mean {near[0]!r}?" if near and near[0] not in found else "Leave it out if that is right."
+            yield remark(
+                name, "", f"The column {column!r} is not read.", offending=column, hint=hint, code="unread-column"
+            )
+
+
+def _unused_scale(name: str, has_scale: bool, is_pair: bool) -> Iterator[Problem]:
+    if has_scale and is_pair:
+        text = "The labels given are not used: for pairs people say which response is better."
+        yield remark(name, "", text, hint="Give one response per row to use them.", code="unused-labels")
 
 
 def _why_unfit(row: Row, columns: Mapping[str, str], seen: set[str], *, is_pair: bool) -> str:

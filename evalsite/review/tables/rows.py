@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -90,18 +91,48 @@ def _from_json(data: bytes, name: str) -> Parsed[Rows]:
     if parsed.value is None or any(problem.severity is Severity.ERROR for problem in parsed.problems):
         return Parsed(None, parsed.problems)
     columns: dict[str, None] = {}
+    nested: dict[str, str] = {}  # column -> where it first holds more than a text
     rows = []
     for row in parsed.value:
-        cells = {str(key)[:100]: _as_text(value) for key, value in row.fields.items() if value is not None}
+        fields = {str(key)[:100]: value for key, value in row.fields.items() if value is not None}
+        cells = {key: _as_text(value) for key, value in fields.items()}
         columns |= dict.fromkeys(cells)
-        rows.append(Row(f"line {row.line}", {key: text for key, text in cells.items() if text != ""}))
-    return Parsed(Rows(tuple(columns), tuple(rows)), parsed.problems)
+        place = f"line {row.line}"
+        nested = {key: place for key, value in fields.items() if isinstance(value, dict | list)} | nested
+        rows.append(Row(place, {key: text for key, text in cells.items() if text != ""}))
+    return Parsed(Rows(tuple(columns), tuple(rows)), (*parsed.problems, *_say_nested(name, nested)))
+
+
+def _say_nested(name: str, nested: dict[str, str]) -> list[Problem]:
+    return [
+        remark(
+            name,
+            place,
+            f"{column!r} holds lists or objects; a chat is shown as its messages, anything else as JSON.",
+            hint="Give a text to decide how people see it.",
+            code="nested-value",
+        )
+        for column, place in nested.items()
+    ]
 
 
 def _as_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list) and value and all(map(_is_message, value)):
+        return "\n\n".join(f"{message['role']}: {message['content']}" for message in value)
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, indent=2)
     return str(value)
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)
+
+
+def remark(file: str, place: str, message: str, *, offending: str = "", hint: str = "", code: str = "") -> Problem:
+    """Return a warning at one place of a file."""
+    return Problem(Severity.WARNING, file, place, message, offending[:120], hint, code)
 
 
 def problem(file: str, place: str, message: str, *, offending: str = "", hint: str = "", code: str = "") -> Problem:

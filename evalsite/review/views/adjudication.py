@@ -16,6 +16,7 @@ from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.selectors import pages
 from evalsite.review.selectors.panels import Panel, read_adjudication
 from evalsite.review.services import settling
+from evalsite.review.services.looking import check_may_look, note_look
 from evalsite.review.services.settling import FinalWord
 from evalsite.review.states import ReviewRefused
 from evalsite.review.views.moving import material_of
@@ -43,9 +44,12 @@ def adjudication_list(request: PageRequest) -> HttpResponse:
 def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
     """Show all answers to an item and take the final word."""
     try:
-        panel = read_adjudication(item_id=item_id, user=request.user)
+        panel = _read(request, item_id)
     except ReviewItem.DoesNotExist as error:
         raise Http404("No such item.") from error
+    except ReviewRefused as refusal:
+        messages.warning(request, str(refusal))
+        return redirect("review:item-detail", item_id)
     form = AdjudicationForm(request.POST or None, choices=panel.content.choices, answers=panel.content.answers)
     if request.method == "POST" and form.is_valid() and _store(request, panel, form):
         messages.success(request, "Adjudicated")
@@ -60,11 +64,19 @@ def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
         "content": panel.content,
         "form": form,
         "reason_form": ReasonForm(),
-        "is_split": panel.item.status == ItemStatus.SPLIT,
+        "is_split": panel.item.status in {ItemStatus.SPLIT, ItemStatus.OPEN},
         **material_of(request, panel.content, url=request.path),
         "is_decided": panel.item.status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED},
     }
     return render(request, "review/item_adjudicate.html", context)
+
+
+def _read(request: PageRequest, item_id: int) -> Panel:
+    """Return the item with all answers, and note that this person has seen them."""
+    panel = read_adjudication(item_id=item_id, user=request.user, at=timezone.now())
+    check_may_look(item=panel.item, person=request.user)
+    note_look(item=panel.item, person=request.user, at=timezone.now())
+    return panel
 
 
 def _store(request: PageRequest, panel: Panel, form: AdjudicationForm) -> bool:
@@ -110,3 +122,19 @@ def item_ask_more(request: PageRequest, item_id: int) -> HttpResponse:
         return redirect("review:item-adjudicate", item_id)
     messages.success(request, "One more person will be asked")
     return redirect("review:adjudication-list")
+
+
+@require_POST
+@permission_required("review.change_queue", raise_exception=True)
+def item_exclude(request: PageRequest, item_id: int) -> HttpResponse:
+    """Take a broken item out of its queue and the reports."""
+    item = get_object_or_404(ReviewItem, pk=item_id)
+    try:
+        settling.exclude_item(
+            item_id=item.pk, actor=request.user, reason=request.POST.get("reason", ""), at=timezone.now()
+        )
+    except ReviewRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "Excluded; its annotations are kept")
+    return redirect("review:item-detail", item_id)

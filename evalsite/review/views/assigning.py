@@ -53,6 +53,26 @@ def item_hand(request: PageRequest, item_id: int) -> HttpResponse:
 
 @require_POST
 @permission_required("review.change_queue", raise_exception=True)
+def queue_assign(request: PageRequest, slug: str) -> HttpResponse:
+    """Keep a slot of each chosen item for a person."""
+    queue = get_object_or_404(Queue, slug=slug)
+    form = HandForm(request.POST, people=pages.possible_members_of(queue))
+    chosen = [int(value) for value in request.POST.getlist("item") if value.isascii() and value.isdigit()]
+    if not form.is_valid():
+        return _refuse(request, "Choose a person and say why.", "review:queue-detail", slug)
+    person, reason = form.cleaned_data["person"], form.cleaned_data["reason"]
+
+    def act() -> str:
+        handed = reassigning.hand_items(
+            queue=queue, item_ids=chosen, person=person, actor=request.user, reason=reason, at=timezone.now()
+        )
+        return f"{person.username}: {handed.words}"
+
+    return _answer(request, act, "review:queue-detail", slug)
+
+
+@require_POST
+@permission_required("review.change_queue", raise_exception=True)
 def item_withdraw(request: PageRequest, item_id: int, person_id: int) -> HttpResponse:
     """Take an item back from the person who holds it."""
     item, person = get_object_or_404(ReviewItem, pk=item_id), get_object_or_404(User, pk=person_id)

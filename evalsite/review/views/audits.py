@@ -17,7 +17,7 @@ from django.views.decorators.vary import vary_on_headers
 from debate.models import DebateSet, DebateStatus
 from evalsite.review import jobs
 from evalsite.review.forms import AuditForm
-from evalsite.review.sampling import AUDIT_MINIMUM, AuditOffer, audit_offer, audit_size
+from evalsite.review.sampling import AuditOffer, audit_offer, audit_size
 from evalsite.review.selectors.audits import AuditSubject, subject_of_debates, subject_of_run
 from evalsite.review.services.audits import plan_audit
 from evalsite.review.states import ReviewRefused
@@ -80,7 +80,8 @@ def _initial(subject: AuditSubject) -> dict[str, Any]:
 
 def _in_force(subject: AuditSubject) -> int:
     """Return the size that holds now: the plan's, or the site's share, but what was drawn stays drawn."""
-    default = audit_size(subject.population, share=settings.REVIEW_AUDIT_SHARE)
+    share, minimum = settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM
+    default = audit_size(subject.population, share=share, minimum=minimum)
     wanted = min(subject.plan.size, subject.population) if subject.plan is not None else default
     return max(wanted, subject.drawn)
 
@@ -117,6 +118,6 @@ def _context(subject: AuditSubject, form: AuditForm) -> dict[str, Any]:
         "share": share,
         "in_force": in_force,
         "default_share": settings.REVIEW_AUDIT_SHARE,
-        "default_minimum": AUDIT_MINIMUM,
+        "default_minimum": settings.REVIEW_AUDIT_MINIMUM,
         "more": max(0, size - subject.drawn),
     }

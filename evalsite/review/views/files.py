@@ -19,12 +19,14 @@ from evalsite.review.selectors.pages import possible_members
 from evalsite.review.services.annotation_imports import ImportRefused, check_open, import_annotations
 from evalsite.review.services.annotation_plans import ImportPlan, PeopleChoice, plan_import
 from evalsite.review.services.file_queues import NewQueue, create_queue
+from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
-from evalsite.review.tables.materials import read_materials
+from evalsite.review.tables.materials import MaterialFile, read_materials
 from judging.http import PageRequest
 from judging.specs.problems import Parsed
 
 PREVIEW_ROWS = 5
+WARNINGS_SHOWN = 3
 MOST_ROWS = 10_000  # acts in a file that a page imports while the browser waits; the command takes more
 
 
@@ -34,28 +36,60 @@ def queue_create(request: PageRequest) -> HttpResponse:
     """Take a file of pairs or single responses: look at it first, or make the queue."""
     form = QueueFileForm(request.POST or None, request.FILES or None, people=possible_members())
     context: dict[str, Any] = {"form": form}
+    refused = ""
     if request.method == "POST" and form.is_valid():
-        upload, data = form.cleaned_data["file"], form.cleaned_data
-        parsed = read_materials(upload.read(), upload.name)
+        try:
+            name, data = _file_of(form)
+        except NotKept as refusal:
+            form.add_error("file", str(refusal))
+            return render(request, "review/queue_create.html", context)
+        parsed = read_materials(data, name, has_scale=bool(form.cleaned_data["scale"]))
         if parsed.value is not None and "check" not in request.POST:
-            wanted = NewQueue(
-                name=data["name"] or upload.name.rsplit(".", 1)[0],
-                file_name=upload.name,
-                guidelines=data["guidelines"],
-                labels=data["scale"],
-                quorum=data["quorum"],
-                mode=QueueMode(data["mode"]),
-                order=OrderPolicy(data["order"]),
-            )
-            members = list(data["members"])
-            queue = create_queue(
-                wanted=wanted, found=parsed.value, members=members, actor=request.user, at=timezone.now()
-            )
-            messages.success(request, f"The queue has {queue.total_count:,} items")
-            return redirect(queue)
+            for problem in parsed.warnings[:WARNINGS_SHOWN]:
+                messages.warning(request, str(problem))
+            try:
+                return redirect(_create(request, form, parsed.value, name))
+            except ReviewRefused as refusal:
+                refused = str(refusal)
         context |= {"problems": parsed.problems, "found": parsed.value}
-        context["preview"] = parsed.value.rows[:PREVIEW_ROWS] if parsed.value else ()
+        if parsed.value is not None:
+            context |= {"preview": parsed.value.rows[:PREVIEW_ROWS], "form": _with_kept_file(request, name, data)}
+        if refused:
+            context["form"].add_error("name", refused)
     return render(request, "review/queue_create.html", context)
+
+
+def _file_of(form: QueueFileForm) -> tuple[str, bytes]:
+    """Return name and bytes of the file chosen, or of the one that was looked at before."""
+    upload = form.cleaned_data["file"]
+    if upload is not None:
+        return upload.name, upload.read()
+    return form.cleaned_data["kept_name"], read_upload(form.cleaned_data["kept"])
+
+
+def _with_kept_file(request: PageRequest, name: str, data: bytes) -> QueueFileForm:
+    filled = request.POST.copy()
+    filled["kept"], filled["kept_name"] = keep_upload(data, at=timezone.now()), name
+    return QueueFileForm(filled, people=possible_members())
+
+
+def _create(request: PageRequest, form: QueueFileForm, found: MaterialFile, file_name: str) -> Queue:
+    data = form.cleaned_data
+    wanted = NewQueue(
+        name=data["name"],
+        file_name=file_name,
+        guidelines=data["guidelines"],
+        question=data["question"],
+        labels=data["scale"],
+        quorum=data["quorum"],
+        mode=QueueMode(data["mode"]),
+        order=OrderPolicy(data["order"]),
+    )
+    members = list(data["members"])
+    queue = create_queue(wanted=wanted, found=found, members=members, actor=request.user, at=timezone.now())
+    drop_upload(data["kept"])
+    messages.success(request, f"The queue has {queue.total_count:,} items")
+    return queue
 
 
 @require_http_methods(["GET", "POST"])

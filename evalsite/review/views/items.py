@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
+from django.core.exceptions import BadRequest
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.review.forms import AnnotationForm, FlagForm, RevisionForm, SkipForm
@@ -19,11 +23,14 @@ from evalsite.review.selectors.pages import queue_to_take_from
 from evalsite.review.selectors.panels import NotHandedOut
 from evalsite.review.services import answering, claiming
 from evalsite.review.services.answering import Answer, ItemGone
+from evalsite.review.services.claiming import NewerDraft
 from evalsite.review.states import ReviewRefused
 from evalsite.review.views.moving import Toast, show_again, show_gone, show_item, show_next
-from judging.http import PageRequest
+from judging.http import PageRequest, whole_number
 
 STOP_POLLING = 286  # htmx ends a poll at this status
+PRECONDITION_FAILED = 412
+PAGE_LIMIT = 40  # characters of the name that a page gives itself
 LOST = "Your claim ran out and someone else took over. What you typed is kept as a draft."
 
 
@@ -59,10 +66,15 @@ def item_detail(request: PageRequest, item_id: int) -> HttpResponse:
         return redirect("review:queue-list")
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 @permission_required("review.add_annotation", raise_exception=True)
 def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
-    """Take an answer and hand out the next item in the same breath. A refused answer keeps what was typed."""
+    """Take an answer and hand out the next item in the same breath. A refused answer keeps what was typed.
+
+    A refused answer's page has this address: who reloads it, or comes back to it, gets the item.
+    """
+    if request.method == "GET":
+        return redirect(_claim(request, item_id).item)
     form = AnnotationForm(request.POST)
     if form.is_valid():
         answer = Answer(form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True)
@@ -76,23 +88,30 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
         except ReviewRefused as refusal:
             form.add_error(None, str(refusal))
         else:
-            toast = Toast("Saved", undo_id=item_id if done.item.is_open else None)
-            return show_next(request, done.item.queue, toast=toast, done_id=item_id, answered=done)
+            toast = Toast("Saved", undo_id=item_id)
+            return show_next(request, done.item.queue, toast=toast, done_id=item_id)
     _claim(request, item_id)
     _keep(request, item_id)
     return show_item(request, item_id, form=form)
 
 
-def _keep(request: PageRequest, item_id: int) -> bool:
+def _keep(request: PageRequest, item_id: int, **seen: Any) -> bool:
     typed = {name: request.POST.get(name, "") for name in ("label", "note")}
-    return claiming.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now())
+    return claiming.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now(), **seen)
 
 
 @require_POST
 @permission_required("review.add_annotation", raise_exception=True)
 def item_draft(request: PageRequest, item_id: int) -> HttpResponse:
-    """Keep what is typed, without a page."""
-    return HttpResponse(status=204 if _keep(request, item_id) else 409)
+    """Keep what is typed, without a page: 409 where nothing is kept, 412 where newer text is stored."""
+    try:
+        seen = parse_datetime(request.POST["draft_at"]) if "draft_at" in request.POST else False
+        kept = _keep(request, item_id, page=request.POST.get("draft_page", "")[:PAGE_LIMIT], seen=seen)
+    except ValueError as error:
+        raise BadRequest("draft_at is no date and time") from error
+    except NewerDraft:
+        return HttpResponse(status=PRECONDITION_FAILED)
+    return HttpResponse(status=204 if kept else 409)
 
 
 @require_POST
@@ -100,8 +119,7 @@ def item_draft(request: PageRequest, item_id: int) -> HttpResponse:
 def item_heartbeat(request: PageRequest, item_id: int) -> HttpResponse:
     """Keep a claim alive while its page is open; tell the page once it is lost."""
     token = request.POST.get("token", "")
-    idle = request.POST.get("idle", "")
-    idle_seconds = float(idle) if idle.isdigit() and len(idle) < 8 else 0.0
+    idle_seconds = float(whole_number(request.POST.get("idle", "")) or 0)
     if claiming.beat(
         item_id=item_id, annotator=request.user, token=token, at=timezone.now(), idle_seconds=idle_seconds
     ):
@@ -125,6 +143,7 @@ def item_skip(request: PageRequest, item_id: int) -> HttpResponse:
             annotator=request.user,
             token=form.cleaned_data["token"],
             reason=form.cleaned_data["reason"],
+            at=timezone.now(),
         )
     except ReviewRefused as refusal:
         return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
@@ -139,7 +158,9 @@ def item_flag(request: PageRequest, item_id: int) -> HttpResponse:
     form = FlagForm(request.POST)
     if not form.is_valid():
         return show_again(request, item_id, toast=Toast("At most 300 characters.", "warning"))
-    claim = claiming.flag_item(item_id=item_id, annotator=request.user, text=form.cleaned_data["text"])
+    claim = claiming.flag_item(
+        item_id=item_id, annotator=request.user, text=form.cleaned_data["text"], at=timezone.now()
+    )
     return show_again(request, item_id, toast=Toast("Flagged for the queue's owner" if claim.flag else "Flag removed"))
 
 
@@ -171,10 +192,12 @@ def item_reveal(request: PageRequest, item_id: int) -> HttpResponse:
     return show_again(request, item_id, toast=Toast("Your blind answer stands; you may revise it once", "info"))
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 @permission_required("review.change_annotation", raise_exception=True)
 def item_revise(request: PageRequest, item_id: int) -> HttpResponse:
-    """Take the one revision after the reveal."""
+    """Take the one revision after the reveal; who comes back to this address gets the item."""
+    if request.method == "GET":
+        return redirect(_claim(request, item_id).item)
     claim = _claim(request, item_id)
     labels = labels_from_json(claim.item.queue.labels)
     form = RevisionForm(request.POST, choices=choices_of(labels))

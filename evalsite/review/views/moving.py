@@ -14,12 +14,23 @@ from django.urls import reverse
 from django.utils import timezone
 
 from debate.protocol.differences import compare
-from evalsite.review.forms import SKIP_REASONS, AnnotationForm, RevisionForm
-from evalsite.review.models import Annotation, Queue
+from evalsite.review.addresses import address_of
+from evalsite.review.forms import PAIR_SKIP_REASONS, SINGLE_SKIP_REASONS, AnnotationForm, RevisionForm
+from evalsite.review.models import Queue
 from evalsite.review.selectors.content import ItemContent
-from evalsite.review.selectors.panels import ANSWERED, WORK, Panel, claimed_panel, footing_of, read_panel
-from evalsite.review.selectors.waiting import progress_of, standing_of
-from evalsite.review.services.claiming import NothingNow, claim_next
+from evalsite.review.selectors.panels import (
+    ANSWERED,
+    OVERVIEW,
+    WORK,
+    Footing,
+    Panel,
+    claimed_panel,
+    footing_of,
+    read_panel,
+)
+from evalsite.review.selectors.waiting import progress_of, queues_to_answer, read_waiting, standing_of
+from evalsite.review.services.claiming import NothingNow, claim_next, start_work
+from evalsite.review.services.looking import note_look
 from judging.http import PageRequest
 
 PANEL = "review/_item_panel.html"
@@ -51,32 +62,43 @@ def context_of(request: PageRequest, panel: Panel, **extra: Any) -> dict[str, An
     context: dict[str, Any] = {"panel": panel, "item": panel.item, "queue": panel.item.queue, "content": panel.content}
     context |= material_of(request, panel.content, url=panel.item.get_absolute_url())
     if panel.claim is not None and "footing" not in extra:
-        context["footing"] = footing_of(item=panel.item, user=request.user)
+        context["footing"] = footing_of(item=panel.item, user=request.user, at=timezone.now())
     if panel.state == WORK and panel.claim is not None:
         initial = {"token": panel.claim.token, "label": panel.draft.get("label"), "note": panel.draft.get("note")}
         context["form"] = AnnotationForm(initial=initial)
         context["beat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // BEATS_PER_LEASE)
-        context["skip_reasons"] = SKIP_REASONS
+        context["skip_reasons"] = PAIR_SKIP_REASONS if panel.content.is_pair else SINGLE_SKIP_REASONS
     if panel.state == ANSWERED:
         context["revision_form"] = RevisionForm(choices=panel.content.choices)
     return context | extra
 
 
 def material_of(request: PageRequest, content: ItemContent, *, url: str) -> dict[str, Any]:
-    """Return the answers as this person sees them, at the address `url`; `?diff=1` asks for their differences."""
+    """Return the answers as this person sees them, at the address `url`.
+
+    `?diff=1` asks for their differences, `?written=1` for the text without any formatting.
+    """
     compared = content.is_pair and request.GET.get("diff") == "1"
     found = compare(content.sides[0].text, content.sides[1].text) if compared else None
+    is_unlike = found is not None and found.are_everywhere
+    if is_unlike:
+        found = None  # the answers stay as they read
     pieces = (found.a, found.b) if found else ((), ())
     sides = [
         {"letter": side.letter, "system": side.system, "text": side.text, "pieces": own}
         for side, own in zip(content.sides, pieces, strict=False)
     ]
-    return {"sides": sides, "compared": compared, "differences": found is not None, "material_url": url}
+    shown = {"compared": compared, "differences": found is not None, "is_written": request.GET.get("written") == "1"}
+    return shown | {"sides": sides, "is_unlike": is_unlike, "material_url": url}
 
 
 def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None, **extra: Any) -> HttpResponse:
     """Answer with an item: the panel for htmx, with the address it now has, else the whole page."""
-    panel = read_panel(item_id=item_id, user=request.user)
+    panel = read_panel(item_id=item_id, user=request.user, at=timezone.now())
+    if panel.state == WORK and panel.claim is not None and panel.claim.beat_at is None:
+        start_work(claim=panel.claim, at=timezone.now())
+    if panel.state == OVERVIEW:
+        note_look(item=panel.item, person=request.user, at=timezone.now())
     context = context_of(request, panel, **extra)
     if not request.htmx or request.htmx.history_restore_request:  # Back asks for the whole page
         _tell(request, toast)
@@ -85,10 +107,16 @@ def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None,
 
 
 def _fragment(request: PageRequest, panel: Panel, context: dict[str, Any], toast: Toast | None) -> HttpResponse:
-    response = render(request, PANEL, context)
-    if request.method == "POST":  # a GET is for a part of the page that the reader is on
-        response["HX-Push-Url"] = panel.item.get_absolute_url()
+    if request.method != "POST":  # a GET is for a part of the page that the reader is on
+        return _with_toast(render(request, PANEL, context), toast)
+    response = render(request, PANEL, context | _after_act(request))
+    response["HX-Push-Url"] = panel.item.get_absolute_url()
     return _with_toast(response, toast)
+
+
+def _after_act(request: PageRequest) -> dict[str, Any]:
+    """Return what the rest of the page has to show anew once somebody has acted."""
+    return {"is_act": True, "waiting_for_me": read_waiting(request.user).items}
 
 
 def show_next(
@@ -97,11 +125,10 @@ def show_next(
     *,
     toast: Toast | None = None,
     done_id: int = 0,
-    answered: Annotation | None = None,
 ) -> HttpResponse:
     """Hand out the next item and answer with it; say why where there is none.
 
-    `done_id` is the item just done with, `answered` the answer just recorded, which spares reading it again.
+    `done_id` is the item just done with.
     """
     standing = standing_of(queue=queue, user=request.user)
     try:
@@ -109,11 +136,17 @@ def show_next(
     except NothingNow as nothing:
         return _show_nothing(request, queue, str(nothing), toast, done_id)
     if request.htmx:
-        panel = claimed_panel(claim=claim, user=request.user)
-        footing = footing_of(item=claim.item, user=request.user, progress=standing.progress, answered=answered)
-        return _fragment(request, panel, context_of(request, panel, footing=footing, done_id=done_id), toast)
+        panel = claimed_panel(claim=claim, user=request.user, at=timezone.now())
+        footing = Footing(standing.progress, done_id)  # what was just done with is the last act
+        if not done_id:
+            footing = footing_of(item=claim.item, user=request.user, at=timezone.now(), progress=standing.progress)
+        return _fragment(request, panel, context_of(request, panel, footing=footing, done_id=_key_of(done_id)), toast)
     _tell(request, toast)
     return redirect("review:item-detail", claim.item_id)
+
+
+def _key_of(item_id: int) -> str:
+    return address_of(item_id) if item_id else ""
 
 
 def show_again(request: PageRequest, item_id: int, *, toast: Toast) -> HttpResponse:
@@ -137,8 +170,9 @@ def _show_nothing(request: PageRequest, queue: Queue, why: str, toast: Toast | N
         messages.info(request, why)
         return redirect("review:queue-detail", queue.slug)
     progress = progress_of(queue=queue, user=request.user)
-    context = {"queue": queue, "why": why, "progress": progress, "done_id": done_id}
-    response = render(request, PANEL, context)
+    elsewhere = [other for other in queues_to_answer(user=request.user) if other.pk != queue.pk]
+    context = {"queue": queue, "why": why, "progress": progress, "done_id": _key_of(done_id), "elsewhere": elsewhere}
+    response = render(request, PANEL, context | _after_act(request))
     response["HX-Push-Url"] = queue.get_absolute_url()
     return _with_toast(response, toast)
 

@@ -13,10 +13,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
-from evalsite.review.forms import QueueForm
+from evalsite.review.forms import HandForm, QueueForm
 from evalsite.review.models import ItemStatus, Queue, QueueStatus
 from evalsite.review.scales import labels_from_json, shown_label
-from evalsite.review.selectors import holding, pages, waiting
+from evalsite.review.selectors import holding, pages, remarks, waiting
 from evalsite.review.services import queues as services
 from evalsite.review.services.acts import announce
 from evalsite.review.states import ReviewRefused
@@ -34,6 +34,7 @@ class QueueRow:
     queue: Queue
     waiting: int
     split: int
+    flagged: int = 0
 
 
 def _queue(request: PageRequest, slug: str) -> CountedQueue:
@@ -51,7 +52,11 @@ def queue_list(request: PageRequest) -> HttpResponse:
     page = page_of(request, pages.queues_for(user=request.user, archived=archived))
     rows: list[CountedQueue] = list(page.object_list)
     splits = pages.split_counts(rows) if request.user.has_perm("review.adjudicate") else {}
-    table = [QueueRow(row, max(0, row.open_count - row.my_touched), splits.get(row.pk, 0)) for row in rows]
+    flags = remarks.flag_counts(rows) if request.user.has_perm("review.change_queue") else {}
+    table = [
+        QueueRow(row, max(0, row.open_count - row.my_touched), splits.get(row.pk, 0), flags.get(row.pk, 0))
+        for row in rows
+    ]
     open_rows = [row for row in table if row.queue.status == QueueStatus.OPEN and row.waiting]
     first = max(open_rows, key=lambda row: row.waiting, default=None)
     context = {"page_obj": page, "table": table, "first": first, "archived": archived, "split": sum(splits.values())}
@@ -68,12 +73,16 @@ def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
     if request.user.has_perm("review.change_queue"):
         context |= _owner_context(request, queue)
         return render(request, "review/queue_detail.html", context)
-    answers = page_of(request, pages.my_answers(queue=queue, user=request.user), per_page=25, count=queue.my_done)
+    answers = page_of(request, pages.my_answers(queue=queue, user=request.user), per_page=25)
     labels = labels_from_json(queue.labels)
     texts = {label.value: label.text for label in labels}
     context["page_obj"] = answers
     context["answers"] = [
-        {"answer": row, "text": texts.get(shown_label(row.final_label, labels, swapped=row.assignment.swapped), "")}
+        {
+            "answer": row,
+            "question": pages.question_of(row.item),
+            "text": texts.get(shown_label(row.final_label, labels, swapped=row.assignment.swapped), ""),
+        }
         for row in answers.object_list
     ]
     return render(request, "review/queue_mine.html", context)
@@ -86,11 +95,18 @@ def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
     count = None if filters.is_set else queue.items.count()
     labels = {label.value: label.text for label in labels_from_json(queue.labels)}
     page = page_of(request, items, count=count)
-    holders = holding.holders_of([item.pk for item in page.object_list], at=now)
+    listed = [item.pk for item in page.object_list]
+    holders, told = holding.holders_of(listed, at=now), remarks.remarks_on(listed)
     return {
         "page_obj": page,
         "rows": [
-            {"item": item, "label": labels.get(item.label, item.label), "holders": holders.get(item.pk, [])}
+            {
+                "item": item,
+                "question": pages.question_of(item),
+                "label": labels.get(item.label, item.label),
+                "holders": holders.get(item.pk, []),
+                "remarks": told.get(item.pk, []),
+            }
             for item in page.object_list
         ],
         "filters": filters,
@@ -99,8 +115,11 @@ def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
         "holding": list(pages.HOLDING.items()),
         "scenarios": pages.scenarios_of(queue=queue),
         "people": waiting.people_of(queue=queue),
+        "assign_form": HandForm(people=pages.possible_members_of(queue), auto_id="assign_%s"),
         "workload": waiting.workload_of(queue=queue),
+        "agreement": pages.full_agreement_of(queue=queue),
         "split": pages.split_counts([queue]).get(queue.pk, 0),
+        "stuck": pages.stuck_items(queue).count(),
         "settled": queue.total_count - queue.open_count,
         "formats": list(CONTENT_TYPES),
     }
@@ -117,9 +136,13 @@ def queue_update(request: PageRequest, slug: str) -> HttpResponse:
         fields = {name: form.cleaned_data[name] for name in QueueForm.CHOICES}
         members = list(form.cleaned_data["members"])
         stored = Queue.objects.get(pk=queue.pk)  # the form has already written into its own instance
-        services.update_queue(queue=stored, fields=fields, members=members, actor=request.user, at=timezone.now())
-        messages.success(request, "Queue saved")
-        return redirect("review:queue-detail", slug)
+        try:
+            services.update_queue(queue=stored, fields=fields, members=members, actor=request.user, at=timezone.now())
+        except ReviewRefused as refusal:
+            form.add_error("name", str(refusal))
+        else:
+            messages.success(request, "Queue saved")
+            return redirect("review:queue-detail", slug)
     return render(request, "review/queue_update.html", {"queue": queue, "form": form})
 
 

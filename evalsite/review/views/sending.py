@@ -17,7 +17,7 @@ from evalsite.review.selectors.asked import people_of, people_of_run
 from evalsite.review.services import sending
 from evalsite.review.states import ReviewRefused
 from evalsite.review.views.moving import LEVELS, Toast
-from judging.http import PageRequest
+from judging.http import PageRequest, whole_number
 from judging.models import Run, Verdict
 
 MOST_AT_ONCE = 2_000  # tasks of a run whose rest is sent while the reader waits
@@ -50,9 +50,8 @@ def item_take_back(request: PageRequest, item_id: int) -> HttpResponse:
         return Toast(f"Taken back from the queue “{queue}”.")
 
     toast = _done(act)
-    given = request.POST.get("verdict", "")
     verdicts = Verdict.objects.select_related("run", "evaluator", "response")
-    verdict = verdicts.filter(pk=given if given.isdigit() else item.verdict_id or 0).first()
+    verdict = verdicts.filter(pk=whole_number(request.POST.get("verdict", "")) or item.verdict_id or 0).first()
     if verdict is None:
         return _redirect(request, item.queue.get_absolute_url(), toast)
     return _show_verdict(request, verdict, toast)

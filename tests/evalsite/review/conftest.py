@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from evalsite.review import sampling
-from evalsite.review.services import opening
+import pytest
 
 
 @pytest.fixture
-def no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_audit(settings: Any) -> None:
     """Nothing is drawn, so that only rules and people send."""
-    monkeypatch.setattr(
-        opening, "draw_audit", lambda keys, *, seed, share: sampling.draw_audit(keys, seed=seed, share=0, minimum=0)
-    )
+    settings.REVIEW_AUDIT_SHARE = 0

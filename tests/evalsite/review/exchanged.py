@@ -100,10 +100,10 @@ def busy_queue() -> Queue:
     reopen_item(item_id=items[3].pk, actor=rita, reason="misread", at=NOON)
     ask_more(item_id=items[3].pk, actor=rita, at=NOON)
     claim = claim_next(queue=queue, annotator=eve, at=NOON)
-    skip_item(item_id=claim.item_id, annotator=eve, token=str(claim.token), reason="-- I know one of them")
-    flag_item(item_id=claim.item_id, annotator=eve, text="\ttab")
+    skip_item(item_id=claim.item_id, annotator=eve, token=str(claim.token), reason="-- I know one of them", at=NOON)
+    flag_item(item_id=claim.item_id, annotator=eve, text="\ttab", at=NOON)
     flagged = claim_next(queue=queue, annotator=eve, at=NOON)
-    flag_item(item_id=flagged.item_id, annotator=eve, text="broken, too")
+    flag_item(item_id=flagged.item_id, annotator=eve, text="broken, too", at=NOON)
     answer(items[6], ada, "1")
     ReviewItem.objects.filter(pk=items[6].pk).update(status=ItemStatus.STALE)
     again = factories.review_item(

@@ -13,9 +13,9 @@ from evalsite.review.blinding import (
     blind_name,
     is_swapped,
     sides,
-    speaker_names,
     stage_of,
     to_system_space,
+    told_by,
     viewer_of,
     visible,
 )
@@ -114,17 +114,17 @@ def test_to_system_space_refuses_what_is_no_preference() -> None:
         to_system_space(2, swapped=False)
 
 
-def test_speaker_names_hide_which_model_speaks() -> None:
-    first = [speaker_names(["m1", "m2", "m3"], shuffle=item)["m1"] for item in range(300)]
-
-    assert {name: first.count(name) > 60 for name in first} == {f"Speaker {i}": True for i in (1, 2, 3)}
-    # The order in which speakers are listed does not matter.
-    assert speaker_names(["m1", "m2"], shuffle=4) == speaker_names(["m2", "m1"], shuffle=4)
-
-
 def test_blind_name_takes_the_first_that_names_no_system() -> None:
     wanted = ("GPT-4 vs Claude, helpfulness", "helpfulness, debates 7", "Debates 7")
 
     assert blind_name(wanted, hidden=["gpt-4", "claude"]) == "helpfulness, debates 7"
     assert blind_name(wanted, hidden=["gemini", ""]) == "GPT-4 vs Claude, helpfulness"
     assert blind_name(wanted, hidden=["e"]) == "Debates 7"
+
+
+def test_told_by_finds_names_that_stand_as_words() -> None:
+    hidden = ["gpt-4o", "Claude", "a", ""]
+
+    found = [told_by(name, hidden=hidden) for name in ("GPT-4o_vs_claude-3.csv", "my claude", "Pairs 12", "gpt-4o1")]
+
+    assert found == ["gpt-4o", "Claude", "", ""]

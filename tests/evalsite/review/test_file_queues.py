@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -125,9 +126,9 @@ def answer_next(queue: Queue, person: Any, minutes: int, label: str = "1") -> An
 
 
 def test_own_items_come_back_with_the_sides_turned_and_look_the_same() -> None:
-    queue, ada = long_queue(30, 0.5), factories.user("ada", Role.ANNOTATOR)
+    queue, ada = long_queue(90, 0.5), factories.user("ada", Role.ANNOTATOR)
 
-    for minute in range(30):
+    for minute in range(80):  # an item comes back after 20 to 40 others
         answer_next(queue, ada, minute)
 
     again = list(ReviewItem.objects.filter(arm=ItemArm.RETEST).select_related("retest_of"))
@@ -136,17 +137,17 @@ def test_own_items_come_back_with_the_sides_turned_and_look_the_same() -> None:
         first, second = (Assignment.objects.get(item=one, annotator=ada) for one in (item.retest_of, item))
         assert first.swapped != second.swapped
         assert item.retest_of is not None
-        assert (item.content_hash, item.quorum, item.only_for) == (item.retest_of.content_hash, queue.quorum, ada)
+        assert (item.content_hash, item.quorum, item.only_for) == (item.retest_of.content_hash, 1, ada)
     queue.refresh_from_db()
-    assert (queue.open_count, queue.total_count) == (30, 30)  # a retest is nobody else's work
+    assert (queue.open_count, queue.total_count) == (90, 90)  # a retest is nobody else's work
     payload = compute_agreement(queue.pk, {})
-    assert payload["summary"]["answers"] == 30 - len(again)
+    assert payload["summary"]["answers"] == 80 - len(again)
     assert payload["retests"][0]["same"] == payload["retests"][0]["same"] | {"value": 1.0, "n": len(again)}
     assert claim_next(queue=queue, annotator=factories.user("ben", Role.ANNOTATOR), at=NOON).item.only_for is None
 
 
 def test_a_retest_can_be_undone_like_any_answer() -> None:
-    queue, ada = long_queue(30, 0.5), factories.user("ada", Role.ANNOTATOR)
+    queue, ada = long_queue(90, 0.5), factories.user("ada", Role.ANNOTATOR)
     minute = 0
     while not ReviewItem.objects.filter(arm=ItemArm.RETEST, answer_count=1).exists():
         answer_next(queue, ada, minute)
@@ -221,6 +222,7 @@ def test_my_work_shows_agreement_only_where_the_owner_allows_it() -> None:
     person = client.get(reverse("review:queue-list")).context["user"]
     item = factories.review_item(status="settled", label="1")
     factories.annotation(item=item, label="1", annotator=person, active_seconds=12.0)
+    factories.annotation(item=item, label="1")
 
     hidden = client.get(reverse("review:my-work")).content.decode()
     Queue.objects.update(shows_agreement=True)
@@ -229,3 +231,88 @@ def test_my_work_shows_agreement_only_where_the_owner_allows_it() -> None:
     assert "not shown by the owner" in hidden
     assert "100" in shown
     assert "12" in shown
+
+
+def test_queue_create_keeps_the_file_that_was_looked_at() -> None:
+    rosa = signed_in("rosa", Role.RESEARCHER)
+    seen = send(rosa, PAIRS, check="1")
+    form = seen.context["form"]
+
+    answer = rosa.post(
+        reverse("review:queue-create"),
+        {name: form[name].value() for name in ("kept", "kept_name", "quorum", "mode", "order")},
+    )
+
+    assert "pairs.csv is kept." in seen.content.decode()
+    queue = Queue.objects.get()
+    assert (answer["Location"], queue.source_file, queue.total_count) == (queue.get_absolute_url(), "pairs.csv", 2)
+
+
+def test_queue_create_says_that_a_file_is_no_longer_kept() -> None:
+    rosa = signed_in("rosa", Role.RESEARCHER)
+    values = {"kept": "0" * 64, "kept_name": "pairs.csv", "quorum": "2", "mode": "blind", "order": "given"}
+
+    answer = rosa.post(reverse("review:queue-create"), values)
+
+    assert answer.context["form"].errors == {"file": ["This upload is not kept any more. Choose the file again."]}
+    assert not Queue.objects.exists()
+
+
+def test_the_owner_words_the_question(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_bytes(PAIRS)
+    call_command("create_queue", str(path), "--question", "Which one would you send?")
+    ada = signed_in("ada", Role.ANNOTATOR)
+
+    page = ada.post(reverse("review:item-next", args=[Queue.objects.get().slug]), follow=True).content.decode()
+
+    assert "<legend>Which one would you send? " in page
+    assert "Which answer is better?" not in page
+
+
+def test_the_owner_changes_the_question_in_the_settings() -> None:
+    queue, rosa = factories.queue(), signed_in("rosa", Role.RESEARCHER)
+    fields = {"name": queue.name, "question": "Which one would you send?", "mode": "blind", "quorum": "2"}
+
+    rosa.post(reverse("review:queue-update", args=[queue.slug]), fields | {"order": "urgent", "retest_share": "0.05"})
+
+    assert Queue.objects.get().question == "Which one would you send?"
+
+
+def test_a_file_of_pairs_gives_neither_its_name_nor_its_gold_away() -> None:
+    rosa, ada = signed_in("rosa", Role.RESEARCHER), signed_in("ada", Role.ANNOTATOR)
+    data = b"question,response_a,response_b,gold,system_a,system_b\nWhat is 2+2?,Four.,Five.,It is A,secret-oak,elm\n"
+
+    refused = send(rosa, data, "gpt-4o_vs_claude-3.csv", name="Is secret-oak better?")
+    send(rosa, data, "gpt-4o_vs_claude-3.csv", quorum="1")
+    queue = Queue.objects.get()
+    ada.post(reverse("review:item-next", args=[queue.slug]))
+    claim = Assignment.objects.get()
+    seen = [ada.get(reverse("review:item-detail", args=[claim.item_id])), ada.get(reverse("review:queue-list"))]
+    values = {"token": str(claim.token), "label": "1"}
+    seen.append(ada.post(reverse("review:item-annotate", args=[claim.item_id]), values, follow=True))
+    seen.append(ada.get(reverse("review:item-detail", args=[claim.item_id])))
+    seen.append(ada.post(reverse("review:item-reveal", args=[claim.item_id]), follow=True))
+
+    assert "Annotators see this name, and it holds “secret-oak”" in refused.content.decode()
+    assert re.fullmatch(r"Pairs \d+", queue.name)
+    assert queue.slug == queue.name.lower().replace(" ", "-")
+    text = "".join(page.content.decode() for page in seen)
+    assert [secret in text for secret in ("gpt-4o", "claude", "It is A", "secret-oak")] == [False] * 4
+    assert "gpt-4o_vs_claude-3.csv" in rosa.get(reverse("review:queue-list")).content.decode()
+
+
+def test_a_file_of_single_answers_offers_no_reveal_where_there_is_nothing_to_show() -> None:
+    rosa, ada = signed_in("rosa", Role.RESEARCHER), signed_in("ada", Role.ANNOTATOR)
+    send(rosa, PAIRS, quorum="2")
+    queue = Queue.objects.get()
+    ada.post(reverse("review:item-next", args=[queue.slug]))
+    claim = Assignment.objects.get()
+    url = reverse("review:item-annotate", args=[claim.item_id])
+    ada.post(url, {"token": str(claim.token), "label": "1"})
+
+    page = ada.get(reverse("review:item-detail", args=[claim.item_id])).content.decode()
+    ada.post(reverse("review:item-reveal", args=[claim.item_id]))
+
+    assert reverse("review:item-reveal", args=[claim.item_id]) not in page
+    assert Annotation.objects.get().revealed_at is None

@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from evalsite.review.addresses import number_at
+from evalsite.serving.supervisor import web_command
 from tests import databases
 from tests.own_redis import OwnRedis
 
@@ -47,7 +49,10 @@ class Site:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
-        self.environment = {**os.environ, "EVALSITE_DATA_DIR": str(folder), "EVALSITE_SECRET_KEY": "only-for-a-test"}
+        self.environment = {
+            **os.environ,
+            "EVALSITE_DATA_DIR": str(folder),
+        }  # with the secret by which addresses are read here
         self.environment |= {"EVALSITE_DATABASE_URL": database, "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
         self.environment |= {"EVALSITE_LOG_LEVEL": "ERROR", "EVALSITE_REDIS_URL": redis_url}
         self.people = [line.split() for line in self.python(PREPARE % PEOPLE).splitlines()]
@@ -61,8 +66,8 @@ class Site:
         return done.stdout
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "gunicorn", "evalsite.wsgi:application", "--bind", f"127.0.0.1:{self.port}"]
-        command += ["--workers", "2", "--threads", "2", "--log-level", "critical"]
+        command = web_command(address=f"127.0.0.1:{self.port}", web_processes=2)
+        command += ["--threads", "2", "--log-level", "critical"]
         self.process = subprocess.Popen(command, cwd=REPOSITORY, env=self.environment, start_new_session=True)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -114,11 +119,11 @@ class Person(threading.Thread):
     def run(self) -> None:
         while not self.stop.is_set():
             panel = self.post("/review/queues/kill/next/", {}) or ""
-            item = re.search(r'action="/review/items/(\d+)/annotate/"', panel)
+            item = re.search(r'action="/review/items/(\w+)/annotate/"', panel)
             token = re.search(r'name="token" value="([^"]+)"', panel)
             if item is None or token is None:
                 continue
-            key, note = f"{self.name}:{item[1]}", f"{self.name} writes {time.monotonic()}"
+            key, note = f"{self.name}:{number_at(item[1])}", f"{self.name} writes {time.monotonic()}"
             values = {"token": token[1], "label": "1", "note": note}
             if self.post(f"/review/items/{item[1]}/draft/", values) is not None:
                 self.drafts[key] = note

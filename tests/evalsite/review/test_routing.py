@@ -27,6 +27,22 @@ def routed(reason: Reason, text: str, priority: int = USUAL) -> Decision:
             Facts("d1", debate_rounds=1),
             routed(Reason.UNRESOLVED_DEBATE, "The speakers still differ after 1 round.", URGENT),
         ),
+        (
+            Facts("d1", debate_rounds=2, votes=(1, -1, None)),
+            routed(Reason.UNRESOLVED_DEBATE, "The speakers still differ after 2 rounds.", URGENT),
+        ),
+        (
+            Facts("d1", debate_rounds=2, votes=(None, None, None)),
+            routed(Reason.UNRESOLVED_DEBATE, "No speaker gave a readable verdict after 2 rounds.", URGENT),
+        ),
+        (
+            Facts("d1", debate_rounds=0, votes=(1, None, 1)),
+            routed(Reason.UNRESOLVED_DEBATE, "1 of 3 speakers gave no readable verdict; the others agree.", URGENT),
+        ),
+        (
+            Facts("v1", verdict_status="repaired", doubts=("no set of criteria gives this score",)),
+            routed(Reason.DOUBTFUL_VERDICT, "The judge's value is in doubt: no set of criteria gives this score."),
+        ),
         (Facts("v1", verdict_status="failed"), routed(Reason.FAILED_VERDICT, "The judge gave no reply.")),
         (Facts("v1", verdict_status="refused"), routed(Reason.REFUSED_VERDICT, "The judge refused to answer.")),
         (

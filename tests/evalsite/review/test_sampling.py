@@ -21,6 +21,10 @@ def test_audit_size_is_five_percent_but_at_least_thirty(n: int, size: int) -> No
     assert audit_size(n) == size
 
 
+def test_audit_size_of_no_share_is_nothing() -> None:
+    assert (audit_size(600, share=0), audit_size(600, share=0.01), audit_size(600, share=0.01, minimum=0)) == (0, 30, 6)
+
+
 def test_audit_size_refuses_an_impossible_share() -> None:
     with pytest.raises(ValueError, match=r"audit 1\.5 of 10"):
         audit_size(10, share=1.5)

@@ -8,14 +8,19 @@ from evalsite.review.scales import (
     JUDGEMENT,
     PREFERENCE,
     Label,
+    given_scale,
+    is_number_scale,
     joined_scale,
     key_of,
     labels_from_json,
     labels_to_json,
     level_scale,
+    meaning_of,
     nearest_label,
     scale_of,
+    short_of,
     shown_label,
+    words_about_worth,
     words_of,
 )
 from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
@@ -99,3 +104,43 @@ def test_labels_survive_storage() -> None:
 def test_words_of_takes_a_list_as_people_type_it() -> None:
     assert words_of(" good, fair ,,good,  very bad") == ("good", "fair", "very bad")
     assert words_of(" , ") == ()
+
+
+def test_given_scale_keeps_what_a_label_means() -> None:
+    scale = given_scale(("1 = useless", "2", "3", "4=complete"))
+
+    assert scale == (
+        Label("1", "1: useless", 0.0),
+        Label("2", "2", 1 / 3),
+        Label("3", "3", 2 / 3),
+        Label("4", "4: complete", 1.0),
+    )
+    assert [(short_of(label), meaning_of(label)) for label in scale] == [
+        ("1", "useless"),
+        ("2", ""),
+        ("3", ""),
+        ("4", "complete"),
+    ]
+    assert is_number_scale(scale)
+    assert not is_number_scale(JUDGEMENT)
+
+
+@pytest.mark.parametrize("words", [("1 = a", "1 = b"), ("1 = " + "x" * 81, "2")])
+def test_given_scale_refuses_what_cannot_be_shown(words: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="label"):
+        given_scale(words)
+
+
+def test_key_of_a_scale_from_0_to_10_is_its_own_digit() -> None:
+    scale = given_scale(tuple(str(number) for number in range(11)))
+
+    assert [key_of(place, scale) for place in range(11)] == [*"0123456789", ""]
+
+
+def test_words_about_worth_relate_the_choices_to_the_rubric() -> None:
+    assert words_about_worth(JUDGEMENT) == "Of the rubric's points: Right = 100%, Partly right = 50%, Wrong = 0%."
+    assert words_about_worth(PREFERENCE) == "Use the rubric to compare the two: the better one fulfils more of it."
+    assert words_about_worth(level_scale([50])) == (
+        "The choices are the scores from 0 to 100 that the rubric's levels allow."
+    )
+    assert words_about_worth(given_scale(("1", "2", "3"))) == ""

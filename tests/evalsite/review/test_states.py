@@ -10,6 +10,7 @@ from evalsite.review.states import (
     CLAIM_TRANSITIONS,
     ITEM_TRANSITIONS,
     QUEUE_TRANSITIONS,
+    UNDO_GRACE,
     ClaimFacts,
     ClaimState,
     ItemFacts,
@@ -22,9 +23,9 @@ from evalsite.review.states import (
     check_can_adjudicate,
     check_can_answer,
     check_can_claim,
-    check_can_edit,
     check_can_reopen,
     check_can_revise,
+    check_can_undo,
     check_transition,
     outcome,
     transition_diagram,
@@ -76,7 +77,7 @@ def test_check_transition_accepts_every_row(row: Transition) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (ItemState.OPEN, ItemState.ADJUDICATED, "An item that is open cannot become adjudicated."),
+        (ItemState.STALE, ItemState.EXCLUDED, "An item that is stale cannot become excluded."),
         (ItemState.STALE, ItemState.SETTLED, "An item that is stale cannot become settled."),
         (QueueState.ARCHIVED, QueueState.OPEN, "A queue that is archived cannot become open."),
         (ClaimState.SUBMITTED, ClaimState.LAPSED, "A claim that is submitted cannot become lapsed."),
@@ -155,14 +156,19 @@ def test_check_can_answer_refuses_in_words(
         check_can_answer(item, claim, token=token, label=label, at=NOON)
 
 
-def test_check_can_edit_holds_until_the_item_is_settled() -> None:
-    check_can_edit(ANSWERED, label="0")
-    with pytest.raises(ReviewRefused, match=r"This item is settled\. Your answer can no longer be changed\."):
-        check_can_edit(replace(ANSWERED, state=ItemState.SETTLED), label="0")
+def test_check_can_undo_holds_until_shortly_after_the_item_is_settled() -> None:
+    settled, late = replace(ANSWERED, state=ItemState.SETTLED), NOON + UNDO_GRACE + timedelta(seconds=1)
+    check_can_undo(ANSWERED, answered_at=NOON, at=late)
+    for state in (ItemState.SETTLED, ItemState.SPLIT):
+        check_can_undo(replace(ANSWERED, state=state), answered_at=NOON, at=NOON + UNDO_GRACE)
+    with pytest.raises(ReviewRefused, match="can no longer be changed"):
+        check_can_undo(settled, answered_at=NOON, at=late)
+    with pytest.raises(ReviewRefused, match="has been adjudicated"):
+        check_can_undo(replace(ANSWERED, state=ItemState.ADJUDICATED), answered_at=NOON, at=NOON)
     with pytest.raises(ReviewRefused, match="the blind answer stands"):
-        check_can_edit(replace(ANSWERED, has_revised=True), label="0")
+        check_can_undo(replace(ANSWERED, has_revised=True), answered_at=NOON, at=NOON)
     with pytest.raises(ReviewRefused, match="not answered this item yet"):
-        check_can_edit(OPEN_ITEM, label="0")
+        check_can_undo(OPEN_ITEM, answered_at=None, at=NOON)
 
 
 def test_check_can_revise_allows_one_revision_with_a_reason() -> None:
@@ -177,20 +183,19 @@ def test_check_can_revise_allows_one_revision_with_a_reason() -> None:
         check_can_revise(replace(ANSWERED, state=ItemState.ADJUDICATED), label="0", reason="x")
 
 
-def test_check_can_adjudicate_takes_split_items_with_a_reason() -> None:
+def test_check_can_adjudicate_takes_undecided_items_with_a_reason() -> None:
     split = replace(OPEN_ITEM, state=ItemState.SPLIT, answers=2)
     check_can_adjudicate(split, label="1", reason="B invents a source")
     with pytest.raises(ReviewRefused, match="Say why"):
         check_can_adjudicate(split, label="1", reason="")
-    with pytest.raises(ReviewRefused, match="still waits for answers"):
-        check_can_adjudicate(OPEN_ITEM, label="1", reason="x")
+    check_can_adjudicate(OPEN_ITEM, label="1", reason="everybody skipped it")
     with pytest.raises(ReviewRefused, match="settled"):
         check_can_adjudicate(replace(split, state=ItemState.SETTLED), label="1", reason="x")
 
 
 def test_check_can_reopen_takes_decided_items_with_a_reason() -> None:
     check_can_reopen(replace(OPEN_ITEM, state=ItemState.SETTLED), reason="new evidence")
-    with pytest.raises(ReviewRefused, match="Only a settled or adjudicated item"):
+    with pytest.raises(ReviewRefused, match="Only a settled, adjudicated or excluded item"):
         check_can_reopen(OPEN_ITEM, reason="x")
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from evalsite.review.models import OrderPolicy, QueueMode
 from evalsite.review.scales import given_scale, words_of
 from evalsite.review.services.file_queues import NewQueue, create_queue
+from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.materials import read_materials
 from judging.management.base import BadInput, JsonCommand
 
@@ -23,9 +24,10 @@ class Command(JsonCommand):
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)
-        parser.add_argument("--name", default="", help="the file's name otherwise")
+        parser.add_argument("--name", default="", help="what annotators see too; a neutral one otherwise")
         parser.add_argument("--guidelines", type=Path, help="a Markdown file")
-        parser.add_argument("--labels", default="", help="scale of single responses, lowest first, by commas")
+        parser.add_argument("--question", default="", help="asked at every item; the usual words otherwise")
+        parser.add_argument("--labels", default="", help="scale of single responses, lowest first: '1 = poor, 2, 3'")
         parser.add_argument("--quorum", type=int, default=2)
         parser.add_argument("--members", default="", help="user names, separated by commas; everybody otherwise")
         parser.add_argument("--mode", choices=QueueMode.values, default=QueueMode.BLIND.value)
@@ -43,25 +45,33 @@ class Command(JsonCommand):
             raise BadInput(f"{error.filename} cannot be read: {error.strerror}.") from error
         except ValueError as error:
             raise BadInput(str(error)) from error
-        parsed = read_materials(data, path.name)
+        parsed = read_materials(data, path.name, has_scale=bool(labels))
         if parsed.value is None:
             raise BadInput("\n".join(str(problem) for problem in parsed.errors))
         if not 1 <= options["quorum"] <= 20:
             raise BadInput("Ask between 1 and 20 people.")
         members = _people(words_of(options["members"]))
-        facts = {"items": len(parsed.value.rows), "kind": "pairs" if parsed.value.is_pair else "single responses"}
+        facts = {
+            "items": len(parsed.value.rows),
+            "kind": "pairs" if parsed.value.is_pair else "single responses",
+            "warnings": [str(problem) for problem in parsed.warnings],
+        }
         if options["dry_run"]:
             return {"dry_run": True, **facts}
         wanted = NewQueue(
-            name=options["name"] or path.stem,
+            name=options["name"],
             file_name=path.name,
             guidelines=guidelines,
+            question=options["question"][:300],
             labels=labels,
             quorum=options["quorum"],
             mode=QueueMode(options["mode"]),
             order=OrderPolicy(options["order"]),
         )
-        queue = create_queue(wanted=wanted, found=parsed.value, members=members, actor=None, at=timezone.now())
+        try:
+            queue = create_queue(wanted=wanted, found=parsed.value, members=members, actor=None, at=timezone.now())
+        except ReviewRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
         return {"queue": queue.slug, "address": queue.get_absolute_url(), **facts}
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.review.exports import annotation_rows
+from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.models import (
     Adjudication,
     Annotation,
@@ -25,6 +25,8 @@ from evalsite.review.models import (
 )
 from evalsite.review.services.annotation_imports import ImportRefused
 from evalsite.review.services.claiming import claim_next
+from evalsite.review.services.settling import reopen_item
+from judging.tables import write_csv
 from tests import factories
 from tests.evalsite.review.exchanged import KINDS, answer, bring, busy_queue, emptied, exported, read
 from tests.factories import NOON
@@ -172,3 +174,46 @@ def test_an_archived_queue_takes_no_import() -> None:
 
     with pytest.raises(ImportRefused, match="archived"):
         bring(queue, found)
+
+
+def test_terms_of_an_annotation_come_back_and_it_names_its_file() -> None:
+    queue = factories.queue(mode="debate", guidelines_version=3)
+    item, ada = factories.review_item(queue=queue), factories.user("ada", Role.ANNOTATOR)
+    given = answer(item, ada, "1")
+    Annotation.objects.filter(pk=given.pk).update(seen_before=True)
+    found = read(exported(queue, "csv"))
+
+    bring(emptied(queue), found)
+
+    back = Annotation.objects.get()
+    assert (back.mode, back.guidelines_version, back.seen_before) == ("debate", 3, True)
+    assert (given.source_file, back.source_file) == ("", "answers.csv")
+
+
+def test_files_of_earlier_versions_tell_nothing_of_the_terms() -> None:
+    queue = factories.queue()
+    answer(factories.review_item(queue=queue), factories.user("ada", Role.ANNOTATOR), "1")
+    columns = [name for name in ANNOTATION_COLUMNS if name not in {"mode", "guidelines_version", "seen_before"}]
+    found = read(b"".join(write_csv(list(annotation_rows(queue)), columns=columns)))
+
+    again = bring(queue, found)
+    bring(emptied(queue), found)
+
+    assert (again.plan.is_empty, again.plan.unchanged) == (True, 1)
+    assert Annotation.objects.values_list("mode", "guidelines_version", "seen_before").get() == ("blind", 1, False)
+
+
+def test_a_reopened_item_comes_back_reopened() -> None:
+    queue = factories.queue()
+    item, rita = factories.review_item(queue=queue), factories.user("rita", Role.RESEARCHER)
+    for name in ("ada", "bob"):
+        answer(item, factories.user(name, Role.ANNOTATOR), "1")
+    reopen_item(item_id=item.pk, actor=rita, reason="misread", at=NOON)
+    found = read(exported(queue, "csv"))
+    emptied(queue)
+    ReviewItem.objects.update(reopened_at=None)
+
+    bring(queue, found)
+
+    item.refresh_from_db()
+    assert (item.status, item.reopened_at) == (ItemStatus.SPLIT, NOON)

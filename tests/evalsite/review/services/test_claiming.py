@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -17,8 +18,18 @@ from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Ite
 from evalsite.review.selectors import WaitingFor, read_waiting
 from evalsite.review.selectors.waiting import Progress, Standing, answers_missing, progress_of, standing_of, workload_of
 from evalsite.review.services.answering import Answer, record_annotation
-from evalsite.review.services.claiming import NothingNow, beat, claim_next, flag_item, keep_draft, skip_item, take_back
+from evalsite.review.services.claiming import (
+    NewerDraft,
+    NothingNow,
+    beat,
+    claim_next,
+    flag_item,
+    keep_draft,
+    skip_item,
+    take_back,
+)
 from evalsite.review.services.notices import notify, read_notices
+from evalsite.review.services.queues import recount
 from evalsite.review.states import ReviewRefused
 from tests import factories
 from tests.factories import NOON
@@ -149,8 +160,8 @@ def test_skip_item_gives_the_slot_back_and_does_not_return() -> None:
     claim = claim_next(queue=queue, annotator=ada, at=NOON)
 
     with pytest.raises(ReviewRefused, match="Say why"):
-        skip_item(item_id=item.pk, annotator=ada, token=str(claim.token), reason=" ")
-    skip_item(item_id=item.pk, annotator=ada, token=str(claim.token), reason="not my field")
+        skip_item(item_id=item.pk, annotator=ada, token=str(claim.token), reason=" ", at=NOON)
+    skip_item(item_id=item.pk, annotator=ada, token=str(claim.token), reason="not my field", at=NOON)
 
     with pytest.raises(NothingNow, match="answered or skipped"):
         claim_next(queue=queue, annotator=ada, at=NOON)
@@ -161,7 +172,7 @@ def test_skip_item_gives_the_slot_back_and_does_not_return() -> None:
 def test_take_back_returns_a_skipped_item() -> None:
     item, ada = factories.review_item(), factories.user("ada")
     claim = claim_next(queue=item.queue, annotator=ada, at=NOON)
-    skip_item(item_id=item.pk, annotator=ada, token=str(claim.token), reason="too long")
+    skip_item(item_id=item.pk, annotator=ada, token=str(claim.token), reason="too long", at=NOON)
 
     back = take_back(item_id=item.pk, annotator=ada, at=NOON)
 
@@ -208,10 +219,10 @@ def test_keep_draft_keeps_the_text_of_whoever_lost_the_item() -> None:
 def test_flag_item_needs_a_claim() -> None:
     item, ada = factories.review_item(), factories.user("ada")
     with pytest.raises(ReviewRefused, match="handed to you"):
-        flag_item(item_id=item.pk, annotator=ada, text="broken")
+        flag_item(item_id=item.pk, annotator=ada, text="broken", at=NOON)
     claim_next(queue=item.queue, annotator=ada, at=NOON)
 
-    assert flag_item(item_id=item.pk, annotator=ada, text="  broken table ").flag == "broken table"
+    assert flag_item(item_id=item.pk, annotator=ada, text="  broken table ", at=NOON).flag == "broken table"
 
 
 @pytest.mark.django_db
@@ -372,3 +383,38 @@ def test_answers_missing_go_by_each_items_own_quorum() -> None:
 @pytest.mark.django_db
 def test_roles_let_annotators_answer() -> None:
     assert factories.user("ada", Role.ANNOTATOR).has_perm("review.add_annotation")
+
+
+@pytest.mark.django_db
+def test_keep_draft_never_replaces_newer_text_of_another_page() -> None:
+    item, ada = factories.review_item(), factories.user("ada")
+    claim_next(queue=item.queue, annotator=ada, at=NOON)
+    keep_draft(item_id=item.pk, annotator=ada, values={"note": "old"}, at=NOON, page="one", seen=None)
+    keep_draft(item_id=item.pk, annotator=ada, values={"note": "new"}, at=LATER, page="two", seen=NOON)
+
+    with pytest.raises(NewerDraft):
+        keep_draft(item_id=item.pk, annotator=ada, values={"note": "old, more"}, at=LATER, page="one", seen=None)
+    kept = keep_draft(item_id=item.pk, annotator=ada, values={"note": "new, more"}, at=LATER, page="two", seen=NOON)
+
+    assert kept
+    assert item.assignments.get().draft == {"note": "new, more", "page": "two"}
+
+
+@pytest.mark.django_db
+def test_progress_of_reserves_what_comes_back_and_forgets_a_skipped_retest() -> None:
+    queue, ada = factories.queue(retest_share=0.05), factories.user("ada")
+    items = [factories.review_item(queue=queue) for _ in range(24)]
+    before = progress_of(queue=queue, user=ada)
+    answer(claim_next(queue=queue, annotator=ada, at=NOON))
+    first = next(item for item in items if item.annotations.exists())
+    again = factories.review_item(queue=queue, debate=first.debate, retest_of=first, only_for=ada, arm="retest")
+    recount(queue_id=queue.pk)  # the factory counts every item; a retest is nobody else's work
+    after = progress_of(queue=queue, user=ada)
+    claim = Assignment.objects.create(
+        item=again, queue=queue, annotator=ada, token=uuid4(), claimed_at=NOON, expires_at=NOON + timedelta(minutes=2)
+    )
+
+    skip_item(item_id=again.pk, annotator=ada, token=str(claim.token), reason="tired", at=NOON)
+
+    assert (before.total, after.total) == (25, 25)
+    assert progress_of(queue=queue, user=ada).waiting == 23

@@ -6,32 +6,25 @@ from typing import Any
 
 import pytest
 
-from debate.models import DebateStatus
+from debate.models import Debate, DebateSet, DebateStatus, DecisionMethod
 from evalsite.review.models import ItemStatus, Queue, ReviewItem
 from evalsite.review.sampling import draw_audit
 from evalsite.review.scales import JUDGEMENT, PREFERENCE, labels_to_json
 from evalsite.review.selectors import human_labels_for_verdicts
+from evalsite.review.selectors.audits import subject_of_debates
 from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
+from evalsite.review.services.audits import plan_audit
 from evalsite.review.services.opening import close_systems, open_items_for_debates, open_items_for_run
+from evalsite.review.services.queues import update_queue
 from evalsite.review.services.refreshing import Refreshed, refresh_items
 from evalsite.review.services.settling import FinalWord, adjudicate_item
+from evalsite.review.states import ReviewRefused
 from judging.models import EvaluatorKind, Rubric, Run
 from tests import factories
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 TREE = {"key": "root", "kind": "group", "text": "Be right."}
-
-
-@pytest.fixture
-def _no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is drawn, so that only rules route."""
-    from evalsite.review import sampling
-    from evalsite.review.services import opening
-
-    monkeypatch.setattr(
-        opening, "draw_audit", lambda keys, *, seed, share: sampling.draw_audit(keys, seed=seed, share=0, minimum=0)
-    )
 
 
 def judged_run(*verdicts: dict[str, Any], judges: int = 1) -> Run:
@@ -49,9 +42,10 @@ def judged_run(*verdicts: dict[str, Any], judges: int = 1) -> Run:
     return run
 
 
-@pytest.mark.usefixtures("_no_audit")
+@pytest.mark.usefixtures("no_audit")
 def test_open_items_for_debates_routes_the_unresolved_once() -> None:
-    owner = factories.debate_set(name="Chat, helpfulness")
+    system = factories.system("gpt-4")
+    owner = factories.debate_set(name="gpt-4 v Claude, helpfulness", system_a=system)
     unresolved = factories.debate(debate_set=owner, scenario="coding", round_count=4)
     factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=1, agreed_round=1)
     factories.debate(debate_set=owner, status=DebateStatus.WAITING)
@@ -61,9 +55,10 @@ def test_open_items_for_debates_routes_the_unresolved_once() -> None:
     queue = Queue.objects.get()
     item = ReviewItem.objects.get()
     assert opened == [1, 0]
+    assert queue.origin == "gpt-4 v Claude, helpfulness"
     assert (queue.slug, queue.name, queue.labels, queue.quorum, queue.open_count, queue.total_count) == (
-        "chat-helpfulness",
-        "Chat, helpfulness",
+        f"helpfulness-debates-{owner.pk}",
+        f"helpfulness, debates {owner.pk}",
         labels_to_json(PREFERENCE),
         2,
         1,
@@ -92,10 +87,10 @@ def test_open_items_for_debates_draws_the_audit_from_all_debates(settings: Any) 
     items = ReviewItem.objects.all()
     assert {str(item.debate_id) for item in items} == drawn.chosen
     assert {(item.arm, item.inclusion_probability, item.reason) for item in items} == {("audit", 0.5, "audit")}
-    assert {item.priority for item in items} == {1, 2}
+    assert {item.priority for item in items} == {2}  # as the unresolved ones, or the rest would be the audit alone
 
 
-@pytest.mark.usefixtures("_no_audit")
+@pytest.mark.usefixtures("no_audit")
 def test_open_items_for_run_routes_by_verdict_status_and_confidence() -> None:
     run = judged_run(
         {"status": "ok", "confidence": 0.9},
@@ -117,7 +112,7 @@ def test_open_items_for_run_routes_by_verdict_status_and_confidence() -> None:
     assert Queue.objects.get().labels == labels_to_json(JUDGEMENT)
 
 
-@pytest.mark.usefixtures("_no_audit")
+@pytest.mark.usefixtures("no_audit")
 def test_open_items_for_run_asks_once_per_response_where_judges_split() -> None:
     run = judged_run({"shares": (1.0, 0.0)}, {"shares": (1.0, 0.9)}, judges=2)
 
@@ -134,7 +129,46 @@ def test_open_items_for_run_asks_once_per_response_where_judges_split() -> None:
     assert len(labelled) == 2
 
 
-@pytest.mark.usefixtures("_no_audit")
+@pytest.mark.usefixtures("no_audit")
+def test_open_items_for_run_compares_only_judges_of_one_rubric() -> None:
+    """0 of 100 points by one rubric and 2 of 5 by another are no split; nor are two kinds of judge without a rubric."""
+    levels, dimensions = factories.rubric(), factories.rubric()
+    run = judged_run({"shares": (1.0, 1.0, 0.0, 1.0, 0.0)}, judges=5)
+    fields: list[dict[str, Any]] = [
+        {"rubric": levels},
+        {"rubric": levels},
+        {"rubric": dimensions},
+        {"options": {"judge_kind": "accuracy"}},
+        {"options": {"judge_kind": "integrity"}},
+    ]
+    for position, values in enumerate(fields):
+        run.evaluators.filter(position=position).update(**values)
+
+    assert open_items_for_run(run=run, at=NOON) == 0
+
+
+@pytest.mark.usefixtures("no_audit")
+@pytest.mark.parametrize(("flag", "opened"), [("infeasible", 1), ("sentence", 1), ("fenced", 0), ("bold_tags", 0)])
+def test_open_items_for_run_routes_values_that_are_in_doubt(flag: str, opened: int) -> None:
+    run = judged_run({"status": "repaired", "flags": [flag]})
+
+    assert open_items_for_run(run=run, at=NOON) == opened
+
+
+@pytest.mark.usefixtures("no_audit")
+def test_open_items_for_debates_says_that_nobody_could_be_read() -> None:
+    debate = factories.debate(round_count=1)
+    for seat in (1, 2):
+        speaker = debate.speakers.create(seat=seat, name=f"judge-{seat}")
+        for number, verdict in ((0, 1), (1, None)):
+            factories.statement(speaker=speaker, round=number, verdict=verdict)
+
+    open_items_for_debates(debate_set=debate.debate_set, at=NOON)
+
+    assert ReviewItem.objects.get().reason_text == "No speaker gave a readable verdict after 1 round."
+
+
+@pytest.mark.usefixtures("no_audit")
 def test_open_items_for_run_routes_rules_that_could_not_decide() -> None:
     evaluator = factories.evaluator()
     factories.score(evaluator=evaluator, share=1.0)
@@ -150,7 +184,7 @@ def test_open_items_for_run_routes_rules_that_could_not_decide() -> None:
     )
 
 
-@pytest.mark.usefixtures("_no_audit")
+@pytest.mark.usefixtures("no_audit")
 def test_open_items_for_run_offers_the_scores_that_the_levels_allow() -> None:
     check = {"kind": "check", "text": "x", "scale": {"kind": "boolean"}}
     level = {"key": "50", "kind": "level", "points": 50.0, "children": [check | {"key": "50.1"}]}
@@ -250,7 +284,7 @@ def test_refresh_items_brings_a_final_word_back_with_its_item() -> None:
     assert (item.status, item.label, item.adjudication.reason) == (ItemStatus.ADJUDICATED, "-1", "B is right")
 
 
-@pytest.mark.usefixtures("_no_audit")
+@pytest.mark.usefixtures("no_audit")
 def test_items_carry_the_language_of_their_case_for_agreement_by_language() -> None:
     debate = factories.debate(case=factories.case(lang="de"))
     asked = factories.case(lang="Python", scenario="coding")
@@ -265,3 +299,80 @@ def test_items_carry_the_language_of_their_case_for_agreement_by_language() -> N
         ("de", ""),
         ("Python", "coding"),
     ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"method": DecisionMethod.SINGLE},
+        {"method": DecisionMethod.SELF_CONSISTENCY},
+        {"method": DecisionMethod.MULTI_JUDGE},
+        {"setup": {"damage": "gibberish"}},
+    ],
+)
+def test_open_items_for_debates_asks_nobody_about_baselines_and_damaged_criteria(fields: dict[str, Any]) -> None:
+    factories.debate(debate_set=factories.debate_set(**fields))
+    owner = DebateSet.objects.get()
+
+    opened = open_items_for_debates(debate_set=owner, at=NOON)
+
+    assert (opened, Queue.objects.count(), list(unheard_debate_sets())) == (0, 0, [])
+    with pytest.raises(ReviewRefused, match="not asked about baselines"):
+        plan_audit(subject=subject_of_debates(owner), size=1, actor=None, at=NOON)
+
+
+def test_open_items_for_debates_draws_nothing_where_the_share_is_zero(settings: Any) -> None:
+    settings.REVIEW_AUDIT_SHARE = 0
+    owner = factories.debate_set(setup={"damage": "none"})
+    for _ in range(40):
+        factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=0, agreed_round=0)
+
+    assert open_items_for_debates(debate_set=owner, at=NOON) == 0
+
+    plan_audit(subject=subject_of_debates(owner), size=3, actor=None, at=NOON)
+    assert open_items_for_debates(debate_set=owner, at=NOON) == 3
+
+
+def test_open_items_for_run_names_the_queue_after_neither_run_nor_judge() -> None:
+    run = judged_run({"status": "unparsed", "value": None, "shares": (None,)})
+    Run.objects.filter(pk=run.pk).update(name="judge-0 on secret-oak")
+    run.refresh_from_db()
+
+    open_items_for_run(run=run, at=NOON)
+
+    queue = Queue.objects.get()
+    assert (queue.name, queue.origin) == (f"{run.suite}, run {run.pk}", "judge-0 on secret-oak")
+    with pytest.raises(ReviewRefused, match="holds “judge-0”"):
+        update_queue(queue=queue, fields={"name": "Verdicts of judge-0"}, members=None, actor=factories.user(), at=NOON)
+
+
+@pytest.mark.usefixtures("no_audit")
+def test_open_items_for_debates_follows_debates_that_were_tried_again() -> None:
+    owner = factories.debate_set()
+    agreed, begun, open_still = (factories.debate(debate_set=owner, status=DebateStatus.FAILED) for _ in range(3))
+    open_items_for_debates(debate_set=owner, at=NOON)
+    queue = Queue.objects.get()
+    factories.annotation(item=queue.items.get(debate=begun), label="1")
+    for debate in (agreed, begun):
+        became(debate, DebateStatus.AGREED)
+    became(open_still, DebateStatus.UNRESOLVED)
+
+    open_items_for_debates(debate_set=owner, at=NOON)
+    rows = {item.debate_id: (item.status, item.reason) for item in queue.items.all()}
+    counted = Queue.objects.values_list("open_count", "total_count").get()
+    became(agreed, DebateStatus.FAILED)
+    open_items_for_debates(debate_set=owner, at=NOON)
+
+    assert rows == {
+        agreed.pk: (ItemStatus.EXCLUDED, "failed_verdict"),
+        begun.pk: (ItemStatus.OPEN, "failed_verdict"),
+        open_still.pk: (ItemStatus.OPEN, "unresolved_debate"),
+    }
+    assert counted == (2, 2)
+    assert queue.items.get(debate=agreed).status == ItemStatus.OPEN
+
+
+def became(debate: Debate, status: DebateStatus) -> None:
+    debate.status, debate.verdict = status, 1 if status == DebateStatus.AGREED else None
+    debate.agreed_round = 1 if status == DebateStatus.AGREED else None
+    debate.save()

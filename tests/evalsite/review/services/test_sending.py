@@ -10,7 +10,7 @@ from evalsite.accounts.models import AuditEntry
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.asked import people_of, people_of_run
 from evalsite.review.selectors.pending import unheard_runs
-from evalsite.review.services.claiming import claim_next
+from evalsite.review.services.claiming import claim_next, keep_draft
 from evalsite.review.services.opening import open_items_for_run
 from evalsite.review.services.sending import send_rest, send_verdict, take_item_back, take_rest_back
 from evalsite.review.states import ReviewRefused
@@ -158,3 +158,19 @@ def test_take_rest_back_keeps_what_somebody_is_at_work_on() -> None:
 
     assert (taken, ReviewItem.objects.get(), Queue.objects.get().open_count) == (2, claim.item, 1)
     assert take_rest_back(run=run, actor=ada, at=NOON + timedelta(hours=1)) == 1  # the claim has lapsed
+
+
+def test_take_back_keeps_items_for_which_somebody_left_a_draft() -> None:
+    rita, ada = factories.user("rita"), factories.user("ada")
+    run = judged_run({"status": "unparsed", "value": None, "shares": (None,)})
+    queue = send_rest(run=run, actor=rita, at=NOON).queue
+    claim = claim_next(queue=queue, annotator=ada, at=NOON)
+    keep_draft(item_id=claim.item_id, annotator=ada, values={"note": "half a thought"}, at=NOON)
+    lapsed = NOON + timedelta(hours=1)
+
+    with pytest.raises(ReviewRefused, match="Somebody has begun"):
+        take_item_back(item_id=claim.item_id, actor=rita, at=lapsed)
+    taken = take_rest_back(run=run, actor=rita, at=lapsed)
+
+    claim.refresh_from_db()
+    assert (taken, claim.draft, people_of_run(run).unanswered) == (0, {"note": "half a thought"}, 0)

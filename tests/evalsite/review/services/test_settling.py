@@ -108,7 +108,6 @@ def test_adjudicate_item_stores_the_word_and_whose_answer_it_adopts() -> None:
     ("labels", "word", "sentence"),
     [
         (("1", "1"), FinalWord("1", "because"), "This item is settled"),
-        (("1",), FinalWord("1", "because"), "still waits for answers"),
         (("1", "-1"), FinalWord("1", "  "), "Say why"),
         (("1", "-1"), FinalWord("7", "because"), "not on this queue's scale"),
     ],
@@ -159,3 +158,18 @@ def test_label_tables_holds_blind_and_final_labels() -> None:
         LabelRow(item.pk, first.annotator_id, "1", "1", *common),
         LabelRow(item.pk, second.annotator_id, "-1", "0", *common),
     ]
+
+
+def test_reopen_item_waits_for_a_researcher_whatever_a_revision_says() -> None:
+    item, answers = answered("1", "1")
+    rita = factories.user("rita")
+    reopen_item(item_id=item.pk, actor=rita, reason="the question is ambiguous", at=NOON)
+    reveal_item(item_id=item.pk, annotator=answers[0].annotator, at=NOON)
+
+    revise_annotation(item_id=item.pk, annotator=answers[0].annotator, label="1", reason="I stay with it", at=NOON)
+    waiting = state(item)
+    adjudicate_item(item_id=item.pk, adjudicator=rita, word=FinalWord("0", "neither"), at=NOON)
+
+    assert waiting == (ItemStatus.SPLIT, "", 2, 0)
+    assert state(item) == (ItemStatus.ADJUDICATED, "0", 2, 0)
+    assert item.reopened_at is None

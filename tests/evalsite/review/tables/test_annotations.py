@@ -41,6 +41,7 @@ ROW: dict[str, Any] = {
     "annotator": "ada", "slot": 0, "saw_swapped": True, "blind_label": "-1", "note": "", "claimed_at": NOON,
     "answered_at": NOON, "seconds": 12.5, "active_seconds": None, "edited_at": None, "revealed_at": None,
     "revised_label": "", "revision_note": "", "revised_at": None, "skip_reason": "", "flag": "",
+    "mode": "debate", "guidelines_version": 3, "seen_before": False,
 }  # fmt: skip
 
 
@@ -154,7 +155,7 @@ def test_read_annotations_refuses_rows_that_contradict_each_other() -> None:
         (b"{oops\n", "a.jsonl", "This line is not JSON"),
         (b"PK no workbook", "a.xlsx", "This is not an .xlsx workbook"),
         (b"", "a.csv", "There are no answers in this file."),
-        (b"\xff\xfe\xff", "a.csv", "The file is not UTF-8 text."),
+        (b"\xff\xfe\xff", "a.csv", "This is neither UTF-8 nor UTF-16 text."),
     ],
 )
 def test_read_annotations_refuses_other_files(data: bytes, name: str, sentence: str) -> None:

@@ -16,6 +16,7 @@ from evalsite.accounts.roles import Role
 from evalsite.review.models import Assignment, Queue
 from evalsite.review.services.claiming import claim_next
 from tests import factories
+from tests.evalsite.review.views.clients import signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -151,3 +152,22 @@ def test_queue_person_has_a_fixed_number_of_queries(
 
     with django_assert_num_queries(9):
         assert len(rita.get(url).context["held"]) == count
+
+
+def test_queue_assign_hands_the_chosen_items_and_says_what_it_could_not() -> None:
+    client, _ = signed_in("rita", Role.RESEARCHER)
+    queue, ada = factories.queue(), factories.user("ada", Role.ANNOTATOR)
+    items = [factories.review_item(queue=queue) for _ in range(3)]
+    factories.annotation(item=items[1], label="1", annotator=ada)
+    elsewhere = factories.review_item()
+    url = reverse("review:queue-assign", args=[queue.slug])
+    values = {"person": ada.pk, "reason": "your field", "item": [one.pk for one in (*items[:2], elsewhere)]}
+
+    page = client.post(url, values, follow=True).content.decode()
+    nothing = client.post(url, values | {"item": []}, follow=True).content.decode()
+
+    assert list(Assignment.objects.filter(annotator=ada, status="leased").values_list("item", flat=True)) == [
+        items[0].pk
+    ]
+    assert "ada: 1 item assigned; they wait a day. This person has already answered this item." in page
+    assert "Choose at least one item and at most 200." in nothing

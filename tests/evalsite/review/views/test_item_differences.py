@@ -76,3 +76,15 @@ def test_item_adjudicate_marks_differences_on_demand() -> None:
 
     assert _sides(page) == ["The *<del>red</del>* &lt;fox&gt;", "The *<ins>blue</ins>* &lt;fox&gt;"]
     assert f'href="{url}"' in page
+
+
+def test_item_detail_shows_unrelated_answers_as_they_read() -> None:
+    item = _fox_item(" ".join(f"**word{number}**" for number in range(100)))
+    client, _ = signed_in("ada")
+    take(client, item.queue)
+
+    page = client.get(reverse("review:item-detail", args=[item.pk]), {"diff": "1"}).content.decode()
+
+    assert "so little in common that nearly every word would be marked" in page
+    assert "<ins>" not in page
+    assert "<strong>word1</strong>" in page

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.review.models import Annotation, Assignment, ItemStatus
+from evalsite.review.states import UNDO_GRACE
 from tests import factories
 from tests.evalsite.review.views.clients import HTMX, send, signed_in, take
 
@@ -30,7 +31,7 @@ def test_item_annotate_answers_htmx_with_the_next_item_in_one_request() -> None:
     assert response["HX-Push-Url"] == reverse("review:item-detail", args=[second.pk])
     assert json.loads(response["HX-Trigger"])["toast"]["text"] == "Saved"
     assert f'action="{reverse("review:item-annotate", args=[second.pk])}"' in page
-    assert f'data-draft-done="item-{first.pk}-{ada.pk}"' in page
+    assert f'data-draft-done="item-{first.address}-{ada.pk}"' in page
     assert "2 of 2" in page
     assert page.strip().startswith('<section id="item-panel"')
 
@@ -253,7 +254,7 @@ def test_item_annotate_has_a_fixed_number_of_queries(count: int, django_assert_n
     client, _ = signed_in("ada")
     claim = take(client, queue)
 
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         assert send(client, claim, HTMX).status_code == 200
 
 
@@ -272,14 +273,90 @@ def test_hostile_text_is_shown_as_text() -> None:
     assert "evil.example" not in page
 
 
+def test_who_settled_an_item_takes_the_answer_back_for_a_while() -> None:
+    queue = factories.queue(quorum=1)
+    item = factories.review_item(queue=queue)
+    client, _ = signed_in("ada")
+    saved = send(client, take(client, queue), headers=HTMX)
+
+    client.post(reverse("review:item-undo", args=[item.pk]), headers=HTMX)
+
+    item.refresh_from_db()
+    queue.refresh_from_db()
+    claim = Assignment.objects.get()
+    assert reverse("review:item-undo", args=[item.pk]) in saved["HX-Trigger"]
+    assert (item.status, item.answer_count, item.label, queue.open_count) == (ItemStatus.OPEN, 0, "", 1)
+    assert (claim.status, claim.item_open, claim.draft) == ("leased", True, {"label": "1", "note": ""})
+
+
 def test_settled_items_refuse_undo_with_a_sentence() -> None:
     queue = factories.queue(quorum=1)
     item = factories.review_item(queue=queue)
     client, _ = signed_in("ada")
     send(client, take(client, queue))
+    Annotation.objects.update(created_at=timezone.now() - UNDO_GRACE - timedelta(seconds=1))
 
     response = client.post(reverse("review:item-undo", args=[item.pk]), headers=HTMX)
 
     item.refresh_from_db()
     assert item.status == ItemStatus.SETTLED
     assert "This item is settled" in response["HX-Trigger"]
+
+
+def test_item_annotate_brings_the_number_in_the_rail_up_to_date() -> None:
+    queue = factories.queue()
+    for _ in range(3):
+        factories.review_item(queue=queue)
+    client, _ = signed_in("ada")
+    claim = take(client, queue)
+
+    page = send(client, claim, HTMX).content.decode()
+
+    badge = page[page.index('<span class="rail-badge" id="rail-badge" hx-swap-oob="true">') :]
+    assert badge.startswith('<span class="rail-badge" id="rail-badge" hx-swap-oob="true">2<')
+
+
+def test_item_annotate_says_where_else_work_waits() -> None:
+    queue, fuller, other = factories.queue(), factories.queue(name="Fuller"), factories.queue(name="Other")
+    for where in (queue, fuller, fuller, other):
+        factories.review_item(queue=where)
+    client, _ = signed_in("ada")
+
+    page = send(client, take(client, queue), HTMX)
+
+    assert [(row.name, row.left) for row in page.context["elsewhere"]] == [("Fuller", 2), ("Other", 1)]
+    assert f'action="{reverse("review:item-next", args=[fuller.slug])}"' in page.content.decode()
+
+
+def test_item_detail_shows_the_text_as_written() -> None:
+    queue = factories.queue()
+    item = factories.review_item(queue=queue)
+    assert item.debate is not None
+    item.debate.response_a.text = "**bold** <br> [unused]: x"
+    item.debate.response_a.save()
+    client, _ = signed_in("ada")
+    take(client, queue)
+
+    page = client.get(reverse("review:item-detail", args=[item.pk]), {"written": "1"}).content.decode()
+
+    assert "**bold** &lt;br&gt; [unused]: x" in page
+    assert "<strong>bold</strong>" not in page
+
+
+def test_undo_takes_back_a_skip_where_that_was_the_last_act() -> None:
+    queue = factories.queue()
+    for _ in range(3):
+        factories.review_item(queue=queue)
+    client, ada = signed_in("ada")
+    answered = take(client, queue)
+    send(client, answered)
+    skipped = Assignment.objects.get(annotator=ada, status="leased")
+    values = {"token": str(skipped.token), "reason": "not my field"}
+
+    page = client.post(reverse("review:item-skip", args=[skipped.item_id]), values, headers=HTMX).content.decode()
+    client.post(reverse("review:item-undo", args=[skipped.item_id]), headers=HTMX)
+
+    assert f'action="{reverse("review:item-undo", args=[skipped.item_id])}"' in page
+    assert reverse("review:item-undo", args=[answered.item_id]) not in page
+    assert dict(Assignment.objects.values_list("item", "status"))[skipped.item_id] == "leased"
+    assert Annotation.objects.get().item_id == answered.item_id

@@ -17,6 +17,7 @@ from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.review.exports import ANNOTATION_COLUMNS
 from evalsite.review.models import ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.selectors import pages
 from evalsite.review.services.answering import Answer, record_annotation
 from evalsite.review.services.claiming import claim_next
 from tests import factories
@@ -47,7 +48,7 @@ def test_queue_list_has_a_fixed_number_of_queries(count: int, django_assert_num_
         factories.review_item(queue=factories.queue())
     client, _ = signed_in("rita", Role.RESEARCHER)
 
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         page = client.get(reverse("review:queue-list"))
 
     assert page.status_code == 200
@@ -63,7 +64,7 @@ def test_queue_detail_has_a_fixed_number_of_queries(count: int, django_assert_nu
     client, _ = signed_in("rita", Role.RESEARCHER)
     cache.clear()  # the scenarios of a queue are remembered
 
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(23):
         page = client.get(reverse("review:queue-detail", args=[queue.slug]))
 
     assert page.status_code == 200
@@ -221,3 +222,39 @@ def test_queue_export_sends_the_same_rows_in_every_format() -> None:
     assert sent["xlsx"].startswith(b"PK")
     assert AuditEntry.objects.filter(action="annotations.exported").count() == 3
     assert client.get(reverse("review:queue-export", args=[item.queue.slug, "exe"])).status_code == 404
+
+
+def test_full_agreement_of_counts_items_with_two_annotations_or_more() -> None:
+    queue = factories.queue(quorum=3)
+    for labels in (("1", "1"), ("1", "-1"), ("0", "0", "0"), ("1",)):
+        item = factories.review_item(queue=queue)
+        for label in labels:
+            factories.annotation(item=item, label=label)
+
+    found = pages.full_agreement_of(queue=queue)
+
+    assert (found.items, found.agreed, found.share) == (3, 2, 2 / 3)
+
+
+def test_queue_detail_says_that_a_queue_is_paused(client: Client) -> None:
+    queue = factories.queue(status="paused")
+    factories.review_item(queue=queue)
+    texts = []
+    for name, role in (("rosa", Role.RESEARCHER), ("ada", Role.ANNOTATOR)):
+        client.force_login(factories.user(name, role))
+        texts.append(client.get(queue.get_absolute_url()).content.decode())
+
+    assert "This queue is paused: it hands out no items until somebody resumes it. 1 item waits." in texts[0]
+    assert "This queue is paused. It hands out no items until its owner resumes it; 1 item waits for you." in texts[1]
+
+
+def test_queue_mine_lists_annotations_by_their_question(client: Client) -> None:
+    ada = factories.user("ada", Role.ANNOTATOR)
+    item = factories.review_item()
+    factories.annotation(item=item, label="1", annotator=ada)
+    client.force_login(ada)
+
+    page = client.get(item.queue.get_absolute_url()).content.decode()
+
+    assert item.debate is not None
+    assert f">{item.debate.case.prompt.text}</a>" in page

@@ -1,0 +1,28 @@
+"""`delete_label_table`: remove a table of labels from elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from evalsite.review.models import LabelTable
+from evalsite.review.services.label_tables import delete_labels
+from judging.management.base import BadInput, JsonCommand
+
+
+class Command(JsonCommand):
+    """Do to a table what its page's button does."""
+
+    help = "Remove a table of labels from elsewhere, with its labels."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--table", required=True, help="its short name, which import_label_table printed")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        table = LabelTable.objects.filter(slug=options["table"]).first()
+        if table is None:
+            known = ", ".join(LabelTable.objects.order_by("slug").values_list("slug", flat=True)[:20]) or "none"
+            raise BadInput(f"There is no label table {options['table']!r}. There are: {known}.")
+        delete_labels(table=table, actor=None)
+        return {"table": table.slug, "name": table.name, "labels": table.label_count, "deleted": True}

@@ -1,0 +1,38 @@
+"""`send_verdict`: send the question behind one verdict to people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from evalsite.review.services import sending
+from evalsite.review.states import ReviewRefused
+from judging.management.base import BadInput, JsonCommand
+from judging.models import Verdict
+
+
+class Command(JsonCommand):
+    """Do to a verdict what its page's button does, in a researcher's name."""
+
+    help = "Send the question behind a verdict to people. Where people have it already, nothing changes."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--verdict", type=int, required=True, help="id of the verdict")
+        parser.add_argument("--by", required=True, metavar="NAME", help="user name of the researcher who sends it")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        related = ("run__suite", "evaluator__rubric", "response__system")
+        verdict = Verdict.objects.select_related(*related).filter(pk=options["verdict"]).first()
+        if verdict is None:
+            raise BadInput(f"There is no verdict {options['verdict']}.")
+        sender = User.objects.filter(username=options["by"], is_active=True).first()
+        if sender is None or not sender.has_perm("review.change_queue"):
+            raise BadInput(f"{options['by']!r} is no active person who may send verdicts to people.")
+        try:
+            sent = sending.send_verdict(verdict=verdict, actor=sender, at=timezone.now())
+        except ReviewRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        return {"verdict": verdict.pk, "queue": sent.queue.slug, "items": sent.count}

@@ -1,0 +1,41 @@
+"""What annotators told the owner of a queue: flags and reasons for skipping."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from evalsite.review.models import Assignment, AssignmentStatus, ItemStatus, Queue
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What one person said of an item without answering it."""
+
+    name: str
+    kind: str  # Flagged or Skipped
+    text: str
+
+
+def remarks_on(items: Collection[int]) -> dict[int, list[Remark]]:
+    """Return flags and reasons for skipping by item, the oldest claim first. One query."""
+    told = Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="")
+    claims = Assignment.objects.filter(told, item__in=items).select_related("annotator").order_by("claimed_at", "pk")
+    found: dict[int, list[Remark]] = {}
+    for claim in claims:
+        name = claim.annotator.get_full_name() or claim.annotator.username
+        remarks = found.setdefault(claim.item_id, [])
+        if claim.flag:
+            remarks.append(Remark(name, "Flagged", claim.flag))
+        if claim.status == AssignmentStatus.SKIPPED:
+            remarks.append(Remark(name, "Skipped", claim.skip_reason))
+    return found
+
+
+def flag_counts(queues: Collection[Queue]) -> dict[int, int]:
+    """Return how many items of each queue are flagged and not closed yet."""
+    claims = Assignment.objects.filter(queue__in=queues, item__status__in=(ItemStatus.OPEN, ItemStatus.SPLIT))
+    rows = claims.exclude(flag="").order_by().values("queue_id").annotate(n=Count("item", distinct=True))
+    return {row["queue_id"]: row["n"] for row in rows}

@@ -1,0 +1,32 @@
+"""Notes who has seen of an item what its annotators must not, so that nobody is asked blind who is not."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Look, ReviewItem
+from evalsite.review.states import ReviewRefused
+
+IN_WORK = (AssignmentStatus.LEASED, AssignmentStatus.LAPSED)
+
+
+@transaction.atomic
+def note_look(*, item: ReviewItem, person: User, at: datetime) -> None:
+    """Note that a person sees everything of an item now; their own blind answer, if any, is fixed by it."""
+    Look.objects.get_or_create(item=item, person=person, defaults={"queue_id": item.queue_id, "looked_at": at})
+    Annotation.objects.filter(item=item, annotator=person, revealed_at=None).update(revealed_at=at)
+
+
+def has_looked(*, item: ReviewItem, person: User) -> bool:
+    """Return whether a person has seen everything of an item, or of the item that it repeats."""
+    return Look.objects.filter(Q(item=item) | Q(item=item.retest_of_id), person=person).exists()
+
+
+def check_may_look(*, item: ReviewItem, person: User) -> None:
+    """Accept that somebody sees all answers and verdicts. Raises: ReviewRefused while they hold the item themselves."""
+    if Assignment.objects.filter(item=item, annotator=person, status__in=IN_WORK, item_open=True).exists():
+        raise ReviewRefused("You hold this item yourself. Answer or skip it first; then you may see what others said.")
