@@ -2,52 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import islice
 from typing import Any
 
-from django.http import HttpResponse, StreamingHttpResponse
-from django.utils.text import slugify
+from django.db.models.fields.json import KeyTransform
+from django.urls import reverse
 
 from evalsite.reports.services.payloads import Payload
 from evalsite.review.models import Annotation, ImportedLabel
-from judging.models import Run, Score, Suite, SuiteCase
-from judging.tables import CONTENT_TYPES, Row, write_csv, write_jsonl, write_latex, write_xlsx
+from judging.models import Call, Response, Run, Score, Suite, SuiteCase
+from judging.tables import CONTENT_TYPES, Row, Table
 
 FORMATS = tuple(CONTENT_TYPES)
 PAPER_FORMATS = ("csv", "xlsx", "tex")  # of tables that go into papers
-LATEX_TYPE = "application/x-tex; charset=utf-8"
 CHUNK = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows with the columns in their order; the rows may be a generator."""
-
-    name: str
-    columns: tuple[str, ...]
-    rows: Iterable[Row]
-
-
-def table_bytes(table: Table, format_name: str) -> Iterable[bytes]:
-    """Return the table as pieces of a file. Raises: KeyError for an unknown format."""
-    if format_name == "xlsx":
-        return [write_xlsx(table.rows, columns=table.columns, title=table.name)]
-    if format_name == "tex":
-        return write_latex(table.rows, columns=table.columns, caption=table.name)
-    return {"csv": write_csv, "jsonl": write_jsonl}[format_name](table.rows, columns=table.columns)
-
-
-def table_response(table: Table, format_name: str, *, file_name: str) -> HttpResponse | StreamingHttpResponse:
-    """Return a download. Raises: KeyError for an unknown format."""
-    response: HttpResponse | StreamingHttpResponse
-    if format_name == "xlsx":
-        response = HttpResponse(b"".join(table_bytes(table, format_name)))
-    else:
-        response = StreamingHttpResponse(table_bytes(table, format_name))
-    response["Content-Type"] = LATEX_TYPE if format_name == "tex" else CONTENT_TYPES[format_name]
-    response["Content-Disposition"] = f'attachment; filename="{slugify(file_name)}.{format_name}"'
-    return response
 
 
 def leaderboard_tables(payload: Payload) -> dict[str, Table]:
@@ -180,7 +150,18 @@ def judge_tables(payload: Payload) -> dict[str, Table]:
         *("calls", "prompt_tokens", "completion_tokens", "cost", "cost_per_verdict", "unpriced", "seconds_mean"),
         *("consistency", "first_position"),
     )
-    judges = (*shared, "people", "people_low", "people_high", "people_n", "people_audit", "debates", "debates_n")
+    judges = (
+        *shared,
+        "first_try_parse_rate",
+        "reused",
+        "people",
+        "people_low",
+        "people_high",
+        "people_n",
+        "people_audit",
+        "debates",
+        "debates_n",
+    )
     seats = (*shared, "debates_held", "outcome", "outcome_n", "leave_one_out", "leave_one_out_n")
     return {
         "judges": _table("judges", judges, (_judge_row(row) for row in payload["judges"])),
@@ -191,6 +172,8 @@ def judge_tables(payload: Payload) -> dict[str, Table]:
 def _judge_row(row: Payload) -> Row:
     found = {name: value for name, value in row.items() if not isinstance(value, dict | list)}
     found |= row["statuses"] | {"parse_rate": row["parsed"]["value"]}
+    if "first_try" in row:
+        found["first_try_parse_rate"] = row["first_try"]["value"]
     for name in ("people", "people_audit", "debates", "outcome", "leave_one_out", "consistency", "first_position"):
         figure = row.get(name)
         if isinstance(figure, dict):
@@ -202,7 +185,12 @@ def _judge_row(row: Payload) -> Row:
 SCORE_COLUMNS = (
     *("suite", "run_id", "run", "evaluator", "is_baseline", "case", "scenario", "type", "lang", "system", "attempt"),
     *("response_id", "status", "value", "full", "share", "flags", "verdict_id", "verdict_status", "reason"),
+    "environment",
+    *("prompt", "response", "words", "judge_reason", "cost", "address"),
 )
+
+
+VERDICT_PLACE, RESPONSE_PLACE = 8, 2  # among the columns from "system" on
 
 
 def score_table(*, run: Run | None = None, suite: Suite | None = None, evaluator_id: int | None = None) -> Table:
@@ -219,14 +207,72 @@ def score_table(*, run: Run | None = None, suite: Suite | None = None, evaluator
         *("run_id", "run__name", "evaluator__name", "evaluator__is_baseline", "response__prompt_id"),
         *("response__system__name", "response__attempt", "response_id", "status", "value", "full", "share", "flags"),
         *("verdict_id", "verdict__status", "verdict__reason"),
+        KeyTransform("environment", "detail"),
+        *("response__prompt__text", "response__text", "verdict__rationale", "verdict__call_ids"),
     )
     return Table("scores", SCORE_COLUMNS, _score_rows(str(owner), cases, rows.iterator(chunk_size=CHUNK)))
 
 
 def _score_rows(suite: str, cases: dict[int, list[str]], rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
-    for run_id, run, evaluator, baseline, prompt_id, *rest in rows:
-        facts = cases.get(prompt_id, ["", "", "", ""])
-        yield dict(zip(SCORE_COLUMNS, (suite, run_id, run, evaluator, baseline, *facts, *rest), strict=True))
+    waiting = iter(rows)
+    while batch := list(islice(waiting, CHUNK)):
+        costs = dict(Call.objects.filter(pk__in=_calls_of(batch)).values_list("pk", "cost"))
+        for run_id, run, evaluator, baseline, prompt_id, *rest, prompt, text, reason, call_ids in batch:
+            facts = cases.get(prompt_id, ["", "", "", ""])
+            address = _address(verdict_id=rest[VERDICT_PLACE], response_id=rest[RESPONSE_PLACE])
+            more = (prompt, text, len(text.split()), reason, _cost_of(call_ids or (), costs), address)
+            whole = (suite, run_id, run, evaluator, baseline, *facts, *rest, *more)
+            yield dict(zip(SCORE_COLUMNS, whole, strict=True))
+
+
+def _calls_of(batch: Iterable[Sequence[Any]]) -> set[int]:
+    return {pk for *_, call_ids in batch for pk in call_ids or ()}
+
+
+def _cost_of(call_ids: Sequence[int], costs: Mapping[int, Decimal | None]) -> Decimal | None:
+    """Return what the calls of one verdict cost; None without a call, and where the price of one is unknown."""
+    each = [costs.get(pk) for pk in call_ids]
+    known = [cost for cost in each if cost is not None]
+    return sum(known, Decimal(0)) if each and len(known) == len(each) else None
+
+
+def _address(*, verdict_id: int | None, response_id: int) -> str:
+    """Return the page of the verdict, or of the response where rules graded it."""
+    if verdict_id is None:
+        return reverse("judging:response-detail", args=[response_id])
+    return reverse("judging:verdict-detail", args=[verdict_id])
+
+
+def pair_table(payload: Payload) -> Table:
+    """Return every case that two systems have in common, with both shares and both texts."""
+    first, second = (system["name"] for system in payload["systems"])
+    columns = ("case", "scenario", "prompt", "first_system", "first", "second_system", "second", "difference")
+    texts = ("first_response_id", "first_response", "second_response_id", "second_response")
+    return Table("pair", columns + texts, _pair_cases(payload["cases"], first, second))
+
+
+def _pair_cases(cases: Sequence[Payload], first: str, second: str) -> Iterator[Row]:
+    for start in range(0, len(cases), CHUNK):
+        part = cases[start : start + CHUNK]
+        wanted = {pk for case in part for pk in case["responses"] if pk}
+        responses = Response.objects.select_related("prompt").in_bulk(wanted)
+        for case in part:
+            one, other = (responses.get(pk or 0) for pk in case["responses"])
+            any_of_them = one or other
+            yield {
+                "case": case["key"],
+                "scenario": case["scenario"],
+                "prompt": any_of_them.prompt.text if any_of_them else "",
+                "first_system": first,
+                "first": case["first"],
+                "second_system": second,
+                "second": case["second"],
+                "difference": case["difference"],
+                "first_response_id": one.pk if one else None,
+                "first_response": one.text if one else "",
+                "second_response_id": other.pk if other else None,
+                "second_response": other.text if other else "",
+            }
 
 
 ANSWER_COLUMNS = (

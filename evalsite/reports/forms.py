@@ -13,6 +13,7 @@ from evalsite.reports.statistics.item_lists import Cell
 from evalsite.review.scales import words_of
 from evalsite.review.tables.labels import LabelColumns
 from judging.forms.files import SizedFileField
+from judging.http import whole_number
 
 Query = Mapping[str, Any]
 
@@ -53,7 +54,7 @@ def cell_of(query: Query) -> Cell:
 
 def two_systems(values: list[str]) -> tuple[int, int] | None:
     """Return two different keys of systems, None where the address does not name just two."""
-    keys = [int(value) for value in values if value.isdigit() and len(value) < 19]
+    keys = [key for value in values if (key := whole_number(value)) is not None]
     return (keys[0], keys[1]) if len(keys) == 2 and keys[0] != keys[1] else None
 
 

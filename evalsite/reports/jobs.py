@@ -93,10 +93,11 @@ def refresh_run(run_id: int) -> None:
     now = timezone.now()
     kinds = _kinds()
     if run.kind in SCORED_KINDS:
-        newest = {row.pk: row for row in evaluators_of([run.suite_id])[run.suite_id].newest}
-        for evaluator_id, row in newest.items():
+        boards = evaluators_of([run.suite_id])[run.suite_id]
+        shown = (*boards.fullest, *(board for board in boards.every if board.evaluator.run_id == run.pk))
+        for evaluator_id, kind in {board.evaluator.pk: board.evaluator.kind for board in shown}.items():
             require(kinds["leaderboard"], subject_id=evaluator_id, options={}, at=now)
-            if row.kind == EvaluatorKind.GRADER:
+            if kind == EvaluatorKind.GRADER:
                 require(kinds["breakdown"], subject_id=evaluator_id, options={}, at=now)
     require(kinds["judges"], subject_id=0, options={}, at=now)
     logger.info("reports.run_refreshed run_id=%s", run_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from itertools import repeat
 from operator import itemgetter
 from typing import Any
@@ -13,16 +13,17 @@ import numpy as np
 from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Case, Count, FloatField, IntegerField, Max, Min, QuerySet, Value, When
+from django.utils.timezone import get_default_timezone
 from numpy.typing import NDArray
 
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.statistics.estimates import Floats, Ints
 from evalsite.reports.statistics.ratings import MISSING, RatingTable, numeric_values
 from evalsite.review.models import (
+    LEFT_OUT,
     Annotation,
     ImportedLabel,
     ItemArm,
-    ItemStatus,
     LabelledItem,
     LabelTable,
     Queue,
@@ -69,12 +70,12 @@ class QueueAnswers:
 
 def answered_queues() -> QuerySet[Queue]:
     """Return queues, the newest first."""
-    return Queue.objects.order_by("-created_at", "-pk")
+    return Queue.objects.select_related("run", "debate_set").order_by("-created_at", "-pk")
 
 
 def answers_of(queue: Queue, options: Options) -> QuerySet[Annotation]:
-    """Return the answers to a queue's items that still stand, under the chosen groups; second answers are left out."""
-    found = Annotation.objects.filter(queue=queue).exclude(item__status=ItemStatus.STALE)
+    """Return the blind answers to a queue's items that still stand, under the chosen groups, no second answers."""
+    found = Annotation.objects.filter(queue=queue, seen_before=False).exclude(item__status__in=LEFT_OUT)
     found = found.exclude(item__arm=ItemArm.RETEST).filter(**of_groups(options))
     return found.order_by("item_id", "pk")
 
@@ -84,13 +85,28 @@ def of_groups(options: Options, *, prefix: str = "item__") -> dict[str, str]:
     return {f"{prefix}{name}": chosen(options, name) for name in GROUPS if chosen(options, name)}
 
 
+def seen_before_count(queue: Queue) -> int:
+    """Return how many answers are left out because their authors had looked at the item as its owner."""
+    return Annotation.objects.filter(queue=queue, seen_before=True).count()
+
+
+def terms_of(queue: Queue) -> dict[str, dict[str, int]]:
+    """Return how many answers of a queue were given in each mode, and under each version of the guidelines."""
+    mine = Annotation.objects.filter(queue=queue, seen_before=False).order_by()
+    modes = dict(mine.values_list("mode").annotate(n=Count("pk")))
+    versions = mine.values_list("guidelines_version").annotate(n=Count("pk")).order_by("guidelines_version")
+    return {"modes": modes, "guidelines": {str(version): n for version, n in versions}}
+
+
 def read_answers(queue: Queue, options: Options) -> QueueAnswers:
     """Return the blind answers of a queue. Revisions after the reveal are not agreement, so they do not count here.
 
+    Nor do answers of people who had looked at the item as its owner before.
+
     One pass over the answers serves all figures: half a million rows are read once.
     """
-    items = ReviewItem.objects.filter(queue=queue).exclude(status=ItemStatus.STALE).exclude(arm=ItemArm.RETEST)
-    mine = Annotation.objects.filter(queue=queue)
+    items = ReviewItem.objects.filter(queue=queue).exclude(status__in=LEFT_OUT).exclude(arm=ItemArm.RETEST)
+    mine = Annotation.objects.filter(queue=queue, seen_before=False)
     span = mine.aggregate(first=Min("created_at"), last=Max("created_at"))
     starts = period_starts(span["first"], span["last"]) if span["first"] else ()
     rows = mine.order_by("item_id", "pk").annotate(period=_period_of("created_at", starts))
@@ -118,8 +134,12 @@ _NONE = Value(None, output_field=FloatField())
 
 
 def period_starts(first: datetime, last: datetime) -> tuple[date, ...]:
-    """Return the first days of the days, weeks or months between two moments; at most the last MOST_PERIODS."""
-    start, end = first.astimezone(UTC).date(), last.astimezone(UTC).date()
+    """Return the first days of the days, weeks or months between two moments; at most the last MOST_PERIODS.
+
+    A day is one of the site's time zone, as on its pages.
+    """
+    zone = get_default_timezone()
+    start, end = first.astimezone(zone).date(), last.astimezone(zone).date()
     days = [date.fromordinal(number) for number in range(start.toordinal(), end.toordinal() + 1)]
     if len(days) > DAYS_BY_DAY:
         is_weekly = len(days) <= DAYS_BY_WEEK
@@ -131,7 +151,7 @@ def _period_of(name: str, starts: Sequence[date]) -> Case | Value:
     """Return the expression for the place of a moment among the starts; the database compares, nothing is parsed."""
     if not starts:
         return Value(0, output_field=IntegerField())
-    marks = [datetime.combine(day, time(), tzinfo=UTC) for day in starts]
+    marks = [datetime.combine(day, time(), tzinfo=get_default_timezone()) for day in starts]
     cases = [When(**{f"{name}__gte": mark}, then=Value(place)) for place, mark in reversed(list(enumerate(marks)))]
     return Case(*cases, default=Value(MISSING), output_field=IntegerField())
 

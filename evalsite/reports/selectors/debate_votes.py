@@ -25,7 +25,7 @@ from debate.protocol.ballots import Ballot, seat_names, system_ballot
 from debate.protocol.verdicts import Reading, read_author_compat, read_recorded, to_system_space
 from debate.selectors.labels import outside_labels
 from evalsite.reports.selectors.marks import label_mark
-from evalsite.review.models import Annotation, ItemStatus
+from evalsite.review.models import LEFT_OUT, Annotation
 from evalsite.review.selectors.labels import human_labels_for_debates
 from judging.models import SCORED_KINDS, EvaluatorKind, Score
 
@@ -217,7 +217,7 @@ def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
     ids = list(debate_ids)
     outside = outside_labels(ids)
     given = [(debate_id, f"{rater} (imported)", verdict) for debate_id, rater, verdict in outside]
-    rows = Annotation.objects.filter(item__debate__in=ids).exclude(item__status=ItemStatus.STALE).order_by("pk")
+    rows = Annotation.objects.filter(item__debate__in=ids).exclude(item__status__in=LEFT_OUT).order_by("pk")
     seen: set[tuple[int, str]] = set()
     for debate_id, rater, label in rows.values_list("item__debate_id", "annotator__username", "label"):
         if debate_id is not None and label in PREFERENCES and (debate_id, rater) not in seen:

@@ -34,7 +34,7 @@ def label_shares(labels: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 def human_labels(evaluator: RunEvaluator) -> list[HumanLabel]:
     """Return the final labels on this evaluator's verdicts and scores, by item. Three queries at most."""
-    items = ReviewItem.objects.filter(queue__run=evaluator.run_id, status__in=FINAL).exclude(label="")
+    items = ReviewItem.objects.filter(queue__run=evaluator.run_id, status__in=FINAL, retest_of=None).exclude(label="")
     found: list[HumanLabel] = []
     scales: dict[int, dict[str, float]] = {}
     for subject in ("verdict", "score"):

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from itertools import islice
+from math import nan
 from typing import Any
+from zlib import crc32
 
 import numpy as np
-from django.db.models import Count
 
 from debate.models import Debate, DebateStatus, DecisionMethod
 from evalsite.reports.selectors.human_labels import FINAL
-from evalsite.reports.statistics.estimates import Floats
+from evalsite.reports.statistics.reply_rows import (
+    MICRO,
+    NOT_ASKED,
+    STATUSES,
+    UNPRICED,
+    CallFacts,
+    ReplyRows,
+    VerdictFacts,
+)
 from evalsite.review.models import ItemArm, ReviewItem
 from evalsite.review.scales import Label, is_preference, labels_from_json, nearest_label
-from judging.models import SCORED_KINDS, Call, EvaluatorKind, RunEvaluator, Score, Verdict
+from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, RunEvaluator, Score, Verdict
 
 CHUNK = 5000
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What calls took. `cost` is None where no call has a known price; `unpriced` counts those without one."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: Decimal | None
-    unpriced: int
-    seconds_mean: float | None
-    seconds_p95: float | None
+PLACES = {status.value: place for place, status in enumerate(STATUSES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,65 +55,80 @@ def judge_exists(name: str) -> bool:
     return RunEvaluator.objects.filter(kind=EvaluatorKind.JUDGE, run__kind__in=SCORED_KINDS, name=name).exists()
 
 
-def status_counts(evaluator_ids: Sequence[int]) -> Counter[str]:
-    """Return the number of verdicts by status."""
-    rows: Any = Verdict.objects.filter(evaluator__in=evaluator_ids).values_list("status").annotate(n=Count("pk"))
-    return Counter(dict(rows))
+def read_rows(evaluator: RunEvaluator) -> ReplyRows:
+    """Return an evaluator's verdicts, and every call ever made for them."""
+    called: set[int] = set()
+    return ReplyRows.of(_verdict_facts(evaluator, called), _call_facts(called))
 
 
-def spent_by(evaluator_ids: Sequence[int]) -> Spent:
-    """Return what the calls behind these evaluators' verdicts took, each call once."""
-    found: set[int] = set()
-    verdicts = Verdict.objects.filter(evaluator__in=evaluator_ids).values_list("call_ids", flat=True)
-    for call_ids in verdicts.iterator(chunk_size=CHUNK):
-        found.update(call_ids)
-    return spent_on(sorted(found))
+def _verdict_facts(evaluator: RunEvaluator, called: set[int]) -> Iterator[VerdictFacts]:
+    """Yield an evaluator's verdicts in any order and add their calls to `called`."""
+    asked = asked_of(evaluator)
+    first = _first_tries(evaluator, called)
+    fields = ("pk", "response_id", "call_ids", "status", "score__share", "value__orders")
+    verdicts = Verdict.objects.filter(evaluator=evaluator).order_by().values_list(*fields)
+    for pk, response_id, call_ids, status, share, orders in verdicts.iterator(chunk_size=CHUNK):
+        called.update(call_ids)
+        reply = reply_key(response_id, call_ids, asked)
+        first_reply, tried = reply, status
+        if pk in first:
+            tried_calls, tried = first[pk]
+            first_reply = reply_key(response_id, tried_calls, asked)
+        in_both = isinstance(orders, list) and len(orders) == 2
+        preferences = (int(orders[0]), int(orders[1])) if in_both else (NOT_ASKED, NOT_ASKED)
+        yield pk, reply, first_reply, PLACES[status], PLACES[tried], nan if share is None else share, *preferences
 
 
-def spent_on(call_ids: Iterable[int]) -> Spent:
-    """Return what these calls took."""
-    rows: list[tuple[int | None, int | None, Decimal | None, float]] = []
-    waiting = iter(call_ids)
-    while chunk := list(islice(waiting, CHUNK)):
-        fields = ("prompt_tokens", "completion_tokens", "cost", "seconds")
-        rows += Call.objects.filter(pk__in=chunk).values_list(*fields)
-    priced = [cost for _, _, cost, _ in rows if cost is not None]
-    seconds = np.array([took for *_, took in rows])
-    return Spent(
-        calls=len(rows),
-        prompt_tokens=sum(tokens or 0 for tokens, *_ in rows),
-        completion_tokens=sum(tokens or 0 for _, tokens, *_ in rows),
-        cost=sum(priced, Decimal(0)) if priced else None,
-        unpriced=len(rows) - len(priced),
-        seconds_mean=float(seconds.mean()) if rows else None,
-        seconds_p95=float(np.quantile(seconds, 0.95)) if rows else None,
-    )
+def asked_of(evaluator: RunEvaluator) -> int:
+    """Return a number for what an evaluator asks, the same in every process."""
+    return crc32(f"{evaluator.rubric_id}:{evaluator.criterion}".encode())
 
 
-def score_shares(evaluator_ids: Sequence[int]) -> Floats:
-    """Return all shares these evaluators gave."""
-    shares = Score.objects.filter(evaluator__in=evaluator_ids, share__isnull=False).values_list("share", flat=True)
-    return np.fromiter((share for share in shares.iterator(chunk_size=CHUNK) if share is not None), dtype=np.float64)
+def reply_key(response_id: int, call_ids: Sequence[int], asked: int) -> int:
+    """Return a number that is the same for verdicts read from the same reply; without calls, for the same question.
+
+    Hashes of whole numbers are the same in every process. No call has the key 0.
+    """
+    return hash((response_id, *sorted(set(call_ids)))) if call_ids else hash((response_id, 0, asked))
 
 
-def swapped_preferences(evaluator_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the preferences of comparison judges in both orders, in system space."""
-    values = Verdict.objects.filter(evaluator__in=evaluator_ids, value__orders__isnull=False)
-    found = values.values_list("value__orders", flat=True).iterator(chunk_size=CHUNK)
-    return [(int(orders[0]), int(orders[1])) for orders in found if isinstance(orders, list) and len(orders) == 2]
+def _first_tries(evaluator: RunEvaluator, called: set[int]) -> dict[int, tuple[list[int], str]]:
+    """Return calls and status of the first try of verdicts that were tried again; add all past calls to `called`."""
+    first: dict[int, tuple[list[int], str]] = {}
+    rows = PastVerdict.objects.filter(verdict__evaluator=evaluator).order_by("pk")
+    for verdict_id, call_ids, status in rows.values_list("verdict_id", "call_ids", "status").iterator(chunk_size=CHUNK):
+        called.update(call_ids)
+        first.setdefault(verdict_id, (call_ids, status))
+    return first
 
 
-def compared_with_people(evaluator_ids: Sequence[int]) -> list[Compared]:
-    """Return the settled review items on these evaluators' verdicts, the judge's label on the queue's own scale."""
-    items = ReviewItem.objects.filter(verdict__evaluator__in=evaluator_ids, status__in=FINAL).exclude(label="")
+def _call_facts(called: set[int]) -> Iterator[CallFacts]:
+    fields = ("pk", "prompt_tokens", "completion_tokens", "cost", "seconds")
+    for chunk in _chunks(sorted(called)):
+        for pk, prompt, completion, cost, seconds in Call.objects.filter(pk__in=chunk).values_list(*fields):
+            yield pk, prompt or 0, completion or 0, UNPRICED if cost is None else int(cost.scaleb(MICRO)), seconds
+
+
+def compared_with_people(evaluators: Sequence[RunEvaluator]) -> list[Compared]:
+    """Return the settled review items on these evaluators' verdicts, the judge's label on the queue's own scale.
+
+    Of several items about one reply, in queues of several runs, one counts: an audited one where there is one.
+    """
+    asked = {row.pk: asked_of(row) for row in evaluators}
+    items = ReviewItem.objects.filter(verdict__evaluator__in=list(asked), status__in=FINAL, retest_of=None)
+    items = items.exclude(label="")
     fields = ("pk", "label", "scenario", "arm", "queue__labels", "verdict__value", "verdict__score__share")
-    found = []
-    for pk, label, scenario, arm, labels, value, share in (
-        items.order_by("pk").values_list(*fields).iterator(chunk_size=CHUNK)
+    reply = ("verdict__response_id", "verdict__call_ids", "verdict__evaluator_id")
+    found: dict[int, Compared] = {}
+    for pk, label, scenario, arm, labels, value, share, response_id, call_ids, evaluator_id in (
+        items.order_by("pk").values_list(*fields, *reply).iterator(chunk_size=CHUNK)
     ):
-        judge = judge_label(value, share, labels_from_json(labels))
-        found.append(Compared(pk, judge, label, scenario, arm == ItemArm.AUDIT))
-    return found
+        key = reply_key(response_id, call_ids, asked[evaluator_id])
+        is_audit = arm == ItemArm.AUDIT
+        if key not in found or (is_audit and not found[key].is_audit):
+            judge = judge_label(value, share, labels_from_json(labels))
+            found[key] = Compared(pk, judge, label, scenario, is_audit)
+    return sorted(found.values(), key=lambda one: one.item_id)
 
 
 def judge_label(value: Mapping[str, Any] | None, share: float | None, labels: Sequence[Label]) -> str | None:

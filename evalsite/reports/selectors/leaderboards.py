@@ -7,22 +7,41 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, QuerySet
 
+from judging.http import whole_number
 from judging.models import SCORED_KINDS, Run, RunEvaluator, RunStatus, Suite
 
 CHOICES_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
+class Board:
+    """The leaderboard of one evaluator, and how much of the suite its run covers."""
+
+    evaluator: RunEvaluator
+    system_count: int  # systems that its run asked about
+    known_count: int  # systems that any run of the suite asked about
+
+    @property
+    def version(self) -> str:
+        """Return the head of the judge's prompt hash, which tells two versions of one judge apart; rules have none."""
+        return str(self.evaluator.options.get("prompt_hash") or "")[:12]
+
+    @property
+    def is_partial(self) -> bool:
+        return self.system_count < self.known_count
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluatorChoices:
-    """The newest evaluator of each name, and all of them, newest run first."""
+    """The fullest board of each evaluator's name, and all boards, newest run first."""
 
-    newest: tuple[RunEvaluator, ...]
-    every: tuple[RunEvaluator, ...]
+    fullest: tuple[Board, ...]
+    every: tuple[Board, ...]
 
-    def pick(self, evaluator_id: str) -> RunEvaluator | None:
-        """Return the one asked for, else the default: a real judge or rules before a baseline, then the newest."""
-        asked = next((row for row in self.every if str(row.pk) == evaluator_id), None)
-        return asked or next(iter(sorted(self.newest, key=lambda row: row.is_baseline)), None)
+    def pick(self, evaluator_id: str) -> Board | None:
+        """Return the one asked for, else the default: a real judge or rules before a baseline, then the fullest."""
+        asked = next((board for board in self.every if str(board.evaluator.pk) == evaluator_id), None)
+        return asked or next(iter(self.fullest), None)
 
 
 def scored_suites() -> QuerySet[Suite]:
@@ -32,33 +51,47 @@ def scored_suites() -> QuerySet[Suite]:
 
 
 def evaluators_of(suite_ids: Sequence[int]) -> dict[int, EvaluatorChoices]:
-    """Return the evaluators with results by suite. A finished run comes before a newer one that is still at work."""
-    rows = (
+    """Return the evaluators with results by suite: of each name the fullest board first, then all of them."""
+    rows = list(
         RunEvaluator.objects.filter(run__suite__in=suite_ids, run__kind__in=SCORED_KINDS, done__gt=0)
         .select_related("run__suite__benchmark")
-        .order_by("-run__created_at", "-run_id", "position")[:CHOICES_SHOWN]
+        .order_by("-run__created_at", "-run_id", "position")
     )
+    systems: dict[int, set[int]] = {row.run_id: set() for row in rows}
+    asked = Run.systems.through.objects.filter(run__in=list(systems))
+    for run_id, system_id in asked.values_list("run_id", "system_id"):
+        systems[run_id].add(system_id)
     by_suite: dict[int, list[RunEvaluator]] = {suite_id: [] for suite_id in suite_ids}
     for row in rows:
-        by_suite[row.run.suite_id].append(row)
-    return {suite_id: _choices(found) for suite_id, found in by_suite.items()}
+        if len(by_suite[row.run.suite_id]) < CHOICES_SHOWN:  # of each suite, or old ones had none
+            by_suite[row.run.suite_id].append(row)
+    return {suite_id: _choices(found, systems) for suite_id, found in by_suite.items()}
 
 
 def evaluator_with_run(evaluator_id: int) -> RunEvaluator:
     """Return one evaluator with its run, suite and benchmark loaded. Raises: RunEvaluator.DoesNotExist."""
-    return RunEvaluator.objects.select_related("run__suite__benchmark").get(pk=evaluator_id)
+    return RunEvaluator.objects.select_related("run__suite__benchmark", "rubric").get(pk=evaluator_id)
 
 
 def suite_named(name: str) -> Suite | None:
     """Return the suite of this id, or the newest of the benchmark with this slug."""
     suites = Suite.objects.select_related("benchmark").order_by("-number", "-pk")
-    if name.isdecimal() and len(name) < 19:
-        return suites.filter(pk=int(name)).first()
+    key = whole_number(name)
+    if key is not None:
+        return suites.filter(pk=key).first()
     return suites.filter(benchmark__slug=name).first() if name else None
 
 
-def _choices(rows: Sequence[RunEvaluator]) -> EvaluatorChoices:
-    newest: dict[str, RunEvaluator] = {}
-    for row in sorted(rows, key=lambda row: row.run.status != RunStatus.FINISHED):
-        newest.setdefault(row.name, row)
-    return EvaluatorChoices(tuple(newest.values()), tuple(rows))
+def _choices(rows: Sequence[RunEvaluator], systems: dict[int, set[int]]) -> EvaluatorChoices:
+    known = set().union(*(systems[row.run_id] for row in rows))
+    every = [Board(row, len(systems[row.run_id]), len(known)) for row in rows]
+    fullest: dict[str, Board] = {}
+    for board in sorted(every, key=_fullness):  # stable: of two that are equally full the newer one
+        fullest.setdefault(board.evaluator.name, board)
+    return EvaluatorChoices(tuple(fullest.values()), tuple(every))
+
+
+def _fullness(board: Board) -> tuple[bool, bool, int, int]:
+    """Return what orders boards: a baseline last, a run at work after finished ones, then systems and responses."""
+    row = board.evaluator
+    return (row.is_baseline, row.run.status != RunStatus.FINISHED, -board.system_count, -row.done)

@@ -23,15 +23,22 @@ def label_mark(queue: Queue | None = None) -> str:
 
 def evaluator_mark(evaluator: RunEvaluator) -> str:
     """Return a text that differs once this evaluator's run has gone on, or a label came. `evaluator.run` is loaded."""
+    queue = Queue.objects.filter(run=evaluator.run_id)
+    routed_at = queue.values_list("routed_at", flat=True).first()  # the audit may have grown
+    return f"{results_mark(evaluator)}.{routed_at}.{label_mark()}"
+
+
+def results_mark(evaluator: RunEvaluator) -> str:
+    """Return a text that differs once an evaluator's run has gone on or was scored anew. `evaluator.run` is loaded."""
     run = evaluator.run
     rescored = len(evaluator.options.get("history", ()))
     counted = f"{run.pk}.{run.status}.{evaluator.done}.{evaluator.failed}.{run.done}.{run.failed}.{rescored}"
-    return f"{counted}.{run.finished_at}.{label_mark()}"
+    return f"{counted}.{run.finished_at}"
 
 
 def queue_mark(queue: Queue) -> str:
     """Return a text that differs once a queue's items or their labels have changed."""
-    return f"{queue.pk}.{queue.open_count}.{queue.total_count}.{label_mark(queue)}"
+    return f"{queue.pk}.{queue.open_count}.{queue.total_count}.{queue.routed_at}.{label_mark(queue)}"
 
 
 def work_mark() -> str:
@@ -41,5 +48,6 @@ def work_mark() -> str:
     debates = Debate.objects.order_by("-pk").values_list("pk", flat=True).first()
     histories = RunEvaluator.objects.filter(options__has_key="history").values_list("options__history", flat=True)
     rescored = sum(len(history) for history in histories)
-    counted = f"{runs['last']}.{runs['done']}.{runs['failed']}.{runs['ended']}.{rescored}"
+    routed_at = Queue.objects.aggregate(last=Max("routed_at"))["last"]
+    counted = f"{runs['last']}.{runs['done']}.{runs['failed']}.{runs['ended']}.{rescored}.{routed_at}"
     return f"{counted}.{sets}.{debates}.{label_mark()}"

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from evalsite.reports.selectors.annotations import QueueAnswers, queue_groups, read_answers, status_counts
+from evalsite.reports.selectors.annotations import (
+    QueueAnswers,
+    queue_groups,
+    read_answers,
+    seen_before_count,
+    status_counts,
+    terms_of,
+)
 from evalsite.reports.selectors.marks import queue_mark
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.habits import habits_payload, read_habits
@@ -18,6 +25,7 @@ from evalsite.reports.statistics.agreement import (
     AgreementReport,
     against_the_rest,
     agreement_report,
+    compared_items,
     pair_agreements,
 )
 from evalsite.reports.statistics.alpha import Metric
@@ -35,6 +43,7 @@ RATERS_SHOWN = 25
 CONGER_RATERS = 10
 ROWS_KEPT = "rows-1"  # part of the mark: a snapshot that keeps its rows in another way is computed again
 ORDERED_LABELS = 3  # from so many numbers on, the order of the labels says something
+OWN_CHANCE = "Chance depends on how many labels the scale has: the bounds 0.667 and 0.8 of alpha do not hold for it."
 METRIC_WORDS = {
     Metric.NOMINAL: "Krippendorff's alpha",
     Metric.ORDINAL: "Krippendorff's alpha, ordinal",
@@ -55,6 +64,8 @@ def compute_agreement_with_rows(queue_id: int, options: Options) -> Computed:
     habits = read_habits(queue, options)
     found = agreement_payload(answers)
     found["queue"] = {"slug": queue.slug, "name": queue.name}
+    found["summary"]["seen_before"] = seen_before_count(queue)
+    found |= terms_of(queue)
     found |= {"filters": queue_groups(queue), "statuses": status_counts(queue)}
     return Computed(found | habits_payload(answers, habits), packed_rows(answers, habits.events()))
 
@@ -76,7 +87,7 @@ def agreement_payload(answers: QueueAnswers) -> Payload:
     whole = report if busiest is answers.table else agreement_report(_nameless(answers.table), metrics=metrics)
     figures = _figures(whole)
     if 2 < len(busiest.raters) <= CONGER_RATERS:
-        figures.append(_figure_row("conger", "Conger's kappa", conger_kappa(busiest), ""))
+        figures.append(_figure_row("conger", "Conger's kappa", conger_kappa(compared_items(busiest)), ""))
     return {
         "labels": [{"value": label, "text": answers.texts[label]} for label in answers.table.labels],
         "summary": _summary(whole, answers),
@@ -157,6 +168,7 @@ def _summary(report: AgreementReport, answers: QueueAnswers) -> Payload:
         "raters": found.n_raters,
         "answers": found.n_answers,
         "single": found.n_single,
+        "singles_count_by_chance": found.singles_count_by_chance,
         "pairable": found.n_pairable,
         "unanimous": found.n_unanimous,
         "no_majority": found.n_no_majority,
@@ -171,8 +183,8 @@ def _figures(report: AgreementReport) -> list[Payload]:
     rows.append(("fleiss", "Fleiss' kappa", report.fleiss, ""))
     for metric, estimate in report.alpha:
         rows.append((f"alpha_{metric}", METRIC_WORDS[metric], estimate, ""))
-    rows.append(("ac1", "Gwet's AC1", report.ac1, ""))
-    rows.append(("brennan_prediger", "Brennan-Prediger", report.brennan_prediger, ""))
+    rows.append(("ac1", "Gwet's AC1", report.ac1, OWN_CHANCE))
+    rows.append(("brennan_prediger", "Brennan-Prediger", report.brennan_prediger, OWN_CHANCE))
     return [_figure_row(*row) for row in rows]
 
 

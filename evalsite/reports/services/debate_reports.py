@@ -49,6 +49,7 @@ READ = ("final_line", "phrase", "out_of_range_phrase")
 RULES = {
     OutcomeRule.UNANIMOUS: "all speakers agree",
     OutcomeRule.MAJORITY: "most speakers agree",
+    OutcomeRule.MAJORITY_TIE0: "most speakers agree, else a tie",
     OutcomeRule.ADJUDICATED: "all speakers agree, else people's word",
     OutcomeRule.HUMAN: "people's word only",
 }

@@ -15,6 +15,7 @@ from evalsite.reports.selectors.judge_rows import Compared
 from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.selectors.speakers import EndedDebate, SpeakerWork
+from evalsite.reports.services.judge_records import record_of_judge
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.statistics.confusion import confusion_of
@@ -27,6 +28,7 @@ from evalsite.reports.statistics.judge_quality import (
     reply_rates,
     system_agreement,
 )
+from evalsite.reports.statistics.reply_rows import Spent
 from judging.models import Run, RunEvaluator
 
 STATUSES = ("ok", "repaired", "refused", "unparsed", "failed")
@@ -37,6 +39,7 @@ NO_PEOPLE = "No verdict of this judge has a final human label yet."
 NO_AUDIT = "No audited verdict of this judge has a final human label yet."
 NO_DEBATES = "No agreed debate is about two responses that this judge scored."
 NO_OUTCOMES = "No debate that this speaker sat in has come to an agreement."
+IMPORTED = "Its debates were imported, and an imported record holds no calls."
 SHARED = "Speakers shared this endpoint in the same run, so calls cannot be told apart."
 PREFERENCES = {"1": "A better", "0": "tie", "-1": "B better"}
 
@@ -90,35 +93,34 @@ def compute_judge(subject_id: int, options: Options) -> Payload:
 
 
 def _compared(rows: Sequence[RunEvaluator]) -> tuple[list[Compared], list[Compared]]:
-    ids = [row.pk for row in rows]
-    return judge_rows.compared_with_people(ids), judge_rows.compared_with_debates(ids)
+    return judge_rows.compared_with_people(rows), judge_rows.compared_with_debates([row.pk for row in rows])
 
 
 def _judge_row(
     name: str, rows: Sequence[RunEvaluator], people: Sequence[Compared], debates: Sequence[Compared]
 ) -> Payload:
-    ids = [row.pk for row in rows]
-    spent = judge_rows.spent_by(ids)
-    statuses = judge_rows.status_counts(ids)
-    orders = judge_rows.swapped_preferences(ids)
+    record = record_of_judge(rows)
+    spent = record.spent
     return {
         "name": name,
         "is_baseline": any(row.is_baseline for row in rows),
         "endpoints": sorted({str(row.options.get("endpoint", "")) for row in rows} - {""}),
         "runs": len(rows),
-        **_reading(statuses),
-        **_cost(spent.cost, statuses.total(), reason="The endpoint has no price."),
+        **_reading(record.statuses),
+        "first_try": _reading(record.first_tries)["parsed"],
+        "reused": record.verdicts - record.statuses.total(),
+        **_cost(spent.cost, record.statuses.total(), reason=_why_no_cost(spent)),
         "calls": spent.calls,
         "prompt_tokens": spent.prompt_tokens,
         "completion_tokens": spent.completion_tokens,
         "unpriced": spent.unpriced,
         "seconds_mean": spent.seconds_mean,
         "seconds_p95": spent.seconds_p95,
-        "histogram": _histogram(judge_rows.score_shares(ids)),
+        "histogram": _histogram(record.shares),
         "people": figure(_agreement(people, NO_PEOPLE)),
         "people_audit": figure(_agreement([one for one in people if one.is_audit], NO_AUDIT)),
         "debates": figure(_agreement(debates, NO_DEBATES)),
-        **_position(orders),
+        **_position(record.orders),
     }
 
 
@@ -128,7 +130,7 @@ def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequen
     votes = opening_votes(ballots, work.name)
     alone = leave_one_out(ballots, work.name).of_resolved
     spent = speakers.debate_spending(work, others)
-    no_cost = SHARED if spent is None else "No price is known."
+    no_cost = "No price is known." if spent else SHARED if work.run_ids else IMPORTED
     return {
         "name": work.name,
         "is_baseline": work.is_baseline,
@@ -159,6 +161,12 @@ def _reading(statuses: Mapping[str, int]) -> Payload:
     counts = {status: int(statuses.get(status, 0)) for status in STATUSES}
     rates = reply_rates([status for status, n in counts.items() for _ in range(n)])
     return {"verdicts": sum(counts.values()), "statuses": counts, "parsed": figure(rates.parsed)}
+
+
+def _why_no_cost(spent: Spent) -> str:
+    if not spent.calls:
+        return "No calls were made."
+    return "No verdict was given." if not spent.unpriced else "The endpoint has no price."
 
 
 def _cost(cost: Decimal | None, verdicts: int, *, reason: str) -> Payload:
@@ -216,7 +224,7 @@ def _against(compared: Sequence[Compared], reason: str, words: Mapping[str, str]
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return work_mark()
+    return f"first-try.{work_mark()}"  # the prefix is new whenever the rows get another column
 
 
 def _rows_to_read(subject_id: int, options: Options) -> int:

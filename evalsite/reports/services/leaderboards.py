@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,17 +15,17 @@ from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.statistics.corrected import classical_mean, ppi_mean, weighted_correction
-from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
+from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, undefined, with_interval, within
 from evalsite.reports.statistics.intervals import mean_interval, of_share
 from evalsite.reports.statistics.ranking import Leaderboard, interval_ranks, leaderboard
 from judging.models import RunEvaluator
 
+Clip = tuple[float, float]
 MODES = ("raw", "human", "corrected")
 NOT_ASKED = "No audited response of this system has a final human label yet."
 NO_NUMBERS = "The labels of this queue are no numbers, so they cannot be averaged."
 REDUCED = "The suite does not average attempts, and human labels are on single responses: the two cannot be compared."
 MATRIX_COLUMNS = 40
-CASES_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,14 +53,17 @@ def compute_leaderboard(evaluator_id: int, options: Options) -> Payload:
         }
     )
     labels = _labels_by_system(scores, human_labels(evaluator))
+    clip = _clip_of(evaluator)
     means = {pk: _human_means(scores, pk, labels.get(pk, [])) for pk in values.system_ids}
+    means = {pk: {mode: _clipped(mean, clip) for mode, mean in found.items()} for pk, found in means.items()}
+    ranked = replace(ranked, rows=tuple(replace(row, mean=_clipped(row.mean, clip)) for row in ranked.rows))
     return {
         "evaluator": _described(evaluator),
         "reduce_mode": scores.reduce_mode,
         "n_cases": len(scores.cases),
         "rows": _rows(scores, values, ranked, labels, means),
         "pairs": _pairs(ranked),
-        "matrix": _matrix(scores, values),
+        "matrix": _matrix(scores, values, clip),
         "filters": _filters(evaluator),
     }
 
@@ -95,7 +98,7 @@ def compute_comparison(evaluator_id: int, options: Options) -> Payload:
         "systems": [{"id": pk, "name": scores.systems.get(pk, "")} for pk in (first, second)],
         "n_cases": len(rows),
         "wins": wins,
-        "cases": rows[:CASES_SHOWN],
+        "cases": rows,
     }
 
 
@@ -108,6 +111,16 @@ def _described(evaluator: RunEvaluator) -> Payload:
         "run_id": evaluator.run_id,
         "run_name": evaluator.run.name,
     }
+
+
+def _clip_of(evaluator: RunEvaluator) -> Clip | None:
+    """Return the range to which the evaluator's rubric cuts the mean over a benchmark, never one item; None: none."""
+    clip = evaluator.rubric.benchmark_aggregate.get("clip") if evaluator.rubric is not None else None
+    return (float(clip[0]), float(clip[1])) if clip else None
+
+
+def _clipped(mean: Estimate, clip: Clip | None) -> Estimate:
+    return within(mean, *clip) if clip else mean
 
 
 def _values(scores: SuiteScores) -> _Values:
@@ -241,7 +254,7 @@ def _pairs(ranked: Leaderboard) -> list[Payload]:
     ]
 
 
-def _matrix(scores: SuiteScores, values: _Values) -> Payload:
+def _matrix(scores: SuiteScores, values: _Values, clip: Clip | None) -> Payload:
     """Return mean and number of scored cases by system and scenario (question type or language where there is none)."""
     by_name = {
         "scenario": [case.scenario for case in scores.cases],
@@ -257,7 +270,10 @@ def _matrix(scores: SuiteScores, values: _Values) -> Payload:
         for name in names:
             inside = values.shares[row][[value == name for value in column_of]]
             known = inside[~np.isnan(inside)]
-            cells[str(pk)].append({"mean": float(known.mean()) if known.size else None, "n": int(known.size)})
+            mean = (
+                with_interval(float(known.mean()), Interval(None, None), n=known.size) if known.size else undefined("")
+            )
+            cells[str(pk)].append({"mean": _clipped(mean, clip).value, "n": int(known.size)})
     return {"dimension": dimension, "columns": names, "cells": cells}
 
 

@@ -92,6 +92,9 @@ def find_pair(payload: Payload, first: int, second: int) -> Payload | None:
     return None
 
 
+FEW_SHARED = 5  # items of two people below which their coefficient is no finding
+
+
 def agreement_context(payload: Payload) -> dict[str, Any]:
     """Return what the page of an agreement report needs beside its options."""
     return {
@@ -119,7 +122,7 @@ def pair_matrix(payload: Payload) -> list[Payload]:
             kappa = pair["kappa"]
             weighted = {name: pair[name] for name in ("linear", "quadratic") if name in pair}
             cell = {"other": other, "shade": shade(kappa["value"]), "kappa": kappa, "percent": pair["percent"]}
-            cells.append(cell | weighted)
+            cells.append(cell | weighted | {"is_few": pair["percent"]["n"] < FEW_SHARED})
         rows.append({"name": one, "cells": cells})
     return rows
 

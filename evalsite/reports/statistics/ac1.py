@@ -13,7 +13,7 @@ from evalsite.reports.statistics.ratings import RatingTable
 
 
 def gwet_ac1(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
-    """Return AC1 in [-1, 1]; n = items with two answers or more. It depends on how many labels are DECLARED.
+    """Return AC1; n = items with two answers or more. It depends on how many labels are DECLARED.
 
     (Po - Pe) / (1 - Pe) with Po as in Fleiss' kappa and Pe = sum_k pi_k (1 - pi_k) / (q - 1) for q declared labels, so
     that it is 1 when everyone chose the same label. Source: Gwet 2008, eq. for AC1 with many raters.

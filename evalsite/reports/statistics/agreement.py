@@ -45,6 +45,11 @@ class TableSummary:
     majority_counts: tuple[tuple[str, int], ...]  # pairable items by the label that has more than half
     answers_per_item: tuple[tuple[int, int], ...]  # (answers, items)
 
+    @property
+    def singles_count_by_chance(self) -> bool:
+        """Whether items with one answer enter what some figures expect by chance."""
+        return 0 < self.n_single <= self.n_pairable
+
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement:
@@ -95,6 +100,12 @@ def summarise(table: RatingTable) -> TableSummary:
     )
 
 
+def compared_items(table: RatingTable) -> RatingTable:
+    """Return the table without its items of one answer where these are the majority of those answered."""
+    given = (table.codes != MISSING).sum(axis=1)
+    return table.with_pairs() if (given == 1).sum() > (given > 1).sum() else table
+
+
 def agreement_report(
     table: RatingTable,
     *,
@@ -102,9 +113,13 @@ def agreement_report(
     weights: Weights = Weights.NONE,
     bootstrap: Bootstrap | None = None,
 ) -> AgreementReport:
-    """Return every figure of agreement; all but the pairs' share one set of resamples."""
+    """Return every figure of agreement; all but the pairs' share one set of resamples.
+
+    An item with one answer enters no figure but what Fleiss' kappa and AC1 expect by chance, as in irrCAC. Where such
+    items are the majority they are left out there too: many of them would drive the figure far below -1.
+    """
     plan = bootstrap or Bootstrap()
-    profiles = count_profiles(table)
+    profiles = count_profiles(compared_items(table))
     items = item_features(profiles)
     parts = [alpha_parts(profiles, table, metric) for metric in metrics]
     blocks: list[Features] = [items.features, *(part.features for part in parts if isinstance(part, AlphaParts))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,15 @@ class Interval:
 def undefined(reason: str, *, n: int = 0) -> Estimate:
     """Return a figure that does not exist, with the reason in words."""
     return Estimate(value=None, low=None, high=None, n=n, reason=reason)
+
+
+def within(estimate: Estimate, low: float, high: float) -> Estimate:
+    """Return the figure and its interval cut to a range, for a mean that its benchmark defines to end there."""
+
+    def cut(value: float | None) -> float | None:
+        return None if value is None else min(max(value, low), high)
+
+    return replace(estimate, value=cut(estimate.value), low=cut(estimate.low), high=cut(estimate.high))
 
 
 def with_interval(value: float, interval: Interval, *, n: int) -> Estimate:

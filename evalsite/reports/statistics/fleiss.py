@@ -21,10 +21,12 @@ from evalsite.reports.statistics.ratings import RatingTable
 
 
 def fleiss_kappa(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
-    """Return Fleiss' kappa in [-1, 1], generalised to unequal numbers of raters; n = items with two answers or more.
+    """Return Fleiss' kappa, generalised to unequal numbers of raters; n = items with two answers or more.
 
     (Po - Pe) / (1 - Pe); Po = mean over items with a pair of their agreeing share of pairs, Pe = sum_k pi_k²,
     pi_k = mean over rated items of the share of raters who chose k. Undefined when one label was used throughout.
+    In [-1, 1] where every item has two answers. Items with one answer count in pi_k (Gwet), and many of them bring
+    the figure far below -1; reports leave them out where they are the majority (`compared_items`).
     Sources: Fleiss 1971; Gwet, Handbook of Inter-Rater Reliability, for unequal raters. For two it is Scott's pi.
     """
     return fleiss_of(item_features(count_profiles(table)), table.labels, bootstrap=bootstrap)

@@ -12,6 +12,8 @@ import scipy
 from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
 
 LEVEL = 0.95
+NO_SPREAD = 1e-12
+EQUAL = "All {n} are equal, so their spread says nothing about how far the mean may be off."
 
 
 def wilson(successes: int, n: int, *, level: float = LEVEL) -> Estimate:
@@ -38,12 +40,14 @@ def wilson(successes: int, n: int, *, level: float = LEVEL) -> Estimate:
 
 
 def mean_interval(values: Sequence[float] | Floats, *, level: float = LEVEL) -> Estimate:
-    """Return the mean with Student's t interval; n = number of values. One value has no interval, none no mean."""
+    """Return the mean with Student's t interval; n = number of values. One or equal values have no interval."""
     data = np.asarray(values, dtype=np.float64)
     if data.size == 0:
         return undefined("No scores yet.")
     if data.size == 1:
         return with_interval(float(data[0]), Interval(None, None, "One score has no interval."), n=1)
+    if np.ptp(data) < NO_SPREAD:
+        return with_interval(float(data[0]), Interval(None, None, EQUAL.format(n=data.size)), n=data.size)
     error = float(data.std(ddof=1)) / math.sqrt(data.size)
     return around(float(data.mean()), error, n=data.size, critical=t_value(level, data.size - 1))
 
@@ -80,6 +84,8 @@ def clustered_mean(values: Sequence[float], clusters: Sequence[Hashable], *, lev
     if n_clusters == 1:
         return with_interval(mean, Interval(None, None, "One case has no interval."), n=1)
     sums = np.bincount(groups, weights=data - mean, minlength=n_clusters)
+    if np.abs(sums).max() < NO_SPREAD * data.size:
+        return with_interval(mean, Interval(None, None, EQUAL.format(n=n_clusters)), n=n_clusters)
     variance = n_clusters / (n_clusters - 1) * float((sums**2).sum()) / data.size**2
     return around(mean, math.sqrt(variance), n=n_clusters, critical=t_value(level, n_clusters - 1))
 

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, undefined, with_interval
-from evalsite.reports.statistics.intervals import mean_interval, of_share, wilson
+from evalsite.reports.statistics.intervals import clustered_mean, mean_interval, of_share, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PositionReport:
     """How a pairwise judge depends on the order in which answers are shown."""
 
     consistency: Estimate  # share of pairs given the same preference in both orders
-    first_position_rate: Estimate  # share of decided verdicts for the answer shown first; 0.5 is neutral
+    first_position_rate: Estimate  # share of decided verdicts for the answer shown first; n = pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,12 @@ def position_report(in_order: Sequence[int | None], swapped: Sequence[int | None
         ValueError: the two orders differ in number.
     """
     both = [(a, b) for a, b in zip(in_order, swapped, strict=True) if a is not None and b is not None]
-    for_first = [value == 1 for value in in_order if value] + [value == -1 for value in swapped if value]
+    for_first = [(float(value == 1), pair) for pair, value in enumerate(in_order) if value]
+    for_first += [(float(value == -1), pair) for pair, value in enumerate(swapped) if value]
+    values, pairs = [value for value, _ in for_first], [pair for _, pair in for_first]
     return PositionReport(
         consistency=wilson(sum(a == b for a, b in both), len(both)),
-        first_position_rate=wilson(sum(for_first), len(for_first)),
+        first_position_rate=of_share(clustered_mean(values, pairs)),  # both orders of a pair hang together
     )
 
 

@@ -56,6 +56,10 @@ class RatingTable:
         items = tuple(item for item, wanted in zip(self.items, mask, strict=True) if wanted)
         return RatingTable(items, self.raters, self.labels, self.codes[mask], self.values, self.raters_known)
 
+    def with_pairs(self) -> RatingTable:
+        """Return the same table with the items that have two answers or more."""
+        return self.subset(((self.codes != MISSING).sum(axis=1) > 1).tolist())
+
 
 def numeric_values(labels: Sequence[str]) -> tuple[float, ...] | None:
     """Return the numbers that the labels spell, or None when one of them is no number."""

@@ -15,7 +15,7 @@ from debate.models import DebateSet, DecisionMethod, Experiment, ExperimentKind
 from debate.protocol.metaeval import OutcomeRule
 from debate.protocol.verdicts import Reading
 from evalsite.reports import jobs
-from evalsite.reports.exports import PAPER_FORMATS, Table, table_response
+from evalsite.reports.exports import PAPER_FORMATS
 from evalsite.reports.services import debate_charts
 from evalsite.reports.services.arena_reports import ARENA
 from evalsite.reports.services.debate_reports import DEBATES, RULES
@@ -29,8 +29,9 @@ from evalsite.reports.services.debate_tables import (
 from evalsite.reports.services.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.showing import common_axis
 from evalsite.reports.views.pages import report_page
-from judging.http import PageRequest, page_of
+from judging.http import PageRequest, page_of, table_response, whole_number
 from judging.signals import acted
+from judging.tables import Table
 
 READINGS = {
     Reading.STRICT: "strict: what the last line says",
@@ -156,7 +157,7 @@ def _debate_options(request: PageRequest) -> dict[str, Any]:
     """Return the address's choices; what it does not say, or says wrongly, is the default."""
     query = request.GET
     options: dict[str, Any] = {name: query[name][:100] for name in ("scenario", "criterion") if query.get(name)}
-    sets = sorted({int(value) for value in query.getlist("set") if value.isdigit() and len(value) < 19})
+    sets = sorted({key for value in query.getlist("set") if (key := whole_number(value)) is not None})
     if sets:
         options["sets"] = sets
     if query.get("rule") in {rule.value for rule in RULES} - {OutcomeRule.UNANIMOUS.value}:
@@ -169,9 +170,9 @@ def _debate_options(request: PageRequest) -> dict[str, Any]:
 def _arena_options(request: PageRequest) -> dict[str, Any]:
     names = ("scenario", "criterion")
     options = {name: request.GET[name][:100] for name in names if request.GET.get(name)}
-    experiment = request.GET.get("experiment", "")
-    if experiment.isdigit() and len(experiment) < 19:
-        options["experiment"] = experiment
+    experiment = whole_number(request.GET.get("experiment", ""))
+    if experiment is not None:
+        options["experiment"] = str(experiment)
     return options
 
 

@@ -28,8 +28,7 @@ def judge_list(request: PageRequest) -> HttpResponse:
     if report.payload is not None:
         judges = [row | {"bars": showing.bars(row["histogram"])} for row in report.payload["judges"]]
         seats = report.payload["speakers"]
-        has_baseline = any(row["is_baseline"] for row in (*judges, *seats))
-        context |= {"payload": report.payload, "judges": judges, "speakers": seats, "has_baseline": has_baseline}
+        context |= {"payload": report.payload, "judges": judges, "speakers": seats}
     return report_page(request, "judge_list", context)
 
 

@@ -27,6 +27,7 @@ MODE_WORDS = {
     "human": ("Human only", "The mean of people's final labels on the random audit sample alone."),
     "corrected": ("Corrected", "All scores, corrected for the judge's bias by the random audit sample."),
 }
+CASES_SHOWN = 100
 
 
 @require_GET
@@ -46,10 +47,12 @@ def leaderboard_list(request: PageRequest) -> HttpResponse:
 def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show one suite's systems in order."""
     suite, choices, choice = _asked(request, suite_id)
-    evaluator = choices.pick(choice.evaluator)
+    board = choices.pick(choice.evaluator)
+    evaluator = board.evaluator if board else None
     context: dict[str, Any] = {
         "suite": suite,
         "choices": choices,
+        "board": board,
         "choice": choice,
         "evaluator": evaluator,
         "modes": [(mode, *MODE_WORDS[mode]) for mode in MODES],
@@ -80,6 +83,7 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
     evaluator = _chosen(choices, choice)
     pair = two_systems(request.GET.getlist("system"))
     context: dict[str, Any] = {"suite": suite, "evaluator": evaluator, "choice": choice, "pair_keys": pair}
+    context["formats"] = exports.FORMATS
     if pair is not None:
         options = choice.options | {"systems": list(pair)}
         report = jobs.obtain(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
@@ -87,6 +91,7 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
         found = showing.find_pair(whole.payload, *pair) if whole.payload is not None else None
         context |= {"report": report, "payload": report.payload if found else None, "pair": found}
         if found is not None:
+            context["cases"] = report.payload["cases"][:CASES_SHOWN] if report.payload else []
             context["axis"] = showing.difference_axis(found["difference"])
         elif whole.payload is not None:
             context["absent"] = _not_on_the_board(whole.payload, pair)
@@ -99,7 +104,8 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
 def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show a rule grader's points by language, type and metric."""
     suite, choices, choice = _asked(request, suite_id)
-    graders = [row for row in choices.every if row.kind == EvaluatorKind.GRADER]
+    boards = (*choices.fullest, *choices.every)
+    graders = [board.evaluator for board in boards if board.evaluator.kind == EvaluatorKind.GRADER]
     grader = next((row for row in graders if str(row.pk) == choice.evaluator), next(iter(graders), None))
     context: dict[str, Any] = {"suite": suite, "evaluator": grader, "formats": exports.FORMATS}
     if grader is not None:
@@ -119,6 +125,14 @@ def leaderboard_export(
     now = timezone.now()
     if table == "scores":
         tables = {"scores": exports.score_table(run=evaluator.run, evaluator_id=evaluator.pk)}
+    elif table == "pair":
+        pair = two_systems(request.GET.getlist("system"))
+        if pair is None:
+            raise Http404("Name the two systems.")
+        options = choice.options | {"systems": list(pair)}
+        tables = {
+            "pair": exports.pair_table(jobs.require(COMPARISON, subject_id=evaluator.pk, options=options, at=now))
+        }
     elif table == "breakdown":
         if evaluator.kind != EvaluatorKind.GRADER:
             raise Http404("Only rule graders have points by metric.")
@@ -149,7 +163,7 @@ def _asked(request: PageRequest, suite_id: int) -> tuple[Suite, EvaluatorChoices
 
 
 def _chosen(choices: EvaluatorChoices, choice: LeaderboardChoice) -> RunEvaluator:
-    evaluator = choices.pick(choice.evaluator)
-    if evaluator is None:
+    board = choices.pick(choice.evaluator)
+    if board is None:
         raise Http404("Nothing has scored this suite yet.")
-    return evaluator
+    return board.evaluator

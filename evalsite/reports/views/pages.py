@@ -7,9 +7,10 @@ from typing import Any
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
-from evalsite.reports.exports import FORMATS, Table, table_response
-from judging.http import PageRequest
+from evalsite.reports.exports import FORMATS
+from judging.http import PageRequest, table_response
 from judging.signals import acted
+from judging.tables import Table
 
 
 def report_page(request: PageRequest, name: str, context: dict[str, Any]) -> HttpResponse:

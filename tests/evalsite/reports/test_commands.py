@@ -15,6 +15,7 @@ from openpyxl import load_workbook
 from evalsite.accounts.models import AuditEntry
 from judging.management.base import BadInput
 from tests import factories
+from tests.debate import rows
 from tests.evalsite.reports.conftest import Scored
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +59,7 @@ def test_report_agreement_and_judges_print_one_object() -> None:
         (["leaderboard", "--run", "999"], "There is no run 999"),
         (["leaderboard", "--suite", "sums", "--evaluator", "Nobody"], "Scored by: rules"),
         (["agreement", "--queue", "nowhere"], "There is no queue “nowhere”"),
+        (["agreement", "--labels", "nowhere"], "There is no label table “nowhere”"),
         (["debates", "--set", "999"], "There is no set of debates 999"),
     ],
 )
@@ -99,3 +101,13 @@ def test_export_scores_writes_the_same_rows_in_every_format(scored: Scored, tmp_
 def test_export_scores_refuses_a_file_it_cannot_write(scored: Scored, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="Cannot write"):
         call_command("export_scores", "--suite", "sums", "--output", str(tmp_path / "none" / "scores.csv"))
+
+
+def test_export_scores_names_the_command_for_debates(tmp_path: Path) -> None:
+    run = factories.run(kind="debate")
+    made = rows.debate_set(run=run)
+
+    with pytest.raises(BadInput, match=f"Use export_debates {made.pk} instead") as refused:
+        call_command("export_scores", "--run", str(run.pk), "--output", str(tmp_path / "scores.csv"))
+
+    assert (refused.value.returncode, list(tmp_path.iterdir())) == (2, [])

@@ -111,6 +111,16 @@ def test_compute_debates_joins_people_by_debate_and_settles_open_ones_by_rule() 
     assert evaluator(adjudicated, "opening:judge-1")["example"]["value"] == 1.0
 
 
+def test_debate_report_offers_the_rule_of_the_papers_table(researcher: Client) -> None:
+    four_debates()
+
+    response = researcher.get(reverse("reports:debate-report"), {"rule": "majority_tie0"})
+
+    payload = compute_debates(0, {"rule": "majority_tie0"})
+    assert (payload["n"], payload["resolved"]) == (4, 4)  # the debate without a majority is a tie
+    assert '<option value="majority_tie0" selected' in response.content.decode()
+
+
 def test_compute_debates_sets_baselines_beside_debates_on_the_same_pairs() -> None:
     debates = four_debates()
     label(debates[0], ada=1)
@@ -299,3 +309,12 @@ def test_debate_reports_are_closed_to_annotators(client: Client) -> None:
 
 
 REPORT_QUERIES = 40  # the report is computed at each view, since the data has gone on
+
+
+def test_arena_has_one_name_on_every_page(client: Client) -> None:
+    client.force_login(factories.user(role=Role.RESEARCHER))
+
+    page = client.get(reverse("reports:arena")).text
+
+    assert "Arena" not in page
+    assert page.count("Ranking of systems") >= 4  # title, navigation, breadcrumb, heading

@@ -223,3 +223,24 @@ def test_exported_labels_import_again_unchanged(researcher: Client) -> None:
     second = LabelTable.objects.latest("pk")
     again = b"".join(researcher.get(reverse("reports:labels-export", args=[second.slug, "answers", "csv"])))
     assert again == exported
+
+
+def test_report_agreement_prints_what_the_page_of_a_label_table_shows(researcher: Client) -> None:
+    send(researcher, LONG, name="Two nominal")
+    table = LabelTable.objects.get()
+    out = io.StringIO()
+
+    call_command("report", "agreement", "--labels", table.slug, "--json", stdout=out)
+
+    printed = json.loads(out.getvalue())
+    assert printed["figures"] == compute_label_agreement(table.pk, {})["figures"]
+    assert printed["queue"] == {"slug": table.slug, "name": "Two nominal"}
+
+
+def test_labels_page_says_why_an_interval_is_missing(researcher: Client) -> None:
+    send(researcher, b"item,rater,label\n1,ann,a\n1,ben,b\n2,ann,b\n2,ben,a\n", name="Opposite")
+
+    page = researcher.get(LabelTable.objects.get().get_absolute_url()).content.decode()
+
+    assert "too few items" not in page
+    assert page.count("every resample of these 2 items gives the same figure") >= 2

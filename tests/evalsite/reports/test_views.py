@@ -142,8 +142,8 @@ def test_leaderboard_detail_asks_as_much_for_three_systems_as_for_one(
     assert len(response.context["rows"]) == systems
 
 
-LIST_QUERIES = 7
-DETAIL_QUERIES = 11
+LIST_QUERIES = 8
+DETAIL_QUERIES = 13
 
 
 def test_a_long_report_is_computed_by_a_job_and_polled_for(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsite.reports.exports import FORMATS, Table, score_table, table_bytes
+from debate.models import DebateSet
+from evalsite.reports.exports import FORMATS, score_table
 from evalsite.reports.selectors.leaderboards import suite_named
 from judging.exports import write_esi_files
 from judging.management.base import BadInput, JsonCommand
+from judging.management.output import CountedRows, check_output, write_output
+from judging.management.progress import progress_bar
 from judging.models import Run, RunKind
 from judging.signals import acted
+from judging.tables import Table, table_bytes
 
 
 class Command(JsonCommand):
@@ -38,18 +41,11 @@ class Command(JsonCommand):
         """Write the file and say what it holds."""
         if options["layout"] == "esi":
             return _write_esi(options)
+        check_output(options["output"], as_json=options["as_json"])
         table, subject, subject_id = _scores(options)
-        counted = _Counted(table)
-        output = options["output"]
-        if output == "-" and options["as_json"]:
-            raise BadInput("Give --output a file: with --json, standard output is taken by the result.")
-        pieces = table_bytes(Table(table.name, table.columns, counted), options["format_name"])
-        written = 0
-        if output == "-":
-            for piece in pieces:
-                written += sys.stdout.buffer.write(piece)
-        else:
-            written = _write(Path(output), pieces)
+        with progress_bar(shown=not options["as_json"] and options["output"] != "-") as watch:
+            counted = CountedRows(table, watch)
+            written = write_output(options["output"], table_bytes(counted.table, options["format_name"]))
         detail = {"table": "scores", "format": options["format_name"], "rows": counted.rows}
         acted.send(
             sender=Table,
@@ -59,7 +55,7 @@ class Command(JsonCommand):
             subject_id=subject_id,
             detail=detail,
         )
-        return {"output": output, "format": options["format_name"], "rows": counted.rows, "bytes": written}
+        return {"output": options["output"], "format": options["format_name"], "rows": counted.rows, "bytes": written}
 
     def summary(self, result: dict[str, Any]) -> str:
         """Say nothing on standard output where the table itself is there."""
@@ -73,7 +69,8 @@ def _write_esi(options: dict[str, Any]) -> dict[str, Any]:
     folder = Path(options["output"])
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = write_esi_files(run=run, folder=folder)
+        with progress_bar(shown=not options["as_json"]) as watch:
+            written = write_esi_files(run=run, folder=folder, watch=watch)
     except OSError as error:
         raise BadInput(f"Cannot write to {folder}: {error.strerror}.") from error
     acted.send(
@@ -87,34 +84,20 @@ def _write_esi(options: dict[str, Any]) -> dict[str, Any]:
     return {"output": str(folder), "files": [path.name for path in written]}
 
 
-class _Counted:
-    """Rows that count themselves as they are written."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self.rows = 0
-
-    def __iter__(self) -> Any:
-        for row in self._table.rows:
-            self.rows += 1
-            yield row
-
-
-def _write(path: Path, pieces: Any) -> int:
-    try:
-        with path.open("wb") as file:
-            return sum(file.write(piece) for piece in pieces)
-    except OSError as error:
-        raise BadInput(f"Cannot write {path}: {error.strerror}.") from error
-
-
 def _scores(options: dict[str, Any]) -> tuple[Table, str, int]:
     if options["run"] is not None:
         run = Run.objects.select_related("suite").filter(pk=options["run"]).first()
         if run is None:
             raise BadInput(f"There is no run {options['run']}.")
+        if run.kind == RunKind.DEBATE:
+            raise BadInput(_debates_instead(run))
         return score_table(run=run), run.name, run.pk
     suite = suite_named(options["suite"])
     if suite is None:
         raise BadInput("Name a run (--run) or a suite (--suite, its id or its benchmark's slug).")
     return score_table(suite=suite), str(suite), suite.pk
+
+
+def _debates_instead(run: Run) -> str:
+    made = DebateSet.objects.filter(run=run).values_list("pk", flat=True).first()
+    return f"Run {run.pk} holds debates, which have votes and no scores. Use export_debates {made or 'SET'} instead."

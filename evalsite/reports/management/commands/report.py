@@ -16,10 +16,11 @@ from evalsite.reports.selectors.leaderboards import evaluators_of, suite_named
 from evalsite.reports.services.agreements import AGREEMENT
 from evalsite.reports.services.breakdowns import BREAKDOWN
 from evalsite.reports.services.judge_reports import JUDGES
+from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.services.leaderboards import LEADERBOARD
 from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.robustness_reports import ROBUSTNESS
-from evalsite.review.models import Queue
+from evalsite.review.models import LabelTable, Queue
 from judging.management.base import BadInput, JsonCommand
 from judging.models import EvaluatorKind, Run, RunEvaluator
 
@@ -52,20 +53,35 @@ def _evaluator(options: dict[str, Any]) -> RunEvaluator:
     if not name and only is None:
         picked = choices.pick("")
     else:
-        rows = choices.newest if only is None else [row for row in choices.every if row.run_id == only]
-        picked = next((row for row in rows if name in ("", row.name)), None)
+        of_run = [board for board in choices.every if board.evaluator.run_id == only]
+        boards = choices.fullest if only is None else of_run
+        picked = next((board for board in boards if name in ("", board.evaluator.name)), None)
     if picked is None:
-        known = ", ".join(sorted({row.name for row in choices.every})) or "nobody"
+        known = ", ".join(sorted({board.evaluator.name for board in choices.every})) or "nobody"
         raise BadInput(f"No scores by “{name or 'any evaluator'}”. Scored by: {known}.")
-    return picked
+    return picked.evaluator
 
 
 def _agreement(options: dict[str, Any]) -> Payload:
-    queue = Queue.objects.filter(slug=options["queue"]).first()
-    if queue is None:
-        known = ", ".join(Queue.objects.order_by("slug").values_list("slug", flat=True)[:50]) or "none yet"
-        raise BadInput(f"There is no queue “{options['queue']}” (--queue). Queues: {known}.")
-    return jobs.require(AGREEMENT, subject_id=queue.pk, options=agreement_options(options), at=timezone.now())
+    if options["queue"] and options["labels"]:
+        raise BadInput("Name a queue (--queue) or a table of imported labels (--labels), not both.")
+    kind = LABEL_AGREEMENT if options["labels"] else AGREEMENT
+    slug = options["labels"] or options["queue"]
+    subject_id = _slugged(LabelTable, slug) if options["labels"] else _slugged(Queue, slug)
+    if subject_id is None:
+        queues = f"Queues: {_known(Queue)}."
+        tables = f"Label tables: {_known(LabelTable)}."
+        missing = "label table" if options["labels"] else "queue"
+        raise BadInput(f"There is no {missing} “{slug}”. {queues} (--queue) {tables} (--labels)")
+    return jobs.require(kind, subject_id=subject_id, options=agreement_options(options), at=timezone.now())
+
+
+def _slugged(model: type[Queue] | type[LabelTable], slug: str) -> int | None:
+    return model._default_manager.filter(slug=slug).values_list("pk", flat=True).first()
+
+
+def _known(model: type[Queue] | type[LabelTable]) -> str:
+    return ", ".join(model._default_manager.order_by("slug").values_list("slug", flat=True)[:50]) or "none yet"
 
 
 def _judges(options: dict[str, Any]) -> Payload:
@@ -105,7 +121,7 @@ REPORTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 class Command(JsonCommand):
     """Print a report."""
 
-    help = "Print a leaderboard, agreement in a queue, where judges stand, what debates say, or what damage does."
+    help = "Print a leaderboard, agreement between people, judge quality, outcomes of debates, or robustness."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add what to report and on what."""
@@ -116,6 +132,7 @@ class Command(JsonCommand):
         parser.add_argument("--set", type=int, help="debates: id of one set; all sets without it")
         parser.add_argument("--experiment", type=int, help="robustness: id of the experiment; the newest without it")
         parser.add_argument("--queue", default="", help="agreement: the queue's slug")
+        parser.add_argument("--labels", default="", help="agreement: the slug of a table of imported labels")
         for name in ("scenario", "lang", "type", "criterion"):
             parser.add_argument(f"--{name}", default="", help=f"only this {name}")
         parser.add_argument("--skip-missing", action="store_true", help="leave out cases without a response")

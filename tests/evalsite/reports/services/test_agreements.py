@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.reports.services.agreements import compute_agreement
+from evalsite.reports.services.agreements import OWN_CHANCE, compute_agreement
 from evalsite.review.models import Queue
 from tests import factories
 
@@ -120,3 +120,15 @@ def _person(name: str) -> Any:
     from django.contrib.auth.models import User
 
     return User.objects.get(username=name)
+
+
+def test_compute_agreement_reads_only_alpha_by_the_bounds_of_alpha() -> None:
+    queue = factories.queue()
+    for label in ("1",) * 9 + ("0",):
+        item = factories.review_item(queue=queue, status="settled", label=label, answer_count=2)
+        factories.annotation(item=item, label="1")
+        factories.annotation(item=item, label=label)
+
+    words = {row["key"]: row["words"] for row in compute_agreement(queue.pk, {})["figures"]}
+
+    assert words["ac1"] == words["brennan_prediger"] == OWN_CHANCE

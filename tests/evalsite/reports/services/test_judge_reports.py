@@ -11,7 +11,7 @@ from debate.models import DebateStatus
 from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.services.judge_reports import NO_DEBATES, NO_PEOPLE, compute_judge, compute_judges
 from evalsite.review.scales import JUDGEMENT, labels_to_json
-from judging.models import Call, EvaluatorKind, RunEvaluator
+from judging.models import Call, EvaluatorKind, PastVerdict, RunEvaluator
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +44,76 @@ def test_compute_judges_counts_replies_calls_and_cost() -> None:
     assert row["seconds_mean"] == pytest.approx(8 / 3)
     assert row["histogram"] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 2]
     assert (row["people"]["reason"], row["debates"]["reason"]) == (NO_PEOPLE, NO_DEBATES)
+
+
+@pytest.mark.parametrize(
+    ("calls", "reason"),
+    [([], "No calls were made."), ([None], "The endpoint has no price."), ([Decimal("0.01")], "")],
+)
+def test_compute_judges_says_why_there_is_no_cost(calls: list[Decimal | None], reason: str) -> None:
+    made = [call(number, cost=cost).pk for number, cost in enumerate(calls)]
+    factories.verdict(evaluator=judge_named("Strict"), status="failed", value=None, call_ids=made)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert row["cost_reason"] == reason
+
+
+def test_compute_judges_counts_one_reply_once_however_many_runs_reused_it() -> None:
+    first, second = judge_named("Strict"), judge_named("Strict")
+    replies = [call(1, cost=Decimal("0.03")), call(2, cost=Decimal("0.01"))]
+    queue = factories.queue(labels=labels_to_json(JUDGEMENT))
+    for reply, share, status in zip(replies, (0.9, 0.2), ("ok", "repaired"), strict=True):
+        response = factories.response()
+        for judge, arm in ((first, "routed"), (second, "audit")):
+            verdict = factories.verdict(
+                evaluator=judge,
+                response=response,
+                share=share,
+                status=status,
+                value={"orders": [1, 0]},
+                call_ids=[reply.pk],
+            )
+            factories.review_item(queue=queue, verdict=verdict, status="settled", label="right", arm=arm)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert (row["runs"], row["verdicts"], row["reused"], row["calls"]) == (2, 2, 2, 2)
+    assert row["statuses"] == {"ok": 1, "repaired": 1, "refused": 0, "unparsed": 0, "failed": 0}
+    assert (row["parsed"]["n"], row["consistency"]["n"], sum(row["histogram"])) == (2, 2, 2)
+    assert row["cost_per_verdict"] == pytest.approx(0.02)  # 0.04 over two replies
+    assert (row["people"]["n"], row["people_audit"]["n"], row["people"]["value"]) == (2, 2, 0.5)
+
+
+def test_compute_judges_counts_a_baseline_once_per_question() -> None:
+    rubric = factories.rubric()
+    response = factories.response()
+    for criterion in ("tone", "tone", "facts"):
+        factories.verdict(evaluator=judge_named("Words", rubric=rubric, criterion=criterion), response=response)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert (row["verdicts"], row["reused"]) == (2, 1)
+
+
+def test_compute_judges_keeps_first_tries_and_their_cost_after_a_retry() -> None:
+    judge = judge_named("Strict")
+    calls = [call(number, cost=Decimal("0.01")) for number in range(4)]
+    factories.verdict(evaluator=judge, call_ids=[calls[0].pk])
+    retried = factories.verdict(evaluator=judge, call_ids=[calls[3].pk])
+    for status, reply in (("unparsed", calls[1]), ("refused", calls[2])):
+        PastVerdict.objects.create(
+            verdict=retried,
+            status=status,
+            call_ids=[reply.pk],
+            created_at=factories.NOON,
+            superseded_at=factories.NOON,
+        )
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert (row["parsed"]["value"], row["first_try"]["value"], row["verdicts"]) == (1.0, 0.5, 2)
+    assert (row["calls"], row["cost"], row["completion_tokens"]) == (4, pytest.approx(0.04), 40)
 
 
 def test_work_mark_differs_once_a_run_is_scored_anew() -> None:
@@ -121,3 +191,4 @@ def test_compute_judges_takes_a_speaker_out_of_its_own_outcome() -> None:
     assert (rows["Seat 1"]["leave_one_out"]["value"], rows["Seat 1"]["leave_one_out"]["n"]) == (0.5, 2)
     assert rows["Seat 1"]["statuses"]["ok"] == 5
     assert rows["Seat 1"]["cost_per_verdict"] is None
+    assert rows["Seat 1"]["cost_reason"] == "Its debates were imported, and an imported record holds no calls."

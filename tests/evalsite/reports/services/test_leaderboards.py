@@ -164,3 +164,19 @@ def test_compute_comparison_lists_the_cases_that_differ_most(scored: Scored) -> 
     ]
     assert payload["wins"] == {"first": 0, "ties": 1, "second": 3}
     assert [system["name"] for system in payload["systems"]] == ["bob", "ada"]
+
+
+def test_compute_leaderboard_clips_the_mean_where_the_rubric_says_so_and_never_one_case() -> None:
+    suite = factories.suite(cases=2)
+    rubric = factories.rubric(benchmark_aggregate={"type": "mean", "clip": [0, 1]})
+    evaluator = factories.evaluator(run=factories.run(suite=suite), rubric=rubric)
+    low, mixed = factories.system("low"), factories.system("mixed")
+    evaluator.run.systems.set([low, mixed])
+    for system, shares in ((low, (-4.0, -4.0)), (mixed, (-0.5, 1.0))):
+        for case, share in zip(suite.cases.order_by("pk"), shares, strict=True):
+            response = factories.response(system=system, prompt=case.prompt)
+            factories.score(evaluator=evaluator, response=response, share=share)
+
+    payload = compute_leaderboard(evaluator.pk, {"missing": "skip"})
+
+    assert means(payload) == {"mixed": 0.25, "low": 0.0}

@@ -304,3 +304,23 @@ def test_format_estimate_shows_interval_figure_or_reason() -> None:
     ]
 
     assert found == ["0.43 [0.36, 0.50]", "1.00", "Nothing yet."]
+
+
+def test_agreement_report_leaves_single_answers_out_of_every_figure() -> None:
+    paired = [["a", "b"], ["a", "a"], ["b", "b"]]
+    single = [["a", None]] * 60
+    metrics = tuple(Metric)[:1]
+
+    report = agreement_report(from_rows([*paired, *single], ["a", "b"]), metrics=metrics)
+    alone = agreement_report(from_rows(paired, ["a", "b"]), metrics=metrics)
+
+    # Po = 2/3, Pe = 1/2 -> 1/3; with the 60 single answers in the chance term it would be -8.4
+    assert report.fleiss.value == pytest.approx(1 / 3)
+    assert (report.percent, report.fleiss, report.ac1, report.brennan_prediger, report.alpha) == (
+        alone.percent,
+        alone.fleiss,
+        alone.ac1,
+        alone.brennan_prediger,
+        alone.alpha,
+    )
+    assert (report.summary.n_items, report.summary.n_single, report.summary.n_pairable) == (63, 60, 3)

@@ -54,6 +54,13 @@ def test_mean_interval_of_one_score_has_no_interval() -> None:
     assert mean_interval([0.5]) == Estimate(0.5, None, None, 1, "One score has no interval.")
 
 
+def test_mean_interval_of_equal_scores_has_no_interval() -> None:
+    reason = "All 5 are equal, so their spread says nothing about how far the mean may be off."
+
+    assert mean_interval([1.0] * 5) == Estimate(1.0, None, None, 5, reason)
+    assert clustered_mean([0.0, 1.0] * 5, "aabbccddee") == Estimate(0.5, None, None, 5, reason)
+
+
 def test_clustered_mean_of_single_attempts_is_the_plain_mean() -> None:
     values = [0.0, 1.0, 1.0, 0.5]
 

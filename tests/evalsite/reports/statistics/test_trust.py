@@ -7,7 +7,7 @@ import pytest
 
 from evalsite.reports.statistics.corrected import compare_means, ppi_mean, rogan_gladen, weighted_correction
 from evalsite.reports.statistics.estimates import Estimate
-from evalsite.reports.statistics.intervals import wilson
+from evalsite.reports.statistics.intervals import clustered_mean, of_share, wilson
 from evalsite.reports.statistics.judge_quality import (
     ExampleAgreement,
     Sway,
@@ -286,7 +286,10 @@ def test_position_report_counts_flips_and_pull_of_the_first_place() -> None:
     # Decided verdicts: in order A A A(last) -> first place 3 of 3; swapped A B -> B is shown first: 1 of 2.
     found = position_report([1, 1, 0, 1], [1, -1, 0, None])
 
-    assert (found.consistency, found.first_position_rate) == (wilson(2, 3), wilson(4, 5))
+    # the first pair votes for the first place once of twice, the second twice of twice, the fourth once of once
+    rate = of_share(clustered_mean([1.0, 0.0, 1.0, 1.0, 1.0], [0, 0, 1, 1, 3]))
+    assert (found.consistency, found.first_position_rate) == (wilson(2, 3), rate)
+    assert (rate.value, rate.n) == (0.8, 3)
 
 
 def test_reply_rates_share_one_denominator() -> None:

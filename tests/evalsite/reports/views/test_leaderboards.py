@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from evalsite.reports.services.showing import Axis
-from judging.models import System
+from judging.models import Response, RunEvaluator, System
 from tests import factories
 from tests.evalsite.reports.conftest import Scored
 
@@ -56,3 +58,35 @@ def test_leaderboard_compare_does_not_know_a_system_that_nobody_knows(scored: Sc
     url = reverse("reports:leaderboard-compare", args=[scored.suite.pk])
 
     assert researcher.get(f"{url}?system={scored.ada.pk}&system=987654").status_code == 404
+
+
+@pytest.fixture
+def small(scored: Scored) -> RunEvaluator:
+    """Return the rules of a newer run that asked about one system and one case only."""
+    run = factories.run(
+        suite=scored.suite, name="Small run", status="finished", created_at=factories.NOON + timedelta(hours=1)
+    )
+    run.systems.add(scored.bob)
+    rules = factories.evaluator(run=run, total=1, done=1, options={"prompt_hash": "a5fdaa65ba06ffff"})
+    response = Response.objects.get(prompt=scored.cases[0].prompt, system=scored.bob)
+    factories.score(evaluator=rules, response=response, share=1)
+    return rules
+
+
+def test_leaderboard_detail_opens_with_the_fullest_run(scored: Scored, small: RunEvaluator, researcher: Client) -> None:
+    answer = researcher.get(reverse("reports:leaderboard-detail", args=[scored.suite.pk]))
+
+    assert answer.context["evaluator"] == scored.rules
+    assert "systems that runs of this suite have scored" not in answer.content.decode()
+
+
+def test_leaderboard_detail_says_how_many_systems_a_small_run_covers(
+    scored: Scored, small: RunEvaluator, researcher: Client
+) -> None:
+    url = reverse("reports:leaderboard-detail", args=[scored.suite.pk])
+
+    text = researcher.get(f"{url}?evaluator={small.pk}").content.decode()
+
+    assert "This run covers 1 of the 3 systems that runs of this suite have scored." in text
+    assert f"rules (prompt a5fdaa65ba06), run {small.run_id}: 1 of 3 systems</option>" in text
+    assert f"rules, run {scored.run.pk}</option>" in text

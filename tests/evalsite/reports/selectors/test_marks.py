@@ -1,0 +1,38 @@
+"""What makes a stored report out of date."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from evalsite.reports.selectors.marks import evaluator_mark, queue_mark, work_mark
+from evalsite.review.models import Queue
+from evalsite.review.selectors.audits import subject_of_run
+from evalsite.review.services.audits import plan_audit
+from evalsite.review.services.opening import open_items_for_run
+from judging.models import RunEvaluator
+from tests import factories
+from tests.evalsite.review.services.test_opening import judged_run
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def marks() -> tuple[str, str, str]:
+    evaluator = RunEvaluator.objects.select_related("run").get()
+    return evaluator_mark(evaluator), queue_mark(Queue.objects.get()), work_mark()
+
+
+def test_marks_change_once_the_audit_has_grown(settings: Any) -> None:
+    settings.REVIEW_AUDIT_SHARE = 0
+    run = judged_run({"status": "unparsed", "value": None, "shares": (None,)})
+    open_items_for_run(run=run, at=NOON)
+    before = marks()
+    plan_audit(subject=subject_of_run(run), size=1, actor=factories.user(), at=NOON)
+
+    open_items_for_run(run=run, at=NOON + timedelta(minutes=1))
+
+    assert [old == new for old, new in zip(before, marks(), strict=True)] == [False, False, False]
+    assert Queue.objects.get().items.get().arm == "audit"

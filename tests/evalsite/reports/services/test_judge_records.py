@@ -1,0 +1,65 @@
+"""Rows of judges that are kept once their run is over."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evalsite.reports.models import Snapshot
+from evalsite.reports.selectors.judge_rows import judge_evaluators
+from evalsite.reports.services.judge_records import KIND, record_of_judge
+from judging.models import EvaluatorKind, RunEvaluator, RunStatus
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def judged(status: RunStatus = RunStatus.FINISHED) -> RunEvaluator:
+    run = factories.run(status=status, finished_at=factories.NOON)
+    judge = factories.evaluator(kind=EvaluatorKind.JUDGE, name="Strict", run=run)
+    factories.verdict(evaluator=judge, share=0.5)
+    return judge
+
+
+def test_record_of_judge_reads_the_verdicts_of_a_finished_run_once() -> None:
+    judged()
+    fresh = record_of_judge(judge_evaluators())
+    with CaptureQueriesContext(connection) as asked:
+        kept = record_of_judge(judge_evaluators())
+
+    assert (fresh.statuses, fresh.verdicts) == (kept.statuses, kept.verdicts) == ({"ok": 1}, 1)
+    assert fresh.shares.tolist() == kept.shares.tolist() == [0.5]
+    assert not [query["sql"] for query in asked if "judging_verdict" in query["sql"]]
+
+
+def test_record_of_judge_reads_only_what_a_new_run_brought() -> None:
+    judged()
+    record_of_judge(judge_evaluators())
+    first = Snapshot.objects.get(kind=KIND)
+
+    judged()
+    record = record_of_judge(judge_evaluators())
+
+    assert record.verdicts == 2
+    assert Snapshot.objects.filter(kind=KIND).count() == 2
+    assert Snapshot.objects.get(pk=first.pk).computed_at == first.computed_at
+
+
+def test_record_of_judge_reads_a_run_again_once_it_has_gone_on() -> None:
+    judge = judged()
+    record_of_judge(judge_evaluators())
+
+    factories.verdict(evaluator=judge, share=0.9)
+    RunEvaluator.objects.update(done=2)
+    record = record_of_judge(judge_evaluators())
+
+    assert (record.verdicts, sorted(record.shares.tolist())) == (2, [0.5, 0.9])
+    assert Snapshot.objects.filter(kind=KIND).count() == 1
+
+
+def test_record_of_judge_keeps_nothing_of_a_run_at_work() -> None:
+    judged(RunStatus.RUNNING)
+
+    assert record_of_judge(judge_evaluators()).verdicts == 1
+    assert not Snapshot.objects.filter(kind=KIND).exists()
