@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -102,6 +103,19 @@ def words(name: str, default: tuple[str, ...], meaning: str) -> list[str]:
     return [word.strip() for word in value.split(",") if word.strip()] if value else list(default)
 
 
+def networks(name: str, meaning: str) -> list[IPv4Network | IPv6Network]:
+    """Return the comma-separated addresses or networks of the variable.
+
+    Raises:
+        ImproperlyConfigured: one is neither.
+    """
+    value = _read(name, "", meaning)
+    try:
+        return [ip_network(word.strip()) for word in value.split(",") if word.strip()]
+    except ValueError:
+        raise _refuse(name, value, "use addresses such as 10.0.0.5 or networks such as 10.0.0.0/24") from None
+
+
 def folder(name: str, default: Path, meaning: str, *, shown_default: str) -> Path:
     """Return the variable as an absolute folder path.
 
@@ -117,6 +131,18 @@ def folder(name: str, default: Path, meaning: str, *, shown_default: str) -> Pat
     if path.exists() and not path.is_dir():
         raise _refuse(name, value, "this is a file; name a folder")
     return path
+
+
+def file(name: str, meaning: str) -> Path | None:
+    """Return the variable as the path of a file that is there; None where it is unset.
+
+    Raises:
+        ImproperlyConfigured: no such file.
+    """
+    value = _read(name, "", meaning)
+    if value and not Path(value).expanduser().is_file():
+        raise _refuse(name, value, "there is no such file")
+    return Path(value).expanduser().absolute() if value else None
 
 
 def redis_url(name: str, meaning: str) -> str:
@@ -166,13 +192,25 @@ def database(name: str, default: Path, meaning: str) -> dict[str, Any]:
     }
 
 
+# A process that is frozen or cut off in the middle of a transaction keeps its locks: after this time the server ends
+# the transaction, and nobody waits longer for a lock. A server that is gone is noticed within half a minute.
+POSTGRES_OPTIONS = {
+    "options": "-c lock_timeout=30s -c idle_in_transaction_session_timeout=30s",
+    "connect_timeout": "10",
+    "keepalives_idle": "15",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "30000",
+}
+
+
 def _postgres_options(query: str) -> dict[str, Any]:
-    """Return what the address says after ?, with `prepare_threshold` as the driver wants it.
+    """Return what the address says after ? over our own options, with `prepare_threshold` as the driver wants it.
 
     What judging/selectors/prepared.py sends apart from its values is planned once a connection; anything but a number
     turns that off, for poolers that hand a connection on between statements.
     """
-    options: dict[str, Any] = dict(parse_qsl(query))
+    options: dict[str, Any] = POSTGRES_OPTIONS | dict(parse_qsl(query, keep_blank_values=True))
     threshold = options.get("prepare_threshold", "0")
     return options | {"prepare_threshold": int(threshold) if threshold.isdecimal() else None}
 

@@ -21,6 +21,8 @@ class WorkerHealth:
     """One live worker."""
 
     name: str
+    host: str
+    pid: int | None
     queues: tuple[str, ...]
     state: str
     last_heartbeat_at: datetime | None
@@ -40,13 +42,18 @@ class Health:
     oldest_waiting_job_seconds: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the answer of /healthz: `workers` is their number, names stay on the health page."""
+        """Return the answer of /healthz to admins: `workers` is their number, names stay on the health page."""
         return asdict(self) | {"workers": len(self.workers)}
+
+    def in_words(self) -> dict[str, str]:
+        """Return the answer of /healthz to everybody: which parts work, and nothing about them."""
+        workers = "ok" if self.workers else "none alive" if self.broker == "ok" else "not known"
+        return {"status": self.status, "database": self.database, "broker": self.broker, "workers": workers}
 
 
 def read_health(*, at: datetime) -> Health:
     """Return the site's health at `at`; parts that do not answer are named, never raised."""
-    database = _database()
+    database = database_state()
     try:
         workers = _live_workers(at)
         waiting, oldest = _waiting_jobs(at)
@@ -66,7 +73,8 @@ def read_health(*, at: datetime) -> Health:
     )
 
 
-def _database() -> str:
+def database_state() -> str:
+    """Return "ok" if the database answers, else why the site cannot use it."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -77,7 +85,14 @@ def _database() -> str:
 
 def _live_workers(at: datetime) -> tuple[WorkerHealth, ...]:
     workers = (
-        WorkerHealth(worker.name, tuple(worker.queue_names()), str(worker.get_state()), worker.last_heartbeat)
+        WorkerHealth(
+            worker.name,
+            worker.hostname or "",
+            worker.pid,
+            tuple(worker.queue_names()),
+            str(worker.get_state()),
+            worker.last_heartbeat,
+        )
         for worker in Worker.all(connection=get_connection())
     )
     return tuple(worker for worker in workers if _is_live(worker, at))

@@ -22,7 +22,7 @@ from evalsite.review.models import Annotation, ItemStatus, Queue, QueueStatus, R
 from evalsite.review.selectors.waiting import answers_missing, member_filter, with_my_counts
 from judging.models import (
     Benchmark,
-    Call,
+    CallHour,
     EndpointKind,
     ImportStatus,
     ModelEndpoint,
@@ -297,11 +297,11 @@ def spend_by_day(*, at: datetime) -> tuple[DaySpend, ...]:
 
 def _spend_since(first: datetime) -> tuple[DaySpend, ...]:
     priced = ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL).values_list("pk", flat=True)
-    calls = Call.objects.filter(endpoint__in=list(priced), finished_at__gte=first)
+    hours = CallHour.objects.filter(endpoint__in=list(priced), hour__gte=first)
     rows = list(
-        calls.annotate(day=TruncDate("finished_at"))
+        hours.annotate(day=TruncDate("hour"))
         .values("day")
-        .annotate(n=Count("pk"), cost_sum=Sum("cost"))
+        .annotate(n=Sum("calls"), cost_sum=Sum("cost"))
         .order_by("-day")
     )
     dearest = max((row["cost_sum"] or Decimal(0) for row in rows), default=Decimal(0))

@@ -18,7 +18,7 @@ DEMO = env.flag("EVALSITE_DEMO", False, "Demo mode: a secret is made up at start
 DATA_DIR = env.folder(
     "EVALSITE_DATA_DIR",
     BASE_DIR / "var",
-    "Folder for the SQLite database, the embedded broker and uploads.",
+    "Folder for the SQLite database and the embedded broker.",
     shown_default="var/ in the checkout",
 )
 
@@ -41,8 +41,13 @@ HTTPS = env.flag(
     "EVALSITE_HTTPS", False, "The site is reached by HTTPS (directly or by a proxy): secure cookies, HSTS."
 )
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^(live|ready|health)z$"]  # probes speak to the web server itself
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+TRUSTED_PROXIES = env.networks(
+    "EVALSITE_TRUSTED_PROXIES",
+    "Addresses or networks of proxies in front of the site, separated by commas: only their word on who asks is taken.",
+)
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
 X_FRAME_OPTIONS = "DENY"
@@ -57,7 +62,6 @@ INSTALLED_APPS = [
     "evalsite.review.apps.ReviewConfig",
     "evalsite.reports.apps.ReportsConfig",
     "evalsite.demo.apps.DemoConfig",
-    "django.contrib.admin.apps.SimpleAdminConfig",  # no tables in it: every change goes through pages that are audited
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -71,14 +75,18 @@ INSTALLED_APPS = [
     "axes",
 ]
 MIDDLEWARE = [
+    "evalsite.serving.proxies.ProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "evalsite.serving.bodies.WholeBodyMiddleware",
+    "evalsite.serving.characters.TextMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "evalsite.accounts.sessions.SessionRenewalMiddleware",
+    "evalsite.accounts.sessions.SignInMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -127,6 +135,17 @@ RQ = {"WORKER_CLASS": "evalsite.serving.workers.SiteWorker", "COMMIT_MODE": "on_
 CALL_THREADS = env.integer(
     "EVALSITE_CALL_THREADS", 50, "Calls to models that one worker keeps in flight at most.", low=1, high=200
 )
+STOP_SECONDS = env.integer(
+    "EVALSITE_STOP_SECONDS",
+    180,
+    "How long a worker that is asked to stop waits for the calls it has in flight, which are paid for.",
+    low=0,
+    high=3600,
+)
+CA_BUNDLE = env.file(
+    "EVALSITE_CA_BUNDLE",
+    "File of certificates (PEM) to trust, instead of the usual ones, when models are called.",
+)
 ALLOW_PRIVATE_ENDPOINTS = env.flag(
     "EVALSITE_ALLOW_PRIVATE_ENDPOINTS",
     True,
@@ -143,20 +162,34 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+AXES_HANDLER = "evalsite.accounts.lockouts.SignInHandler"
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # who keeps knocking would keep the owner out for ever
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
-SESSION_COOKIE_AGE = 14 * 24 * 3600
+SESSION_DAYS = env.integer(
+    "EVALSITE_SESSION_DAYS", 14, "Days without use after which a person has to sign in again.", low=1, high=365
+)
+SESSION_COOKIE_AGE = SESSION_DAYS * 24 * 3600
 
 # --- review
 REVIEW_CONFIDENCE_THRESHOLD = env.fraction(
     "EVALSITE_REVIEW_CONFIDENCE", 0.7, "Verdicts whose measured confidence is below this go to people."
 )
 REVIEW_AUDIT_SHARE = env.fraction(
-    "EVALSITE_REVIEW_AUDIT_SHARE", 0.05, "Share of every run's verdicts and debates that people check at random."
+    "EVALSITE_REVIEW_AUDIT_SHARE",
+    0.05,
+    "Share of every run's verdicts and debates that people check at random. 0: none.",
+)
+REVIEW_AUDIT_MINIMUM = env.integer(
+    "EVALSITE_REVIEW_AUDIT_MINIMUM",
+    30,
+    "Fewest of a run that are checked at random where the share is above 0.",
+    low=0,
+    high=100_000,
 )
 REVIEW_LEASE_SECONDS = env.integer(
     "EVALSITE_REVIEW_LEASE_SECONDS",
@@ -164,6 +197,13 @@ REVIEW_LEASE_SECONDS = env.integer(
     "How long an item stays claimed after the annotator's page stops answering.",
     low=10,
     high=3600,
+)
+REVIEW_IDLE_MINUTES = env.integer(
+    "EVALSITE_REVIEW_IDLE_MINUTES",
+    20,
+    "How long an item stays claimed while nothing moves on its open page.",
+    low=1,
+    high=1440,
 )
 
 # --- limits on uploads
@@ -181,7 +221,6 @@ STATIC_ROOT = None  # served from where they lie; there is no collecting step to
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 60 if DEMO or DEBUG else 3600
-MEDIA_ROOT = DATA_DIR / "uploads"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -194,7 +233,6 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
         "base-uri": [NONE],
     },
-    "EXCLUDE_URL_PREFIXES": ["/rq/"],  # django-rq's own pages for admins carry inline scripts
 }
 
 # --- mail and logs

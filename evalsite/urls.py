@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
 from django.contrib.auth import views as sessions
 from django.urls import include, path
 
 from evalsite import views
+from evalsite.accounts.forms import SignInForm
+from evalsite.accounts.views import OwnPasswordView
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("running/", views.home_running, name="home-running"),
     path("demo/", views.demo_load, name="demo-load"),
+    path("livez", views.livez, name="livez"),
+    path("readyz", views.readyz, name="readyz"),
     path("healthz", views.healthz, name="healthz"),
     path("health/", views.site_health, name="site-health"),
+    path("jobs/", views.job_list, name="job-list"),
+    path("jobs/<str:queue>/<str:job_id>/requeue/", views.job_requeue, name="job-requeue"),
+    path("jobs/<str:queue>/<str:job_id>/delete/", views.job_delete, name="job-delete"),
     path("help/", views.help_page, name="help"),
     path("help/<slug:slug>/", views.help_topic, name="help-topic"),
-    path("login/", sessions.LoginView.as_view(), name="login"),
+    path("login/", sessions.LoginView.as_view(authentication_form=SignInForm), name="login"),
     path("logout/", sessions.LogoutView.as_view(), name="logout"),
-    path("password/", sessions.PasswordChangeView.as_view(), name="password_change"),
+    path("password/", OwnPasswordView.as_view(), name="password_change"),
     path("password/done/", sessions.PasswordChangeDoneView.as_view(), name="password_change_done"),
     path("", include("evalsite.accounts.urls")),
     path("", include("judging.urls")),
     path("debates/", include("debate.urls")),
     path("review/", include("evalsite.review.urls")),
     path("reports/", include("evalsite.reports.urls")),
-    path("admin/", admin.site.urls),
-    path("rq/", include("django_rq.urls")),
 ]

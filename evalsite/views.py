@@ -13,9 +13,10 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsite.accounts.roles import role_of
 from evalsite.demo.content import load_content
 from evalsite.demo.work import start_work
-from evalsite.health import read_health
+from evalsite.health import database_state, read_health
 from evalsite.help import find_topic, topics_for
 from evalsite.home import home_of, live_runs
+from evalsite.job_queues import JobRefused, delete_job, read_job_queues, requeue_job
 from judging.http import PageRequest
 from judging.models import RunStatus
 from judging.services.baselines import ensure_baselines
@@ -25,9 +26,29 @@ from judging.services.baselines import ensure_baselines
 @require_GET
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Answer with the site's health as JSON; 503 when jobs would not be worked on."""
+    """Answer with the whole site's health as JSON; 503 when jobs would not be worked on. Admins see the details."""
     health = read_health(at=timezone.now())
-    return JsonResponse(health.as_json(), status=200 if health.status == "ok" else 503)
+    may_see = health.database == "ok" and request.user.has_perm("accounts.view_auditentry")
+    return JsonResponse(
+        health.as_json() if may_see else health.in_words(), status=200 if health.status == "ok" else 503
+    )
+
+
+@login_not_required
+@require_GET
+@never_cache
+def livez(request: HttpRequest) -> HttpResponse:
+    """Answer while this web process works at all, whatever it depends on."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@login_not_required
+@require_GET
+@never_cache
+def readyz(request: HttpRequest) -> HttpResponse:
+    """Answer 200 if pages can be served: the database answers. Broker and workers are none of a load balancer's."""
+    state = database_state()
+    return HttpResponse(f"{state}\n", content_type="text/plain", status=200 if state == "ok" else 503)
 
 
 @require_GET
@@ -35,6 +56,37 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def site_health(request: PageRequest) -> HttpResponse:
     """Show the site's health to admins."""
     return render(request, "evalsite/health.html", {"health": read_health(at=timezone.now())})
+
+
+@require_GET
+@permission_required("accounts.view_auditentry", raise_exception=True)
+def job_list(request: PageRequest) -> HttpResponse:
+    """Show the broker's workers and jobs to admins."""
+    return render(request, "evalsite/job_list.html", {"queues": read_job_queues()})
+
+
+@require_POST
+@permission_required("accounts.view_auditentry", raise_exception=True)
+def job_requeue(request: PageRequest, queue: str, job_id: str) -> HttpResponse:
+    """Queue a failed job again."""
+    try:
+        requeue_job(queue_name=queue, job_id=job_id, actor=request.user)
+        messages.success(request, "The job is queued again.")
+    except JobRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("job-list")
+
+
+@require_POST
+@permission_required("accounts.view_auditentry", raise_exception=True)
+def job_delete(request: PageRequest, queue: str, job_id: str) -> HttpResponse:
+    """Delete a failed job."""
+    try:
+        delete_job(queue_name=queue, job_id=job_id, actor=request.user)
+        messages.success(request, "The job is deleted.")
+    except JobRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("job-list")
 
 
 @require_GET

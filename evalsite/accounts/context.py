@@ -24,6 +24,7 @@ class NavItem:
     badge: int = 0
     badge_words: str = ""
     group: str = ""
+    badge_id: str = ""  # of a badge that fragments bring up to date
 
 
 # label, URL name, icon, permission, heading above it
@@ -39,11 +40,12 @@ ENTRIES = (
     ("Agreement", "reports:agreement-list", "people", "reports.view_snapshot", "Reports"),
     ("Judges", "reports:judge-list", "speedometer", "reports.view_snapshot", "Reports"),
     ("Meta-evaluation", "reports:debate-report", "bullseye", "reports.view_snapshot", "Reports"),
-    ("Arena", "reports:arena", "award", "reports.view_snapshot", "Reports"),
+    ("Ranking of systems", "reports:arena", "award", "reports.view_snapshot", "Reports"),
     ("Endpoints", "judging:endpoint-list", "hdd-network", "judging.view_modelendpoint", "Site"),
     ("Languages", "judging:language-list", "terminal", "judging.change_modelendpoint", "Site"),
     ("People", "accounts:person-list", "person-gear", "auth.view_user", "Site"),
     ("Audit", "accounts:audit-list", "clock-history", "accounts.view_auditentry", "Site"),
+    ("Jobs", "job-list", "list-ol", "accounts.view_auditentry", "Site"),
     ("Health", "site-health", "heart-pulse", "accounts.view_auditentry", "Site"),
     ("Help", "help", "question-circle", "", ""),
 )
@@ -84,16 +86,16 @@ def shell(request: HttpRequest) -> dict[str, Any]:
 
     waiting = read_waiting(user)
     badges = {
-        "review:queue-list": (waiting.items, "waiting for you"),
-        "review:notice-list": (waiting.notices, "unread"),
+        "review:queue-list": (waiting.items, "waiting for you", "rail-badge"),
+        "review:notice-list": (waiting.notices, "unread", ""),
     }
     allowed = user.get_all_permissions()
     nav: list[NavItem] = []
     urls = [(entry, reverse(entry[1])) for entry in ENTRIES if not entry[3] or entry[3] in allowed]
     active = _active(request.path, [url for _, url in urls])
     for (label, name, icon, _, group), url in urls:
-        badge, words = badges.get(name, (0, ""))
-        nav.append(NavItem(label, url, icon, url == active, badge, words, group))
+        badge, words, badge_id = badges.get(name, (0, "", ""))
+        nav.append(NavItem(label, url, icon, url == active, badge, words, group, badge_id))
     return {
         "nav": nav,
         "role": role_of(user),

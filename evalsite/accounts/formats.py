@@ -115,6 +115,7 @@ STATUSES: Final[dict[str, StatusLook]] = {
     "split": StatusLook("Needs adjudication", "people", "warn"),
     "adjudicated": StatusLook("Adjudicated", "patch-check", "ok"),
     "stale": StatusLook("Stale", "clock", "warn"),
+    "excluded": StatusLook("Excluded", "slash-circle", "quiet"),
     "warning": StatusLook("Warning", "exclamation-triangle-fill", "warn"),
     "over_budget": StatusLook("Over budget", "wallet2", "warn"),
     "refused": StatusLook("Refused", "slash-circle", "bad"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib.auth.forms import AuthenticationForm, UsernameField
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 
@@ -17,6 +18,16 @@ ROLE_CHOICES = [
     (Role.RESEARCHER.value, "Researcher: imports, runs, debates, settles splits and reads reports"),
     (Role.ADMIN.value, "Admin: also endpoints, people, the audit log and the site's health"),
 ]
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password. A name longer than any person's is refused before anything tries to look it up or log it."""
+
+    username = UsernameField(
+        max_length=User._meta.get_field("username").max_length,
+        widget=forms.TextInput(attrs={"autofocus": True}),
+        error_messages={"max_length": "No user name is longer than %(limit_value)d characters."},
+    )
 
 
 class DetailsForm(forms.Form):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.timezone import make_aware
 
 from evalsite.accounts.models import AuditEntry
@@ -48,7 +48,10 @@ def people(*, search: str = "", role: str = "", sort: str = "name") -> QuerySet[
     """Return people with their groups at hand, in an order from the allow list."""
     found = User.objects.prefetch_related("groups").order_by(*PEOPLE_ORDERS.get(sort, PEOPLE_ORDERS["name"]), "pk")
     if search:
-        found = found.filter(username__icontains=search)
+        for word in search.split():
+            found = found.filter(
+                Q(username__icontains=word) | Q(first_name__icontains=word) | Q(last_name__icontains=word)
+            )
     return found.filter(groups__name=role) if role in set(Role) else found
 
 

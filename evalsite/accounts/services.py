@@ -71,7 +71,7 @@ def create_person(*, details: PersonDetails, role: Role, actor: User | None, pas
 
 
 @transaction.atomic
-def update_person(*, person: User, details: PersonDetails, role: Role, is_active: bool, actor: User) -> User:
+def update_person(*, person: User, details: PersonDetails, role: Role, is_active: bool, actor: User | None) -> User:
     """Change a person's name, address, role and whether they may sign in.
 
     Raises:
@@ -80,7 +80,7 @@ def update_person(*, person: User, details: PersonDetails, role: Role, is_active
     person = User.objects.select_for_update().get(pk=person.pk)
     before = role_of(person)
     stays_admin = role == Role.ADMIN and is_active
-    if person.pk == actor.pk and not stays_admin:
+    if actor is not None and person.pk == actor.pk and not stays_admin:
         raise PersonRefused("You cannot take away your own access; ask another admin.")
     if before == Role.ADMIN and person.is_active and not stays_admin and not _other_admins(person):
         raise PersonRefused("This is the last active admin; make somebody else an admin first.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
+from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.models import User
+from django.contrib.auth.views import PasswordChangeView
 from django.db import transaction
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -134,3 +136,21 @@ def preferences(request: PageRequest) -> HttpResponse:
         messages.success(request, "Saved.")
         return redirect("accounts:preferences")
     return render(request, "accounts/preferences.html", {"form": form})
+
+
+class OwnPasswordView(PasswordChangeView):
+    """Django's page for a new password of one's own, which tells the audit log."""
+
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
+        """Store the password."""
+        with transaction.atomic():
+            answer = super().form_valid(form)
+            person = form.user
+            acted.send(
+                sender=User,
+                actor_id=person.pk,
+                action="person.password_changed",
+                subject=person.get_username(),
+                subject_id=person.pk,
+            )
+        return answer

@@ -13,12 +13,20 @@ from django.db import transaction
 from judging.models import Rubric, Suite, System
 from judging.services.imports import store_import
 from judging.services.intake import ImportOptions
+from judging.services.staging import Watch, unwatched
 
 DATA = Path(__file__).resolve().parent / "data"
 BENCHMARK = "Desk questions"
 LEVELS = "Desk question levels"
 CRITERIA = "Desk question criteria"
 SYSTEMS = ("willow-large", "alder-medium", "moss-small")  # strong, middling, weak; no real models
+
+FILES = {
+    "suite.yaml": ImportOptions(benchmark=BENCHMARK),
+    "responses.jsonl": ImportOptions(benchmark=BENCHMARK),
+    "levels.xlsx": ImportOptions(benchmark=BENCHMARK, rubric=LEVELS),
+    "criteria.yaml": ImportOptions(benchmark=BENCHMARK, rubric=CRITERIA),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +41,13 @@ class DemoContent:
 
 
 @transaction.atomic
-def load_content(*, actor: User | None, at: datetime) -> DemoContent:
+def load_content(*, actor: User | None, at: datetime, watch: Watch = unwatched) -> DemoContent:
     """Import the demo's files; equal files change nothing."""
-    suite = _store("suite.yaml", ImportOptions(benchmark=BENCHMARK), actor, at)
-    results = [
-        suite,
-        _store("responses.jsonl", ImportOptions(benchmark=BENCHMARK), actor, at),
-        _store("levels.xlsx", ImportOptions(benchmark=BENCHMARK, rubric=LEVELS), actor, at),
-        _store("criteria.yaml", ImportOptions(benchmark=BENCHMARK, rubric=CRITERIA), actor, at),
-    ]
+    results = []
+    for number, (name, options) in enumerate(FILES.items()):
+        watch("files of the demo imported", number, len(FILES))
+        results.append(_store(name, options, actor, at))
+    suite = results[0]
     names = {system.name: system for system in System.objects.filter(name__in=SYSTEMS)}
     return DemoContent(
         suite=Suite.objects.get(pk=suite["suite"]["id"]),

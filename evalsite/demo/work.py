@@ -10,13 +10,16 @@ from django.db import transaction
 from debate.jobs import launch_debates
 from debate.services.pairing import DebateWish
 from evalsite.demo.content import DemoContent
+from evalsite.review.selectors.audits import AuditSubject, subject_of_debates, subject_of_run
+from evalsite.review.services.audits import plan_audit
 from judging import jobs
 from judging.models import Judge, ModelEndpoint, Run, RunKind
 from judging.services.baselines import LENSES, endpoint_name, judge_name
-from judging.services.planning import EvaluatorChoice, RunPlan, create_run
+from judging.services.planning import EvaluatorChoice, RunPlan, create_run, plan_tasks
 
 RUN_NAME = "Demo: rules and lexical baselines"
 DEBATES_NAME = "Demo debates: helpfulness"  # annotators see it, so it names no system
+AUDIT_SIZE = 3  # responses, and as many debates: the site's minimum would send all of so small a set to people
 
 
 @transaction.atomic
@@ -25,9 +28,16 @@ def start_work(*, content: DemoContent, actor: User | None, at: datetime) -> boo
     if Run.objects.filter(suite=content.suite, kind__in=RunKind.values).exists():
         return False
     run = create_run(plan=_plan(content), actor=actor, at=at)
+    plan_tasks(run_id=run.pk, at=at)  # the audit draws from them
+    _plan_audit(subject_of_run(run), actor, at)
     jobs.launch_run(run_id=run.pk, waiting=run.total)
-    launch_debates(wish=_wish(content), actor=actor, at=at)
+    debate_set = launch_debates(wish=_wish(content), actor=actor, at=at)
+    _plan_audit(subject_of_debates(debate_set), actor, at)
     return True
+
+
+def _plan_audit(subject: AuditSubject, actor: User | None, at: datetime) -> None:
+    plan_audit(subject=subject, size=AUDIT_SIZE, actor=actor, at=at)
 
 
 def _plan(content: DemoContent) -> RunPlan:

@@ -102,7 +102,12 @@ class EmbeddedBroker:
         assert self._process.stdin is not None
         self._process.stdin.write(self._configuration().encode())
         self._process.stdin.close()
-        self.pid_file.write_text(str(self._process.pid), encoding="ascii")
+        try:
+            self.pid_file.write_text(str(self._process.pid), encoding="ascii")
+        except OSError:  # a full disk: a broker that the next start cannot find must not stay
+            self._process.kill()
+            self._process.wait()
+            raise
         self._wait_until_alive(log)
 
     def stop(self) -> None:

@@ -16,12 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from evalsite.serving.broker import EmbeddedBroker, use_of
+from django.conf import settings
+
+from evalsite.serving.broker import BrokerUnavailable, EmbeddedBroker, use_of
 
 logger = logging.getLogger(__name__)
 
-STOP_SECONDS = 12.0
+STOP_SECONDS = 12.0  # beyond the time that a worker waits for the calls it has in flight
 RESTART_SECONDS = 1.0
+LONGEST_RESTART_SECONDS = 30.0
 WATCH_SECONDS = 0.2
 _PARENT_DIED = 1  # prctl's PR_SET_PDEATHSIG
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -37,6 +40,12 @@ class Child:
     restart_at: float = 0.0
     restarts: int = 0
 
+    def put_off(self) -> None:
+        """Note that it ended or did not start, and when to start it again: ever later."""
+        self.restarts += 1
+        wait = min(LONGEST_RESTART_SECONDS, RESTART_SECONDS * 2 ** min(self.restarts - 1, 5))
+        self.process, self.restart_at = None, time.monotonic() + wait
+
 
 @dataclass(slots=True)
 class Supervisor:
@@ -46,6 +55,8 @@ class Supervisor:
     children: list[Child] = field(default_factory=list)  # in the order to start; stopped in reverse
     is_ready: Callable[[], bool] = lambda: True
     stopping: bool = False
+    broker_restart_at: float = 0.0
+    broker_restarts: int = 0
 
     def run(self, *, on_start: Callable[[], None], on_ready: Callable[[], None]) -> None:
         """Run everything until SIGINT or SIGTERM.
@@ -80,22 +91,39 @@ class Supervisor:
         child.process = subprocess.Popen(  # noqa: S603 - our own commands
             child.command,
             start_new_session=True,  # Ctrl-C must reach the supervisor only
-            preexec_fn=_die_with_parent,  # safe: the supervisor has one thread
+            preexec_fn=die_with_parent,  # safe: the supervisor has one thread
         )
 
     def _watch(self) -> None:
         for child in self.children:
             if child.process is None:
                 if time.monotonic() >= child.restart_at:
-                    self._start(child)
+                    self._start_again(child)
             elif child.process.poll() is not None:
-                child.restarts += 1
-                wait = min(30.0, RESTART_SECONDS * 2 ** min(child.restarts - 1, 5))
                 logger.warning("serving.child_died name=%s code=%s", child.name, child.process.returncode)
-                child.process, child.restart_at = None, time.monotonic() + wait
-        if self.broker is not None and not self.broker.is_alive():
+                child.put_off()
+        if self.broker is not None and time.monotonic() >= self.broker_restart_at:
+            self._watch_broker(self.broker)
+
+    def _start_again(self, child: Child) -> None:
+        try:
+            self._start(child)
+        except OSError as error:  # no memory, no space, no more processes: for now
+            logger.warning("serving.child_not_started name=%s error=%s", child.name, error)
+            child.put_off()
+
+    def _watch_broker(self, broker: EmbeddedBroker) -> None:
+        """Start the broker again where it died. While it cannot start, such as on a full disk, the pages go on."""
+        try:
+            if broker.is_alive():
+                self.broker_restarts = 0
+                return
             logger.warning("serving.broker_died")
-            self.broker.start()
+            broker.start()
+        except (BrokerUnavailable, OSError) as error:
+            wait = min(LONGEST_RESTART_SECONDS, RESTART_SECONDS * 2 ** min(self.broker_restarts, 5))
+            logger.warning("serving.broker_not_started again_in_seconds=%s error=%s", wait, error)
+            self.broker_restarts, self.broker_restart_at = self.broker_restarts + 1, time.monotonic() + wait
 
     def _stop_all(self) -> None:
         for child in reversed(self.children):
@@ -104,8 +132,8 @@ class Supervisor:
             self.broker.stop()
 
 
-def _die_with_parent() -> None:
-    """Ask Linux to stop this process when a supervisor is killed, so that nothing keeps its port or its jobs."""
+def die_with_parent() -> None:
+    """Ask Linux to stop this process when its parent is killed, so that nothing keeps its port or its jobs."""
     if _LIBC is not None:
         _LIBC.prctl(_PARENT_DIED, signal.SIGTERM)
 
@@ -114,7 +142,7 @@ def answers(address: str) -> bool:
     """Return whether a web server answers on `address` ("127.0.0.1:8000")."""
     connection = http.client.HTTPConnection(address, timeout=2)
     try:
-        connection.request("GET", "/healthz")
+        connection.request("GET", "/livez")
         connection.getresponse().read()
     except (OSError, http.client.HTTPException):
         return False
@@ -124,18 +152,32 @@ def answers(address: str) -> bool:
 
 
 def _stop(child: Child) -> None:
-    """Ask the child to stop, wait, and kill its whole group in the end, so that nothing of it stays."""
+    """Ask the child to stop, wait, and kill what it started in the end, so that nothing of it stays."""
     if child.process is None:
         return
-    group = child.process.pid
+    session = child.process.pid
     child.process.terminate()
     try:
-        child.process.wait(timeout=STOP_SECONDS)
+        child.process.wait(timeout=settings.STOP_SECONDS + STOP_SECONDS)
     except subprocess.TimeoutExpired:
         logger.warning("serving.child_killed name=%s", child.name)
+    for pid in {session, *_members(session)}:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     with suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
+        os.killpg(session, signal.SIGKILL)
     child.process.wait()
+
+
+def _members(session: int) -> list[int]:
+    """Return the processes of a session; a worker's job has a group of its own in it. Without /proc none are known."""
+    members = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it ended meanwhile
+            after_name = status.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            if int(after_name[3]) == session:
+                members.append(int(status.parent.name))
+    return members
 
 
 def site_children(*, manage_py: Path, address: str, web_processes: int, workers: int) -> list[Child]:
@@ -149,11 +191,6 @@ def site_children(*, manage_py: Path, address: str, web_processes: int, workers:
 
 
 def web_command(*, address: str, web_processes: int) -> list[str]:
-    """Return the command of the web server.
-
-    A kept connection stays open for longer than anybody thinks over an item: a server that closes it after gunicorn's
-    two seconds meets the next request half-way, and the person's answer ends in a reset.
-    """
-    web = [sys.executable, "-m", "gunicorn", "evalsite.wsgi:application", "--bind", address, "--no-control-socket"]
-    web += ["--workers", str(web_processes), "--worker-class", "gthread", "--threads", "8", "--preload"]
-    return [*web, "--keep-alive", "75", "--graceful-timeout", "5", "--timeout", "60", "--log-level", "warning"]
+    """Return the command of the web server."""
+    gunicorn = [sys.executable, "-m", "gunicorn", "--config", "python:evalsite.serving.gunicorn_conf"]
+    return [*gunicorn, "--bind", address, "--workers", str(web_processes)]

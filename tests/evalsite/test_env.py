@@ -4,8 +4,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from evalsite import env
+
+
+def test_file_takes_only_one_that_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(env, "KNOWN", {})
+    there = tmp_path / "own.pem"
+    there.write_text("")
+
+    found = []
+    for value in ("", str(there)):
+        monkeypatch.setenv("EVALSITE_CA_BUNDLE", value)
+        found.append(env.file("EVALSITE_CA_BUNDLE", ""))
+    monkeypatch.setenv("EVALSITE_CA_BUNDLE", str(tmp_path))
+
+    assert found == [None, there]
+    with pytest.raises(ImproperlyConfigured, match="there is no such file"):
+        env.file("EVALSITE_CA_BUNDLE", "")
 
 
 @pytest.mark.parametrize(
@@ -15,6 +32,7 @@ from evalsite import env
         ("?sslmode=require", {"sslmode": "require", "prepare_threshold": 0}),
         ("?prepare_threshold=none", {"prepare_threshold": None}),
         ("?prepare_threshold=5", {"prepare_threshold": 5}),
+        ("?options=&connect_timeout=3", {"options": "", "connect_timeout": "3", "prepare_threshold": 0}),
     ],
 )
 def test_database_reads_an_address_of_postgresql(
@@ -34,5 +52,5 @@ def test_database_reads_an_address_of_postgresql(
         "PORT": "6432",
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": options,
+        "OPTIONS": env.POSTGRES_OPTIONS | options,
     }

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import OperationalError, connection
 from django.test import Client
 from django.urls import reverse
 from django_rq import get_queue
-from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks, Settings
 from redis import Redis
 from rq import Worker
 
@@ -47,11 +48,18 @@ def _start_worker(connection: Redis) -> datetime:
     return born_at if born_at.tzinfo else born_at.replace(tzinfo=UTC)
 
 
-def test_healthz_says_degraded_where_nobody_works(client: Client, broker: Redis) -> None:
-    answer = client.get(reverse("healthz"))
+def test_healthz_says_degraded_where_nobody_works_and_details_to_admins_only(client: Client, broker: Redis) -> None:
+    said = {}
+    for role in (None, Role.RESEARCHER, Role.ADMIN):
+        if role is not None:
+            client.force_login(factories.user(role=role))
+        answer = client.get(reverse("healthz"))
+        assert answer.status_code == 503
+        said[role] = answer.json()
 
-    assert answer.status_code == 503
-    assert answer.json() == {
+    assert said[None] == said[Role.RESEARCHER]
+    assert said[None] == {"status": "degraded", "database": "ok", "broker": "ok", "workers": "none alive"}
+    assert said[Role.ADMIN] == {
         "status": "degraded",
         "database": "ok",
         "database_kind": settings.DATABASES["default"]["ENGINE"].rpartition(".")[2].replace("sqlite3", "sqlite"),
@@ -71,6 +79,7 @@ def test_healthz_says_ok_with_a_live_worker_and_counts_waiting_jobs(
     with django_capture_on_commit_callbacks(execute=True):
         queue.enqueue(work_run, 1)
 
+    client.force_login(factories.user(role=Role.ADMIN))
     answer = client.get(reverse("healthz"))
 
     health = answer.json()
@@ -106,10 +115,24 @@ def test_health_page_says_what_to_do_where_no_worker_is_alive(client: Client, br
     assert "No worker is alive, so jobs wait." in page
 
 
-def test_job_queues_are_shown_to_admins_only(client: Client, broker: Redis) -> None:
-    statuses = {}
-    for role in Role:
-        client.force_login(factories.user(role=role))
-        statuses[role.value] = client.get(reverse("django_rq:home")).status_code
+def test_livez_and_readyz_say_whether_the_web_server_can_serve_whatever_the_workers_do(
+    client: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    def refuse(*args: object, **kwargs: object) -> object:
+        raise OperationalError("the server closed the connection unexpectedly")
 
-    assert statuses == {"annotator": 302, "researcher": 302, "admin": 200}
+    with django_assert_num_queries(0):
+        alive = client.get(reverse("livez"))
+    ready = client.get(reverse("readyz"))
+    monkeypatch.setattr(connection, "cursor", refuse)
+    without = [client.get(reverse(name)) for name in ("livez", "readyz", "healthz")]
+
+    assert (alive.status_code, ready.status_code, ready.content) == (200, 200, b"ok\n")
+    assert [answer.status_code for answer in without] == [200, 503, 503]
+    assert without[2].json()["database"] == "does not answer"
+
+
+def test_probes_are_answered_where_pages_are_sent_to_https(client: Client, settings: Settings) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+
+    assert [client.get(f"/{name}").status_code for name in ("livez", "readyz", "login/")] == [200, 200, 301]

@@ -48,5 +48,13 @@ def test_help_about_operations_names_commands_that_exist() -> None:
 
     listed = [name.strip() for name in names.split(",")]
 
-    assert len(listed) == 13
+    assert len(listed) == 14
     assert [name for name in listed if name not in get_commands()] == []
+
+
+def test_help_start_links_every_step(client: Client) -> None:
+    client.force_login(factories.user("rita", Role.RESEARCHER))
+
+    steps = client.get(reverse("help-topic", args=["start"])).text.partition("<ol>")[2].partition("</ol>")[0]
+
+    assert [step.count("<a href") > 0 for step in steps.split("<li>")[1:]] == [True] * 7

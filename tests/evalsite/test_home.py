@@ -9,11 +9,13 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.roles import Role
 from evalsite.home import FailedRun, home_of, live_runs, researcher_home, spend_by_day
 from judging.models import Call, EndpointKind, Run, RunStatus, RunTask, TaskStatus
+from judging.services.ledger import add_to_hour
 from tests import factories
 from tests.factories import NOON
 
@@ -40,7 +42,7 @@ def _failed_run(*kinds: str) -> Run:
 
 
 def _call(cost: str, *, days_ago: int = 0, kind: str = EndpointKind.OPENAI) -> Call:
-    return Call.objects.create(
+    call = Call.objects.create(
         key=f"{Call.objects.count():064x}",
         endpoint=factories.endpoint(kind=kind),
         status="finished",
@@ -48,6 +50,8 @@ def _call(cost: str, *, days_ago: int = 0, kind: str = EndpointKind.OPENAI) -> C
         cost=Decimal(cost),
         finished_at=NOON - timedelta(days=days_ago),
     )
+    add_to_hour([call], call.finished_at)
+    return call
 
 
 @pytest.mark.parametrize(
@@ -165,3 +169,22 @@ def test_home_takes_as_many_queries_for_much_as_for_little(
 
 def test_home_page_is_for_those_who_signed_in(client: Client) -> None:
     assert client.get(reverse("home"))["Location"] == f"{reverse('login')}?next={reverse('home')}"
+
+
+def test_home_asks_before_it_retries_as_the_run_page_does(client: Client) -> None:
+    run = _failed_run("timeout")
+    Run.objects.update(finished_at=timezone.now())
+    client.force_login(factories.user("rita", Role.RESEARCHER))
+
+    pages = [client.get(url).text for url in (reverse("home"), run.get_absolute_url())]
+
+    assert [page.count('data-confirm="Retry the failed tasks?"') for page in pages] == [1, 1]
+
+
+def test_home_says_what_the_site_is_for(client: Client) -> None:
+    client.force_login(factories.user("rita", Role.RESEARCHER))
+
+    text = client.get(reverse("home")).text
+
+    assert "Evalsite evaluates language models" in text
+    assert reverse("help-topic", args=["start"]) in text

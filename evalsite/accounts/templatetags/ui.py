@@ -11,7 +11,7 @@ from django.core.paginator import Page
 from django.http import HttpRequest
 from django.template.context import Context
 from django.templatetags.static import static
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 
@@ -127,11 +127,14 @@ def when(moment: datetime | None, never: str = "never") -> SafeString:
 def interval(
     value: Any, low: Any, high: Any, axis_low: float = 0.0, axis_high: float = 1.0, **look: Any
 ) -> dict[str, Any]:
-    """An estimate with its interval on an axis that all rows share. Options: places (3), style (number or percent)."""
+    """An estimate with its interval on an axis that all rows share.
+
+    Options: places (3), style (number or percent), reason (why there is no interval, where it is known).
+    """
     figures = [_figure(one) for one in (value, low, high)]
     point, start, end = (None if one is None else float(one) for one in figures)
     if point is None or start is None or end is None:
-        return {"shape": None}
+        return {"shape": None, "reason": look.get("reason") or "There is no interval."}
     show = formats.percent if look.get("style") == "percent" else formats.number
     places = int(look.get("places", 1 if look.get("style") == "percent" else 3))
     return {
@@ -194,6 +197,16 @@ def elided_pages(page: Page[Any]) -> list[int | str]:
 
 
 # text
+
+
+@register.filter
+def code_spans(text: str) -> SafeString:
+    """Return a sentence with what stands between backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one of them has no partner
+        return format_html("{}", text)
+    spans = [format_html("<code>{}</code>" if index % 2 else "{}", part) for index, part in enumerate(parts)]
+    return format_html_join("", "{}", ((span,) for span in spans))
 
 
 @register.filter

@@ -170,3 +170,39 @@ def test_render_markdown_lets_code_carry_its_language_and_no_other_class() -> No
 
 def test_render_markdown_drops_inline_styles_of_tables() -> None:
     assert "style" not in render_markdown("|a|b|\n|--:|:-:|\n|1|2|\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join("  " * depth + f"- word{depth}" for depth in range(80)),
+        "".join(">" * depth + f" word{depth}\n\n" for depth in (1, 19, 21, 25, 59, 90)),
+        "- " * 40 + "word1",
+    ],
+)
+def test_render_markdown_keeps_every_word_however_deep(text: str) -> None:
+    html = render_markdown(text)
+
+    words = re.findall(r"word\d+", text)
+    assert re.findall(r"word\d+", html) == words
+
+
+def test_render_markdown_keeps_definitions_and_footnotes() -> None:
+    assert render_markdown("see [a]; text[^1]\n\n[a]: https://a.example\n[b]: https://b.example\n\n[^1]: note\n") == (
+        '<p>see <a href="https://a.example" rel="noopener noreferrer nofollow">a</a>; text[^1]</p>\n'
+        "<p>[a]: https://a.example</p>\n<p>[b]: https://b.example</p>\n<p>[^1]: note</p>\n"
+    )
+
+
+def test_render_markdown_breaks_lines_where_br_says_so() -> None:
+    assert render_markdown("one<br>two<BR />three <b>x</b>") == "<p>one<br>\ntwo<br>\nthree &lt;b&gt;x&lt;/b&gt;</p>\n"
+
+
+@pytest.mark.parametrize("line", ["> " * 57 + "a\n", "- " * 28 + "a\n", "[a]: b\n", "<br"])
+def test_render_markdown_is_quick_with_every_flood(line: str) -> None:
+    text = (line * (MOST_CHARACTERS // len(line)))[:MOST_CHARACTERS]
+    started = time.process_time()
+
+    render_markdown(text)
+
+    assert time.process_time() - started < 5

@@ -93,7 +93,8 @@ def test_interval_draws_by_attributes_only() -> None:
 
 
 def test_interval_without_bounds_is_a_dash() -> None:
-    assert "too few items" in rendered("{% interval 0.5 None None %}")
+    assert "There is no interval." in rendered("{% interval 0.5 None None %}")
+    assert "One item has no interval." in rendered("{% interval 0.5 None None reason='One item has no interval.' %}")
 
 
 def test_progress_counts_what_waits() -> None:
@@ -163,3 +164,16 @@ def test_templates_and_scripts_carry_nothing_the_policy_forbids() -> None:
     }
 
     assert offending == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("`weight` must be a <number>.", "<code>weight</code> must be a &lt;number&gt;."),
+        ("did you mean `a` or `<b>`?", "did you mean <code>a</code> or <code>&lt;b&gt;</code>?"),
+        ("a lone ` mark", "a lone ` mark"),
+        ("", ""),
+    ],
+)
+def test_code_spans_shows_what_stands_between_backticks_as_code(text: str, html: str) -> None:
+    assert ui.code_spans(text) == html

@@ -194,3 +194,11 @@ def test_password_change_keeps_this_session_and_ends_the_others(client: Client) 
 
 # session, person, group permissions of the person's and of the groups, waiting items, role
 SHELL_QUERIES = 4
+
+
+def test_person_list_finds_people_by_their_real_name(client: Client, admin: User) -> None:
+    User.objects.create_user("gh", first_name="Grace", last_name="Hopper")
+
+    rows = client.get(reverse("accounts:person-list"), {"q": "grace hopp"}).context["rows"]
+
+    assert [row.person.username for row in rows] == ["gh"]

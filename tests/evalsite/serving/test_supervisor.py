@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from evalsite.serving.broker import EmbeddedBroker
 from evalsite.serving.supervisor import answers, site_children
 
 pytestmark = pytest.mark.backend_free
 
-# A child says "up", and on SIGTERM how it was called; it leaves a grandchild behind that must not survive.
+# A child says "up", and on SIGTERM how it was called; it leaves a grandchild behind, in a process group of its own as
+# RQ's jobs have, that must not survive.
 CHILD = """
 import os, signal, subprocess, sys, time
 name, log = sys.argv[1:3]
@@ -27,7 +30,7 @@ def stop(number, frame):
     say("stopped")
     sys.exit(0)
 signal.signal(signal.SIGTERM, stop)
-grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], process_group=0)
 with open(log + ".pids", "a") as file:
     file.write(f"{os.getpid()} {grandchild.pid}\\n")
 say("up")
@@ -37,6 +40,7 @@ while True:
 SITE = """
 import sys
 from pathlib import Path
+from evalsite.serving.broker import EmbeddedBroker
 from evalsite.serving.broker import EmbeddedBroker
 from evalsite.serving.supervisor import Child, Supervisor
 child, log, data = sys.argv[1:4]
@@ -123,6 +127,27 @@ def test_run_starts_a_child_again_that_died(site: Site) -> None:
     assert site.process.wait(timeout=30) == 0
 
 
+def test_run_goes_on_while_the_broker_cannot_start_and_starts_it_once_it_can(site: Site) -> None:
+    broker = EmbeddedBroker(site.log.parent / "data")
+    data = broker.folder / "appendonlydir"
+
+    os.kill(int(broker.pid_file.read_text()), signal.SIGKILL)
+    shutil.rmtree(data)
+    data.write_text("a file in its place: the server cannot write")
+    time.sleep(3)
+    without = (broker.is_alive(), site.process.poll(), [_alive(pid) for pid in site.pids()])
+    data.unlink()
+
+    deadline = time.monotonic() + 30
+    while not broker.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert without == (False, None, [True] * 4)
+    assert broker.is_alive()
+    assert site.lines().count("worker up") == site.lines().count("web up") == 1
+    site.process.terminate()
+    assert site.process.wait(timeout=30) == 0
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children that their parent died")
 def test_children_stop_when_the_supervisor_is_killed(site: Site) -> None:
     children = site.pids()[::2]
@@ -155,4 +180,5 @@ def test_site_children_start_the_web_server_last_so_that_it_stops_first() -> Non
 
     assert [child.name for child in children] == ["worker-default", "worker-1", "worker-2", "web"]
     assert children[1].command[1:] == ["manage.py", "work", "calls", "default"]
-    assert children[3].command[1:6] == ["-m", "gunicorn", "evalsite.wsgi:application", "--bind", "127.0.0.1:8000"]
+    config = ["--config", "python:evalsite.serving.gunicorn_conf"]
+    assert children[3].command[1:] == ["-m", "gunicorn", *config, "--bind", "127.0.0.1:8000", "--workers", "2"]

@@ -1,11 +1,18 @@
+"""The site's own worker: what it forks, what it hears, and what it outlives."""
+
 from __future__ import annotations
 
 import os
 import signal
+from datetime import timedelta
 
+import pytest
+from django.db import connection, connections
 from rq import Queue
 from rq.job import Job
 
+from evalsite.health import WORKER_SILENCE
+from evalsite.serving import workers
 from evalsite.serving.workers import SiteWorker
 from judging import stopping
 from tests.own_redis import OwnRedis
@@ -41,3 +48,43 @@ def test_a_stop_finds_the_job_gone(own_redis: OwnRedis) -> None:
     worker._horse_pid = child
 
     worker.handle_warm_shutdown_request()  # raised, and the worker died of it
+
+
+@pytest.mark.django_db(transaction=True)
+def test_run_maintenance_tasks_leaves_no_connection_for_a_fork_to_share(own_redis: OwnRedis) -> None:
+    worker = SiteWorker([Queue("calls", connection=own_redis.client)], connection=own_redis.client)
+    connection.ensure_connection()
+
+    worker.run_maintenance_tasks()
+
+    assert [one.connection for one in connections.all()] == [None]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_recover_goes_on_when_the_database_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def ask_in_vain() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT nothing FROM nowhere")
+        return 1
+
+    looked: list[str] = []
+
+    def look() -> int:
+        looked.append("next")
+        return 0
+
+    monkeypatch.setattr(workers, "RECOVERIES", [ask_in_vain, look])
+
+    workers.recover()
+
+    assert looked == ["next"]
+    assert "serving.recovery_postponed name=ask_in_vain" in caplog.text
+
+
+def test_an_idle_worker_beats_and_recovers_every_half_minute(own_redis: OwnRedis) -> None:
+    worker = SiteWorker([Queue("calls", connection=own_redis.client)], connection=own_redis.client)
+
+    assert (worker.dequeue_timeout, worker.maintenance_interval) == (25, 20)
+    assert timedelta(seconds=2 * worker.dequeue_timeout) < WORKER_SILENCE

@@ -17,6 +17,7 @@ from evalsite.demo.people import admit_people, role_in_demo
 from evalsite.demo.work import start_work
 from evalsite.serving.broker import ensure_broker
 from evalsite.serving.sites import SitePlan, check_address, run_site
+from judging.management.progress import progress_bar
 from judging.services.baselines import ensure_baselines
 
 
@@ -35,8 +36,9 @@ class Command(BaseCommand):
         os.umask(0o077)  # the database is its owner's
         call_command("migrate", verbosity=0)
         ensure_baselines()
-        with ensure_broker():  # what is loaded queues jobs, which wait for the workers
-            content = load_content(actor=None, at=now())
+        # What is loaded queues jobs, which wait for the workers.
+        with ensure_broker(), progress_bar(shown=True) as watch:
+            content = load_content(actor=None, at=now(), watch=watch)
         passwords = admit_people()
         run_site(
             plan,

@@ -10,6 +10,7 @@ from django.utils.timezone import now
 from evalsite.demo.content import load_content
 from evalsite.demo.work import start_work
 from judging.management.base import JsonCommand
+from judging.management.progress import progress_bar
 from judging.services.baselines import ensure_baselines
 
 
@@ -22,6 +23,7 @@ class Command(JsonCommand):
 
     def run(self, **options: Any) -> dict[str, Any]:
         ensure_baselines()
-        content = load_content(actor=None, at=now())
+        with progress_bar(shown=not options["as_json"]) as watch:
+            content = load_content(actor=None, at=now(), watch=watch)
         started = options["start_work"] and start_work(content=content, actor=None, at=now())
         return {"suite": content.suite.pk, "changed": content.is_new, "started": started}

@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from django_rq.utils import reset_db_connections
 from django_rq.workers import get_worker
 from rq.serializers import JSONSerializer
+
+from evalsite.serving.workers import SiteWorker, await_database, work_until_asked
 
 
 class Command(BaseCommand):
@@ -25,7 +26,12 @@ class Command(BaseCommand):
         from judging.services.baselines import ensure_baselines
 
         os.umask(0o077)
+
+        def make() -> SiteWorker:
+            worker = get_worker(*options["queues"], serializer=JSONSerializer)
+            assert isinstance(worker, SiteWorker)  # settings.RQ says so
+            return worker
+
+        await_database()
         ensure_baselines()
-        worker = get_worker(*options["queues"], serializer=JSONSerializer)
-        reset_db_connections()
-        worker.work(burst=options["burst"], with_scheduler=not options["burst"], logging_level="WARNING")
+        work_until_asked(make, burst=options["burst"])

@@ -1,0 +1,73 @@
+"""Sessions that last while somebody works, and the way back to the page where one has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django_htmx.http import HttpResponseClientRedirect
+
+NO_CONTENT = 204
+RENEWED = "renewed_on"  # in the session: the day on which its end was last moved
+
+
+class SignInMiddleware(LoginRequiredMiddleware):
+    """Sends who is not signed in to the sign-in page, and from there back to the page that they were on.
+
+    A form's own address may take POST only, and what htmx fetches is a part of a page, so the way back is the page that
+    the browser shows.
+    """
+
+    def handle_no_permission(  # type: ignore[override]  # Django's is narrower than what a middleware may return
+        self, request: HttpRequest, view_func: Callable[..., Any]
+    ) -> HttpResponseBase:
+        """Return a redirect to sign-in: of the whole page, where htmx asked for a part of one."""
+        is_htmx = "HX-Request" in request.headers
+        if not is_htmx and request.method in ("GET", "HEAD"):
+            return super().handle_no_permission(request, view_func)
+        shown = request.headers.get("HX-Current-URL" if is_htmx else "Referer", "")
+        to = redirect_to_login(_own_page(request, shown), self.get_login_url(view_func))
+        if not is_htmx:
+            return to
+        return HttpResponseClientRedirect(to.url)
+
+
+def _own_page(request: HttpRequest, url: str) -> str:
+    """Return the path of a page of this site, the home page's for anything else."""
+    if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
+        return reverse("home")
+    parts = urlsplit(url)
+    return urlunsplit(("", "", parts.path or "/", parts.query, ""))
+
+
+class SessionRenewalMiddleware:
+    """Moves the end of a session on when somebody uses the site, once a day at most.
+
+    What an open page asks for by itself (heartbeats, drafts, parts that refresh) is no use of the site.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        response = self.get_response(request)
+        is_part = "HX-Request" in request.headers and request.method == "GET"
+        if not is_part and response.status_code != NO_CONTENT and SESSION_KEY in request.session:
+            renew(request)
+        return response
+
+
+def renew(request: HttpRequest) -> None:
+    """Move the end of a session on, unless that has been done today."""
+    today = timezone.localdate().isoformat()
+    if request.session.get(RENEWED) != today:
+        request.session[RENEWED] = today

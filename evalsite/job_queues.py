@@ -1,0 +1,199 @@
+"""The broker's jobs and workers, for admins; failed jobs are queued again or deleted."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django_rq import get_connection, get_queue
+from redis.exceptions import RedisError
+from rq import Queue, Worker
+from rq.exceptions import InvalidJobOperation, NoSuchJobError
+from rq.job import Job
+from rq.registry import DeferredJobRegistry, FailedJobRegistry, ScheduledJobRegistry, StartedJobRegistry
+from rq.worker import BaseWorker
+
+from judging.signals import acted
+
+SHOWN = 100  # jobs of each state and queue
+PROC = Path("/proc")
+
+
+class JobRefused(ValueError):
+    """The job cannot be changed; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """One worker that the broker knows."""
+
+    name: str
+    host: str
+    pid: int | None
+    queues: tuple[str, ...]
+    state: str
+    job: str  # the function that it works on, with its arguments
+    last_seen_at: datetime | None
+    memory_bytes: int | None  # of it and its job; None for a worker on another machine
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One job of a queue."""
+
+    pk: str
+    queue: str
+    work: str  # the function with its arguments
+    since: datetime | None  # when it came into its state
+    reason: str  # the last line of the error of a failed job
+    trace: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobList:
+    """The jobs of one state: the first of them, and how many there are."""
+
+    title: str
+    rows: tuple[JobRow, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobQueues:
+    """Everything that the page of jobs shows. `problem` says why it shows nothing."""
+
+    workers: tuple[WorkerRow, ...] = ()
+    running: JobList = JobList("Running", (), 0)
+    waiting: JobList = JobList("Waiting", (), 0)
+    scheduled: JobList = JobList("Scheduled for later", (), 0)
+    failed: JobList = JobList("Failed", (), 0)
+    problem: str = ""
+
+    @property
+    def lists(self) -> tuple[JobList, ...]:
+        return (self.running, self.waiting, self.scheduled)
+
+
+def read_job_queues() -> JobQueues:
+    """Return the workers and jobs that the broker knows; a broker that does not answer is named, never raised."""
+    try:
+        queues = [get_queue(name) for name in settings.RQ_QUEUES]
+        return JobQueues(
+            workers=_workers(),
+            running=_job_list("Running", queues, lambda queue: StartedJobRegistry(queue=queue).get_job_ids()),
+            waiting=_job_list("Waiting", queues, _waiting_ids),
+            scheduled=_job_list("Scheduled for later", queues, _scheduled_ids),
+            failed=_job_list("Failed", queues, lambda queue: FailedJobRegistry(queue=queue).get_job_ids(desc=True)),
+        )
+    except (RedisError, OSError):
+        return JobQueues(problem="The broker does not answer, so its jobs and workers are not known.")
+
+
+def requeue_job(*, queue_name: str, job_id: str, actor: User) -> None:
+    """Queue a failed job again. Raises: JobRefused."""
+    _change(queue_name, job_id, actor, delete=False)
+
+
+def delete_job(*, queue_name: str, job_id: str, actor: User) -> None:
+    """Delete a failed job and what is known of its failure. Raises: JobRefused."""
+    _change(queue_name, job_id, actor, delete=True)
+
+
+def _change(queue_name: str, job_id: str, actor: User, *, delete: bool) -> None:
+    if queue_name not in settings.RQ_QUEUES:
+        raise JobRefused("There is no queue of this name.")
+    registry = FailedJobRegistry(queue=get_queue(queue_name))
+    try:
+        if job_id not in registry.get_job_ids():
+            raise JobRefused("This job is no longer among the failed ones.")
+        work = _work_of(Job.fetch(job_id, connection=registry.connection, serializer=registry.serializer))
+        if delete:
+            registry.remove(job_id, delete_job=True)
+        else:
+            registry.requeue(job_id)
+    except (NoSuchJobError, InvalidJobOperation):
+        raise JobRefused("This job is no longer among the failed ones.") from None
+    except (RedisError, OSError):
+        raise JobRefused("The broker does not answer; nothing was changed.") from None
+    act = "job.deleted" if delete else "job.requeued"
+    acted.send(None, actor_id=actor.pk, action=act, subject=work, subject_id=None, detail={"job": job_id})
+
+
+def _job_list(title: str, queues: Sequence[Queue], ids_of: Any) -> JobList:
+    rows: list[JobRow] = []
+    total = 0
+    for queue in queues:
+        ids = ids_of(queue)
+        total += len(ids)
+        jobs = Job.fetch_many(ids[:SHOWN], connection=queue.connection, serializer=queue.serializer)
+        rows += [_job_row(queue.name, job) for job in jobs if job is not None]
+    return JobList(title, tuple(rows), total)
+
+
+def _waiting_ids(queue: Queue) -> list[str]:
+    return [*queue.get_job_ids(), *DeferredJobRegistry(queue=queue).get_job_ids()]
+
+
+def _scheduled_ids(queue: Queue) -> list[str]:
+    registry = ScheduledJobRegistry(queue=queue)  # type: ignore[no-untyped-call]  # rq leaves it untyped
+    return list(registry.get_job_ids())
+
+
+def _job_row(queue: str, job: Job) -> JobRow:
+    since = job.ended_at or job.started_at or job.enqueued_at or job.created_at
+    result = job.latest_result() if job.is_failed else None
+    trace = (result.exc_string if result else "") or ""
+    reason = trace.strip().rsplit("\n", 1)[-1]
+    return JobRow(job.id, queue, _work_of(job), _aware(since), reason, trace)
+
+
+def _work_of(job: Job) -> str:
+    given = [str(value) for value in job.args or ()]
+    given += [f"{name}={value}" for name, value in (job.kwargs or {}).items()]
+    return f"{job.func_name}({', '.join(given)})"
+
+
+def _workers() -> tuple[WorkerRow, ...]:
+    workers = Worker.all(connection=get_connection())
+    rows = [_worker_row(worker) for worker in workers]
+    return tuple(sorted(rows, key=lambda row: (row.host, row.pid or 0)))
+
+
+def _worker_row(worker: BaseWorker) -> WorkerRow:
+    job = worker.get_current_job()
+    here = worker.hostname == socket.gethostname()
+    return WorkerRow(
+        name=worker.name,
+        host=worker.hostname or "",
+        pid=worker.pid,
+        queues=tuple(worker.queue_names()),
+        state=str(worker.get_state()),
+        job=_work_of(job) if job else "",
+        last_seen_at=_aware(worker.last_heartbeat),
+        memory_bytes=memory_of(worker.pid) if here and worker.pid else None,
+    )
+
+
+def memory_of(pid: int) -> int | None:
+    """Return the resident memory of a process of this machine and of those that it started; None where it is gone."""
+    try:
+        status = (PROC / str(pid) / "status").read_text()
+        children = (PROC / str(pid) / "task" / str(pid) / "children").read_text().split()
+    except OSError:
+        return None
+    own = next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:")), 0)
+    return own + _sum_known(memory_of(int(child)) for child in children)
+
+
+def _sum_known(amounts: Iterable[int | None]) -> int:
+    return sum(amount for amount in amounts if amount is not None)
+
+
+def _aware(moment: datetime | None) -> datetime | None:
+    return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)

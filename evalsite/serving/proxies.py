@@ -1,0 +1,54 @@
+"""The address of whoever asks, where a proxy of our own stands between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+Network = IPv4Network | IPv6Network
+
+
+class ProxyMiddleware:
+    """Puts the client's address into REMOTE_ADDR when the request came through a proxy that the settings name.
+
+    A header that anybody else sends is not believed: sign-in attempts are counted by this address.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        forwarded = request.headers.get("X-Forwarded-For", "").split(",")
+        request.META["REMOTE_ADDR"] = client_address(
+            str(request.META.get("REMOTE_ADDR", "")), forwarded, settings.TRUSTED_PROXIES
+        )
+        return self.get_response(request)
+
+
+def client_address(peer: str, forwarded: Sequence[str], proxies: Sequence[Network]) -> str:
+    """Return the nearest address that is no proxy of ours, reading `forwarded` from its end.
+
+    Each proxy adds the address that it saw behind those it was told; what stands before the first stranger was made up
+    by the stranger or a proxy of theirs.
+    """
+    address = peer
+    for told in reversed([word.strip() for word in forwarded if word.strip()]):
+        if not _is_ours(address, proxies):
+            break
+        try:
+            address = str(ip_address(told))
+        except ValueError:
+            break
+    return address
+
+
+def _is_ours(address: str, proxies: Sequence[Network]) -> bool:
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return not address and bool(proxies)  # a proxy at the other end of a socket file has no address
+    return any(found in proxy for proxy in proxies)

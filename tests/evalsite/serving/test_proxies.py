@@ -1,0 +1,33 @@
+"""Whose address counts behind proxies."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+import pytest
+
+from evalsite.serving.proxies import client_address
+
+PROXIES = [ip_network("10.0.0.0/24"), ip_network("::1/128")]
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "address"),
+    [
+        ("203.0.113.9", ["198.51.100.1"], "203.0.113.9"),  # a stranger's header is not believed
+        ("10.0.0.5", ["198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.5", ["1.2.3.4", "198.51.100.1"], "198.51.100.1"),  # what stands before was made up by the client
+        ("10.0.0.5", ["198.51.100.1", "10.0.0.7"], "198.51.100.1"),  # two proxies of ours
+        ("10.0.0.5", ["10.0.0.7"], "10.0.0.7"),
+        ("10.0.0.5", [], "10.0.0.5"),
+        ("10.0.0.5", ["unknown"], "10.0.0.5"),
+        ("::1", ["2001:db8::1"], "2001:db8::1"),
+        ("", ["198.51.100.1"], "198.51.100.1"),  # through a socket file
+    ],
+)
+def test_client_address_is_the_nearest_stranger(peer: str, forwarded: list[str], address: str) -> None:
+    assert client_address(peer, forwarded, PROXIES) == address
+
+
+def test_client_address_believes_nobody_where_no_proxy_is_named() -> None:
+    assert [client_address(peer, ["198.51.100.1"], []) for peer in ("127.0.0.1", "")] == ["127.0.0.1", ""]

@@ -1,0 +1,127 @@
+"""Real workers, whose jobs RQ forks, killed with SIGKILL: nothing lost, nothing asked twice, nothing half stored.
+
+EVALSITE_KILL_SEEDS says how many runs with kills at random moments there are; `make kills` makes 20.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evalsite.serving.worked_site import WorkedSite
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.own_site import OwnSite, fake_key, own_site
+from tests.own_redis import OwnRedis
+
+CASES = 60
+KILLS = 3
+SEEDS = range(int(os.environ.get("EVALSITE_KILL_SEEDS", "1")))
+VICTIMS = ("job", "sender", "worker", "all")
+
+
+@pytest.fixture
+def site(tmp_path: Path, own_database: str, redis_server: OwnRedis) -> Iterator[OwnSite]:
+    with own_site(tmp_path, own_database, redis_url=redis_server.url) as made:
+        yield made
+
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc tells whose child a process is")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_kills_at_random_moments_lose_nothing_and_repeat_no_stored_call(
+    seed: int, site: OwnSite, fake_llm: FakeLLM
+) -> None:
+    chance = random.Random(seed)
+    fake_llm.config(latency=60)
+    run = site.ask("make", fake_llm.url, CASES)
+    worked = WorkedSite(site)
+    stored_at: list[tuple[float, set[str]]] = []
+    try:
+        for kill in range(KILLS):
+            moment = kill * (CASES // KILLS) + chance.randrange(1, CASES // KILLS - 4)
+            worked.wait_until(lambda: fake_llm.stats()["calls"] >= moment, f"call {moment}")  # noqa: B023
+            time.sleep(chance.random() * 0.3)
+            worked.kill(chance.choice(VICTIMS))
+            stored = site.ask("state", run)
+            stored_at.append((time.monotonic(), {fake_key(messages) for messages in stored["finished"]}))
+            site.ask("resume")
+        end = _ended(worked, run)
+    finally:
+        worked.close()
+
+    assert (end["status"], end["counts"], end["tasks"]) == ("finished", [CASES, CASES, 0], {"done": CASES})
+    assert (end["verdicts"], end["scores"]) == ({"ok": CASES}, {"complete": CASES})
+    assert end["calls"]["finished"] == CASES
+    log = fake_llm.log()
+    assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
+
+
+def _ended(worked: WorkedSite, run: int) -> dict[str, Any]:
+    end: dict[str, Any] = {}
+
+    def has_ended() -> bool:
+        end.update(worked.site.ask("state", run))
+        if end["leases"] == 0 and end["status"] != "finished":
+            worked.site.ask("resume")
+            time.sleep(1)
+        return bool(end["status"] == "finished")
+
+    worked.wait_until(has_ended, "the end of the run")
+    return end
+
+
+def test_a_job_killed_while_it_stores_leaves_nothing_half_stored(
+    site: OwnSite, own_database: str, fake_llm: FakeLLM
+) -> None:
+    if not own_database.startswith("postgres"):
+        pytest.skip("SQLite keeps no transaction of a process that is gone")
+    import psycopg
+
+    run = site.ask("make", fake_llm.url, 8)
+    worked = WorkedSite(site)
+    try:
+        with psycopg.connect(own_database) as holder, psycopg.connect(own_database, autocommit=True) as watcher:
+            states = "SELECT state, wait_event_type FROM pg_stat_activity WHERE datname = current_database()"
+            holder.execute("SELECT id FROM judging_runevaluator FOR UPDATE")  # what `store_batch` changes nearly last
+            worked.wait_until(lambda: ("active", "Lock") in set(watcher.execute(states)), "a job that waits to store")
+            os.kill(worked.tree()["job"], signal.SIGKILL)
+            holder.rollback()
+            worked.wait_until(
+                lambda: not {("active", "Lock"), ("idle in transaction", "Client")} & set(watcher.execute(states)),
+                "the end of the killed job's transaction",
+                seconds=10,
+            )
+            killed = site.ask("state", run, "--lapse")
+        site.ask("resume")
+        end = _ended(worked, run)
+    finally:
+        worked.close()
+
+    assert (killed["verdicts"], killed["calls"], killed["spent"]) == ({}, {}, "0.000000")
+    assert (end["counts"], end["verdicts"], end["calls"]) == ([8, 8, 0], {"ok": 8}, {"finished": 8})
+
+
+def test_a_job_whose_worker_is_killed_gives_its_work_back_and_ends(site: OwnSite, fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=100)
+    run = site.ask("make", fake_llm.url, CASES)
+    worked = WorkedSite(site)
+    try:
+        worked.wait_until(lambda: fake_llm.stats()["calls"] >= 10, "a run in the middle")
+        job = worked.tree()["job"]
+        worked.worker.kill()
+        worked.worker.wait()
+        worked.wait_until(lambda: not Path(f"/proc/{job}").exists(), "the end of the job", seconds=30)
+        left = site.ask("state", run)
+    finally:
+        worked.close()
+
+    assert (left["status"], left["leases"]) == ("running", 0)
+    assert 0 < left["counts"][1] < CASES

@@ -1,0 +1,122 @@
+"""The page of jobs: what the broker knows, and failed jobs queued again or deleted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from django_rq import get_queue
+from redis import Redis
+from rq import SimpleWorker
+from rq.job import Job
+
+from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role
+from evalsite.job_queues import memory_of, read_job_queues
+from evalsite.serving.broker import EmbeddedBroker
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+WORK = "evalsite.reports.jobs.refresh_judges"
+FAILED = {"queue": "calls", "job_id": "failing"}
+
+
+@pytest.fixture
+def broker() -> Iterator[Redis]:
+    """Return a connection to the tests' broker, emptied; started for the test where it is the embedded one."""
+    embedded = None if settings.EXTERNAL_REDIS_URL else EmbeddedBroker(Path(settings.DATA_DIR))
+    started = embedded.start() if embedded else False
+    connection = get_queue("default").connection
+    connection.flushdb()
+    yield connection
+    connection.flushdb()
+    if embedded and started:
+        embedded.stop()
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    client.force_login(factories.user("ada", Role.ADMIN))
+    return client
+
+
+def _enqueue(queue: str, job_id: str, *given: int) -> None:
+    connection, serializer = get_queue(queue).connection, get_queue(queue).serializer
+    job = Job.create(WORK, args=given, id=job_id, origin=queue, connection=connection, serializer=serializer)
+    get_queue(queue).enqueue_job(job)
+
+
+def _fail_a_job() -> None:
+    """Let a job fail in a worker of this process: it gets an argument too many."""
+    _enqueue("calls", "failing", 1)
+    queue = get_queue("calls")
+    SimpleWorker([queue], connection=queue.connection, serializer=queue.serializer).work(burst=True)
+
+
+def test_read_job_queues_tells_what_waits_and_what_failed_and_why(broker: Redis) -> None:
+    _fail_a_job()
+    _enqueue("default", "waiting")
+
+    found = read_job_queues()
+
+    assert [(row.work, row.queue) for row in found.waiting.rows] == [
+        ("evalsite.reports.jobs.refresh_judges()", "default")
+    ]
+    assert [(row.pk, row.queue, row.work) for row in found.failed.rows] == [
+        ("failing", "calls", "evalsite.reports.jobs.refresh_judges(1)")
+    ]
+    assert found.failed.rows[0].reason.startswith("TypeError: ")
+    assert (found.running.total, found.problem) == (0, "")
+
+
+def test_job_requeue_queues_a_failed_job_again_once(broker: Redis, admin: Client) -> None:
+    _fail_a_job()
+    url = reverse("job-requeue", kwargs=FAILED)
+
+    said = [[str(one) for one in admin.post(url, follow=True).context["messages"]] for _ in range(2)]
+
+    assert said == [["The job is queued again."], ["This job is no longer among the failed ones."]]
+    found = read_job_queues()
+    assert ([row.pk for row in found.waiting.rows], found.failed.total) == (["failing"], 0)
+    entry = AuditEntry.objects.get(action="job.requeued")
+    assert (entry.subject, entry.detail) == ("evalsite.reports.jobs.refresh_judges(1)", {"job": "failing"})
+
+
+def test_job_delete_deletes_a_failed_job(broker: Redis, admin: Client) -> None:
+    _fail_a_job()
+
+    page = admin.post(reverse("job-delete", kwargs=FAILED), follow=True)
+
+    found = read_job_queues()
+    assert (found.waiting.total, found.failed.total) == (0, 0)
+    assert [str(one) for one in page.context["messages"]] == ["The job is deleted."]
+    assert not Job.exists("failing", connection=broker)
+
+
+def test_job_list_shows_host_process_and_memory_of_workers(broker: Redis, admin: Client) -> None:
+    queue = get_queue("calls")
+    worker = SimpleWorker([queue], connection=queue.connection, serializer=queue.serializer)
+    worker.register_birth()  # type: ignore[no-untyped-call]  # rq leaves it untyped
+
+    page = admin.get(reverse("job-list"))
+
+    rows = page.context["queues"].workers
+    assert [(row.host, row.pid, row.queues) for row in rows] == [(worker.hostname, os.getpid(), ("calls",))]
+    assert (rows[0].memory_bytes or 0) > 10_000_000  # this process with Django in it
+    assert (worker.hostname or "nowhere") in page.text
+
+
+@pytest.mark.skipif(bool(settings.EXTERNAL_REDIS_URL), reason="the external broker is always there")
+def test_job_list_says_that_the_broker_does_not_answer(admin: Client) -> None:
+    page = admin.get(reverse("job-list"))
+
+    assert "The broker does not answer, so its jobs and workers are not known." in page.text
+
+
+def test_memory_of_a_process_that_is_gone_is_not_known() -> None:
+    assert memory_of(2**22 + 1) is None  # above the highest process id of Linux
