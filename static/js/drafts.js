@@ -1,6 +1,7 @@
-// <form data-draft-key="item-12-ada" data-draft-url="/…"> keeps what is typed: in this browser at once, on the server
-// (if a URL is given) a few seconds later. A draft goes when the form is accepted: the server answers with another key, or
-// with data-draft-done. A field is restored only while it is still as the server sent it.
+// <form data-draft-key="item-12-ada" data-draft-url="/…" data-draft-at="…" data-draft-page="…"> keeps what is typed: in this
+// browser at once, on the server (if a URL is given) a few seconds later and when the page goes away. A draft goes when the
+// form is accepted: the server answers with another key, or with data-draft-done. A field is restored only while it is
+// still as the server sent it, and what is restored is sent to the server as if it were typed.
 
 const PREFIX = "draft:";
 const LOCAL_MS = 400;
@@ -37,12 +38,17 @@ function untouched(field) {
   return field.value === field.defaultValue;
 }
 
-function restore(form) {
-  const draft = store.read(form.dataset.draftKey);
-  if (!draft || Date.now() - draft.at > KEPT_MS) return;
+// A browser's own copy follows from the server's draft if this page, or the page that wrote the copy, began with that draft
+// or wrote it. Else newer text was saved elsewhere: the copy is offered, never put in its place.
+function follows(form, draft) {
+  const { draftAt = "", draftPage = "" } = form.dataset;
+  return (draft.seen || "") === draftAt || (draft.page !== undefined && draft.page === draftPage);
+}
+
+function fill(form, draft, isWanted) {
   let changed = false;
   for (const field of fieldsOf(form)) {
-    if (!untouched(field)) continue;
+    if (!isWanted(field)) continue;
     const values = draft.values[field.name] || [];
     if (field.type === "checkbox" || field.type === "radio") {
       changed ||= field.checked !== values.includes(field.value);
@@ -53,9 +59,44 @@ function restore(form) {
     }
   }
   if (changed) {
-    say(form, "Your draft is back");
     form.dispatchEvent(new Event("change", { bubbles: true }));
+    later(form);
   }
+  return changed;
+}
+
+function differs(form, draft) {
+  return fieldsOf(form).some((field) => {
+    const values = draft.values[field.name] || [];
+    if (field.type === "checkbox" || field.type === "radio") return field.checked !== values.includes(field.value);
+    return values.length > 0 && values[0] !== "" && field.value !== values[0];
+  });
+}
+
+function restore(form) {
+  const draft = store.read(form.dataset.draftKey);
+  if (!draft || Date.now() - draft.at > KEPT_MS) return;
+  if (follows(form, draft)) {
+    if (draft.page) pages.set(form, draft.page); // what the old page sent on its way out may arrive after this one was read
+    if (fill(form, draft, untouched)) say(form, "Your draft is back");
+  } else if (differs(form, draft)) {
+    offer(form, draft);
+  }
+}
+
+function offer(form, draft) {
+  const out = form.querySelector("[data-draft-state]");
+  if (!out) return;
+  say(form, "Newer text from another device is shown. ");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "btn btn-secondary btn-sm";
+  button.textContent = "Use the text of this browser";
+  button.addEventListener("click", () => {
+    fill(form, draft, () => true);
+    say(form, "The text of this browser is back");
+  });
+  out.append(button);
 }
 
 function say(form, words) {
@@ -63,24 +104,48 @@ function say(form, words) {
   if (out) out.textContent = words;
 }
 
-async function send(form) {
+const SAID = { 412: "Newer text was saved from another page: reload to see it. This text is kept in this browser only." };
+
+async function send(form, { leaving = false } = {}) {
   if (!form.isConnected || !form.dataset.draftUrl) return;
   const headers = JSON.parse(document.body.getAttribute("hx-headers") || "{}");
+  const body = new FormData(form);
+  body.set("draft_page", pageOf(form));
+  body.set("draft_at", form.dataset.draftAt || "");
   try {
-    const answer = await fetch(form.dataset.draftUrl, { method: "POST", headers, body: new FormData(form), credentials: "same-origin", redirect: "error" });
-    say(form, answer.ok ? "Draft saved" : "Draft kept in this browser only");
+    const answer = await fetch(form.dataset.draftUrl, { method: "POST", headers, body, credentials: "same-origin", redirect: "error", keepalive: leaving });
+    say(form, answer.ok ? "Draft saved" : SAID[answer.status] || "Draft kept in this browser only");
   } catch {
     say(form, "Draft kept in this browser only");
   }
 }
 
-function later(form, event) {
-  if (!form?.dataset.draftKey || event.target.hasAttribute?.("data-draft-skip")) return;
+const pages = new WeakMap(); // what each form calls itself, so that the server knows whose draft it holds
+function pageOf(form) {
+  if (!pages.has(form)) pages.set(form, [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
+  return pages.get(form);
+}
+
+function keep(form) {
+  store.write(form.dataset.draftKey, { at: Date.now(), values: valuesOf(form), seen: form.dataset.draftAt || "", page: pageOf(form) });
+}
+
+function later(form) {
   const running = timers.get(form) || {};
-  const keep = () => { running.local = 0; store.write(form.dataset.draftKey, { at: Date.now(), values: valuesOf(form) }); };
-  running.local ||= window.setTimeout(keep, LOCAL_MS);
+  running.local ||= window.setTimeout(() => { running.local = 0; keep(form); }, LOCAL_MS);
   running.server ||= window.setTimeout(() => { running.server = 0; send(form); }, SERVER_MS); // who types on is not left waiting
   timers.set(form, running);
+}
+
+// The page goes away, or the phone puts it to sleep: what the timers still hold is kept now.
+function leave() {
+  for (const form of document.querySelectorAll("form[data-draft-key]")) {
+    const running = timers.get(form) || {};
+    if (!running.local && !running.server) continue;
+    keep(form);
+    if (running.server) send(form, { leaving: true });
+    stop(form);
+  }
 }
 
 function stop(form) {
@@ -90,13 +155,24 @@ function stop(form) {
   running.local = running.server = 0;
 }
 
-document.addEventListener("input", (event) => later(event.target.form, event));
+function typed(event) {
+  const form = event.target.form;
+  if (form?.dataset.draftKey && !event.target.hasAttribute("data-draft-skip")) later(form);
+}
+
+document.addEventListener("input", typed);
+window.addEventListener("pagehide", leave);
+document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") leave(); });
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!form.dataset.draftKey) return;
   stop(form);
-  store.write(form.dataset.draftKey, { at: Date.now(), values: valuesOf(form) }); // kept until the server has accepted it
+  keep(form); // until the server has accepted it
 });
+
+for (const failure of ["htmx:sendError", "htmx:responseError"]) {
+  document.addEventListener(failure, (event) => { if (event.detail.elt.dataset?.draftKey) later(event.detail.elt); });
+}
 
 const known = new WeakSet();
 function meet() {

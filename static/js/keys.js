@@ -1,10 +1,12 @@
 // Keyboard shortcuts, declared on the page itself: data-key="j" (or "j ArrowDown") presses or focuses the element.
+// While somebody types, Ctrl+Enter presses the button of that form which has the key Enter, and Escape leaves the field.
 // Keys are dead while someone types, while a dialog is open, while the element's own part of the page is being
 // replaced, and until the new part has been painted. The sheet behind `?` is built from what is on the page.
 
 const TYPING = "input:not([type=checkbox], [type=radio], [type=button], [type=submit], [type=file]), textarea, select, [contenteditable=true]";
 const PRESSES = "a[href], button, summary, label, input, [role=button], [role=tab]";
-const NAMES = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Enter: "Enter ↵", Escape: "Esc", " ": "Space" };
+const ENTER = '[data-key~="Enter"], [data-key~="Control+Enter"]';
+const NAMES = { "Control+Enter": "Ctrl Enter ↵", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Enter: "Enter ↵", Escape: "Esc", " ": "Space" };
 const sheet = document.getElementById("help-sheet");
 
 const keysOf = (element) => element.dataset.key.split(/\s+/).filter(Boolean);
@@ -42,6 +44,29 @@ function press(element) {
   }
 }
 
+function submitsBy(event) {
+  const form = event.target.closest(TYPING)?.form;
+  const button = (form || document).querySelector(ENTER) || form?.querySelector(".review-act button:not([type=button])");
+  return button && usable(button) ? button : null;
+}
+
+// Returns whether the key was one of those that work while typing.
+function pressWhileTyping(event) {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.altKey) {
+    const button = submitsBy(event);
+    if (button) {
+      event.preventDefault();
+      button.click();
+    }
+    return true;
+  }
+  if (event.key === "Escape" && event.target.closest(TYPING)) {
+    event.target.blur();
+    return true;
+  }
+  return false;
+}
+
 let waitingForPaint = false;
 document.addEventListener("htmx:afterSwap", (event) => {
   const part = event.detail.target;
@@ -52,8 +77,9 @@ document.addEventListener("htmx:afterSwap", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
-  if (waitingForPaint || dialogOpen() || belongsToFocus(event)) return;
+  if (event.defaultPrevented || event.isComposing || event.repeat || waitingForPaint || dialogOpen()) return;
+  if (pressWhileTyping(event)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || belongsToFocus(event)) return;
   if (!enabled() && event.key !== "?") return;
   const found = [...document.querySelectorAll("[data-key]")].find(
     (element) => keysOf(element).some((key) => sameKey(key, event.key)) && usable(element),
@@ -67,23 +93,30 @@ function labelOf(element) {
   return element.dataset.keyLabel || element.getAttribute("aria-label") || element.textContent.trim().replace(/\s+/g, " ");
 }
 
+function addRow(list, keys, label) {
+  const term = document.createElement("dt");
+  for (const key of keys) {
+    const cap = document.createElement("kbd");
+    cap.textContent = NAMES[key] || (key.length === 1 ? key.toUpperCase() : key);
+    term.append(cap, " ");
+  }
+  const meaning = document.createElement("dd");
+  meaning.textContent = label;
+  list.append(term, meaning);
+}
+
 function fillSheet() {
   const list = sheet.querySelector("[data-key-list]");
   const rows = new Map();
+  const hasEnter = document.querySelector('[data-key~="Enter"]') !== null;
   for (const element of document.querySelectorAll("[data-key]")) {
     if (element.checkVisibility() && !rows.has(element.dataset.key)) rows.set(element.dataset.key, element);
   }
   list.replaceChildren();
-  for (const [keys, element] of rows) {
-    const term = document.createElement("dt");
-    for (const key of keys.split(/\s+/)) {
-      const cap = document.createElement("kbd");
-      cap.textContent = NAMES[key] || (key.length === 1 ? key.toUpperCase() : key);
-      term.append(cap, " ");
-    }
-    const meaning = document.createElement("dd");
-    meaning.textContent = labelOf(element);
-    list.append(term, meaning);
+  for (const [keys, element] of rows) addRow(list, keys.split(/\s+/), labelOf(element));
+  if (hasEnter) {
+    addRow(list, ["Control+Enter"], "Submit while typing");
+    addRow(list, ["Escape"], "Leave the field");
   }
   sheet.querySelector("[data-keys-enabled]").checked = enabled();
 }

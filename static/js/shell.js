@@ -48,9 +48,12 @@ document.addEventListener("click", async (event) => {
   document.dispatchEvent(new CustomEvent("toast", { detail }));
 });
 
-// <select data-autosubmit> and the like: filters that act at once, with a button for readers without JavaScript.
+// Filters act at once: every choice in a <form data-autosubmit>, or one <select data-autosubmit>. The form's button is for
+// readers without JavaScript and for words that are being typed.
 document.addEventListener("change", (event) => {
-  if (event.target.matches("[data-autosubmit]")) event.target.form?.requestSubmit();
+  const control = event.target;
+  const chosen = control.matches("select, [type=checkbox], [type=radio], [type=date]") && control.closest("form[data-autosubmit]");
+  if (chosen || control.matches("[data-autosubmit]")) control.form?.requestSubmit();
 });
 
 // What is wider than its place can be scrolled with the arrow keys.
@@ -58,7 +61,8 @@ const WIDE = { ".table-wrap": "Table", ".prose pre": "Code", ".math-block": "For
 function reachWideParts() {
   for (const [selector, name] of Object.entries(WIDE)) {
     for (const part of document.querySelectorAll(selector)) {
-      if (part.scrollWidth <= part.clientWidth || part.hasAttribute("tabindex")) continue;
+      part.toggleAttribute("data-scrolls", part.scrollWidth > part.clientWidth);
+      if (!part.hasAttribute("data-scrolls") || part.hasAttribute("tabindex")) continue;
       part.tabIndex = 0;
       part.setAttribute("role", "group");
       if (!part.hasAttribute("aria-label")) part.setAttribute("aria-label", `${name}, scrolls sideways`);

@@ -5,6 +5,7 @@
 const TONES = { success: "ok", info: "info", warning: "warn", error: "bad" };
 const ICONS = { success: "check-circle-fill", info: "info-circle-fill", warning: "exclamation-triangle-fill", error: "exclamation-octagon-fill" };
 const SHOWN_MS = 7000;
+const ONE_AT_A_TIME = () => document.querySelector(".review") !== null;
 const region = document.getElementById("toasts");
 
 function fadeLater(note) {
@@ -54,8 +55,10 @@ function show({ text, level = "info", action = null }) {
   picture.setAttribute("href", `${picture.getAttribute("href").split("#")[0]}#${ICONS[level] || ICONS.info}`);
   note.querySelector("[data-toast-text]").textContent = text;
   if (action) note.querySelector("[data-toast-close]").before(actionButton(action));
-  for (const same of region.querySelectorAll(".toast-note")) {
-    if (same.querySelector(":scope > span").textContent === text || (action && same.querySelector("form"))) same.remove();
+  // What an act offered to undo is over with the next act; on an item's page one message has to do.
+  for (const old of region.querySelectorAll(".toast-note")) {
+    const isStale = old.querySelector("form") || (ONE_AT_A_TIME() && !["bad", "warn"].includes(old.dataset.tone));
+    if (isStale || old.querySelector(":scope > span").textContent === text) old.remove();
   }
   region.append(note);
   fadeLater(note);

@@ -187,8 +187,13 @@ def make_queue(site: LiveSite, folder: Path, name: str, row: dict[str, str]) -> 
 
 
 def open_item(page: Page, queue: str) -> None:
-    """Open the next item of the queue."""
+    """Open the next item of the queue, once it is there: the demo's debates take a while."""
+    until = time.monotonic() + READY_SECONDS
     page.goto(f"/review/queues/{queue}/")
+    while page.locator("form[action$='/next/'] button").count() == 0:
+        assert time.monotonic() < until, f"the queue {queue} offers no item"
+        page.wait_for_timeout(300)
+        page.reload()
     page.locator("form[action$='/next/'] button").first.click()
     expect(page.locator("#item-panel")).to_be_visible()
 

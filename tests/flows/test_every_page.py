@@ -25,8 +25,9 @@ NOT_PAGES = {  # parts of pages, and files
     *("reports:leaderboard-export", "reports:agreement-export", "reports:labels-export", "reports:debate-export"),
     *("reports:arena-export", "reports:robustness-export", "reports:judge-export"),
     *("reports:agreement-items", "reports:labels-items"),
+    *("judging:import-template", "debate:set-export", "debate:set-archive"),
 }
-SKIPPED = re.compile(r"^/(admin|rq|static|logout)/")
+SKIPPED = re.compile(r"^/(static|logout)/")
 
 
 def pages_by_name(page: Page) -> dict[str, str]:

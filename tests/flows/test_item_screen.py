@@ -64,3 +64,23 @@ def test_one_answer_follows_the_other_to_its_end(queue: str, signed_in: SignIn) 
 
     for name in ("answer-a", "answer-b"):
         assert rest_of(page, name) <= 2, name
+
+
+def test_on_a_phone_answers_are_read_in_full_and_the_choices_stay_in_reach(queue: str, signed_in: SignIn) -> None:
+    phone = {"width": 390, "height": 844}
+    page = signed_in("demo-chloe", viewport=phone, has_touch=True, is_mobile=True)
+    open_item(page, queue)
+
+    for name in ("answer-a", "answer-b"):
+        assert page.locator(f"#{name}").evaluate(REST) <= 1, name
+    for place in (0, 3_000):
+        page.evaluate(f"window.scrollTo(0, {place})")
+        for choice in page.locator("#item-form .choice").all():
+            box = choice.bounding_box()
+            assert box is not None
+            assert box["height"] >= 44
+            assert 0 <= box["y"] <= phone["height"] - box["height"]
+    submit = page.locator("#item-form button:has-text('Submit and next')").bounding_box()
+    assert submit is not None
+    assert submit["height"] >= 44
+    assert page.locator("#item-panel kbd:visible").count() == 0

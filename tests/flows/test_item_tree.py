@@ -24,12 +24,14 @@ FORM = """\
     - text: B is better
   - text: Why optional
   - textbox "Why optional"
-  - text: Read by whoever settles the item when people differ.
+  - text: Read by whoever adjudicates the item where annotators disagree.
   - button "Submit and next Enter"
   - status
   - group: Skip S
   - group: Flag F
 """
+ASKED = "Which answer is better?"
+WORTH = "Use the rubric to compare the two: the better one fulfils more of it."
 MATH = """\
       - paragraph:
         - text: Two, since
@@ -41,6 +43,13 @@ CODE = """\
         - text: ":"
       - code: assert 1 + 1 == 2
 """
+
+
+def form_of(criterion: str) -> str:
+    """Return the form's part of the tree where the choices name a criterion with levels."""
+    named = f"{ASKED} Criterion: {criterion}"
+    form = FORM.replace(f'group "{ASKED}"', f"'group \"{named}\"'").replace(f"text: {ASKED}", f'text: "{named}"')
+    return form.replace("    - text: B is better\n", f'    - text: B is better\n    - paragraph: "{WORTH}"\n')
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +68,7 @@ def queue(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
 def tree_of(page: Page) -> str:
     """Return the accessibility tree of the item; its number and this person's place in the queue vary."""
     tree = page.locator("#item-panel").aria_snapshot()
-    tree = re.sub(r"/review/items/\d+/", "/review/items/N/", tree)
+    tree = re.sub(r"/review/items/\w+/", "/review/items/N/", tree)
     place = r'heading "\d+ of \d+"|strong: \d+%|· \d+ of \d+ answered · \d+ waiting'
     return re.sub(place, lambda found: re.sub(r"\d+", "N", found[0]), tree) + "\n"
 
@@ -85,6 +94,8 @@ def test_a_pair_is_read_whole_and_in_order(queue: str, signed_in: SignIn) -> Non
   - heading "Answers" [level=3]
   - link "Show differences":
     - /url: /review/items/N/?diff=1
+  - link "As written":
+    - /url: /review/items/N/?written=1
   - article "Answer A":
     - text: Answer A
     - region "Text of answer A":
@@ -112,37 +123,31 @@ def test_a_debated_item_is_read_whole_and_in_order(signed_in: SignIn) -> None:
     page = signed_in("demo-anna")
     open_item(page, "demo-debates-helpfulness")
 
-    question, scenario, left, right, reference = (
-        page.locator(part).inner_text()
-        for part in (
-            *("article[aria-label=Question] .card-body", ".review-bar .chip >> nth=1", "#answer-a", "#answer-b"),
-            "#drawer-rubric .card-body > .prose",
-        )
-    )
+    scenario = page.locator(".review-bar .chip >> nth=0").inner_text()
+    question = text_of(page, "article[aria-label=Question] .card-body", 4)
+    left, right = (text_of(page, answer, 4) for answer in ("#answer-a", "#answer-b"))
+    reference = text_of(page, "#drawer-rubric .card-body > .prose", 4)
     levels = list(zip(page.locator("dl dt").all_inner_texts(), page.locator("dl dd").all_inner_texts(), strict=True))
     assert tree_of(page) == (
         f"""\
 - region "Item":
   - heading "N of N" [level=2]
-  - text: helpfulness {scenario}
+  - text: {scenario}
   - strong: N%
   - text: · N of N answered · N waiting
   - progressbar "Your progress"
   - article "Question":
     - heading "Question" [level=3]
-    - paragraph: {spoken(question)}
-  - heading "Answers" [level=3]
+{question}  - heading "Answers" [level=3]
   - link "Show differences":
     - /url: /review/items/N/?diff=1
+  - link "As written":
+    - /url: /review/items/N/?written=1
   - article "Answer A":
     - text: Answer A
-    - region "Text of answer A":
-      - paragraph: {spoken(left)}
-  - article "Answer B":
+{left}  - article "Answer B":
     - text: Answer B
-    - region "Text of answer B":
-      - paragraph: {spoken(right)}
-{FORM}  - group:
+{right}{form_of("helpfulness")}  - group:
     - text: Rubric R
     - list:
       - listitem:
@@ -150,11 +155,16 @@ def test_a_debated_item_is_read_whole_and_in_order(signed_in: SignIn) -> None:
 """
         + "".join(f'        - term: "{value}"\n        - definition: {spoken(text)}\n' for value, text in levels)
         + f"""\
-    - heading "Reference answer" [level=4]
-    - paragraph: {spoken(reference)}
-  - group: Guidelines G
+    - heading "Reference response" [level=4]
+{reference}  - group: Guidelines G
 """
     )
+
+
+def text_of(page: Page, selector: str, depth: int) -> str:
+    """Return the tree of one text; what it holds beside words, such as code, is for the tests of rich text."""
+    lines = page.locator(selector).aria_snapshot().splitlines()
+    return "".join(f"{' ' * depth}{line}\n" for line in lines)
 
 
 def spoken(text: str) -> str:

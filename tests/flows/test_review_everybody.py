@@ -196,7 +196,7 @@ def test_a_screen_reader_finds_everything_by_its_name(queue: str, signed_in: Sig
         'article "Question"',
         'article "Answer A"',
         'article "Answer B"',
-        'group "Which answer is better?"',
+        'group "Which answer is better? Criterion: helpfulness"',
         'radio "A is better',
         'radio "Neither is better',
         'radio "B is better',

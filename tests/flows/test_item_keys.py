@@ -1,0 +1,85 @@
+"""Keys while somebody types, what stays true on the page after an act, and messages that cover nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.flows.axe import DESK, PAINTED
+from tests.flows.conftest import LiveSite, SignIn, open_item
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+
+@pytest.fixture
+def queue(site: LiveSite, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """Return the slug of a queue of four pairs, the test's own."""
+    path = tmp_path / "pairs.jsonl"
+    row = {"question": "Which one?", "response_a": "This one.", "response_b": "That one."}
+    path.write_text("\n".join(json.dumps(row | {"id": str(number)}) for number in range(4)))
+    made = site.command("create_queue", str(path), "--name", request.node.name, "--quorum", "5", "--json")
+    assert made.returncode == 0, made.stderr
+    return str(json.loads(made.stdout)["queue"])
+
+
+def open_painted(page: Page, queue: str) -> None:
+    """Open an item and wait until keys are alive."""
+    page.set_viewport_size(DESK)  # type: ignore[arg-type]
+    open_item(page, queue)
+    page.evaluate(PAINTED)
+
+
+def test_ctrl_enter_submits_and_escape_leaves_the_field(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+    open_painted(page, queue)
+    place = page.locator(".review-place")
+    expect(place).to_contain_text("1 of 4")
+
+    page.keyboard.press("1")
+    page.keyboard.press("w")
+    page.keyboard.type("because")
+    page.keyboard.press("Control+Enter")
+    expect(place).to_contain_text("2 of 4")
+
+    page.evaluate(PAINTED)
+    page.keyboard.press("w")
+    page.keyboard.type("because")
+    page.keyboard.press("Escape")
+    expect(page.locator("#id_note")).not_to_be_focused()
+    page.keyboard.press("2")
+    page.keyboard.press("Enter")
+    expect(place).to_contain_text("3 of 4")
+
+
+def test_the_number_in_the_rail_follows_what_is_answered(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+    open_painted(page, queue)
+    badge = page.locator("#rail-badge")
+    before = int(badge.inner_text().split()[0])
+
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+
+    expect(badge).to_contain_text(str(before - 1))
+
+
+def test_messages_cover_nothing_of_the_item_and_end_with_the_next_act(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+    open_painted(page, queue)
+
+    page.keyboard.press("s")
+    page.locator(".review-reasons button").first.click()
+
+    note = page.locator(".toast-note")
+    expect(note).to_contain_text("Skipped")
+    message, item = note.bounding_box(), page.locator("#item-panel .split").bounding_box()
+    assert message is not None
+    assert item is not None
+    assert message["y"] + message["height"] <= item["y"]
+    page.evaluate(PAINTED)
+    page.keyboard.press("u")
+    expect(note).to_have_count(1)
+    expect(note).not_to_contain_text("Skipped")
