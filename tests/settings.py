@@ -38,4 +38,4 @@ if _DATABASE["ENGINE"].endswith("sqlite3"):
     _DATABASE["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}  # noqa: F405
 else:
     _DATABASE["TEST"] = {"NAME": f"test_{_DATABASE['NAME']}_{RUNNER}"}
-    _DATABASE["OPTIONS"]["options"] = "-c synchronous_commit=off"  # no test pulls the plug
+    _DATABASE["OPTIONS"]["options"] += " -c synchronous_commit=off"  # no test pulls the plug

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
+from evalsite.review.addresses import number_at
 from evalsite.serving.supervisor import web_command
 
 LEASE_SECONDS = 20  # short, so that slots of people who vanished come back within the bench
@@ -168,10 +169,10 @@ class Annotator:
         time.sleep(self.random.uniform(0, self.crowd.options.think[1]))
         panel = self._next()
         while time.monotonic() < until:
-            found = re.search(r'action="/review/items/(\d+)/annotate/"', panel)
+            found = re.search(r'action="/review/items/(\w+)/annotate/"', panel)
             token = re.search(r'name="token" value="([^"]+)"', panel)
             if found and token:
-                panel = self._next() if self.random.random() < LOOKING_AGAIN else self._answer(int(found[1]), token[1])
+                panel = self._next() if self.random.random() < LOOKING_AGAIN else self._answer(found[1], token[1])
             elif "All done" in panel:
                 return
             elif "Nothing for you now" in panel:
@@ -183,7 +184,7 @@ class Annotator:
     def _next(self) -> str:
         return self.post(f"/review/queues/{self.crowd.slug}/next/", {}, self.crowd.next_times)[0]
 
-    def _answer(self, item: int, token: str) -> str:
+    def _answer(self, item: str, token: str) -> str:
         low, high = self.crowd.options.think
         note = f"{self.name} on {item}: the first step is right"
         time.sleep(self.random.uniform(low, high) / 2)
@@ -199,11 +200,11 @@ class Annotator:
             self.crowd.trouble.append(f"{self.name}: the answer to {item} was refused")
         return panel
 
-    def _vanish(self, item: int, token: str, note: str) -> str:
+    def _vanish(self, item: str, token: str, note: str) -> str:
         """Leave for longer than a lease; then half of them send their answer late."""
         self.crowd.vanished += 1
         time.sleep(LEASE_SECONDS + 3)
-        self.crowd.drafts[self.name, item] = note
+        self.crowd.drafts[self.name, number_at(item)] = note
         if self.random.random() < 0.5:
             answer, toast = self.post(f"/review/items/{item}/annotate/", {"token": token, "label": "1", "note": note})
             if toast == "Saved":  # nobody had taken the slot over

@@ -156,7 +156,8 @@ def test_the_comparison_judge_settles_both_orders(endpoint: ModelEndpoint) -> No
     )
     conversation = judge_kind("pairwise").build(SHORT).converse(subject)
     targets = active_targets()
-    pool = open_pool(targets=targets, threads=1)
+    pool = open_pool(threads=1)
+    share = pool.share()
     replies: tuple[ChatReply, ...] | None = None
     verdict: JudgeVerdict | None = None
 
@@ -168,10 +169,11 @@ def test_the_comparison_judge_settles_both_orders(endpoint: ModelEndpoint) -> No
                 verdict = end.value
                 break
             for number, request in enumerate(requests):
-                pool.submit(str(number), targets["local"], request)
+                share.submit(str(number), targets["local"], request)
             got: dict[str, ChatReply] = {}
             while len(got) < len(requests):
-                got |= dict(pool.completed(timeout=1))
+                pool.wait(timeout=1)
+                got |= {heard.token: heard.reply for heard in share.heard()}
             replies = tuple(got[str(number)] for number in range(len(requests)))
     finally:
         pool.close()
