@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
+from uuid import uuid4
 
 import pytest
 
@@ -72,8 +73,12 @@ class FakeLLM:
         if " on " not in line:
             self.close()
             raise RuntimeError("the fake server did not start; its standard error says why")
-        self.url = line.split(" on ")[1].strip()  # the API's base, ending in /v1
-        self.root = self.url.removesuffix("/v1")
+        self.root = line.split(" on ")[1].strip().removesuffix("/v1")
+        self.move()
+
+    def move(self) -> None:
+        """Answer under a new address, of which no limiter in Redis remembers a wait that another test was asked for."""
+        self.url = f"{self.root}/{uuid4().hex[:8]}/v1"  # the API's base
 
     def __enter__(self) -> FakeLLM:
         return self
@@ -141,11 +146,12 @@ def _fake_llm_process() -> Iterator[FakeLLM]:
 
 @pytest.fixture
 def fake_llm(_fake_llm_process: FakeLLM) -> FakeLLM:
-    """A fake server with zeroed counters, an empty log and 5 ms of latency."""
+    """A fake server with zeroed counters, an empty log, 5 ms of latency and an address of its own."""
     from tests.fake_llm.options import DEFAULTS
 
     keep = ("log", "script")
     defaults = {name: value for name, value in DEFAULTS.items() if name not in keep}
     _fake_llm_process.config(**{**defaults, "latency": 5})
     _fake_llm_process.reset()
+    _fake_llm_process.move()
     return _fake_llm_process
