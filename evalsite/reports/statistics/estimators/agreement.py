@@ -1,0 +1,170 @@
+"""Agreement of a judge or of debates with people, from items that people were asked about for different reasons."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
+from evalsite.reports.statistics.estimators.strata import (
+    FEWEST_CASES,
+    FEWEST_FOR_CLAIMS,
+    LEVEL,
+    Inference,
+    Stratum,
+    TooFew,
+    make_stratum,
+    shown_mean,
+    t_quantile,
+)
+from evalsite.reports.statistics.intervals import cluster_codes
+
+PSEUDO_CASES = 2.0
+ONE_LABEL = "Everyone chose the same label; agreement corrected for chance is undefined."
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedItem:
+    """One item that a judge labelled. Unrouted items with a label from people are a random sample of the unrouted."""
+
+    case: Hashable
+    judge: int | None  # position of the label on the scale; None: no usable verdict
+    people: int | None  # None: no final label
+    is_routed: bool  # sent to people by a rule, so certain to be asked about; else drawn for the audit, or not asked
+
+
+def share_equal(items: Iterable[ComparedItem], *, needed: int = FEWEST_CASES) -> Inference | TooFew:
+    """Return the share of judged items on which people say the same, over all items, routed and audited ones weighted.
+
+    Unit: the case, with the mean over its items. Cases whose items were all routed are a stratum of their own; in the
+    others what is known of routed items serves as the judge's score does in a corrected mean.
+    """
+    return shown_mean(_agreement_strata(items), needed=needed)
+
+
+def _agreement_strata(items: Iterable[ComparedItem]) -> list[Stratum]:
+    by_case: dict[Hashable, list[ComparedItem]] = defaultdict(list)
+    for item in items:
+        if item.judge is not None:
+            by_case[item.case].append(item)
+    routed: tuple[list[float], list[float], list[float]] = ([], [], [])
+    others: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for own in by_case.values():
+        label, known = _case_value(own)
+        labels, judge, rest = routed if all(item.is_routed for item in own) else others
+        if label is None:
+            rest.append(known)
+        else:
+            labels.append(label)
+            judge.append(known)
+    return [make_stratum(*part) for part in (others, routed)]
+
+
+def _case_value(items: Sequence[ComparedItem]) -> tuple[float | None, float]:
+    """Return the share of equal labels in a case (None where it is not known), and what routed items add to it."""
+    routed = [item for item in items if item.is_routed]
+    drawn = [item for item in items if not item.is_routed and item.people is not None]
+    equal_routed = sum(item.judge == item.people for item in routed if item.people is not None)
+    known = equal_routed / len(items) if len(routed) < len(items) else 0.0
+    if any(item.people is None for item in routed) or (len(routed) < len(items) and not drawn):
+        return None, known
+    share = sum(item.judge == item.people for item in drawn) / len(drawn) if drawn else 0.0
+    return (equal_routed + share * (len(items) - len(routed))) / len(items), known
+
+
+@dataclass(frozen=True, slots=True)
+class KappaInference:
+    """Cohen's kappa; `point` is None where only one label was used."""
+
+    point: float | None
+    centre: float
+    error: float
+    low: float
+    high: float
+    n: int  # items with both labels
+
+    @property
+    def estimate(self) -> Estimate:
+        """The figure as reports show it."""
+        if self.point is None:
+            return undefined(ONE_LABEL, n=self.n)
+        return with_interval(self.point, Interval(self.low, self.high), n=self.n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelPairs:
+    """Labels of a judge and of people as positions on one scale, with the weight 1/pi and the case of each item."""
+
+    first: Ints
+    second: Ints
+    weights: Floats
+    cases: Sequence[Hashable]
+
+
+def weighted_kappa(
+    pairs: LabelPairs, *, labels: int, degrees: int, pseudo: float = PSEUDO_CASES, level: float = LEVEL
+) -> KappaInference:
+    """Return Cohen's kappa with an interval from its influence function, summed by case.
+
+    `pseudo` further cases spread evenly over the table enter centre and variance. `degrees` of freedom: audited cases
+    less one. Source: Fleiss, Cohen and Everitt 1969.
+
+    Raises:
+        ValueError: no item.
+    """
+    first, second, weights = pairs.first, pairs.second, pairs.weights
+    if not len(first):
+        raise ValueError("kappa needs at least one item")
+    heaviest = float(weights.max())
+    plain = _table(pairs, labels, 0.0)
+    table = _table(pairs, labels, pseudo * heaviest / labels**2)
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    observed, expected = float(np.trace(table)), float(rows @ columns)
+    kappa = (observed - expected) / (1 - expected)
+
+    def influence(one: Ints, other: Ints) -> Floats:
+        marginal: Floats = columns[one] + rows[other] - 2 * expected
+        effect: Floats = ((one == other) - observed) / (1 - expected)
+        return effect - (1 - observed) / (1 - expected) ** 2 * marginal
+
+    clusters = cluster_codes(pairs.cases)
+    sums = np.bincount(clusters, weights=weights * influence(first, second))
+    cells = (grid.ravel() for grid in np.meshgrid(np.arange(labels), np.arange(labels), indexing="ij"))
+    squares = float((sums**2).sum()) + pseudo / labels**2 * float(((heaviest * influence(*cells)) ** 2).sum())
+    m = len(sums) + pseudo
+    error = float(np.sqrt(squares * m / (m - 1)) / (weights.sum() + pseudo * heaviest))
+    reach = t_quantile(degrees, level) * error
+    chance = float(plain.sum(axis=1) @ plain.sum(axis=0))
+    point = (float(np.trace(plain)) - chance) / (1 - chance) if chance < 1 - 1e-12 else None
+    return KappaInference(point, kappa, error, max(-1.0, kappa - reach), min(1.0, kappa + reach), len(first))
+
+
+def _table(pairs: LabelPairs, labels: int, each: float) -> Floats:
+    counts: Floats = np.full((labels, labels), each)
+    np.add.at(counts, (pairs.first, pairs.second), pairs.weights)
+    counts /= counts.sum()
+    return counts
+
+
+def shown_kappa(items: Iterable[ComparedItem], *, labels: int) -> KappaInference | TooFew:
+    """Return the kappa of a judge and people over all judged items, or that too few cases are labelled.
+
+    A label given to a routed item stands for itself, one given to an audited item for all unrouted items alike.
+    """
+    judged = [item for item in items if item.judge is not None]
+    both = [item for item in judged if item.people is not None]
+    unrouted = sum(not item.is_routed for item in judged)
+    audited = sum(not item.is_routed for item in both)
+    cases = {item.case for item in both if not item.is_routed} or {item.case for item in both}
+    if len(cases) < FEWEST_FOR_CLAIMS:
+        return TooFew(len(cases), FEWEST_FOR_CLAIMS)
+    pairs = LabelPairs(
+        np.array([item.judge for item in both], dtype=np.int64),
+        np.array([item.people for item in both], dtype=np.int64),
+        np.array([1.0 if item.is_routed else unrouted / audited for item in both]),
+        [item.case for item in both],
+    )
+    return weighted_kappa(pairs, labels=labels, degrees=len(cases) - 1)

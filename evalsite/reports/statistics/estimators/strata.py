@@ -1,0 +1,293 @@
+"""The mean over cases of which a random sample has labels, and the judge's scores of all of them.
+
+Point: PPI++ within each stratum (Angelopoulos, Duchi and Zrnic 2023). Variance: that of the survey regression
+estimator, (1 - n/K) S²_e/n + S²_Y/K (Cochran 1977, ch. 7), which also holds when every case was drawn. Pseudo-cases at
+both ends of the scale enter centre and variance, never the point shown (Agresti and Coull 1998).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
+
+LEVEL = 0.95
+FEWEST_CASES = 20  # labelled cases behind any figure: with 15 an interval may cover 89% only
+FEWEST_FOR_CLAIMS = 30  # behind the sign of a difference, a claim on a slice and the kappa of a rare label
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The lowest and the highest value that a case can have."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+
+SHARE = Scale()
+DIFFERENCE = Scale(-1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stratum:
+    """Cases drawn at one rate: labels and the judge's scores of the labelled ones, the judge's scores of the others."""
+
+    labels: Floats
+    judge: Floats
+    others: Floats
+
+    @property
+    def size(self) -> int:
+        return len(self.labels) + len(self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """A mean with its standard error and interval, which ends where the scale ends.
+
+    `centre` and `error` belong to the interval and to tests; `point` is the figure to show. `unbounded` is the point
+    before it is cut to the scale. `p_value` is two-sided, of a mean of zero.
+    """
+
+    point: float
+    unbounded: float
+    centre: float
+    error: float
+    degrees: int
+    low: float
+    high: float
+    p_value: float
+    tuning: tuple[float, ...]  # by stratum, how far the judge was trusted: 0 = not at all, 1 = fully
+    n: int  # labelled cases
+
+    @property
+    def estimate(self) -> Estimate:
+        """The figure as reports show it; n = labelled cases."""
+        return Estimate(self.point, self.low, self.high, self.n)
+
+
+@dataclass(frozen=True, slots=True)
+class TooFew:
+    """There is no figure yet: `n` labelled cases where `needed` are wanted."""
+
+    n: int
+    needed: int
+
+    @property
+    def estimate(self) -> Estimate:
+        """No figure, with the reason in words."""
+        return undefined(f"Too few: {self.n} of {self.needed}.", n=self.n)
+
+
+def make_stratum(
+    labels: Sequence[float] | Floats, judge: Sequence[float] | Floats, others: Sequence[float] | Floats = ()
+) -> Stratum:
+    """Return a stratum of float arrays.
+
+    Raises:
+        ValueError: labels and the judge's scores of the same cases differ in number, or a value is not finite.
+    """
+    arrays = [np.asarray(values, dtype=np.float64) for values in (labels, judge, others)]
+    if len(arrays[0]) != len(arrays[1]):
+        raise ValueError(f"{len(arrays[0])} labels for {len(arrays[1])} judged cases")
+    if not all(np.isfinite(values).all() for values in arrays):
+        raise ValueError("a label or score is not a finite number")
+    return Stratum(*arrays)
+
+
+def stratified_mean(
+    strata: Sequence[Stratum],
+    *,
+    scale: Scale = SHARE,
+    pseudo: float = 1.0,
+    level: float = LEVEL,
+    critical: float | None = None,
+) -> Inference:
+    """Return the mean over the cases of all strata.
+
+    `pseudo` cases stand at each end of the scale in every sampled stratum. Strata that are all labelled are one
+    stratum, a sample of the cases that might have been asked. `critical` replaces the quantile of Student's t.
+
+    Raises:
+        ValueError: fewer than two cases, or a sampled stratum with fewer than two labels: merge it with another.
+    """
+    kept = [stratum for stratum in strata if stratum.size]
+    is_census = all(not len(stratum.others) for stratum in kept)
+    if is_census and kept:
+        kept = [_joined(kept)]
+    total = sum(stratum.size for stratum in kept)
+    if total < 2:
+        raise ValueError("a mean with an interval needs at least two cases")
+    parts = [
+        _stratum_part(stratum, scale=scale, pseudo=pseudo if is_census or len(stratum.others) else 0.0)
+        for stratum in kept
+    ]
+    weights = [stratum.size / total for stratum in kept]
+    point = sum(weight * part.point for weight, part in zip(weights, parts, strict=True))
+    centre = sum(weight * part.centre for weight, part in zip(weights, parts, strict=True))
+    variance = sum(weight**2 * part.sampling for weight, part in zip(weights, parts, strict=True))
+    spread = [weight * (part.spread + (part.centre - centre) ** 2) for weight, part in zip(weights, parts, strict=True)]
+    error = math.sqrt(variance + sum(spread) / total)
+    degrees = sum(len(stratum.labels) - 1 for stratum in kept if len(stratum.others)) or total - 1
+    reach = (t_quantile(degrees, level) if critical is None else critical) * error
+    return Inference(
+        point=min(scale.high, max(scale.low, point)),
+        unbounded=point,
+        centre=centre,
+        error=error,
+        degrees=degrees,
+        low=max(scale.low, centre - reach),
+        high=min(scale.high, centre + reach),
+        p_value=float(2 * scipy.special.stdtr(degrees, -abs(centre) / error)) if error else float(centre == 0),
+        tuning=tuple(part.tuning for part in parts),
+        n=sum(len(stratum.labels) for stratum in kept),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    point: float
+    centre: float  # with pseudo-cases
+    sampling: float  # variance from having labelled a sample only
+    spread: float  # variance of the labels between cases
+    tuning: float
+
+
+def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float) -> _Part:
+    labels, judge = stratum.labels, stratum.judge
+    n, size = len(labels), stratum.size
+    if n < 2 and len(stratum.others):
+        raise ValueError("a sampled stratum needs at least two labels; merge it with another")
+    tuning = _best_tuning(stratum)
+    slope = tuning * size / len(stratum.others) if tuning else 0.0
+    label_mean, judge_mean = float(labels.mean()), float(judge.mean())
+    overall = float(np.concatenate([judge, stratum.others]).mean())
+    point = label_mean + slope * (overall - judge_mean)
+    residuals = labels - label_mean - slope * (judge - judge_mean)
+    centre, residual_squares = _with_pseudo_cases(point, float((residuals**2).sum()), n, scale, pseudo)
+    _, label_squares = _with_pseudo_cases(label_mean, float(((labels - label_mean) ** 2).sum()), n, scale, pseudo)
+    seen = n + 2 * pseudo
+    sampling = (1 - n / size) * residual_squares / ((seen - 1) * seen) if len(stratum.others) else 0.0
+    return _Part(point, centre, sampling, label_squares / (seen - 1) if seen > 1 else 0.0, tuning)
+
+
+def _best_tuning(stratum: Stratum) -> float:
+    """Return the l in [0, 1] that makes the variance least; 0 for a judge that never varies."""
+    labels, judge, others = stratum.labels, stratum.judge, stratum.others
+    if not len(others):
+        return 0.0
+    variance = float(np.concatenate([judge, others]).var(ddof=1))
+    if variance <= 0:
+        return 0.0
+    shared = float(((labels - labels.mean()) * (judge - judge.mean())).mean())
+    return min(1.0, max(0.0, shared / (variance * (1 + len(labels) / len(others)))))
+
+
+def _with_pseudo_cases(mean: float, squares: float, n: int, scale: Scale, pseudo: float) -> tuple[float, float]:
+    """Return mean and sum of squares of n cases with `pseudo` more at each end of the scale."""
+    centre = (n * mean + pseudo * (scale.low + scale.high)) / (n + 2 * pseudo)
+    ends = (scale.low - centre) ** 2 + (scale.high - centre) ** 2
+    return centre, squares + n * (mean - centre) ** 2 + pseudo * ends
+
+
+def _joined(strata: Sequence[Stratum]) -> Stratum:
+    return Stratum(
+        np.concatenate([stratum.labels for stratum in strata]),
+        np.concatenate([stratum.judge for stratum in strata]),
+        np.zeros(0),
+    )
+
+
+def people_only(labels: Sequence[float] | Floats, *, others: int = 0) -> Stratum:
+    """Return a stratum of labels alone, a sample among `others` cases without one.
+
+    Over all cases and with a judge's scores as labels it gives the raw mean: one formula, so one estimand.
+    """
+    return make_stratum(labels, np.zeros(len(labels)), np.zeros(others))
+
+
+def shown_mean(
+    strata: Sequence[Stratum],
+    *,
+    scale: Scale = SHARE,
+    pseudo: float = 1.0,
+    needed: int = FEWEST_CASES,
+    critical: float | None = None,
+) -> Inference | TooFew:
+    """Return `stratified_mean`, or that there are too few labelled cases to show it.
+
+    What is wanted are `needed` labelled cases in the sampled strata; where all cases are labelled, in all.
+    """
+    sampled = [stratum for stratum in strata if len(stratum.others)] or list(strata)
+    n = sum(len(stratum.labels) for stratum in sampled)
+    if n < needed:
+        return TooFew(n, needed)
+    return stratified_mean(_merged(strata), scale=scale, pseudo=pseudo, critical=critical)
+
+
+def _merged(strata: Sequence[Stratum]) -> list[Stratum]:
+    """Return the strata, those with too few labels for a variance of their own joined to the largest sampled one."""
+    small = [stratum for stratum in strata if len(stratum.others) and len(stratum.labels) < 2]
+    rest = [stratum for stratum in strata if not (len(stratum.others) and len(stratum.labels) < 2)]
+    if not small:
+        return rest
+    host = max((stratum for stratum in rest if len(stratum.others)), key=lambda stratum: stratum.size)
+    parts = [host, *small]
+    joined = Stratum(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("labels", "judge", "others"))
+    )
+    return [*(stratum for stratum in rest if stratum is not host), joined]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The interval if every drawn case without a decision had the worst label, and the best."""
+
+    low: float
+    high: float
+    decided: int
+    drawn: int
+
+
+def nonresponse_bounds(
+    decided: Stratum, undecided: Sequence[float] | Floats, *, known: Sequence[Stratum] = (), scale: Scale = SHARE
+) -> Bounds:
+    """Return the bounds on a mean whose drawn cases are not all decided.
+
+    `decided` holds the drawn cases with a label and the cases that were not drawn; `undecided` the judge's scores of
+    the drawn cases without a label; `known` further strata.
+    """
+    judge = np.concatenate([decided.judge, np.asarray(undecided, dtype=np.float64)])
+    ends = []
+    for value in (scale.low, scale.high):
+        labels = np.concatenate([decided.labels, np.full(len(undecided), value)])
+        ends.append(stratified_mean([Stratum(labels, judge, decided.others), *known], scale=scale))
+    return Bounds(ends[0].low, ends[1].high, len(decided.labels), len(judge))
+
+
+def t_quantile(degrees: float, level: float = LEVEL) -> float:
+    """Return the two-sided quantile of Student's t."""
+    return float(scipy.special.stdtrit(degrees, 0.5 + level / 2))
+
+
+def look_multiplier(n: int, planned: int, level: float = LEVEL) -> float:
+    """Return by how many standard errors an interval reaches that holds at every look while labels arrive.
+
+    `planned` is the size of the audit, fixed before the first look; n >= 20. Labels must arrive in the order of the
+    random draw. Source: Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, asymptotic confidence sequences.
+
+    Raises:
+        ValueError: fewer than two labels, or no planned size.
+    """
+    if n < 2 or planned < 1:
+        raise ValueError(f"an interval for every look needs two labels and a planned size, not {n} of {planned}")
+    alpha = 1 - level
+    width = -2 * math.log(alpha)
+    rate = (width + math.log(width) + 1) / planned
+    reach = math.sqrt((1 + 1 / (n * rate)) * math.log((n * rate + 1) / alpha**2))
+    return reach * t_quantile(n - 1, level) / float(scipy.special.ndtri(0.5 + level / 2))

@@ -1,0 +1,93 @@
+"""Small and degenerate samples: an interval of some width, or the plain statement that there are too few cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evalsite.reports.statistics.estimates import Estimate
+from evalsite.reports.statistics.estimators.differences import paired_difference
+from evalsite.reports.statistics.estimators.strata import (
+    Bounds,
+    Inference,
+    TooFew,
+    look_multiplier,
+    make_stratum,
+    nonresponse_bounds,
+    people_only,
+    shown_mean,
+    stratified_mean,
+)
+
+
+def test_shown_mean_needs_twenty_labelled_cases() -> None:
+    found = shown_mean([people_only([1.0] * 12, others=100)])
+
+    assert found == TooFew(12, 20)
+    assert found.estimate == Estimate(None, None, None, 12, "Too few: 12 of 20.")
+
+
+def test_shown_mean_of_equal_labels_has_width() -> None:
+    found = shown_mean([people_only([1.0] * 20)])
+
+    assert isinstance(found, Inference)
+    # estimators.md, section 1: 20 of 20 right, all drawn: [.855, 1]
+    assert (found.point, round(found.low, 3), found.high) == (1.0, 0.855, 1.0)
+
+
+def test_shown_mean_counts_labels_of_the_sampled_strata_only() -> None:
+    known = make_stratum([0.0] * 50, [0.0] * 50)
+
+    assert shown_mean([people_only([1.0] * 19, others=10), known]) == TooFew(19, 20)
+
+
+def test_shown_mean_joins_a_stratum_with_one_label_to_the_largest() -> None:
+    lone = make_stratum([1.0], [1.0], [0.0])
+    large = make_stratum([1.0, 0.0] * 10, [1.0, 0.0] * 10, [1.0] * 40)
+
+    found = shown_mean([lone, large])
+
+    assert found == stratified_mean(
+        [make_stratum([1.0, 0.0] * 10 + [1.0], [1.0, 0.0] * 10 + [1.0], [1.0] * 40 + [0.0])]
+    )
+
+
+def test_a_corrected_mean_never_leaves_the_scale() -> None:
+    # 30 drawn, judge and people alike; of the others nearly all pass: the plain formula says 1.128 [1.007, 1.250].
+    found = stratified_mean([make_stratum([1.0] * 29 + [0.0], [1.0] * 25 + [0.0] * 5, [1.0] * 1990 + [0.0] * 10)])
+
+    assert found.unbounded > 1
+    assert (found.point, found.high) == (1.0, 1.0)
+
+
+def test_stratified_mean_refuses_a_sample_of_one() -> None:
+    with pytest.raises(ValueError, match="merge it with another"):
+        stratified_mean([people_only([1.0], others=5)])
+    with pytest.raises(ValueError, match="at least two cases"):
+        stratified_mean([people_only([1.0])])
+
+
+def test_make_stratum_refuses_what_cannot_be_counted() -> None:
+    with pytest.raises(ValueError, match="2 labels for 1 judged cases"):
+        make_stratum([1.0, 0.0], [1.0])
+    with pytest.raises(ValueError, match="not a finite number"):
+        make_stratum([np.nan], [1.0])
+
+
+def test_nonresponse_bounds_are_the_worst_and_the_best() -> None:
+    decided = make_stratum([1.0] * 22, [1.0] * 22, [1.0] * 170)
+
+    found = nonresponse_bounds(decided, [0.0] * 8)
+
+    worst = stratified_mean([make_stratum([1.0] * 22 + [0.0] * 8, [1.0] * 22 + [0.0] * 8, [1.0] * 170)])
+    best = stratified_mean([make_stratum([1.0] * 30, [1.0] * 22 + [0.0] * 8, [1.0] * 170)])
+    assert found == Bounds(worst.low, best.high, 22, 30)
+
+
+def test_paired_difference_needs_thirty_cases() -> None:
+    assert paired_difference([people_only([1.0] * 29)]) == TooFew(29, 30)
+
+
+def test_look_multiplier_refuses_an_audit_without_a_plan() -> None:
+    with pytest.raises(ValueError, match="a planned size"):
+        look_multiplier(20, 0)
