@@ -35,14 +35,26 @@ def define(template: str, response: str) -> Alignment:
 
 
 TEXTS = st.text(alphabet="ab[] é\U0001f600\0", min_size=1, max_size=30)
+WORDS = st.lists(st.sampled_from(["call", "the", "method", "[blank]", "a", "to", "set,"]), min_size=1, max_size=40).map(
+    " ".join
+)
 
 
+@pytest.mark.parametrize("narrow_below", [0, alignment.NARROW_BELOW])  # keys this small fit 32 bits otherwise
 @pytest.mark.parametrize("deep_from", [1, alignment.DEEP_FROM])  # texts this short are kept flat otherwise
 @settings(max_examples=400, deadline=None)
 @given(template=TEXTS, responses=st.lists(TEXTS, min_size=1, max_size=4))
-def test_align_many_follows_the_definition(deep_from: int, template: str, responses: list[str]) -> None:
-    with patch.object(alignment, "DEEP_FROM", deep_from):
+def test_align_many_follows_the_definition(
+    deep_from: int, narrow_below: int, template: str, responses: list[str]
+) -> None:
+    with patch.multiple(alignment, DEEP_FROM=deep_from, NARROW_BELOW=narrow_below):
         assert align_many(template, responses) == [define(template, response) for response in responses]
+
+
+@settings(max_examples=40, deadline=None)
+@given(template=WORDS, responses=st.lists(WORDS, min_size=1, max_size=6))
+def test_align_many_follows_the_definition_below_the_rows_that_fall(template: str, responses: list[str]) -> None:
+    assert align_many(template, responses) == [define(template, response) for response in responses]
 
 
 def test_align_does_not_inherit_along_the_border() -> None:
