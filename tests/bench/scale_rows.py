@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from django.db.backends.utils import CursorWrapper
 
-    from judging.models import Judge, Run, RunEvaluator, Suite
+    from judging.models import Judge, RunEvaluator, Suite
 
 RUNS = 110
 SYSTEMS = 20
@@ -36,9 +36,12 @@ class SuiteRows:
     responses: int
 
 
-def load_site(responses: int) -> list[Run]:
-    """Write that many responses and three times as many tasks, verdicts, scores and calls; return the runs."""
+def load_site(responses: int) -> None:
+    """Write that many responses and three times as many tasks, verdicts, scores and calls; and an admin."""
     from django.db import connection
+
+    from evalsite.accounts.roles import Role
+    from tests import factories
 
     with connection.cursor() as cursor:
         cursor.execute("SET synchronous_commit = off")
@@ -50,11 +53,47 @@ def load_site(responses: int) -> list[Run]:
         try:
             suites = _write_suites(cursor, responses)
             judges = _judges()
-            runs = [_write_run(cursor, number, suites, judges, responses) for number in range(1, RUNS + 1)]
+            for number in range(1, RUNS + 1):
+                _write_run(cursor, number, suites, judges, responses)
             _finish(cursor)
         finally:
             cursor.execute("RESET session_replication_role")
-    return runs
+    admin = factories.user("bench-admin", Role.ADMIN)
+    admin.is_superuser = True
+    admin.save()
+
+
+def pages(responses: int) -> dict[str, str]:
+    """Return the pages to time of the site that `load_site` wrote."""
+    from judging.models import Run, System
+
+    runs = list(Run.objects.filter(name__startswith="Run ").select_related("suite__benchmark").order_by("name"))
+    suite, system = runs[0].suite, System.objects.order_by("pk")[0]
+    largest, deep, newest_big, newest = (f"/runs/{runs[number - 1].pk}/" for number in (1, 105, 109, 110))
+    last = runs[104].evaluators.order_by("-position")[0]
+    return {
+        "home": "/",
+        "largest run": largest,
+        "largest, half-way": f"{largest}?page={runs[0].total // 100}",
+        "largest, last page": f"{largest}?page={runs[0].total // 50}",
+        "run 105": deep,
+        "run 105, failed": f"{deep}?status=failed",
+        "run 105, one judge": f"{deep}?evaluator={last.pk}",
+        "newest big run": newest_big,
+        "newest run": newest,
+        "runs": "/runs/",
+        "audit, largest run": f"/review/audits/runs/{runs[0].pk}/",
+        "audit, run 105": f"/review/audits/runs/{runs[104].pk}/",
+        "endpoints": "/endpoints/",
+        "system": f"/systems/{system.pk}/",
+        "system, deep": f"/systems/{system.pk}/?page={responses // SYSTEMS // 100}",
+        "suite": f"/suites/{suite.pk}/",
+        "suite, search": f"/suites/{suite.pk}/?q=question+24",
+        "benchmark": f"/benchmarks/{suite.benchmark.slug}/",
+        "leaderboards": "/reports/leaderboards/",
+        "leaderboard": f"/reports/leaderboards/{suite.pk}/",
+        "judges": "/reports/judges/",
+    }
 
 
 def _finish(cursor: CursorWrapper) -> None:
@@ -132,7 +171,9 @@ def _judges() -> list[Judge]:
     return [factories.judge(name=f"Judge {number}") for number in range(JUDGES)]
 
 
-def _write_run(cursor: CursorWrapper, number: int, suites: list[SuiteRows], judges: list[Judge], responses: int) -> Run:
+def _write_run(
+    cursor: CursorWrapper, number: int, suites: list[SuiteRows], judges: list[Judge], responses: int
+) -> None:
     """Write a finished run with a task, a call, a verdict and a score for each of its judges and responses."""
     from judging.models import System
     from tests import factories
@@ -160,7 +201,6 @@ def _write_run(cursor: CursorWrapper, number: int, suites: list[SuiteRows], judg
             run=run, kind="judge", name=judge.name, judge=judge, position=judges.index(judge), total=count, done=count
         )
         _write_results(cursor, evaluator, rows.first_response, count)
-    return run
 
 
 def _write_results(cursor: CursorWrapper, evaluator: RunEvaluator, first: int, count: int) -> None:

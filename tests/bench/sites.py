@@ -12,22 +12,26 @@ from urllib.parse import urlsplit, urlunsplit
 ONE_BACKEND = "EVALSITE_BENCH_BACKEND"  # set in the child process that measures one database
 
 
-def each_backend(module: str) -> int:
-    """Run a bench module once per backend with the same arguments; return the worst exit code."""
-    codes = [_run(module, "SQLite", "")]
+def each_backend(module: str, *, sqlite: bool = True, reuse: bool = False) -> int:
+    """Run a bench module once per backend with the same arguments; return the worst exit code.
+
+    With `reuse` the database that EVALSITE_DATABASE_URL names is used itself, and stays.
+    """
+    codes = [_run(module, "SQLite", "", reuse=False)] if sqlite else []
     given = os.environ.get("EVALSITE_DATABASE_URL", "")
     if given.startswith("postgres"):
-        codes.append(_run(module, "PostgreSQL", given))
+        codes.append(_run(module, "PostgreSQL", given, reuse=reuse))
     return max(codes)
 
 
-def _run(module: str, name: str, url: str) -> int:
+def _run(module: str, name: str, url: str, *, reuse: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="evalsite-bench-") as folder:
         environment = {**os.environ, ONE_BACKEND: name, "EVALSITE_DATA_DIR": folder, "EVALSITE_LOG_LEVEL": "ERROR"}
         environment |= {"EVALSITE_SECRET_KEY": "only-for-a-bench", "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
-        environment["EVALSITE_DATABASE_URL"] = f"sqlite:///{Path(folder) / 'bench.sqlite3'}"
         command = [sys.executable, "-m", module, *sys.argv[1:]]
         if not url:
+            environment["EVALSITE_DATABASE_URL"] = f"sqlite:///{Path(folder) / 'bench.sqlite3'}"
+        if not url or reuse:
             return subprocess.call(command, env=environment)
         import psycopg
         from psycopg import sql
