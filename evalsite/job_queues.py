@@ -95,17 +95,12 @@ def read_job_queues() -> JobQueues:
         return JobQueues(problem="The broker does not answer, so its jobs and workers are not known.")
 
 
-def requeue_job(*, queue_name: str, job_id: str, actor: User) -> None:
-    """Queue a failed job again. Raises: JobRefused."""
-    _change(queue_name, job_id, actor, delete=False)
+def change_failed_job(*, queue_name: str, job_id: str, actor: User, delete: bool) -> None:
+    """Queue a failed job again, or delete it with what is known of its failure.
 
-
-def delete_job(*, queue_name: str, job_id: str, actor: User) -> None:
-    """Delete a failed job and what is known of its failure. Raises: JobRefused."""
-    _change(queue_name, job_id, actor, delete=True)
-
-
-def _change(queue_name: str, job_id: str, actor: User, *, delete: bool) -> None:
+    Raises:
+        JobRefused: there is no such failed job, or the broker does not answer.
+    """
     if queue_name not in settings.RQ_QUEUES:
         raise JobRefused("There is no queue of this name.")
     registry = FailedJobRegistry(queue=get_queue(queue_name))

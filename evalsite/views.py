@@ -16,7 +16,7 @@ from evalsite.demo.work import start_work
 from evalsite.health import database_state, read_health
 from evalsite.help import find_topic, topics_for
 from evalsite.home import home_of, live_runs
-from evalsite.job_queues import JobRefused, delete_job, read_job_queues, requeue_job
+from evalsite.job_queues import JobRefused, change_failed_job, read_job_queues
 from judging.http import PageRequest
 from judging.models import RunStatus
 from judging.services.baselines import ensure_baselines
@@ -67,23 +67,11 @@ def job_list(request: PageRequest) -> HttpResponse:
 
 @require_POST
 @permission_required("accounts.view_auditentry", raise_exception=True)
-def job_requeue(request: PageRequest, queue: str, job_id: str) -> HttpResponse:
-    """Queue a failed job again."""
+def job_change(request: PageRequest, queue: str, job_id: str, *, delete: bool) -> HttpResponse:
+    """Queue a failed job again, or delete it."""
     try:
-        requeue_job(queue_name=queue, job_id=job_id, actor=request.user)
-        messages.success(request, "The job is queued again.")
-    except JobRefused as refusal:
-        messages.error(request, str(refusal))
-    return redirect("job-list")
-
-
-@require_POST
-@permission_required("accounts.view_auditentry", raise_exception=True)
-def job_delete(request: PageRequest, queue: str, job_id: str) -> HttpResponse:
-    """Delete a failed job."""
-    try:
-        delete_job(queue_name=queue, job_id=job_id, actor=request.user)
-        messages.success(request, "The job is deleted.")
+        change_failed_job(queue_name=queue, job_id=job_id, actor=request.user, delete=delete)
+        messages.success(request, "The job is deleted." if delete else "The job is queued again.")
     except JobRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("job-list")
