@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
-from django.db.models import Model
+from django.db.models import QuerySet
+from django.http import QueryDict
 
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.sampling import labels_for
 from evalsite.review.scales import VALUE_LIMIT, Label, given_scale, words_of
 from evalsite.review.selectors.content import Choice, PersonAnswer
+from evalsite.review.selectors.pages import choose_members
 from judging.forms.files import SizedFileField
 
 NAME_HINT = "Annotators see it: do not name systems, judges or the file. Empty: a neutral name."
@@ -150,24 +153,44 @@ class ReleaseForm(HandForm):
     )
 
 
-class PeopleField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic at run time
-    """People by their real names, with the names they sign in by."""
+class MemberPicker(forms.CheckboxSelectMultiple):
+    """The people ticked and the first that a search finds: its page answers the search with whatever else was typed."""
 
-    def label_from_instance(self, obj: Model) -> str:
-        """Return a person's name."""
-        name = obj.get_full_name() if isinstance(obj, User) else ""
-        return f"{name} ({obj})" if name else str(obj)
+    template_name = "review/_member_picker.html"
+    search = ""
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        """Return whom to list."""
+        chosen = [int(key) for key in value or () if re.fullmatch(r"[0-9]{1,9}", str(key))]
+        people = getattr(self.choices, "queryset", User.objects.none())
+        return {"name": name, "members": choose_members(people=people, chosen_ids=chosen, search=self.search)}
+
+
+def is_member_search(data: QueryDict) -> bool:
+    """Return whether a form was sent to search people: by its button, or by Enter in the field of the search."""
+    return "search" in data or data.get("member_search", "") != data.get("member_searched", "")
+
+
+class MembersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic at run time
+    """The people who may answer in a queue."""
+
+    widget = MemberPicker
+
+    def __init__(self) -> None:
+        hint = "Nobody ticked: every annotator may answer."
+        super().__init__(queryset=User.objects.none(), required=False, help_text=hint)
+
+    def offer(self, people: QuerySet[User], *, search: str) -> None:
+        """Accept these people, and list those that the search finds."""
+        self.queryset = people
+        if isinstance(self.widget, MemberPicker):
+            self.widget.search = search
 
 
 class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """What the owner of a queue decides."""
 
-    members = PeopleField(
-        queryset=User.objects.none(),
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text="Nobody ticked: every annotator may answer.",
-    )
+    members = MembersField()
 
     CHOICES = ("name", "question", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement")
 
@@ -209,8 +232,8 @@ class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at ru
         self.kept = Queue(order=self.instance.order, retest_share=self.instance.retest_share)
         self.fields["order"].required = self.fields["retest_share"].required = False
         members, mode, quorum = self.fields["members"], self.fields["mode"], self.fields["quorum"]
-        if isinstance(members, forms.ModelMultipleChoiceField):
-            members.queryset = people
+        if isinstance(members, MembersField):
+            members.offer(people, search=self.data.get("member_search", ""))
         if isinstance(mode, forms.ChoiceField):
             mode.choices = QueueMode.choices
         if isinstance(quorum, forms.IntegerField):
@@ -262,18 +285,13 @@ class QueueFileForm(forms.Form):
     quorum = forms.IntegerField(min_value=1, max_value=20, initial=2, label="Annotators per item")
     mode = forms.ChoiceField(choices=QueueMode.choices, initial=QueueMode.BLIND, widget=forms.RadioSelect)
     order = forms.ChoiceField(choices=OrderPolicy.choices, initial=OrderPolicy.GIVEN)
-    members = PeopleField(
-        queryset=User.objects.none(),
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text="Nobody ticked: every annotator may answer.",
-    )
+    members = MembersField()
 
     def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         members, file = self.fields["members"], self.fields["file"]
-        if isinstance(members, forms.ModelMultipleChoiceField):
-            members.queryset = people
+        if isinstance(members, MembersField):
+            members.offer(people, search=self.data.get("member_search", ""))
         if self.data.get("kept"):
             file.required = False
             file.help_text = f"{self.data.get('kept_name')} is kept. Choose a file only to replace it."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SCENARIOS_SECONDS = 300
 QUESTION_LENGTH = 140
+MEMBERS_LISTED = 20
 QUESTIONS = ("debate__case__prompt", "verdict__response__prompt", "score__response__prompt", "material")
 ORDERS = {  # in which items are handed out
     OrderPolicy.URGENT: ("-priority", "shuffle", "pk"),
@@ -218,6 +219,41 @@ def possible_members() -> QuerySet[User]:
     answer = Permission.objects.filter(codename="add_annotation", content_type__app_label="review")
     allowed = Q(groups__permissions__in=answer) | Q(user_permissions__in=answer) | Q(is_superuser=True)
     return User.objects.filter(allowed, is_active=True).distinct().order_by("username", "pk")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChoice:
+    """The people to choose members from: those ticked already, and the first that a search finds."""
+
+    search: str
+    chosen: tuple[User, ...]
+    found: tuple[User, ...]
+    count: int  # people that the search finds and that are not ticked
+
+    @property
+    def listed(self) -> list[tuple[User, bool]]:
+        """Everybody with whether they are ticked, those first."""
+        return [*((person, True) for person in self.chosen), *((person, False) for person in self.found)]
+
+    @property
+    def more(self) -> int:
+        """How many were found and are not listed."""
+        return self.count - len(self.found)
+
+
+def choose_members(*, people: QuerySet[User], chosen_ids: Collection[int], search: str) -> MemberChoice:
+    """Return whom to tick: three queries, however many people there are."""
+    others = people.exclude(pk__in=chosen_ids)
+    for word in search.split():
+        others = others.filter(
+            Q(username__icontains=word) | Q(first_name__icontains=word) | Q(last_name__icontains=word)
+        )
+    return MemberChoice(
+        search=search,
+        chosen=tuple(people.filter(pk__in=chosen_ids)),
+        found=tuple(others[:MEMBERS_LISTED]),
+        count=others.count(),
+    )
 
 
 def possible_members_of(queue: Queue) -> QuerySet[User]:

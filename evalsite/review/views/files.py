@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from debate.services.keeping import NotKept, drop_upload, keep_upload, read_upload
-from evalsite.review.forms import AnnotationFileForm, FilePeopleForm, QueueFileForm
+from evalsite.review.forms import AnnotationFileForm, FilePeopleForm, QueueFileForm, is_member_search
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.selectors.pages import possible_members
 from evalsite.review.services.annotation_imports import ImportRefused, check_open, import_annotations
@@ -35,27 +35,34 @@ MOST_ROWS = 10_000  # acts in a file that a page imports while the browser waits
 def queue_create(request: PageRequest) -> HttpResponse:
     """Take a file of pairs or single responses: look at it first, or make the queue."""
     form = QueueFileForm(request.POST or None, request.FILES or None, people=possible_members())
+    if is_member_search(request.POST):
+        form = _searched(request, form)
+    elif request.method == "POST" and form.is_valid():
+        return _take_file(request, form)
+    return render(request, "review/queue_create.html", {"form": form})
+
+
+def _take_file(request: PageRequest, form: QueueFileForm) -> HttpResponse:
     context: dict[str, Any] = {"form": form}
     refused = ""
-    if request.method == "POST" and form.is_valid():
+    try:
+        name, data = _file_of(form)
+    except NotKept as refusal:
+        form.add_error("file", str(refusal))
+        return render(request, "review/queue_create.html", context)
+    parsed = read_materials(data, name, has_scale=bool(form.cleaned_data["scale"]))
+    if parsed.value is not None and "check" not in request.POST:
+        for problem in parsed.warnings[:WARNINGS_SHOWN]:
+            messages.warning(request, str(problem))
         try:
-            name, data = _file_of(form)
-        except NotKept as refusal:
-            form.add_error("file", str(refusal))
-            return render(request, "review/queue_create.html", context)
-        parsed = read_materials(data, name, has_scale=bool(form.cleaned_data["scale"]))
-        if parsed.value is not None and "check" not in request.POST:
-            for problem in parsed.warnings[:WARNINGS_SHOWN]:
-                messages.warning(request, str(problem))
-            try:
-                return redirect(_create(request, form, parsed.value, name))
-            except ReviewRefused as refusal:
-                refused = str(refusal)
-        context |= {"problems": parsed.problems, "found": parsed.value}
-        if parsed.value is not None:
-            context |= {"preview": parsed.value.rows[:PREVIEW_ROWS], "form": _with_kept_file(request, name, data)}
-        if refused:
-            context["form"].add_error("name", refused)
+            return redirect(_create(request, form, parsed.value, name))
+        except ReviewRefused as refusal:
+            refused = str(refusal)
+    context |= {"problems": parsed.problems, "found": parsed.value}
+    if parsed.value is not None:
+        context |= {"preview": parsed.value.rows[:PREVIEW_ROWS], "form": _with_kept_file(request, name, data)}
+    if refused:
+        context["form"].add_error("name", refused)
     return render(request, "review/queue_create.html", context)
 
 
@@ -65,6 +72,15 @@ def _file_of(form: QueueFileForm) -> tuple[str, bytes]:
     if upload is not None:
         return upload.name, upload.read()
     return form.cleaned_data["kept_name"], read_upload(form.cleaned_data["kept"])
+
+
+def _searched(request: PageRequest, form: QueueFileForm) -> QueueFileForm:
+    """Return the form with the people searched for and the file that was chosen; nothing else is checked yet."""
+    file = None if form.has_error("file") else request.FILES.get("file")
+    if file is not None:
+        form = _with_kept_file(request, str(file.name), file.read())
+    form.errors.clear()
+    return form
 
 
 def _with_kept_file(request: PageRequest, name: str, data: bytes) -> QueueFileForm:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
-from evalsite.review.forms import HandForm, QueueForm
+from evalsite.review.forms import HandForm, QueueForm, is_member_search
 from evalsite.review.models import ItemStatus, Queue, QueueStatus
 from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.selectors import holding, pages, remarks, waiting
@@ -132,7 +132,9 @@ def queue_update(request: PageRequest, slug: str) -> HttpResponse:
     queue = _queue(request, slug)
     people = pages.possible_members()
     form = QueueForm(request.POST or None, instance=queue, people=people)
-    if request.method == "POST" and form.is_valid():
+    if is_member_search(request.POST):
+        form.errors.clear()  # nothing is sent in yet
+    elif request.method == "POST" and form.is_valid():
         fields = {name: form.cleaned_data[name] for name in QueueForm.CHOICES}
         members = list(form.cleaned_data["members"])
         stored = Queue.objects.get(pk=queue.pk)  # the form has already written into its own instance

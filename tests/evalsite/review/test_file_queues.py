@@ -108,6 +108,27 @@ def test_create_queue_command_names_members_who_hear_of_it(tmp_path: Path, capsy
         call_command("create_queue", str(path), "--members", "nobody")
 
 
+def test_a_search_of_members_keeps_the_file_and_makes_no_queue() -> None:
+    ada, rosa = factories.user("ada", Role.ANNOTATOR), signed_in("rosa", Role.RESEARCHER)
+
+    page = send(rosa, PAIRS, search="1", member_search="ada", name="Pilot")
+    hidden = dict(
+        re.findall(
+            r'<input type="hidden" name="(kept|kept_name|member_searched)" value="([^"]*)"', page.content.decode()
+        )
+    )
+    searched = Queue.objects.count()
+    answer = rosa.post(
+        reverse("review:queue-create"),
+        {"quorum": "2", "mode": "blind", "order": "given", "member_search": "ada", "members": [ada.pk]} | hidden,
+    )
+
+    assert (searched, hidden["kept_name"], hidden["member_searched"]) == (0, "pairs.csv", "ada")
+    queue = Queue.objects.get()
+    assert answer["Location"] == queue.get_absolute_url()
+    assert (queue.total_count, list(queue.members.all())) == (2, [ada])
+
+
 def long_queue(items: int, share: float) -> Queue:
     rows = "".join(f"p{number},Question {number}?,Yes.,No.\n" for number in range(items))
     rosa = signed_in("rosa", Role.RESEARCHER)

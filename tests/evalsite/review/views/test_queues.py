@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from tests import factories
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
+MEMBER_BOX = r'<input type="checkbox"\s+name="members"\s+value="(\d+)"( checked)?>'
 
 
 def signed_in(name: str, role: Role) -> tuple[Client, User]:
@@ -161,6 +163,48 @@ def test_queue_update_changes_the_quorum_of_untouched_items_only() -> None:
     assert (queue.name, queue.guidelines, queue.mode, queue.quorum) == ("New name", "*Read*", "debate", 3)
     assert list(queue.members.all()) == [ada]
     assert sorted(queue.items.values_list("answer_count", "quorum")) == [(0, 3), (1, 2)]
+
+
+def crowd(count: int) -> list[User]:
+    people = [factories.user(f"person-{number:03}", Role.ANNOTATOR) for number in range(count)]
+    User.objects.update(first_name="Ada", last_name="Byron")
+    return people
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_queue_update_lists_few_people_and_who_is_ticked_in_a_fixed_number_of_queries(
+    count: int, django_assert_num_queries: Any
+) -> None:
+    queue, people = factories.queue(), crowd(count)
+    queue.members.set(people[-1:])
+    client, rita = signed_in("rita", Role.RESEARCHER)
+
+    with django_assert_num_queries(9):
+        page = client.get(reverse("review:queue-update", args=[queue.slug])).content.decode()
+
+    boxes = re.findall(MEMBER_BOX, page)
+    expected = [people[-1], *[*people[:-1], rita][:20]]
+    assert [int(key) for key, _ in boxes] == [person.pk for person in expected]
+    assert [bool(ticked) for _, ticked in boxes] == [True, *[False] * (len(expected) - 1)]
+    assert ("40 more people." in page) == (count == 60)
+
+
+@pytest.mark.parametrize("sent", [{"search": "1", "member_searched": "057"}, {"member_searched": ""}])
+def test_queue_update_searches_people_and_stores_nothing(sent: dict[str, str]) -> None:
+    queue, people = factories.queue(name="Before"), crowd(60)
+    client, _ = signed_in("rita", Role.RESEARCHER)
+    typed = {"name": "", "guidelines": "*Read*", "mode": "debate", "quorum": "3", "members": [people[2].pk, "x"]}
+
+    page = client.post(
+        reverse("review:queue-update", args=[queue.slug]), typed | {"member_search": "BYRON 057"} | sent
+    ).content.decode()
+
+    queue.refresh_from_db()
+    assert (queue.name, list(queue.members.all())) == ("Before", [])
+    boxes = re.findall(MEMBER_BOX, page)
+    assert boxes == [(str(people[2].pk), " checked"), (str(people[57].pk), "")]
+    assert "Ada Byron (person-057)" in page
+    assert ("*Read*" in page, "field-error" in page) == (True, False)
 
 
 def test_item_adjudicate_adopts_an_answer_and_goes_on() -> None:
