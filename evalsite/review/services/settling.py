@@ -22,6 +22,7 @@ from evalsite.review.models import (
     ReviewItem,
 )
 from evalsite.review.services.acts import announce
+from evalsite.review.services.looking import check_may_look, note_look
 from evalsite.review.services.notices import notify_adjudicators
 from evalsite.review.services.queues import recount
 from evalsite.review.states import (
@@ -94,10 +95,12 @@ def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: dat
     """Store the final human word on an item that people split on, or that nobody is left to answer.
 
     Raises:
-        ReviewRefused: it is closed, no reason, or a label off the scale.
+        ReviewRefused: it is closed, no reason, a label off the scale, or the adjudicator holds the item to answer it.
     """
     item = _locked(item_id)
     check_can_adjudicate(_facts(item), label=word.label, reason=word.reason)
+    check_may_look(item=item, person=adjudicator)
+    note_look(item=item, person=adjudicator, at=at)
     adopted = item.annotations.filter(pk=word.adopted_id).first() if word.adopted_id else None
     if adopted is not None and adopted.final_label != word.label:
         adopted = None

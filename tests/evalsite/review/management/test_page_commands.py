@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evalsite.accounts.roles import Role
-from evalsite.review.models import LabelTable, ReviewItem
+from evalsite.review.models import Adjudication, LabelTable, Look, ReviewItem
+from evalsite.review.selectors.pages import question_of
+from evalsite.review.services.answering import Answer, record_annotation
+from evalsite.review.services.claiming import claim_next
 from evalsite.review.services.label_tables import store_labels
 from evalsite.review.tables.labels import LabelColumns, read_labels
 from judging.models import Verdict
@@ -28,6 +31,80 @@ def test_send_verdict_sends_in_a_researchers_name_once() -> None:
     assert told == "'bo' is no active person who may send verdicts to people."
     assert sent == [{"verdict": verdict.pk, "queue": item.queue.slug, "items": count} for count in (1, 0)]
     assert (item.verdict, item.sent_by) == (verdict, ada)
+
+
+def disagreement(*labels: str) -> ReviewItem:
+    """Return an item that ada, bo and so on disagree on."""
+    item = factories.review_item(queue=factories.queue(slug="pairs"))
+    for name, label in zip(("ada", "bo"), labels, strict=True):
+        person = factories.user(name, Role.ANNOTATOR)
+        claim = claim_next(queue=item.queue, annotator=person, at=factories.NOON)
+        record_annotation(
+            item_id=claim.item_id,
+            annotator=person,
+            token=str(claim.token),
+            answer=Answer(label, f"{name} read it"),
+            at=factories.NOON,
+        )
+    return item
+
+
+def test_adjudicate_item_lists_what_people_disagree_on_and_stores_the_final_label() -> None:
+    item, rita = disagreement("1", "-1"), factories.user("rita", Role.RESEARCHER)
+    first, adopted = item.annotations.order_by("slot")
+
+    listed, elsewhere = run_command("adjudicate_item"), run_command("adjudicate_item", "--queue", "other")
+    shown = run_command("adjudicate_item", "--item", item.pk, "--by", "rita")
+    has_looked = Look.objects.filter(item=item, person=rita).exists()
+    decided = run_command(
+        "adjudicate_item", "--item", item.pk, "--adopt", adopted.pk, "--reason", "B cites it", "--by", "rita"
+    )
+
+    row = {"item": item.pk, "queue": "pairs"}
+    assert listed == {"items": [row | {"question": question_of(item), "annotations": ["1", "-1"]}]}
+    assert elsewhere == {"items": []}
+    assert shown == row | {
+        "address": item.get_absolute_url(),
+        "labels": {"1": "A is better", "0": "Neither is better", "-1": "B is better"},
+        "annotations": [
+            {"annotation": first.pk, "label": "1", "reason": "ada read it"},
+            {"annotation": adopted.pk, "label": "-1", "reason": "bo read it"},
+        ],
+    }
+    assert has_looked
+    assert decided == {"item": item.pk, "queue": "pairs", "status": "adjudicated", "label": "-1"}
+    final = Adjudication.objects.get()
+    assert (final.adjudicator, final.label, final.adopted, final.reason) == (rita, "-1", adopted, "B cites it")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--label", "1", "--by", "ada"], "'ada' is no active person who may adjudicate: name one with --by."),
+        (["--adopt", "0", "--by", "rita"], "Item {item} has no annotation 0."),
+        (["--label", "1", "--by", "rita"], "Say why: the reason is stored beside the final label."),
+        (["--label", "2", "--reason", "so", "--by", "rita"], "“2” is not on this queue's scale: 1, 0, -1."),
+    ],
+)
+def test_adjudicate_item_refuses_what_the_page_refuses(arguments: list[str], sentence: str) -> None:
+    item = disagreement("1", "-1")
+    factories.user("rita", Role.RESEARCHER)
+
+    told = refusal("adjudicate_item", "--item", item.pk, *arguments)
+
+    assert told == sentence.format(item=item.pk)
+    missing = str(item.pk + 1)
+    assert refusal("adjudicate_item", "--item", missing, "--by", "rita") == f"There is no item {missing}."
+    assert not Adjudication.objects.exists()
+
+
+def test_adjudicate_item_refuses_who_holds_the_item_to_answer_it() -> None:
+    item, rita = factories.review_item(queue=factories.queue()), factories.user("rita", Role.RESEARCHER)
+    claim_next(queue=item.queue, annotator=rita, at=factories.NOON)
+
+    told = refusal("adjudicate_item", "--item", item.pk, "--label", "1", "--reason", "clear", "--by", "rita")
+
+    assert told.startswith("You hold this item yourself.")
 
 
 def test_delete_label_table_removes_one_table() -> None:
