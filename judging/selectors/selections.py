@@ -24,6 +24,14 @@ def check_selection(*, suite: Suite, selection: CaseSelection) -> None:
         check_names(selection.scenarios, named, what="scenario", owner=str(suite))
 
 
+def part_words(*, suite: Suite, selection: CaseSelection) -> str:
+    """Return which part of the suite a selection is; "" for the whole suite, which costs no query."""
+    if selection.is_all:
+        return ""
+    count = Case.objects.filter(links__suite=suite, **case_filters(selection)).count()
+    return selection.part_words(count=count, total=suite.links.count())
+
+
 def case_filters(selection: CaseSelection, *, prefix: str = "") -> dict[str, Any]:
     """Return the conditions of a query that keep to these cases; `prefix` leads to the case."""
     found: dict[str, Sequence[str]] = {}

@@ -56,6 +56,19 @@ class CaseSelection:
             parts.append(f"case{'' if len(self.cases) == 1 else 's'} {_few(self.cases)}")
         return " of ".join(parts)
 
+    def part_words(self, *, count: int, total: int) -> str:
+        """What the part is once its cases are known, for pages; empty for a whole suite."""
+        if self.is_all:
+            return ""
+        parts = [f"{count:,} of {total:,} case{'' if total == 1 else 's'}"]
+        if self.limit is not None:
+            parts.append(f"drawn with seed {self.seed}")
+        if self.scenarios:
+            parts.append(f"scenario{'' if len(self.scenarios) == 1 else 's'} {_few(self.scenarios)}")
+        if self.cases:
+            parts.append(f"{'among' if self.limit is not None else 'only'} {_few(self.cases)}")
+        return ", ".join(parts)
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `selection_from_json` reads back to an equal value."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}

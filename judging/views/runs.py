@@ -21,6 +21,7 @@ from judging.jobs import launch_run
 from judging.models import EvaluatorKind, Run, RunKind, RunStatus, Suite
 from judging.selectors import esi
 from judging.selectors import runs as selectors
+from judging.selectors.selections import part_words
 from judging.services import running
 from judging.services.estimates import estimate_run
 from judging.services.planning import RunNotPossible, create_run
@@ -77,6 +78,8 @@ def run_detail(request: PageRequest, run_id: int) -> HttpResponse:
     if run.kind == RunKind.DEBATE:
         return redirect(run.debate_set)
     context = _context(request, run)
+    selection = selection_from_json(run.options.get("selection") or {})
+    context |= {"part_words": part_words(suite=run.suite, selection=selection)}
     context |= {"esi": esi.read_summary(run)} if run.kind == RunKind.ESI else {}
     return render(request, "judging/run_detail.html", context)
 
@@ -159,7 +162,6 @@ def _context(request: PageRequest, run: Run) -> dict[str, Any]:
         esi.attach_items([task for task, _ in rows], judge_id=evaluator_id)
     return {
         "run": run,
-        "selection_words": selection_from_json(run.options.get("selection", {})).words,
         "progress": progress,
         "page_obj": page,
         "rows": rows,

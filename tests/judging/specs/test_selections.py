@@ -42,6 +42,16 @@ def test_case_selection_says_what_part_it_is() -> None:
     assert CaseSelection(cases=many).words == "cases c0, c1, c2, c3, c4, c5, c6, c7 and 2 more"
 
 
+def test_case_selection_says_how_large_its_part_is() -> None:
+    drawn = CaseSelection(limit=20, seed=7)
+    of_scenario = CaseSelection(limit=5, scenarios=("code",), cases=("a", "b"))
+
+    assert ALL_CASES.part_words(count=300, total=300) == ""
+    assert drawn.part_words(count=20, total=300) == "20 of 300 cases, drawn with seed 7"
+    assert of_scenario.part_words(count=2, total=300) == "2 of 300 cases, drawn with seed 0, scenario code, among a, b"
+    assert CaseSelection(cases=("a",)).part_words(count=1, total=1) == "1 of 1 case, only a"
+
+
 def test_selection_from_json_reads_back_what_was_stored() -> None:
     stored = CaseSelection(cases=("a",), scenarios=("s",), limit=2, seed=5, drawn=("a",))
 

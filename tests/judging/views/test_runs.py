@@ -354,7 +354,8 @@ def test_run_create_takes_a_part_of_the_suite_and_the_page_says_so(client: Clien
 
     run = Run.objects.get()
     assert (estimated.context["estimate"].tasks, run.total) == (2, 2)
-    assert "2 cases drawn with seed 5" in client.get(run.get_absolute_url()).content.decode()
+    page = client.get(run.get_absolute_url()).content.decode()
+    assert "A part of the suite: 2 of 4 cases, drawn with seed 5." in page
     assert refused.status_code == 400
     errors = refused.context["form"].errors
     assert [errors[name][0].partition(". ")[0] for name in ("cases", "scenarios")] == [
