@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
-from evalsite.reports.statistics.bootstrap import Bootstrap, percentile_interval
+from evalsite.reports.statistics.bootstrap import Bootstrap, percentile_interval, resampled_sums
 from evalsite.reports.statistics.estimates import Estimate, Floats, Ints, undefined, with_interval
 from evalsite.reports.statistics.intervals import cluster_codes, clustered_mean, of_share
+from evalsite.reports.statistics.strength_batches import fit_strengths, have_strengths
 
 TOLERANCE = 1e-10
 ITERATIONS = 10_000
@@ -168,17 +169,22 @@ def _resample(games: _Games, n_systems: int, plan: Bootstrap) -> Floats:
     table = scipy.sparse.coo_array(
         (np.ones(len(games.which)), (games.cases, games.which)), shape=(n_cases, n_games)
     ).tocsr()
-    random = np.random.default_rng(plan.seed)
     found = np.full((plan.resamples, n_systems), np.nan)
-    for i in range(plan.resamples if n_cases > 1 else 0):
-        drawn = np.bincount(random.integers(n_cases, size=n_cases), minlength=n_cases).astype(np.float64)
-        weights = np.asarray(drawn @ table)
-        if _components(games, weights, n_systems, connection="strong")[0] == 1:
-            found[i] = _fit(games, weights, n_systems)
+    if n_cases < 2 or not plan.resamples:
+        return found
+    (weights,) = resampled_sums([table], np.ones(n_cases, dtype=np.int64), plan=plan)
+    points = np.zeros((plan.resamples, n_systems, n_systems))
+    for column, (first, second, preference) in enumerate(
+        zip(games.firsts, games.seconds, games.preferences, strict=True)
+    ):
+        points[:, first, second] += weights[:, column] * (1 + preference) / 2
+        points[:, second, first] += weights[:, column] * (1 - preference) / 2
+    finite = have_strengths(points)
+    found[finite] = fit_strengths(points[finite])
     return found
 
 
-def win_rate(comparisons: Sequence[Comparison], system: str) -> Estimate:
+def win_rate(comparisons: Iterable[Comparison], system: str) -> Estimate:
     """Return a system's share of wins, ties half, over its comparisons; interval clustered by case, n = cases."""
     points, cases = [], []
     for comparison in comparisons:

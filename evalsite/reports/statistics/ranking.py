@@ -151,6 +151,18 @@ def interval_ranks(means: Mapping[str, Estimate]) -> dict[str, int | None]:
     return ranks
 
 
+def overlapping(means: Mapping[str, Estimate]) -> dict[str, tuple[str, ...]]:
+    """Return, for each system, the others that its interval overlaps; one without an interval overlaps all."""
+    return {
+        system: tuple(
+            name
+            for name, other in means.items()
+            if name != system and not _lies_above(other, mean) and not _lies_above(mean, other)
+        )
+        for system, mean in means.items()
+    }
+
+
 def _lies_above(other: Estimate, mean: Estimate) -> bool:
     return other.low is not None and mean.high is not None and other.low > mean.high
 

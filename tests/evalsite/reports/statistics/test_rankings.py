@@ -15,6 +15,7 @@ from evalsite.reports.statistics.ranking import (
     holm,
     interval_ranks,
     leaderboard,
+    overlapping,
 )
 
 
@@ -157,6 +158,17 @@ def test_interval_ranks_counts_intervals_that_lie_above() -> None:
     }
 
     assert interval_ranks(means) == {"a": 1, "b": 1, "c": 3, "d": None}
+
+
+def test_overlapping_names_the_systems_whose_intervals_meet() -> None:
+    means = {
+        "a": Estimate(0.9, 0.85, 0.95, 50),
+        "b": Estimate(0.8, 0.7, 0.9, 50),
+        "c": Estimate(0.5, 0.4, 0.6, 50),
+        "d": Estimate(0.1, None, None, 1),
+    }
+
+    assert overlapping(means) == {"a": ("b", "d"), "b": ("a", "d"), "c": ("d",), "d": ("a", "b", "c")}
 
 
 def games(first: str, second: str, wins: int, ties: int, losses: int) -> list[Comparison]:
