@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import groupby
 from typing import Any
 
 from openpyxl import Workbook
@@ -27,6 +28,7 @@ CONTENT_TYPES = {
 }
 LATEX_TYPE = "application/x-tex; charset=utf-8"
 PIECE = 65_536  # bytes of an archive that are held back
+MOST_LATEX_COLUMNS = 8  # of one table on a page
 CELL_LIMIT = 32_767  # characters that a spreadsheet's cell can hold
 _RISKY = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -41,11 +43,14 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the zero of ZIP archives
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows with the columns in their order; the rows may be a generator."""
+    """Rows with the columns in their order; the rows may be a generator. The other fields are for LaTeX."""
 
     name: str
     columns: tuple[str, ...]
     rows: Iterable[Row]
+    caption: str = ""
+    keys: int = 1  # columns at the front that say what a row is about; they are repeated where a table is divided
+    panel: str = ""  # a column: the rows of each of its values make a table of their own
 
 
 def table_bytes(table: Table, format_name: str) -> Iterable[bytes]:
@@ -53,7 +58,7 @@ def table_bytes(table: Table, format_name: str) -> Iterable[bytes]:
     if format_name == "xlsx":
         return [write_xlsx(table.rows, columns=table.columns, title=table.name)]
     if format_name == "tex":
-        return write_latex(table.rows, columns=table.columns, caption=table.name)
+        return write_latex(table)
     return {"csv": write_csv, "jsonl": write_jsonl}[format_name](table.rows, columns=table.columns)
 
 
@@ -180,16 +185,37 @@ def write_zip(members: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]
     yield out.take()
 
 
-def write_latex(rows: Iterable[Row], *, columns: Sequence[str], caption: str = "") -> Iterator[bytes]:
-    """Yield a `table` with booktabs rules, numbers right-aligned; texts are escaped, so that they print as they are."""
+def write_latex(table: Table) -> Iterator[bytes]:
+    """Yield one `table` for each panel, with booktabs rules and texts escaped, so that they print as they are.
+
+    What has more columns than fit on a page is divided into several tables, each with the key columns in front.
+    """
+    caption = table.caption or table.name
+    yield b"% needs \\usepackage{booktabs}\n"
+    if not table.panel:
+        yield from _latex_parts(list(table.rows), table.columns, table.keys, caption)
+        return
+    columns = tuple(column for column in table.columns if column != table.panel)
+    for panel, rows in groupby(table.rows, key=lambda row: row[table.panel]):
+        yield from _latex_parts(list(rows), columns, table.keys, f"{caption} {panel}.")
+
+
+def _latex_parts(rows: Sequence[Row], columns: Sequence[str], keys: int, caption: str) -> Iterator[bytes]:
+    fronts, others = columns[:keys], columns[keys:]
+    room = MOST_LATEX_COLUMNS - keys
+    parts = [others[start : start + room] for start in range(0, len(others), room)] or [others]
+    for number, part in enumerate(parts, start=1):
+        divided = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
+        yield from _latex_table(rows, (*fronts, *part), caption + divided)
+
+
+def _latex_table(rows: Sequence[Row], columns: Sequence[str], caption: str) -> Iterator[bytes]:
     lines = list(_lines(rows, columns))
     numeric = [
         len(lines) > 1 and all(line[i] is None or isinstance(line[i], int | float) for line in lines[1:])
         for i in range(len(columns))
     ]
-    yield b"% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n"
-    if caption:
-        yield f"\\caption{{{escape_latex(caption)}}}\n".encode()
+    yield f"\\begin{{table}}\n\\centering\n\\caption{{{escape_latex(caption)}}}\n".encode("utf-8", "replace")
     yield f"\\begin{{tabular}}{{{''.join('r' if one else 'l' for one in numeric)}}}\n\\toprule\n".encode()
     for number, line in enumerate(lines):
         yield (" & ".join(_latex_cell(value) for value in line) + " \\\\\n").encode("utf-8", "replace")

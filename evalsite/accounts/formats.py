@@ -38,6 +38,21 @@ def percent(value: Figure, places: int = 1) -> str:
     return f"{number(value * 100, places)}%"
 
 
+def p_value(value: Figure) -> str:
+    """`.032`, `< .001` or `> .999`: three decimals, since a p-value that is printed as 0.000 would claim too much."""
+    if value < 0.001:
+        return "< .001"
+    if 0.999 < value < 1:
+        return "> .999"
+    return f"{value:.3f}".removeprefix("0")
+
+
+def p_words(value: Figure) -> str:
+    """`p = .032` or `p < .001`, for use within a sentence."""
+    text = p_value(value)
+    return f"p {text}" if text[0] in "<>" else f"p = {text}"
+
+
 def money(value: Figure, currency: str = "USD") -> str:
     """`$12.30`; below one cent two significant digits stay (`$0.0042`); rarer currencies show their code."""
     size = -value if value < 0 else value

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models.fields.json import KeyTransform
 from django.urls import reverse
 
+from evalsite.accounts.formats import p_value
 from evalsite.reports.services.payloads import Payload
 from evalsite.review.models import Annotation, ImportedLabel
 from judging.models import Call, Response, Run, Score, Suite, SuiteCase
@@ -35,7 +36,18 @@ SYSTEM_COLUMNS = (
     *("corrected_rank", "corrected_mean", "corrected_low", "corrected_high", "n_scored", "n_unscored"),
     *("n_missing", "n_human", "win_rate", "win_rate_low", "win_rate_high"),
 )
-PAIR_COLUMNS = ("first", "second", "difference", "low", "high", "n_cases", "p_value", "holm_p", "separated")
+PAIR_COLUMNS = (
+    "first",
+    "second",
+    "difference",
+    "low",
+    "high",
+    "n_cases",
+    "p_value",
+    "holm_p",
+    "holm_p_printed",
+    "separated",
+)
 
 
 def _system_row(row: Payload) -> Row:
@@ -59,6 +71,7 @@ def _pair_row(pair: Payload, names: dict[int, str]) -> Row:
         "n_cases": difference["n"],
         "p_value": pair["p_value"],
         "holm_p": pair["adjusted_p"],
+        "holm_p_printed": None if pair["adjusted_p"] is None else p_value(pair["adjusted_p"]),
         "separated": pair["is_separated"],
     }
 

@@ -52,8 +52,24 @@ def obtain(kind: ReportKind, *, subject_id: int, options: Options, at: datetime,
     return Report(kept.payload, kept.computed_at, is_current=False, is_computing=True, rows=kept.rows)
 
 
+class BeingComputed(Exception):
+    """A worker computes this report for the first time; there are no figures yet."""
+
+
+def payload_shown(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> Payload:
+    """Return the figures that the report's page shows now, for downloads: a long report is computed in a job only.
+
+    Raises:
+        BeingComputed: there are none yet.
+    """
+    payload = obtain(kind, subject_id=subject_id, options=options, at=at).payload
+    if payload is None:
+        raise BeingComputed
+    return payload
+
+
 def require(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> Payload:
-    """Return the current payload, computed now where need be: for commands and downloads."""
+    """Return the current payload, computed now where need be: for commands and jobs."""
     kept = snapshots.find(kind, subject_id=subject_id, options=options)
     if kept is not None and kept.is_current:
         return kept.payload

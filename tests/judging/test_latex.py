@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from judging.tables import write_latex
+from judging.tables import Table, write_latex
+
+
+def latex(table: Table) -> list[str]:
+    return b"".join(write_latex(table)).decode().splitlines()
 
 
 def test_write_latex_aligns_numbers_and_escapes_texts() -> None:
@@ -13,9 +17,7 @@ def test_write_latex_aligns_numbers_and_escapes_texts() -> None:
         {"judge": r"a\b", "share": None, "n": 2},
     ]
 
-    text = b"".join(write_latex(rows, columns=("judge", "share", "n"), caption="100%")).decode()
-
-    assert text.splitlines() == [
+    assert latex(Table("100%", ("judge", "share", "n"), rows)) == [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
@@ -29,4 +31,34 @@ def test_write_latex_aligns_numbers_and_escapes_texts() -> None:
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
+    ]
+
+
+def test_write_latex_divides_what_is_wider_than_eight_columns() -> None:
+    others = tuple(f"c{number}" for number in range(1, 9))
+    row = {"judge": "ada", **dict.fromkeys(others, 1)}
+
+    lines = latex(Table("Wide", ("judge", *others), [row], caption="A wide table."))
+
+    assert [line for line in lines if "caption" in line or "judge" in line or "tabular}{" in line] == [
+        r"\caption{A wide table. (part 1 of 2)}",
+        r"\begin{tabular}{lrrrrrrr}",
+        r"judge & c1 & c2 & c3 & c4 & c5 & c6 & c7 \\",
+        r"\caption{A wide table. (part 2 of 2)}",
+        r"\begin{tabular}{lr}",
+        r"judge & c8 \\",
+    ]
+
+
+def test_write_latex_makes_a_table_of_each_panel() -> None:
+    rows = [{"pair": "a vs b", "n": 1}, {"pair": "a vs b", "n": 2}, {"pair": "a vs c", "n": 3}]
+
+    lines = latex(Table("T", ("pair", "n"), rows, caption="Counts.", keys=0, panel="pair"))
+
+    assert [line for line in lines if "caption" in line or line[0].isdigit()] == [
+        r"\caption{Counts. a vs b.}",
+        r"1 \\",
+        r"2 \\",
+        r"\caption{Counts. a vs c.}",
+        r"3 \\",
     ]

@@ -84,6 +84,13 @@ def money(value: Any, currency: str = "USD") -> str:
 
 
 @register.filter
+def p_words(value: Any) -> str:
+    """`p = .032` or `p < .001`; a dash for what is no number."""
+    figure = _figure(value)
+    return missing() if figure is None else formats.p_words(figure)
+
+
+@register.filter
 def duration(value: Any) -> str:
     """`3 min 05 s` of seconds or a timedelta; a dash for what is neither."""
     seconds = value.total_seconds() if hasattr(value, "total_seconds") else _figure(value)
@@ -92,10 +99,12 @@ def duration(value: Any) -> str:
 
 @register.simple_tag
 def figure(value: Any, places: int = 0, style: str = "number", reason: str = "") -> str:
-    """A figure or, with the reason why it is missing, a dash. `style` is number, percent, money or duration."""
+    """A figure or, with the reason why it is missing, a dash. `style` is number, percent, money, duration or p."""
     found = _figure(value)
     if found is None:
         return missing(reason)
+    if style == "p":
+        return formats.p_value(found)
     if style == "percent":
         return formats.percent(found, places)
     if style == "money":

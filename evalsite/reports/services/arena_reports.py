@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from debate.models import Debate, DebateSet, DecisionMethod
@@ -9,12 +10,10 @@ from evalsite.reports.selectors.debate_votes import INTACT, Decision, debates_ma
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
-from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.bradley_terry import Comparison, bradley_terry, win_rate
-from evalsite.reports.statistics.ranking import interval_ranks
+from evalsite.reports.statistics.ranking import interval_ranks, overlapping
 
 FEWEST_SYSTEMS = 3
-RESAMPLES, RESAMPLES_OF_PARTS = 1000, 300
 TOO_FEW = "A ranking needs the debates of three systems or more; here are {}."
 
 
@@ -31,15 +30,15 @@ def compute_arena(subject_id: int, options: Options) -> Payload:
         "scenarios": scenarios,
         "debates": len(picked),
         "undecided": sum(one.stored_verdict is None for one in picked),
-        "whole": _ranking(picked, RESAMPLES),
+        "whole": _ranking(picked),
         "pairs": _pair_rows(picked),
         "by_criterion": [
-            {"name": name, **_ranking([one for one in picked if one.owner.criterion == name], RESAMPLES_OF_PARTS)}
+            {"name": name, **_ranking([one for one in picked if one.owner.criterion == name])}
             for name in criteria
             if chosen(options, "criterion") in ("", name)
         ],
         "by_scenario": [
-            {"name": name, **_ranking([one for one in picked if one.scenario == name], RESAMPLES_OF_PARTS)}
+            {"name": name, **_ranking([one for one in picked if one.scenario == name])}
             for name in scenarios
             if chosen(options, "scenario") in ("", name)
         ],
@@ -66,49 +65,70 @@ def _comparisons(decisions: Sequence[Decision]) -> list[Comparison]:
     ]
 
 
-def _ranking(decisions: Sequence[Decision], resamples: int) -> Payload:
-    """Return rank, strength and win rate by system; or the reason why these systems have no common ranking."""
+def _ranking(decisions: Sequence[Decision]) -> Payload:
+    """Return rank, strength and win rate by system; or the reason why these systems have no common ranking.
+
+    The resamples depend on the debates alone, so the same debates have the same intervals wherever they are shown.
+    """
     comparisons = _comparisons(decisions)
     systems = sorted({name for one in comparisons for name in (one.first, one.second)})
-    base: Payload = {"n": len(comparisons), "systems": systems, "rows": [], "groups": [], "reason": ""}
+    base: Payload = {
+        "n": len(comparisons),
+        "systems": systems,
+        "rows": [],
+        "groups": [],
+        "reason": "",
+        "win_rate": None,
+    }
+    if len(systems) == FEWEST_SYSTEMS - 1:
+        base["win_rate"] = figure(win_rate(comparisons, systems[0]))
     if len(systems) < FEWEST_SYSTEMS:
         return base | {"reason": TOO_FEW.format(len(systems) or "none")}
-    found = bradley_terry(comparisons, bootstrap=Bootstrap(resamples=resamples))
+    found = bradley_terry(comparisons)
     if found.reason:
         return base | {"groups": [list(group) for group in found.groups], "reason": found.reason}
-    ranks = interval_ranks({one.system: one.estimate for one in found.strengths})
-    shared = [rank for rank in ranks.values() if rank is not None]
+    strengths = {one.system: one.estimate for one in found.strengths}
+    ranks, ties = interval_ranks(strengths), overlapping(strengths)
     return base | {
         "rows": [
             {
-                "system": one.system,
-                "rank": ranks[one.system],
-                "tied": shared.count(ranks[one.system] or 0) > 1,
-                "strength": figure(one.estimate),
-                "win_rate": figure(win_rate(comparisons, one.system)),
-                "comparisons": one.estimate.n,
+                "system": system,
+                "rank": ranks[system],
+                "tied_with": list(ties[system]),
+                "strength": figure(strength),
+                "win_rate": figure(win_rate(comparisons, system)),
+                "comparisons": strength.n,
             }
-            for one in found.strengths
+            for system, strength in strengths.items()
         ]
     }
 
 
 def _pair_rows(decisions: Sequence[Decision]) -> list[Payload]:
-    """Return how the debates of every two systems ended."""
-    rows: dict[tuple[str, str], Payload] = {}
+    """Return how the debates of every two systems ended, and how often the first was better, ties half."""
+    pairs: dict[tuple[str, str], list[Decision]] = {}
     for one in decisions:
         first, second = sorted((one.owner.system_a, one.owner.system_b))
-        row = rows.setdefault(
-            (first, second), {"first": first, "second": second, "wins": 0, "ties": 0, "losses": 0, "undecided": 0}
-        )
-        sign = 1 if one.owner.system_a == first else -1
-        result = {None: "undecided", 1: "wins", 0: "ties", -1: "losses"}
-        row[result[None if one.stored_verdict is None else sign * one.stored_verdict]] += 1
-    return [rows[key] for key in sorted(rows)]
+        pairs.setdefault((first, second), []).append(one)
+    return [_pair_row(first, second, pairs[first, second]) for first, second in sorted(pairs)]
+
+
+def _pair_row(first: str, second: str, decisions: Sequence[Decision]) -> Payload:
+    comparisons = _comparisons(decisions)
+    results = Counter(one.preference if one.first == first else -one.preference for one in comparisons)
+    return {
+        "first": first,
+        "second": second,
+        "wins": results[1],
+        "ties": results[0],
+        "losses": results[-1],
+        "undecided": len(decisions) - len(comparisons),
+        "win_rate": figure(win_rate(comparisons, first)),
+    }
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return debates_mark()
+    return f"win-rates.{debates_mark()}"  # the prefix is new whenever the payload gets another part
 
 
 def _size(subject_id: int, options: Options) -> int:

@@ -46,13 +46,6 @@ LABELS = (1, 0, -1)
 PAIRED_AT_MOST = 8
 REFUSED = ("refused", "refusal")
 READ = ("final_line", "phrase", "out_of_range_phrase")
-RULES = {
-    OutcomeRule.UNANIMOUS: "all speakers agree",
-    OutcomeRule.MAJORITY: "most speakers agree",
-    OutcomeRule.MAJORITY_TIE0: "most speakers agree, else a tie",
-    OutcomeRule.ADJUDICATED: "all speakers agree, else people's word",
-    OutcomeRule.HUMAN: "people's word only",
-}
 NOT_SPEAKING = "Not a speaker in these debates."
 NO_PEOPLE = "No debate here has a final human label yet."
 
@@ -117,6 +110,7 @@ def compute_debates(subject_id: int, options: Options) -> Payload:
         "scenarios": sorted({one.scenario for one in every if one.scenario}),
         "rule": rule.value,
         "reading": reading.value,
+        "chosen": {name: chosen(options, name) for name in ("criterion", "scenario")},
         "n": len(view.debates),
         "resolved": sum(outcome is not None for outcome in view.outcomes.values()),
         "rounds": _rounds(view),
@@ -267,8 +261,9 @@ def _in_cell(labels: Mapping[int, Label], outcomes: Mapping[int, Label], items: 
     found = cell_agreement(items, labels, outcomes)
     if found is None:
         return None
+    counts = {"matches": found.matches, "pairs": found.n}
     return {
-        "example": figure(wilson(found.matches, found.n_with_outcome)),
+        "example": figure(wilson(found.matches, found.n_with_outcome)) | counts,
         "system": found.system_level,
         "direction": found.same_direction,
     }
@@ -291,6 +286,7 @@ def _row(one: Evaluator, view: View) -> Payload:
         "kind": one.kind,
         "asked": len(one.labels),
         "missing": sum(label is None for label in one.labels.values()),
+        "matches": matches,
         "a": given.a,
         "tie": given.tie,
         "b": given.b,
@@ -368,7 +364,7 @@ def _cost_difference(first: Evaluator, second: Evaluator) -> float | None:
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return debates_mark()
+    return f"matches.{debates_mark()}"  # the prefix is new whenever the payload gets another part
 
 
 def _size(subject_id: int, options: Options) -> int:

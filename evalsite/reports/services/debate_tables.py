@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import groupby
 from statistics import fmean
-from typing import Any
 
+from evalsite.reports.services.debate_basis import AGREED, debate_basis
+from evalsite.reports.services.paper_tables import Basis, PaperTable, Row
 from evalsite.reports.services.payloads import Payload
 
-Row = dict[str, Any]
 CELL = ("pair", "criterion", "scenario")
+ALL_PAIRS = "all pairs of systems"
 KINDS = {"opening": "single judge in the debates", "method": "baseline", "scores": "scores", "debate": "debate"}
-
-
-@dataclass(frozen=True, slots=True)
-class PaperTable:
-    """A table with its title as a caption."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[Row]
 
 
 def debate_tables(payload: Payload) -> dict[str, PaperTable]:
     """Return the tables of a meta-evaluation by name; the first three are the paper's."""
+    basis = debate_basis(payload)
     return {
-        "judges": _agreement_table(payload, "evaluators", "Example-level agreement with the outcomes of debates"),
-        "people": _people_table(payload),
-        "fleiss": _fleiss_table(payload),
-        "evaluators": _evaluator_table(payload),
+        "judges": _agreement_table(payload, basis),
+        "people": _people_table(payload, basis),
+        "fleiss": _fleiss_table(payload, basis),
+        "evaluators": _evaluator_table(payload, basis),
         "differences": PaperTable(
-            "Paired differences in agreement",
-            ("first", "second", "difference", "low", "high", "n", "p_value", "holm_p", "separated", "cost_difference"),
-            [
-                {**row, **{end: row["difference"][end] for end in ("low", "high", "n")}}
-                | {"difference": row["difference"]["value"]}
-                for row in payload["pairs"]
-            ],
+            f"Paired differences in agreement with {payload['reference']}",
+            basis,
+            ("first", "second", "difference", "p_value", "holm_p", "separated", "cost_difference"),
+            payload["pairs"],
+            figures=("difference",),
+            keys=2,
         ),
     }
 
@@ -51,17 +43,26 @@ def column_names(payload: Payload) -> dict[str, str]:
     }
 
 
-def _agreement_table(payload: Payload, source: str, title: str) -> PaperTable:
+def _agreement_table(payload: Payload, basis: Basis) -> PaperTable:
+    """Return the paper's table of agreement by cell: its denominator is `pairs`, `n` counts those with an outcome."""
     names = {key: name for key, name in column_names(payload).items() if key != "debate"}
     rows = []
     for cell in payload["cells"]:
-        found = {name: _example(cell[source].get(key)) for key, name in names.items()}
-        rows.append({column: cell[column] for column in CELL} | {"n": cell["resolved"]} | found)
-    rows.append(_averages(rows, list(names.values())))
-    return PaperTable(title, (*CELL, "n", *names.values()), rows)
+        figures = {name: _example(cell["evaluators"].get(key)) for key, name in names.items()}
+        rows.append({column: cell[column] for column in CELL} | {"pairs": cell["n"], "n": cell["resolved"]} | figures)
+    return PaperTable(
+        "Example-level agreement with the outcomes of debates",
+        basis,
+        (*CELL, "pairs", "n", *names.values()),
+        _with_averages(rows, counts=("pairs", "n"), columns=list(names.values())),
+        figures=tuple(names.values()),
+        are_counted=True,
+        keys=4,
+        panel="pair",
+    )
 
 
-def _people_table(payload: Payload) -> PaperTable:
+def _people_table(payload: Payload, basis: Basis) -> PaperTable:
     """Return how debate and every other evaluator agree with people, item by item and system by system."""
     names = column_names(payload)
     ordered = ["debate", *(key for key in names if key != "debate")] if names else []
@@ -74,106 +75,107 @@ def _people_table(payload: Payload) -> PaperTable:
             level = None if found is None else found["system"]
             row[f"{names[key]}: system"] = None if level is None else int(level)
         rows.append(row)
-    figures = [f"{names[key]}: {level}" for key in ordered for level in ("example", "system")]
-    rows.append(_averages(rows, figures))
-    return PaperTable("Agreement with people: debate and its rivals", (*CELL, "n", *figures), rows)
+    columns = [f"{names[key]}: {level}" for key in ordered for level in ("example", "system")]
+    return PaperTable(
+        "Agreement with people: debate and its rivals",
+        basis,
+        (*CELL, "n", *columns),
+        _with_averages(rows, counts=("n",), columns=columns),
+        figures=tuple(f"{names[key]}: example" for key in ordered),
+        are_counted=True,
+        keys=3,
+        panel="pair",
+    )
 
 
-def _fleiss_table(payload: Payload) -> PaperTable:
-    columns = ("kappa", "low", "high", "n", "reason")
-    rows = [
-        {column: cell[column] for column in CELL}
-        | {"kappa": cell["fleiss"]["value"]}
-        | {end: cell["fleiss"][end] for end in columns[1:]}
+def _fleiss_table(payload: Payload, basis: Basis) -> PaperTable:
+    rows: list[Row] = [
+        {column: cell[column] for column in CELL} | {"kappa": cell["fleiss"], "reason": cell["fleiss"]["reason"]}
         for cell in payload["cells"]
     ]
     whole = payload["people"]["fleiss"]
-    rows.append({"pair": "all", "kappa": whole["value"], **{end: whole[end] for end in columns[1:]}})
-    return PaperTable("Fleiss' kappa among people", (*CELL, *columns), rows)
+    rows.append({"pair": ALL_PAIRS, "kappa": whole, "reason": whole["reason"]})
+    return PaperTable("Fleiss' kappa among people", basis, (*CELL, "kappa", "reason"), rows, ("kappa",), keys=3)
 
 
 FIGURES = ("example", "of_all", "system", "direction", "people", "people_system", "leave_one_out", "first")
 COUNTS = (
-    *("asked", "missing", "a", "tie", "b", "statements", "refused", "unread", "disagreements"),
+    *("asked", "missing", "matches", "a", "tie", "b", "statements", "refused", "unread", "disagreements"),
     *("calls", "cost", "calls_per_decision", "cost_per_decision", "agreements_per_dollar"),
 )
 
 
-def _evaluator_table(payload: Payload) -> PaperTable:
-    ends = [f"{name}{end}" for name in FIGURES for end in ("", "_low", "_high", "_n")]
-    rows = []
-    for one in payload["evaluators"]:
-        row = {"name": one["name"], "kind": KINDS[one["kind"]]} | {name: one[name] for name in COUNTS}
-        for name in FIGURES:
-            found = one[name]
-            row |= {name: found["value"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
-            row[f"{name}_n"] = found["n"]
-        rows.append(row)
-    return PaperTable("Evaluators beside debates", ("name", "kind", *COUNTS, *ends), rows)
+def _evaluator_table(payload: Payload, basis: Basis) -> PaperTable:
+    rows = [
+        {"name": one["name"], "kind": KINDS[one["kind"]]} | {name: one[name] for name in (*COUNTS, *FIGURES)}
+        for one in payload["evaluators"]
+    ]
+    columns = ("name", "kind", *COUNTS, *FIGURES)
+    return PaperTable("Evaluators beside debates", basis, columns, rows, FIGURES, keys=2)
 
 
 def arena_tables(payload: Payload) -> dict[str, PaperTable]:
     """Return the ranking (whole, by criterion, by scenario) and the pairs behind it."""
-    columns = ("rank", "system", "strength", "low", "high", "win_rate", "win_low", "win_high", "comparisons", "tied")
+    columns = ("part", "name", "rank", "system", "strength", "win_rate", "comparisons", "tied_with")
     parts = [("all", "", payload["whole"])]
     parts += [("criterion", part["name"], part) for part in payload["by_criterion"]]
     parts += [("scenario", part["name"], part) for part in payload["by_scenario"]]
-    rows = [{"part": part, "name": name} | _strength_row(row) for part, name, found in parts for row in found["rows"]]
+    rows = [
+        {"part": part, "name": name} | row | {"tied_with": ", ".join(row["tied_with"])}
+        for part, name, found in parts
+        for row in found["rows"]
+    ]
+    sums = ("wins", "ties", "losses", "undecided")
+    figures = ("strength", "win_rate")
     return {
-        "ranking": PaperTable("Bradley-Terry ranking from debates", ("part", "name", *columns), rows),
+        "ranking": PaperTable("Bradley-Terry ranking from debates", AGREED, columns, rows, figures, keys=2),
         "pairs": PaperTable(
-            "Outcomes by pair", ("first", "second", "wins", "ties", "losses", "undecided"), list(payload["pairs"])
+            "Outcomes by pair", AGREED, ("first", "second", *sums, "win_rate"), payload["pairs"], ("win_rate",), keys=2
         ),
-    }
-
-
-def _strength_row(row: Payload) -> Row:
-    strength, wins = row["strength"], row["win_rate"]
-    return {name: row[name] for name in ("rank", "system", "comparisons", "tied")} | {
-        "strength": strength["value"],
-        "low": strength["low"],
-        "high": strength["high"],
-        "win_rate": wins["value"],
-        "win_low": wins["low"],
-        "win_high": wins["high"],
     }
 
 
 def robustness_tables(payload: Payload) -> dict[str, PaperTable]:
     """Return agreement by damage as in the paper's table, and everything behind it."""
-    names = [damage["name"] for damage in payload["damages"]]
+    names = tuple(damage["name"] for damage in payload["damages"])
     short = [
-        {"judge": row["judge"]}
-        | {cell["damage"]: cell["agreement"]["value"] for cell in row["cells"]}
-        | {"holds": row["holds"]}
+        {"judge": row["judge"]} | {cell["damage"]: cell["agreement"] for cell in row["cells"]} | {"holds": row["holds"]}
         for row in payload["judges"]
     ]
     counts = ("n", "missing", "refused", "unread", "lost", "gained", "p_value", "holds")
-    ends = ("agreement", "agreement_low", "agreement_high", "same", "same_low", "same_high")
-    long = [
-        {"judge": row["judge"], "damage": cell["damage"]}
-        | {name: cell[name] for name in counts}
-        | {f"{name}{end}": cell[name][key] for name in ("agreement", "same") for end, key in _ENDS}
-        for row in payload["judges"]
-        for cell in row["cells"]
-    ]
+    long = [{"judge": row["judge"]} | cell for row in payload["judges"] for cell in row["cells"]]
+    columns = ("judge", "damage", *counts, "agreement", "same")
+    basis = Basis({"reference": payload["reference"]}, f"Compared with: {payload['reference'] or 'no outcome'}.")
     return {
-        "variants": PaperTable("Agreement by damage to the criterion", ("judge", *names, "holds"), short),
-        "details": PaperTable("Judges under damaged criteria", ("judge", "damage", *counts, *ends), long),
+        "variants": PaperTable(
+            "Agreement by damage to the criterion", basis, ("judge", *names, "holds"), short, figures=names
+        ),
+        "details": PaperTable(
+            "Judges under damaged criteria", basis, columns, long, figures=("agreement", "same"), keys=2
+        ),
     }
 
 
-_ENDS = (("", "value"), ("_low", "low"), ("_high", "high"))
+def _example(found: Payload | None) -> Payload | None:
+    return None if found is None else found["example"]
 
 
-def _example(found: Payload | None) -> float | None:
-    return None if found is None else found["example"]["value"]
+def _with_averages(rows: Sequence[Row], *, counts: Sequence[str], columns: Sequence[str]) -> list[Row]:
+    """Return the rows of each pair of systems followed by their averages, then those of all pairs where several are."""
+    found: list[Row] = []
+    by_pair = [(pair, list(own)) for pair, own in groupby(rows, key=lambda row: row["pair"])]
+    for pair, own in by_pair:
+        found += [*own, _averages(pair, own, counts, columns)]
+    return found if len(by_pair) == 1 else [*found, _averages(ALL_PAIRS, rows, counts, columns)]
 
 
-def _averages(rows: Sequence[Row], columns: Sequence[str]) -> Row:
-    """Return the mean of each column over the rows that have a figure, each row counting alike."""
-    average: Row = {"pair": "average", "n": sum(row["n"] for row in rows)}
+def _averages(pair: str, rows: Sequence[Row], counts: Sequence[str], columns: Sequence[str]) -> Row:
+    """Return the mean of each column over the cells that have a figure, each cell counting alike."""
+    average: Row = {"pair": pair, "criterion": "average"} | {name: sum(row[name] for row in rows) for name in counts}
     for column in columns:
-        known = [row[column] for row in rows if row.get(column) is not None]
-        average[column] = fmean(known) if known else None
+        given = [row[column] for row in rows if row.get(column) is not None]
+        figures = any(isinstance(one, dict) for one in given)
+        known = [value for one in given if (value := one["value"] if figures else one) is not None]
+        mean = fmean(known) if known else None
+        average[column] = {"value": mean, "low": None, "high": None, "n": None} if figures else mean
     return average

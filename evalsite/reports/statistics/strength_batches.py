@@ -23,8 +23,7 @@ def have_strengths(points: Floats) -> NDArray[np.bool_]:
     reached = ((points > 0) | np.eye(n, dtype=bool)).astype(np.float64)
     for _ in range(max(1, (n - 1).bit_length())):  # each product doubles the length of the chains that are followed
         reached = (reached @ reached > 0).astype(np.float64)
-    connected: NDArray[np.bool_] = reached.all(axis=(-2, -1))
-    return connected
+    return np.asarray(reached.all(axis=(-2, -1)), dtype=np.bool_)
 
 
 def fit_strengths(points: Floats) -> Floats:

@@ -17,7 +17,7 @@ from evalsite.reports.selectors.annotations import answered_queues
 from evalsite.reports.services import showing
 from evalsite.reports.services.agreements import AGREEMENT
 from evalsite.reports.views.item_lists import confusion_page, item_list_page
-from evalsite.reports.views.pages import download, report_page
+from evalsite.reports.views.pages import download, report_page, waits_for_report
 from evalsite.review.models import LabelTable, Queue
 from judging.http import PageRequest, page_of
 
@@ -63,6 +63,7 @@ def agreement_items(request: PageRequest, slug: str) -> HttpResponse:
 
 @require_GET
 @permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
 def agreement_export(
     request: PageRequest, slug: str, table: str, format_name: str
 ) -> HttpResponse | StreamingHttpResponse:
@@ -72,7 +73,7 @@ def agreement_export(
         tables = {"answers": exports.answer_table(queue.pk)}
     else:
         options = agreement_options(request.GET)
-        payload = jobs.require(AGREEMENT, subject_id=queue.pk, options=options, at=timezone.now())
+        payload = jobs.payload_shown(AGREEMENT, subject_id=queue.pk, options=options, at=timezone.now())
         tables = exports.agreement_tables(payload)
     return download(
         request, tables, table=table, format_name=format_name, subject=f"agreement {queue.slug}", subject_id=queue.pk

@@ -18,26 +18,17 @@ from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
 from evalsite.reports.services import debate_charts
 from evalsite.reports.services.arena_reports import ARENA
-from evalsite.reports.services.debate_reports import DEBATES, RULES
-from evalsite.reports.services.debate_tables import (
-    PaperTable,
-    arena_tables,
-    column_names,
-    debate_tables,
-    robustness_tables,
-)
+from evalsite.reports.services.debate_basis import AGREED, READINGS, RULES, debate_basis
+from evalsite.reports.services.debate_reports import DEBATES
+from evalsite.reports.services.debate_tables import arena_tables, column_names, debate_tables, robustness_tables
+from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
 from evalsite.reports.services.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.showing import common_axis
-from evalsite.reports.views.pages import report_page
+from evalsite.reports.views.pages import report_page, waits_for_report
 from judging.http import PageRequest, page_of, table_response, whole_number
 from judging.signals import acted
 from judging.tables import Table
 
-READINGS = {
-    Reading.STRICT: "strict: what the last line says",
-    Reading.RECORDED: "as recorded in the files",
-    Reading.AUTHOR_COMPAT: "as the original's authors mended it",
-}
 SETS_OFFERED = 300
 
 
@@ -73,15 +64,18 @@ def debate_report(request: PageRequest) -> HttpResponse:
             "wins": debate_charts.win_rows(payload),
             "has_people": bool(payload["people"]["labelled"]),
             "rule_words": RULES[OutcomeRule(payload["rule"])],
+            "basis": debate_basis(payload).words,
+            "reading_words": READINGS[Reading(payload["reading"])],
         }
     return report_page(request, "debate_report", context)
 
 
 @require_GET
 @permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
 def debate_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download a table of the meta-evaluation under the address's choices."""
-    payload = jobs.require(DEBATES, subject_id=0, options=_debate_options(request), at=timezone.now())
+    payload = jobs.payload_shown(DEBATES, subject_id=0, options=_debate_options(request), at=timezone.now())
     return _download(request, debate_tables(payload), table, format_name, subject="debates", subject_id=None)
 
 
@@ -103,15 +97,16 @@ def arena(request: PageRequest) -> HttpResponse:
         payload = report.payload
         figures = [row["strength"] for row in payload["whole"]["rows"]]
         parts = [("Criterion", payload["by_criterion"]), ("Scenario", payload["by_scenario"])]
-        context |= {"payload": payload, "axis": common_axis(figures), "parts": parts}
+        context |= {"payload": payload, "axis": common_axis(figures), "parts": parts, "basis": AGREED.words}
     return report_page(request, "arena", context)
 
 
 @require_GET
 @permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
 def arena_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the ranking or the pairs behind it."""
-    payload = jobs.require(ARENA, subject_id=0, options=_arena_options(request), at=timezone.now())
+    payload = jobs.payload_shown(ARENA, subject_id=0, options=_arena_options(request), at=timezone.now())
     return _download(request, arena_tables(payload), table, format_name, subject="arena", subject_id=None)
 
 
@@ -139,12 +134,13 @@ def robustness_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
 
 @require_GET
 @permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
 def robustness_export(
     request: PageRequest, experiment_id: int, table: str, format_name: str
 ) -> HttpResponse | StreamingHttpResponse:
     """Download agreement by damage."""
     experiment = _robustness(experiment_id)
-    payload = jobs.require(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
+    payload = jobs.payload_shown(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
     tables = robustness_tables(payload)
     return _download(request, tables, table, format_name, subject=experiment.name, subject_id=experiment.pk)
 
@@ -192,5 +188,5 @@ def _download(
         sender=Table, actor_id=request.user.pk, action="report.exported", subject=subject[:200], subject_id=subject_id,
         detail=detail,
     )  # fmt: skip
-    found = tables[table]
-    return table_response(Table(found.title, found.columns, found.rows), format_name, file_name=f"{subject} {table}")
+    made = paper_table(tables[table]) if format_name == "tex" else data_table(tables[table])
+    return table_response(made, format_name, file_name=f"{subject} {table}")

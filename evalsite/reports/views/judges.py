@@ -14,7 +14,7 @@ from evalsite.reports import exports, jobs
 from evalsite.reports.selectors.judge_rows import judge_exists
 from evalsite.reports.services import showing
 from evalsite.reports.services.judge_reports import JUDGE, JUDGES
-from evalsite.reports.views.pages import download, report_page
+from evalsite.reports.views.pages import download, report_page, waits_for_report
 from judging.http import PageRequest
 
 
@@ -56,9 +56,10 @@ def judge_detail(request: PageRequest) -> HttpResponse:
 
 @require_GET
 @permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
 def judge_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the judges or the speakers."""
-    payload = jobs.require(JUDGES, subject_id=0, options={}, at=timezone.now())
+    payload = jobs.payload_shown(JUDGES, subject_id=0, options={}, at=timezone.now())
     return download(
         request,
         exports.judge_tables(payload),

@@ -17,7 +17,7 @@ from evalsite.reports.forms import LabelImportForm, agreement_options
 from evalsite.reports.services import showing
 from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.views.item_lists import confusion_page, item_list_page
-from evalsite.reports.views.pages import download, report_page
+from evalsite.reports.views.pages import download, report_page, waits_for_report
 from evalsite.review.models import LabelledItem, LabelTable
 from evalsite.review.services.label_tables import delete_labels, store_labels
 from evalsite.review.tables.labels import LabelFile, read_labels
@@ -103,6 +103,7 @@ def labels_item(request: PageRequest, item_id: int) -> HttpResponse:
 
 @require_GET
 @permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
 def labels_export(
     request: PageRequest, slug: str, table: str, format_name: str
 ) -> HttpResponse | StreamingHttpResponse:
@@ -112,7 +113,7 @@ def labels_export(
         tables = {"answers": exports.imported_label_table(labels.pk)}
     else:
         options = agreement_options(request.GET)
-        payload = jobs.require(LABEL_AGREEMENT, subject_id=labels.pk, options=options, at=timezone.now())
+        payload = jobs.payload_shown(LABEL_AGREEMENT, subject_id=labels.pk, options=options, at=timezone.now())
         tables = exports.agreement_tables(payload)
     subject = f"labels {labels.slug}"
     return download(request, tables, table=table, format_name=format_name, subject=subject, subject_id=labels.pk)

@@ -18,7 +18,7 @@ from evalsite.reports.services import showing
 from evalsite.reports.services.breakdowns import BREAKDOWN
 from evalsite.reports.services.leaderboards import COMPARISON, LEADERBOARD, MODES
 from evalsite.reports.services.payloads import Payload
-from evalsite.reports.views.pages import download, report_page
+from evalsite.reports.views.pages import download, report_page, waits_for_report
 from judging.http import PageRequest, page_of
 from judging.models import EvaluatorKind, RunEvaluator, Suite, System
 
@@ -116,6 +116,7 @@ def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
 
 @require_GET
 @permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
 def leaderboard_export(
     request: PageRequest, suite_id: int, table: str, format_name: str
 ) -> HttpResponse | StreamingHttpResponse:
@@ -131,15 +132,15 @@ def leaderboard_export(
             raise Http404("Name the two systems.")
         options = choice.options | {"systems": list(pair)}
         tables = {
-            "pair": exports.pair_table(jobs.require(COMPARISON, subject_id=evaluator.pk, options=options, at=now))
+            "pair": exports.pair_table(jobs.payload_shown(COMPARISON, subject_id=evaluator.pk, options=options, at=now))
         }
     elif table == "breakdown":
         if evaluator.kind != EvaluatorKind.GRADER:
             raise Http404("Only rule graders have points by metric.")
-        payload = jobs.require(BREAKDOWN, subject_id=evaluator.pk, options={}, at=now)
+        payload = jobs.payload_shown(BREAKDOWN, subject_id=evaluator.pk, options={}, at=now)
         tables = {"breakdown": exports.breakdown_table(payload)}
     else:
-        payload = jobs.require(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
+        payload = jobs.payload_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
         tables = exports.leaderboard_tables(payload)
     return download(
         request,

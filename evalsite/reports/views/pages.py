@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
 from evalsite.reports.exports import FORMATS
+from evalsite.reports.jobs import BeingComputed
 from judging.http import PageRequest, table_response
 from judging.signals import acted
 from judging.tables import Table
+
+RETRY_SECONDS = "5"
+P = ParamSpec("P")
+Download = HttpResponse | StreamingHttpResponse
+Export = Callable[Concatenate[PageRequest, P], Download]
+
+
+def waits_for_report(view: Export[P]) -> Export[P]:
+    """Answer 503 with a page in words while a worker computes the report of a download for the first time."""
+
+    @wraps(view)
+    def answer(request: PageRequest, /, *args: P.args, **kwargs: P.kwargs) -> Download:
+        try:
+            return view(request, *args, **kwargs)
+        except BeingComputed:
+            response = render(request, "reports/export_waiting.html", status=503)
+            response["Retry-After"] = RETRY_SECONDS
+            return response
+
+    return answer
 
 
 def report_page(request: PageRequest, name: str, context: dict[str, Any]) -> HttpResponse:

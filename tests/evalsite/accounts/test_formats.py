@@ -15,6 +15,8 @@ from evalsite.accounts.formats import (
     is_figure,
     money,
     number,
+    p_value,
+    p_words,
     percent,
     progress_shape,
     relative_time,
@@ -58,6 +60,18 @@ def test_percent_multiplies_a_fraction_by_a_hundred() -> None:
         "−5.0%",
         "50%",
     ]
+
+
+@pytest.mark.parametrize(
+    ("p", "expected"),
+    [(0.0, "< .001"), (0.00099, "< .001"), (0.001, ".001"), (0.0324, ".032"), (0.9996, "> .999"), (1.0, "1.000")],
+)
+def test_p_value_never_prints_a_bare_zero(p: float, expected: str) -> None:
+    assert p_value(p) == expected
+
+
+def test_p_words_read_within_a_sentence() -> None:
+    assert [p_words(p) for p in (0.0001, 0.03)] == ["p < .001", "p = .030"]
 
 
 def test_money_keeps_two_significant_digits_below_a_cent() -> None:

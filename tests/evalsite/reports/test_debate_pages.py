@@ -16,6 +16,8 @@ from openpyxl import load_workbook
 
 from debate.models import Debate, DebateSet, Experiment, OutsideLabel
 from evalsite.accounts.roles import Role
+from evalsite.reports import jobs
+from evalsite.reports.services import snapshots
 from evalsite.reports.services.arena_reports import compute_arena
 from evalsite.reports.services.debate_reports import compute_debates
 from evalsite.reports.services.robustness_reports import compute_robustness
@@ -210,7 +212,9 @@ def test_compute_arena_ranks_three_systems_from_agreed_debates() -> None:
     # Expected wins at the fitted strengths are the wins that were counted: 3 + 3.5 for ant (Ford 1957).
     expected = sum(4 / (1 + exp(other - strengths[0])) for other in strengths[1:])
     assert expected == pytest.approx(6.5, abs=1e-6)
-    assert found["pairs"][0] == {"first": "ant", "second": "bee", "wins": 3, "ties": 0, "losses": 1, "undecided": 0}
+    pair = found["pairs"][0]
+    assert pair.pop("win_rate")["value"] == 0.75
+    assert pair == {"first": "ant", "second": "bee", "wins": 3, "ties": 0, "losses": 1, "undecided": 0}
 
 
 @pytest.mark.parametrize(
@@ -222,6 +226,69 @@ def test_compute_arena_says_why_there_is_no_ranking(verdicts: tuple[int, ...], s
     contest(ant, bee, *verdicts)
 
     assert sentence in compute_arena(0, {})["whole"]["reason"]
+
+
+def test_compute_arena_gives_the_same_debates_the_same_interval() -> None:
+    ant, bee, cow = three_systems()
+    for a, b in ((ant, bee), (bee, cow), (ant, cow)):
+        contest(a, b, 1, 1, 1, -1, 0, 0)
+
+    found = compute_arena(0, {})
+
+    # One criterion and one scenario: the parts hold the debates of the whole.
+    assert found["by_criterion"][0]["rows"] == found["whole"]["rows"] == found["by_scenario"][0]["rows"]
+    assert found["whole"]["rows"][0]["strength"]["low"] is not None
+
+
+def test_compute_arena_calls_tied_what_overlaps() -> None:
+    ant, bee, cow = three_systems()
+    contest(ant, bee, *[1] * 11, *[-1] * 9)
+    contest(bee, cow, *[1] * 26, *[-1] * 4)
+    contest(ant, cow, *[1] * 26, *[-1] * 4)
+
+    found = compute_arena(0, {})["whole"]
+
+    assert [(row["system"], row["rank"], row["tied_with"]) for row in found["rows"]] == [
+        ("ant", 1, ["bee"]),
+        ("bee", 1, ["ant"]),
+        ("cow", 3, []),
+    ]
+
+
+def test_arena_of_two_systems_says_once_why_and_shows_their_win_rate(researcher: Client) -> None:
+    ant, bee, _ = three_systems()
+    contest(ant, bee, 1, 1, 1, -1)
+
+    page = text_of(researcher.get(reverse("reports:arena")))
+
+    # Once as a note; beside the parts a win rate stands in place of the sentence.
+    assert page.count("A ranking needs the debates of three systems or more; here are 2.") == 1
+    assert page.count("75.0%") >= 3  # of the pair, of the criterion, of the scenario
+    assert "Win rate of ant against bee" in page
+
+
+@pytest.mark.parametrize("table", ["ranking", "pairs"])
+def test_arena_export_never_computes_a_long_report_itself(
+    researcher: Client, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    ant, bee, _ = three_systems()
+    contest(ant, bee, 1, -1)
+    launched: list[Any] = []
+    monkeypatch.setattr(snapshots, "INLINE_ROWS", 0)
+
+    def enqueue(job_id: str, work: object, *given: Any) -> bool:
+        launched.append(given)
+        return True
+
+    monkeypatch.setattr(jobs, "_enqueue_once", enqueue)
+
+    waiting = researcher.get(reverse("reports:arena-export", args=[table, "csv"]))
+    jobs.compute_report(*launched[0])
+    ready = researcher.get(reverse("reports:arena-export", args=[table, "csv"]))
+
+    assert (waiting.status_code, waiting["Retry-After"], len(launched)) == (503, "5", 1)
+    assert "are being computed" in waiting.text
+    assert ready.status_code == 200
 
 
 def test_compute_arena_names_groups_that_cannot_be_compared() -> None:

@@ -71,13 +71,37 @@ def test_report_debates_of_one_set_holds_that_cell_only(report: dict[str, Any]) 
 @pytest.mark.usefixtures("report")
 def test_meta_evaluation_counts_as_the_file_does(shared_data: Path, admin_client: Any) -> None:
     expected = json.loads((shared_data / "debate" / "expected.json").read_text(encoding="utf-8"))["cells"]
+    names = {"unanimous": "consensus", "majority": "majority", "majority_tie0": "majority_tie0"}
 
-    text = b"".join(admin_client.get("/reports/debates/exports/judges.csv?reading=recorded").streaming_content).decode(
-        "utf-8-sig"
-    )
+    for rule, outcome in names.items():
+        rows = judges_table(admin_client, f"rule={rule}&reading=recorded")
+        for key, cell in expected.items():
+            _, criterion, scenario = key.split("/")
+            row = rows[criterion, scenario]
+            assert (row["rule"], row["reading"]) == (rule, "recorded")
+            for judge, found in cell["recorded"]["outcomes"][outcome]["judges"].items():
+                counted = [int(row[f"{judge}_{end}"]) for end in ("matches", "n", "pairs")]
+                assert counted == [found["matches"], found["n_with_outcome"], found["n"]]
+                assert float(row[judge]) == pytest.approx(found["agree_resolved_only"], abs=1e-6)
 
-    rows = {(row["criterion"], row["scenario"]): row for row in csv.DictReader(io.StringIO(text)) if row["scenario"]}
+
+@pytest.mark.usefixtures("report")
+def test_the_papers_table_is_made_in_latex(shared_data: Path, admin_client: Any) -> None:
+    expected = json.loads((shared_data / "debate" / "expected.json").read_text(encoding="utf-8"))["cells"]
+    address = "/reports/debates/exports/judges.tex?rule=majority_tie0&reading=recorded"
+
+    latex = b"".join(admin_client.get(address).streaming_content).decode()
+
+    assert latex.count("Reading of verdicts: as recorded in the files.") == latex.count(r"\begin{tabular}")
     for key, cell in expected.items():
         _, criterion, scenario = key.split("/")
-        for judge, found in cell["recorded"]["outcomes"]["consensus"]["judges"].items():
-            assert float(rows[criterion, scenario][judge]) == pytest.approx(found["agree_resolved_only"], abs=1e-6)
+        (line,) = (one for one in latex.splitlines() if one.startswith(f"{criterion} & {scenario} &"))
+        for found in cell["recorded"]["outcomes"]["majority_tie0"]["judges"].values():
+            assert f"{found['matches']}/{found['n']} = {found['agree_all']:.3f} [" in line
+
+
+def judges_table(client: Any, query: str) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the lines of the paper's table by criterion and scenario."""
+    response = client.get(f"/reports/debates/exports/judges.csv?{query}")
+    text = b"".join(response.streaming_content).decode("utf-8-sig")
+    return {(row["criterion"], row["scenario"]): row for row in csv.DictReader(io.StringIO(text)) if row["scenario"]}

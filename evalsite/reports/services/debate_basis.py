@@ -1,0 +1,35 @@
+"""What figures about debates rest on: the rule for an outcome and the reading of verdicts, in words."""
+
+from __future__ import annotations
+
+from debate.protocol.metaeval import OutcomeRule
+from debate.protocol.verdicts import Reading
+from evalsite.reports.services.paper_tables import Basis
+from evalsite.reports.services.payloads import Payload
+
+RULES = {
+    OutcomeRule.UNANIMOUS: "all speakers agree",
+    OutcomeRule.MAJORITY: "most speakers agree",
+    OutcomeRule.MAJORITY_TIE0: "most speakers agree, else a tie",
+    OutcomeRule.ADJUDICATED: "all speakers agree, else people's word",
+    OutcomeRule.HUMAN: "people's word only",
+}
+READINGS = {
+    Reading.STRICT: "strict: what the last line says",
+    Reading.RECORDED: "as recorded in the files",
+    Reading.AUTHOR_COMPAT: "as the original's authors mended it",
+}
+
+AGREED = Basis(  # of outcomes as they were stored, every verdict read strictly
+    {"rule": OutcomeRule.UNANIMOUS.value, "reading": Reading.STRICT.value},
+    f"Outcome of a debate: {RULES[OutcomeRule.UNANIMOUS]}. Reading of verdicts: {READINGS[Reading.STRICT]}.",
+)
+
+
+def debate_basis(payload: Payload) -> Basis:
+    """Return the rule, the reading and the choices of debates that a meta-evaluation was computed with."""
+    rule, reading = OutcomeRule(payload["rule"]), Reading(payload["reading"])
+    chosen = {name: payload["chosen"][name] for name in ("criterion", "scenario") if payload["chosen"][name]}
+    only = "".join(f" Only {name} {value}." for name, value in chosen.items())
+    words = f"Outcome of a debate: {RULES[rule]}. Reading of verdicts: {READINGS[reading]}.{only}"
+    return Basis({"rule": rule.value, "reading": reading.value}, words)

@@ -1,0 +1,91 @@
+"""Tables for papers and for programs, from the same rows.
+
+A program gets every number in a column of its own, with the rule and the reading beside it. A paper gets each figure in
+one cell with its interval, p-values as papers print them, and the rule and the reading in the caption.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from evalsite.accounts.formats import p_value
+from evalsite.reports.services.payloads import Payload
+from judging.tables import Table
+
+Row = dict[str, Any]
+P_VALUES = ("p_value", "holm_p")
+ENDS = {"": "value", "_low": "low", "_high": "high", "_n": "n"}  # by what follows the figure's name in its columns
+COUNTS = {"_matches": "matches", "_pairs": "pairs"}  # the numerator, and all pairs, with an outcome or without one
+NOTE = "In square brackets: 95% intervals; in parentheses: the number of units."
+COUNTS_NOTE = "Matches of the pairs with an outcome, their share, and in square brackets its 95% interval."
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What all figures of a report rest on: columns for programs, a sentence for people."""
+
+    columns: dict[str, str]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table whose cells may be figures (`payloads.figure`), with what they rest on."""
+
+    title: str
+    basis: Basis
+    columns: tuple[str, ...]
+    rows: list[Row]
+    figures: tuple[str, ...] = ()  # columns that hold figures
+    are_counted: bool = False  # the figures are shares of counted matches
+    keys: int = 1
+    panel: str = ""
+
+    @property
+    def caption(self) -> str:
+        """Return the title, the rule and the reading, and how to read a cell."""
+        note = (COUNTS_NOTE if self.are_counted else NOTE) if self.figures else ""
+        return " ".join(part for part in (f"{self.title}.", self.basis.words, note) if part)
+
+
+def data_table(table: PaperTable) -> Table:
+    """Return a table for programs: each end of a figure in a column, p-values as numbers and as printed."""
+    ends = ENDS | (COUNTS if table.are_counted else {})
+    columns: list[str] = []
+    for column in table.columns:
+        columns += [f"{column}{end}" for end in ends] if column in table.figures else [column]
+        columns += [f"{column}_printed"] if column in P_VALUES else []
+    rows = [_data_row(table, row, ends) for row in table.rows]
+    return Table(table.title, (*columns, *table.basis.columns), rows)
+
+
+def _data_row(table: PaperTable, row: Row, ends: dict[str, str]) -> Row:
+    found: Row = {**row, **table.basis.columns}
+    for column in table.figures:
+        figure = row.get(column) or {}
+        found |= {f"{column}{end}": figure.get(key) for end, key in ends.items()}
+    return found | {f"{column}_printed": _printed(row.get(column)) for column in P_VALUES if column in table.columns}
+
+
+def paper_table(table: PaperTable) -> Table:
+    """Return a table for LaTeX: a figure with its interval in one cell, p-values as papers print them."""
+    rows = []
+    for row in table.rows:
+        cells = {column: _cell(row.get(column)) for column in table.figures}
+        rows.append(row | cells | {column: _printed(row.get(column)) for column in P_VALUES if column in row})
+    return Table(table.title, table.columns, rows, table.caption, table.keys, table.panel)
+
+
+def _printed(p: float | None) -> str | None:
+    return None if p is None else p_value(p)
+
+
+def _cell(figure: Payload | None) -> str | None:
+    """Return `29/37 = 0.784 [0.628, 0.886]`, or `0.784 [0.628, 0.886] (37)` where nothing was counted."""
+    if figure is None or figure["value"] is None:
+        return None
+    interval = "" if figure["low"] is None else f" [{figure['low']:.3f}, {figure['high']:.3f}]"
+    if figure.get("matches") is not None:
+        return f"{figure['matches']}/{figure['n']} = {figure['value']:.3f}{interval}"
+    return f"{figure['value']:.3f}{interval}" + ("" if figure["n"] is None else f" ({figure['n']})")
