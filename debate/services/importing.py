@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -22,14 +24,16 @@ from debate.protocol.recorded import read_recorded_debates
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn
 from debate.protocol.seats import SeatScheme
 from debate.protocol.setups import Mode
-from debate.protocol.verdicts import Reading, TextReading, read_recorded, read_strict, to_system_space
+from debate.protocol.verdicts import TextReading, read_recorded, read_strict, to_system_space
 from debate.services.creating import announce, announce_finished
-from judging.models import Response, Rubric, Suite, System
+from judging.models import ImportBatch, Response, Rubric, Suite, System
 from judging.services.hashing import content_hash, text_hash
-from judging.services.responses import store_responses
-from judging.services.rubrics import store_rubric
-from judging.services.staging import Watch, unwatched
-from judging.services.suites import benchmark_slug_of, store_suite
+from judging.services.import_batches import open_batch
+from judging.services.responses import ResponsePlan, coming_prompts, prompts_of, use_responses, write_responses
+from judging.services.rubrics import RubricOrigin, use_rubric, write_rubric
+from judging.services.staging import StagedRubric, Watch, stage_rubric, unwatched
+from judging.services.suites import NewSuite, benchmark_slug_of, use_suite, write_suite
+from judging.services.transactions import persistently
 from judging.specs.bundles import Bundle
 from judging.specs.criteria_yaml import find_criteria, parse_criteria
 from judging.specs.problems import Parsed, Problem, Severity
@@ -41,6 +45,7 @@ BENCHMARK = "ScaleEval"
 LONGEST_SCORE = 150  # characters of a filed score that are kept; nothing longer is a verdict
 # What is known of how the original held its debates.
 ORIGINAL = DebateOptions(mode=Mode.SEQUENTIAL, seating=SeatScheme.CYCLIC, temperature=0.5)
+Readings = Mapping[str | None, TextReading]  # by text
 Answers = Mapping[str, tuple[int, str]]  # case key -> (response id, hash of its text)
 
 
@@ -110,25 +115,57 @@ def cell_hash(cell: RecordedCell) -> str:
     return content_hash(asdict(replace(cell, criterion_levels={})))
 
 
-@transaction.atomic
 def store_records(*, records: Records, actor: User | None, at: datetime, watch: Watch = unwatched) -> StoredRecords:
     """Store responses, criteria and debates; what is stored already stays as it is. Unresolved ones go to people.
+
+    Texts are read and responses written before the transaction that shows all of it.
 
     Raises:
         judging.services.responses.UnknownCases: the responses answer other cases than the stored suite has.
     """
-    plan = plan_records(records)
-    if not plan.new:
-        return StoredRecords(plan, (), ())
-    suite = store_suite(
-        spec=records.answers.suite,
-        benchmark_slug=benchmark_slug_of(BENCHMARK),
-        benchmark_name=BENCHMARK,
-        actor=actor,
-        at=at,
-    ).suite
-    store_responses(specs=records.answers.responses, suite=suite, actor=actor, at=at)
-    keeper = _Keeper(suite=suite, rubrics=_store_rubrics(records.rubrics, suite, actor, at), actor=actor, at=at)
+    if not plan_records(records).new:
+        return StoredRecords(plan_records(records), (), ())
+    readings = _read_all(records.cells)
+    with open_batch() as batch, ExitStack() as stack:
+        rubrics = [stack.enter_context(closing(stage_rubric(spec))) for spec in records.rubrics]
+        slug = benchmark_slug_of(BENCHMARK)
+        suite = write_suite(batch=batch, spec=records.answers.suite, slug=slug, name=BENCHMARK)
+        stored, benchmark = suite.plan.suite, suite.plan.benchmark
+        responses = write_responses(
+            batch=batch,
+            specs=records.answers.responses,
+            benchmark=benchmark,
+            prompts=prompts_of(stored) if stored else coming_prompts(records.answers.suite, benchmark),
+            owner=str(stored or BENCHMARK),
+        )
+        for staged in rubrics:
+            write_rubric(batch=batch, staged=staged, benchmark=benchmark)
+        written = _Written(batch, suite, responses, tuple(rubrics), readings)
+        return persistently(partial(_use, records, written, actor, at, watch))
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What a batch holds of the records, and every text of a statement as it was read."""
+
+    batch: ImportBatch
+    suite: NewSuite
+    responses: ResponsePlan
+    rubrics: tuple[StagedRubric, ...]
+    readings: Readings
+
+
+@transaction.atomic
+def _use(records: Records, written: _Written, actor: User | None, at: datetime, watch: Watch) -> StoredRecords:
+    plan, batch = plan_records(records), written.batch
+    suite = use_suite(batch=batch, new=written.suite, actor=actor, at=at).suite
+    use_responses(batch=batch, plan=written.responses, suite=suite, actor=actor, at=at)
+    rubrics: dict[str, Rubric] = {}
+    for spec, staged in zip(records.rubrics, written.rubrics, strict=True):
+        origin = RubricOrigin(spec.items[0].source, actor, at)
+        stored = use_rubric(batch=batch, staged=staged, benchmark=suite.benchmark, origin=origin)
+        rubrics |= {child.key: stored.rubric for child in spec.items[0].root.children}
+    keeper = _Keeper(suite=suite, rubrics=rubrics, readings=written.readings, actor=actor, at=at)
     sets = []
     for number, cell in enumerate(cell for cell in records.cells if cell.key in plan.new):
         watch("sets stored", number, len(plan.new))
@@ -136,21 +173,19 @@ def store_records(*, records: Records, actor: User | None, at: datetime, watch: 
     return StoredRecords(plan, tuple(sets), tuple(keeper.problems))
 
 
-def _store_rubrics(specs: Sequence[RubricSpec], suite: Suite, actor: User | None, at: datetime) -> dict[str, Rubric]:
-    """Store the criteria files and return the rubric of each criterion by name."""
-    found: dict[str, Rubric] = {}
-    for spec in specs:
-        source = spec.items[0].source
-        stored = store_rubric(spec=spec, benchmark=suite.benchmark, source_name=source, actor=actor, at=at)
-        found |= {child.key: stored.rubric for child in spec.items[0].root.children}
-    return found
+def _read_all(cells: Sequence[RecordedCell]) -> Readings:
+    """Return every text of the cells' statements as it is read strictly."""
+    turns = (turn for cell in cells for item in cell.items for stage in item.stages for turn in stage)
+    return {text: read_strict(text) for text in {turn.text for turn in turns}}
 
 
 class _Keeper:
     """Stores cells one after the other."""
 
-    def __init__(self, *, suite: Suite, rubrics: Mapping[str, Rubric], actor: User | None, at: datetime) -> None:
-        self.suite, self.rubrics, self.actor, self.at = suite, rubrics, actor, at
+    def __init__(
+        self, *, suite: Suite, rubrics: Mapping[str, Rubric], readings: Readings, actor: User | None, at: datetime
+    ) -> None:
+        self.suite, self.rubrics, self.readings, self.actor, self.at = suite, rubrics, readings, actor, at
         self.cases = dict(suite.cases.values_list("key", "pk"))
         self.systems = {system.name: system for system in System.objects.all()}
         self.answers: dict[str, Answers] = {}
@@ -208,7 +243,7 @@ class _Keeper:
                 submission_order=item.submission_order,
                 finished_at=self.at,
             )
-            _settle(debate, item)
+            _settle(debate, item, self.readings)
             found[key] = (item, debate)
         return list(found.values())
 
@@ -223,7 +258,7 @@ class _Keeper:
         return self.answers[system]
 
     def _statement(self, speaker: Speaker, number: int, turn: RecordedTurn) -> Statement:
-        reading = read_strict(turn.text)
+        reading = self.readings[turn.text]
         return Statement(
             speaker=speaker,
             round=number,
@@ -255,34 +290,30 @@ def _case_key(scenario: str, item: RecordedItem, a: Answers, b: Answers) -> str 
     return None
 
 
-def _settle(debate: Debate, item: RecordedItem) -> None:
+def _settle(debate: Debate, item: RecordedItem, readings: Readings) -> None:
     """Set the outcome by the strict reading, and flag what a reader should know."""
-    readings = {
-        reading: [tuple(_vote(turn, item, reading) for turn in stage) for stage in item.stages]
-        for reading in (Reading.STRICT, Reading.RECORDED)
-    }
-    rounds = readings[Reading.STRICT]
+    rounds = [tuple(_vote(readings[turn.text].verdict, item) for turn in stage) for stage in item.stages]
+    filed = [tuple(_vote(read_recorded(turn.score), item) for turn in stage) for stage in item.stages]
     verdict = consensus(rounds[-1])
     debate.status = DebateStatus.UNRESOLVED if verdict is None else DebateStatus.AGREED
     debate.verdict = verdict
     debate.agreed_round = None if verdict is None else agreed_since(rounds)
     debate.round_count = len(rounds) - 1
     debate.opening_verdict = majority(rounds[0])
-    flags = {f"statement-{_how(reading)}" for reading in _valueless(item)}
-    if readings[Reading.RECORDED] != rounds:
+    flags = {f"statement-{_how(reading)}" for reading in _valueless(item, readings)}
+    if filed != rounds:
         flags.add("scores-differ-from-texts")
-    if consensus(readings[Reading.RECORDED][-1]) != verdict:
+    if consensus(filed[-1]) != verdict:
         flags.add("outcome-differs-from-scores")
     debate.flags = sorted(flags)
 
 
-def _valueless(item: RecordedItem) -> list[TextReading]:
-    readings = [read_strict(turn.text) for stage in item.stages for turn in stage]
-    return [reading for reading in readings if reading.verdict is None]
+def _valueless(item: RecordedItem, readings: Readings) -> list[TextReading]:
+    said = [readings[turn.text] for stage in item.stages for turn in stage]
+    return [reading for reading in said if reading.verdict is None]
 
 
-def _vote(turn: RecordedTurn, item: RecordedItem, reading: Reading) -> int | None:
-    position = read_recorded(turn.score) if reading is Reading.RECORDED else read_strict(turn.text).verdict
+def _vote(position: int | None, item: RecordedItem) -> int | None:
     return to_system_space(position, submission_order=item.submission_order)
 
 

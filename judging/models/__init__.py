@@ -4,7 +4,16 @@ from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
 from judging.models.calls import Call, CallHour
 from judging.models.endpoints import EndpointKind, Judge, ModelEndpoint
 from judging.models.esi import EsiItem
-from judging.models.imports import IN_WORK, ImportStatus, Upload, UploadPart
+from judging.models.imports import (
+    IN_WORK,
+    BatchCase,
+    BatchResponse,
+    BatchRubricItem,
+    ImportBatch,
+    ImportStatus,
+    Upload,
+    UploadPart,
+)
 from judging.models.prompts import PromptVersion
 from judging.models.responses import Response, System
 from judging.models.rubrics import Rubric, RubricItem
@@ -26,6 +35,9 @@ from judging.models.runs import (
 )
 
 __all__ = [
+    "BatchCase",
+    "BatchResponse",
+    "BatchRubricItem",
     "Benchmark",
     "Call",
     "CallHour",
@@ -34,6 +46,7 @@ __all__ = [
     "EsiItem",
     "EvaluatorKind",
     "IN_WORK",
+    "ImportBatch",
     "ImportStatus",
     "Judge",
     "Lease",

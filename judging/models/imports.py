@@ -1,12 +1,14 @@
-"""Files on their way in: uploaded, looked at, confirmed."""
+"""Files on their way in: uploaded, looked at, confirmed; and rows that are stored but not in use yet."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Now
 from django.urls import reverse
 
-from judging.models.benchmarks import Benchmark
+from judging.models.benchmarks import Benchmark, Case
+from judging.models.responses import Response
 
 
 class ImportStatus(models.TextChoices):
@@ -78,3 +80,78 @@ class UploadPart(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} part {self.number}"
+
+
+class ImportBatch(models.Model):
+    """The rows of one import before one short transaction takes them all into use. No page shows them."""
+
+    touched_at = models.DateTimeField(db_default=Now())  # when rows were last added; long ago: its process died
+
+    class Meta:
+        indexes = [models.Index(fields=["touched_at"], name="import_batch_touched")]
+
+    def __str__(self) -> str:
+        return f"batch {self.pk}"
+
+
+class BatchCase(models.Model):
+    """A case to be taken into use: its prompt, its revision, and its place in the suite."""
+
+    batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE)
+    position = models.PositiveIntegerField()
+    weight = models.FloatField()
+    case = models.ForeignKey(Case, null=True, on_delete=models.CASCADE)  # stored before; the fields below are empty
+    key = models.CharField(max_length=200)
+    prompt_hash = models.CharField(max_length=64)
+    text = models.TextField()
+    context = models.TextField(blank=True)
+    context_role = models.CharField(max_length=20, blank=True)
+    content_hash = models.CharField(max_length=64)
+    reference = models.TextField(blank=True)
+    scenario = models.CharField(max_length=100, blank=True)
+    question_type = models.CharField(max_length=100, blank=True)
+    lang = models.CharField(max_length=40, blank=True)
+    full_score = models.FloatField(null=True)
+    null_score = models.FloatField(null=True)
+    grading = models.JSONField(default=dict)
+    handlers = models.JSONField(default=dict)
+    metadata = models.JSONField(default=dict)
+    source_path = models.CharField(max_length=300, blank=True)
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class BatchResponse(models.Model):
+    """A response to be taken into use, or the new details of a stored one."""
+
+    batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE)
+    amends = models.ForeignKey(Response, null=True, on_delete=models.CASCADE, related_name="+")
+    case_key = models.CharField(max_length=200)
+    prompt_hash = models.CharField(max_length=64)
+    system = models.CharField(max_length=120)
+    attempt = models.PositiveIntegerField()
+    text = models.TextField(blank=True)
+    text_hash = models.CharField(max_length=64)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    metadata = models.JSONField(default=dict)
+    source = models.CharField(max_length=300, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.system}: {self.case_key}"
+
+
+class BatchRubricItem(models.Model):
+    """A tree of a rubric to be taken into use."""
+
+    batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE)
+    rubric_hash = models.CharField(max_length=64)
+    case_key = models.CharField(max_length=200, blank=True)
+    position = models.PositiveIntegerField()
+    digest = models.CharField(max_length=64)
+    tree = models.JSONField()
+    metadata = models.JSONField(default=dict)
+    source = models.CharField(max_length=100, blank=True)
+
+    def __str__(self) -> str:
+        return self.case_key or "whole benchmark"

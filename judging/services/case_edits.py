@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -12,11 +13,13 @@ from django.db import transaction
 from judging import signals
 from judging.grading.aggregates import score_case
 from judging.grading.marks import GradingOptions, ResponseGrade
-from judging.models import Case, Response, Suite, SuiteCase
+from judging.models import Case, ImportBatch, Response, Suite, SuiteCase
 from judging.services.evaluating import graded_case
+from judging.services.import_batches import open_batch
 from judging.services.programs import program_runner
 from judging.services.rule_tasks import grade_all
-from judging.services.suites import StoredSuite, store_suite
+from judging.services.suites import NewSuite, StoredSuite, use_suite, write_suite
+from judging.services.transactions import persistently
 from judging.specs.types import CaseSpec, SuiteSpec
 
 INLINE_RESPONSES = 1000  # tried while the reader waits; more, or programs to run, are tried by a worker
@@ -101,22 +104,36 @@ def try_edit(*, case: Case, suite: Suite, edited: CaseSpec) -> dict[str, Any]:
     }
 
 
-@transaction.atomic
 def save_edit(*, case: Case, suite: Suite, edited: CaseSpec, actor: User | None, at: datetime) -> StoredSuite:
     """Store the suite with the edited case as a new version; every other case is reused as it is."""
     spec = suite_spec(suite)
     cases = tuple(replace(edited, weight=one.weight) if one.key == case.key else one for one in spec.cases)
-    stored = store_suite(
-        spec=replace(spec, cases=cases), benchmark_slug=suite.benchmark.slug, actor=actor, at=at, action="suite.edited"
-    )
+    with open_batch() as batch:
+        new = write_suite(batch=batch, spec=replace(spec, cases=cases), slug=suite.benchmark.slug)
+        return persistently(partial(_use_edit, batch, new, _EditOf(case, suite, actor, at)))
+
+
+@dataclass(frozen=True, slots=True)
+class _EditOf:
+    """What was edited, by whom and when."""
+
+    case: Case
+    suite: Suite
+    actor: User | None
+    at: datetime
+
+
+@transaction.atomic
+def _use_edit(batch: ImportBatch, new: NewSuite, edit: _EditOf) -> StoredSuite:
+    stored = use_suite(batch=batch, new=new, actor=edit.actor, at=edit.at, action="suite.edited")
     if stored.created:
         signals.acted.send(
             sender=Case,
-            actor_id=actor.pk if actor else None,
+            actor_id=edit.actor.pk if edit.actor else None,
             action="case.edited",
-            subject=f"{case.key} in {stored.suite}",
-            subject_id=case_in(stored.suite, case.key).pk,
-            detail={"from": case.pk, "suite": stored.suite.pk, "based_on": suite.pk},
+            subject=f"{edit.case.key} in {stored.suite}",
+            subject_id=case_in(stored.suite, edit.case.key).pk,
+            detail={"from": edit.case.pk, "suite": stored.suite.pk, "based_on": edit.suite.pk},
         )
     return stored
 

@@ -9,9 +9,8 @@ from itertools import chain
 from typing import Any
 
 from judging.models import Benchmark, Prompt, Response, Rubric, Score, Suite, Verdict
-from judging.services.hashing import prompt_hash
 from judging.services.intake import Intake
-from judging.services.responses import ResponsePlan, plan_answers, plan_responses
+from judging.services.responses import ResponsePlan, coming_prompts, plan_answers, plan_responses
 from judging.services.rubrics import RubricPlan, plan_rubric, rubric_slug_of
 from judging.services.staging import StagedItem, StagedRubric, item_tree
 from judging.services.suites import SuitePlan, plan_suite
@@ -143,11 +142,7 @@ def _plan_of_responses(intake: Intake, stored: Suite | None) -> ResponsePlan:
         assert stored is not None  # reading found it, else there were errors
         return plan_responses(specs=intake.responses, suite=stored)
     benchmark = intake.target.benchmark
-    known = {
-        (key, digest): pk
-        for key, digest, pk in Prompt.objects.filter(benchmark=benchmark).values_list("key", "content_hash", "pk")
-    }
-    prompts = {case.key: known.get((case.key, prompt_hash(case))) for case in intake.suite.cases}
+    prompts = {key: one.pk for key, one in coming_prompts(intake.suite, benchmark).items()}
     return plan_answers(specs=intake.responses, benchmark=benchmark, prompts=prompts)
 
 

@@ -1,8 +1,6 @@
-"""How far an import is, told while its transaction is still open.
+"""How far an import is.
 
-What a transaction writes nobody else sees before it ends, an import is stored in one, and on SQLite nobody else can
-write meanwhile. So a worker leaves its progress with the broker, where the web processes find it. Losing it loses no
-work.
+A worker leaves its progress with the broker, where the web processes find it. Losing it loses no work.
 """
 
 from __future__ import annotations
@@ -64,13 +62,13 @@ class ProgressWriter:
         """Note how far it is.
 
         Raises:
-            ImportStopped: nobody wants it any more. What is being stored is stored to its end.
+            ImportStopped: nobody wants it any more.
         """
         at, last = self.now(), self.last
         is_new = last is None or last.stage != stage
         if not is_new and last is not None and (at - last.at).total_seconds() < EVERY_SECONDS:
             return
-        if stage != "storing" and not self.may_go_on():
+        if not self.may_go_on():
             raise ImportStopped
         since = at if is_new or last is None else last.since
         self.last = ImportProgress(stage, done, total, since, at)

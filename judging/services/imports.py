@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from judging.models import Benchmark, Suite
+from judging.models import Benchmark, ImportBatch, Suite
+from judging.services.import_batches import open_batch
 from judging.services.import_plans import plan_import
 from judging.services.intake import Files, ImportOptions, Intake, read_intake
-from judging.services.responses import store_responses
-from judging.services.rubrics import RubricOrigin, store_staged
+from judging.services.responses import ResponsePlan, coming_prompts, prompts_of, use_responses, write_responses
+from judging.services.rubrics import RubricOrigin, use_rubric, write_rubric
 from judging.services.staging import Watch, unwatched
-from judging.services.suites import store_suite
+from judging.services.suites import NewSuite, use_suite, write_suite
+from judging.services.transactions import persistently
 from judging.specs.problems import Problem, Severity
 
 
@@ -58,7 +61,7 @@ def check_import(*, files: Files, options: ImportOptions, watch: Watch = unwatch
 def store_import(
     *, files: Files, options: ImportOptions, source: str, actor: User | None, at: datetime
 ) -> dict[str, Any]:
-    """Store everything that the files hold, in one transaction, and return what came of it as JSON.
+    """Store everything that the files hold, or nothing, and return what came of it as JSON.
 
     Raises:
         ImportRefused: there are errors; nothing is stored.
@@ -66,29 +69,64 @@ def store_import(
     return store_checked(checked=check_import(files=files, options=options), origin=RubricOrigin(source, actor, at))
 
 
-@transaction.atomic
 def store_checked(*, checked: Checked, origin: RubricOrigin, watch: Watch = unwatched) -> dict[str, Any]:
     """Store what a dry run read, as `store_import` does."""
+    with open_batch() as batch:
+        written = write_checked(batch=batch, checked=checked, watch=watch)
+        return persistently(partial(use_written, batch=batch, written=written, origin=origin))
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a dry run read, as a batch holds it."""
+
+    checked: Checked
+    suite: NewSuite | None
+    responses: ResponsePlan | None
+
+
+def write_checked(*, batch: ImportBatch, checked: Checked, watch: Watch = unwatched) -> Written:
+    """Write what a dry run read into a batch, where nobody sees it until `use_written` takes all of it into use.
+
+    Raises:
+        ImportRefused: there are errors.
+    """
     if checked.errors:
         raise ImportRefused(refusal_message(checked.errors), checked.errors)
-    intake, target, actor, at = checked.intake, checked.intake.target, origin.actor, origin.at
+    intake, target = checked.intake, checked.intake.target
+    suite = responses = None
+    if intake.suite is not None and target is not None:
+        suite = write_suite(batch=batch, spec=intake.suite, slug=target.slug, name=target.name, watch=watch)
+    stored = suite.plan.suite if suite else (target.suite if target else None)
+    if intake.responses and target is not None and (suite or stored):
+        responses = write_responses(
+            batch=batch,
+            specs=intake.responses,
+            benchmark=target.benchmark,
+            prompts=prompts_of(stored) if stored else coming_prompts(intake.suite, target.benchmark),
+            owner=str(stored or target.name),
+            watch=watch,
+        )
+    for staged in intake.rubrics:
+        write_rubric(batch=batch, staged=staged, benchmark=target.benchmark if target else None, watch=watch)
+    return Written(checked, suite, responses)
+
+
+@transaction.atomic
+def use_written(*, batch: ImportBatch, written: Written, origin: RubricOrigin) -> dict[str, Any]:
+    """Take everything that a batch holds into use and return what came of it as JSON."""
+    intake, target, actor, at = written.checked.intake, written.checked.intake.target, origin.actor, origin.at
     result: dict[str, Any] = {"changed": False, "rubrics": []}
     suite: Suite | None = target.suite if target else None
     benchmark: Benchmark | None = target.benchmark if target else None
-    if intake.suite is not None and target is not None:
-        stored = store_suite(
-            spec=intake.suite,
-            benchmark_slug=target.slug,
-            benchmark_name=target.name,
-            actor=actor,
-            at=at,
-            watch=watch,
-        )
+    if written.suite is not None:
+        stored = use_suite(batch=batch, new=written.suite, actor=actor, at=at)
         suite, benchmark = stored.suite, stored.suite.benchmark
         result["suite"] = {"id": suite.pk, "name": str(suite), "created": stored.created, "cases": suite.case_count}
         result["changed"] |= stored.created
-    if intake.responses and suite is not None:
-        done = store_responses(specs=intake.responses, suite=suite, actor=actor, at=at, watch=watch)
+    if written.responses is not None and suite is not None:
+        done = written.responses
+        use_responses(batch=batch, plan=done, suite=suite, actor=actor, at=at)
         result["responses"] = {
             "new": len(done.new),
             "changed": len(done.changed),
@@ -97,7 +135,7 @@ def store_checked(*, checked: Checked, origin: RubricOrigin, watch: Watch = unwa
         }
         result["changed"] |= not done.changes_nothing
     for staged in intake.rubrics:
-        kept = store_staged(staged=staged, benchmark=benchmark, origin=origin, watch=watch)
+        kept = use_rubric(batch=batch, staged=staged, benchmark=benchmark, origin=origin)
         result["rubrics"].append({"id": kept.rubric.pk, "name": str(kept.rubric), "created": kept.created})
         result["changed"] |= kept.created
     if suite is not None:

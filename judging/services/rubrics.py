@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.backends.utils import CursorWrapper
 from django.db.models import Max
 from django.utils.text import slugify
 
 from judging import signals
-from judging.models import Benchmark, Prompt, Rubric, RubricItem
-from judging.services.staging import Keys, StagedRubric, Watch, stage_rubric, unwatched
-from judging.specs.types import RubricSpec
+from judging.models import BatchRubricItem, Benchmark, ImportBatch, Prompt, Rubric, RubricItem
+from judging.services.import_batches import (
+    BatchLost,
+    BatchWriter,
+    copy_rows,
+    quoted,
+    small_cache,
+    table,
+)
+from judging.services.staging import Keys, StagedRubric, Watch, unwatched
 
 BATCH = 1000
 KEYS_LISTED = 12
-CACHE_KIB = 8192
-_COLUMNS = ("rubric_id", "case_key", "position", "digest", "tree", "metadata", "source")
+_COLUMNS = ("case_key", "position", "digest", "tree", "metadata", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class StoredRubric:
 
 
 def plan_rubric(*, staged: StagedRubric, benchmark: Benchmark | None) -> RubricPlan:
-    """Return what `store_staged` would create and what differs from the latest version, without storing anything."""
+    """Return what storing a rubric would create and what differs from the latest version, without storing anything."""
     latest = Rubric.objects.filter(slug=rubric_slug_of(staged.head.name)).order_by("-version").first()
     before = latest.items.order_by("position", "pk").values_list("case_key", "digest") if latest else None
     staged.compare(before.iterator(chunk_size=BATCH) if before is not None else ())
@@ -77,14 +82,6 @@ def _same_content(staged: StagedRubric, benchmark: Benchmark | None) -> Rubric |
     return same.filter(benchmark=benchmark).order_by("pk").first()
 
 
-def store_rubric(
-    *, spec: RubricSpec, benchmark: Benchmark | None, source_name: str, actor: User | None, at: datetime
-) -> StoredRubric:
-    """Store a rubric that is in memory, as `store_staged` does."""
-    with closing(stage_rubric(spec)) as staged:
-        return store_staged(staged=staged, benchmark=benchmark, origin=RubricOrigin(source_name, actor, at))
-
-
 @dataclass(frozen=True, slots=True)
 class RubricOrigin:
     """Where a rubric comes from."""
@@ -94,11 +91,40 @@ class RubricOrigin:
     at: datetime
 
 
+def write_rubric(
+    *, batch: ImportBatch, staged: StagedRubric, benchmark: Benchmark | None, watch: Watch = unwatched
+) -> None:
+    """Write the trees of a rubric into a batch, unless they are stored already; `use_rubric` takes them into use.
+
+    The JSON texts are inserted as they were hashed. The ORM would parse, copy and write each of them once more.
+    """
+    written = BatchRubricItem.objects.filter(batch=batch, rubric_hash=staged.content_hash)
+    if _same_content(staged, benchmark) is not None or written.exists():  # under another name
+        return
+    columns = ("batch_id", "rubric_hash", *_COLUMNS)
+    names = ", ".join(map(quoted, columns))
+    values = ", ".join(["%s"] * len(columns))
+    statement = f"INSERT INTO {table(BatchRubricItem)} ({names}) VALUES ({values})"  # noqa: S608 own names
+    items, writer = staged.items(), BatchWriter(batch, watch, staged.item_count)
+    head = (batch.pk, staged.content_hash)
+    with connection.cursor() as cursor, small_cache(cursor):
+        while rows := [
+            (*head, item.case_key, item.position, item.digest, item.tree, item.metadata, item.source[:100])
+            for item in islice(items, BATCH)
+        ]:
+            writer.add_part(partial(_insert, statement, rows), len(rows))
+
+
+def _insert(statement: str, rows: Sequence[tuple[str | int, ...]]) -> None:
+    with connection.cursor() as cursor:
+        cursor.executemany(statement, rows)
+
+
 @transaction.atomic
-def store_staged(
-    *, staged: StagedRubric, benchmark: Benchmark | None, origin: RubricOrigin, watch: Watch = unwatched
+def use_rubric(
+    *, batch: ImportBatch, staged: StagedRubric, benchmark: Benchmark | None, origin: RubricOrigin
 ) -> StoredRubric:
-    """Store a rubric as a new version of its name; a version with equal content is returned as it is."""
+    """Make the trees that a batch holds a new version, unless somebody stored the same meanwhile."""
     same = _same_content(staged, benchmark)
     if same is not None:
         return StoredRubric(same, created=False)
@@ -121,7 +147,14 @@ def store_staged(
         created_at=origin.at,
         created_by=actor,
     )
-    _store_items(rubric, staged, watch)
+    copied = copy_rows(
+        RubricItem,
+        {"rubric": "%s", **{name: f"b.{quoted(name)}" for name in _COLUMNS}},
+        f"FROM {table(BatchRubricItem)} b WHERE b.batch_id = %s AND b.rubric_hash = %s ORDER BY b.position",
+        [rubric.pk, batch.pk, staged.content_hash],
+    )
+    if copied != staged.item_count:
+        raise BatchLost(f"{copied:,} of {staged.item_count:,} trees are left of the import; nothing was stored.")
     signals.acted.send(
         sender=Rubric,
         actor_id=actor.pk if actor else None,
@@ -133,36 +166,6 @@ def store_staged(
     if benchmark is not None and last:
         transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Rubric, benchmark_id=benchmark.pk))
     return StoredRubric(rubric, created=True)
-
-
-def _store_items(rubric: Rubric, staged: StagedRubric, watch: Watch) -> None:
-    """Insert the JSON texts as they were hashed. The ORM would parse, copy and write each of them once more."""
-    quote = connection.ops.quote_name
-    names = ", ".join(map(quote, _COLUMNS))
-    values = ", ".join(["%s"] * len(_COLUMNS))
-    statement = f"INSERT INTO {quote(RubricItem._meta.db_table)} ({names}) VALUES ({values})"  # noqa: S608 own names
-    items = staged.items()
-    with connection.cursor() as cursor, _small_cache(cursor):
-        while batch := [
-            (rubric.pk, item.case_key, item.position, item.digest, item.tree, item.metadata, item.source[:100])
-            for item in islice(items, BATCH)
-        ]:
-            watch("storing", batch[0][2], staged.item_count)
-            cursor.executemany(statement, batch)
-
-
-@contextmanager
-def _small_cache(cursor: CursorWrapper) -> Iterator[None]:
-    """Keep SQLite from holding back a share of what is only written: its cache is as large as many rows."""
-    if connection.vendor != "sqlite":
-        yield
-        return
-    before = cursor.execute("PRAGMA cache_size").fetchone()[0]
-    cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-    try:
-        yield
-    finally:
-        cursor.execute(f"PRAGMA cache_size = {int(before)}")
 
 
 def rubric_slug_of(name: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,11 +13,18 @@ from django.db.models import Max
 from django.utils.text import slugify
 
 from judging import signals
-from judging.models import Benchmark, Case, Prompt, Suite, SuiteCase
+from judging.models import BatchCase, Benchmark, Case, ImportBatch, Prompt, Suite, SuiteCase
 from judging.services.hashing import case_hash, content_hash, prompt_hash
-from judging.services.inserting import BATCH, Inserter
+from judging.services.import_batches import BatchLost, BatchWriter, copy_rows, moment, open_batch, quoted, table
 from judging.services.staging import Watch, unwatched
+from judging.services.transactions import persistently
 from judging.specs.types import CaseSpec, SuiteSpec
+
+# Fields that a case, as read, and its row in a batch name alike, beside those that hold JSON.
+_SAME_FIELDS = (
+    *("context", "context_role", "reference", "scenario", "question_type", "lang"),
+    *("full_score", "null_score", "source_path"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,16 @@ class StoredSuite:
 
     suite: Suite
     created: bool
+    plan: SuitePlan
+
+
+@dataclass(frozen=True, slots=True)
+class NewSuite:
+    """A suite whose cases a batch holds, where it is to go, and what that will do."""
+
+    slug: str
+    name: str  # of a new benchmark
+    spec: SuiteSpec
     plan: SuitePlan
 
 
@@ -71,52 +88,68 @@ def plan_suite(*, spec: SuiteSpec, benchmark_slug: str) -> SuitePlan:
     )
 
 
-@transaction.atomic
-def store_suite(  # noqa: PLR0913 - what is stored and where, beside who does it, when, and who watches
+def store_suite(
     *,
     spec: SuiteSpec,
     benchmark_slug: str,
     benchmark_name: str = "",
     actor: User | None,
     at: datetime,
-    action: str = "suite.imported",
     watch: Watch = unwatched,
 ) -> StoredSuite:
     """Store a suite as a new version of its benchmark; a suite with equal content is returned as it is."""
-    plan = plan_suite(spec=spec, benchmark_slug=benchmark_slug)
-    if plan.suite is not None:
-        return StoredSuite(plan.suite, created=False, plan=plan)
-    benchmark = plan.benchmark or Benchmark.objects.create(
-        slug=benchmark_slug, name=benchmark_name or spec.name, created_at=at, created_by=actor
+    with open_batch() as batch:
+        new = write_suite(batch=batch, spec=spec, slug=benchmark_slug, name=benchmark_name, watch=watch)
+        return persistently(partial(use_suite, batch=batch, new=new, actor=actor, at=at))
+
+
+def write_suite(
+    *, batch: ImportBatch, spec: SuiteSpec, slug: str, name: str = "", watch: Watch = unwatched
+) -> NewSuite:
+    """Write the cases of a suite into a batch, unless the suite is stored already; `use_suite` takes them into use."""
+    new = NewSuite(slug, name or spec.name, spec, plan_suite(spec=spec, benchmark_slug=slug))
+    if not new.plan.changes_nothing:
+        known = _known_cases(new.plan.benchmark) if new.plan.benchmark else {}
+        rows = (_batch_row(batch, place, case, known.get(_identity(case))) for place, case in enumerate(spec.cases))
+        BatchWriter(batch, watch, len(spec.cases)).add(BatchCase, rows)
+    return new
+
+
+@transaction.atomic
+def use_suite(
+    *, batch: ImportBatch, new: NewSuite, actor: User | None, at: datetime, action: str = "suite.imported"
+) -> StoredSuite:
+    """Make the cases that a batch holds a new version of their benchmark, unless somebody stored the same meanwhile."""
+    spec, digest = new.spec, suite_hash(new.spec)
+    same = Suite.objects.filter(benchmark__slug=new.slug, content_hash=digest).first()
+    if same is not None:
+        return StoredSuite(same, created=False, plan=new.plan)
+    benchmark, _ = Benchmark.objects.get_or_create(
+        slug=new.slug, defaults={"name": new.name, "created_at": at, "created_by": actor}
     )
     description = spec.metadata.get("description")
     if isinstance(description, str) and not benchmark.description:
         benchmark.description = description.strip()  # judges are told it
         benchmark.save(update_fields=["description"])
-    cases = _store_cases(benchmark, spec.cases, at, watch)
     number = (benchmark.suites.aggregate(last=Max("number"))["last"] or 0) + 1
     suite = Suite.objects.create(
         benchmark=benchmark,
         number=number,
         name=spec.name,
         label=spec.version[:100],
-        content_hash=suite_hash(spec),
+        content_hash=digest,
         attempt_reduce_mode=spec.attempt_reduce_mode,
         full_score=spec.full_score,
         null_score=spec.null_score,
         metadata=dict(spec.metadata),
-        case_count=len(cases),
+        case_count=len(spec.cases),
         created_at=at,
         created_by=actor,
     )
-    links = [
-        SuiteCase(suite=suite, case_id=case_id, position=position, weight=case.weight)
-        for position, (case, case_id) in enumerate(zip(spec.cases, cases, strict=True))
-    ]
-    SuiteCase.objects.bulk_create(links, batch_size=BATCH)
-    _announce(actor, action, str(suite), suite.pk, {"cases": len(cases), "number": number})
+    _use_cases(batch, suite, at)
+    _announce(actor, action, str(suite), suite.pk, {"cases": len(spec.cases), "number": number})
     transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Suite, benchmark_id=benchmark.pk))
-    return StoredSuite(suite, created=True, plan=plan)
+    return StoredSuite(suite, created=True, plan=new.plan)
 
 
 def benchmark_slug_of(name: str) -> str:
@@ -135,51 +168,48 @@ def _known_cases(benchmark: Benchmark) -> dict[tuple[str, str, str], int]:
     return {(key, prompt, content): pk for key, prompt, content, pk in rows}
 
 
-def _store_cases(benchmark: Benchmark, specs: Sequence[CaseSpec], at: datetime, watch: Watch) -> list[int]:
-    """Return the ids of the case revisions, in the order of `specs`."""
-    known = _known_cases(benchmark)
-    prompts = {
-        (prompt.key, prompt.content_hash): prompt.pk
-        for prompt in Prompt.objects.filter(benchmark=benchmark).only("key", "content_hash")
-    }
-    missing = [case for case in specs if (case.key, prompt_hash(case)) not in prompts]
-    new = [case for case in specs if _identity(case) not in known]
-    inserter = Inserter(watch, len(missing) + len(new))
-    made = inserter.insert(Prompt, [_prompt_row(benchmark, case) for case in missing])
-    prompts |= {(prompt.key, prompt.content_hash): prompt.pk for prompt in made}
-    rows = inserter.insert(Case, [_case_row(case, prompts[case.key, prompt_hash(case)], at) for case in new])
-    known |= {_identity(case): row.pk for case, row in zip(new, rows, strict=True)}
-    return [known[_identity(case)] for case in specs]
+def _batch_row(batch: ImportBatch, position: int, case: CaseSpec, stored: int | None) -> BatchCase:
+    row = BatchCase(batch=batch, position=position, weight=case.weight, case_id=stored, key=case.key)
+    if stored is None:
+        row.prompt_hash, row.content_hash = prompt_hash(case), case_hash(case)
+        row.grading, row.handlers, row.metadata = dict(case.grading), dict(case.handlers), dict(case.metadata)
+        row.text = case.prompt
+        for name in _SAME_FIELDS:
+            setattr(row, name, getattr(case, name))
+    return row
 
 
-def _prompt_row(benchmark: Benchmark, case: CaseSpec) -> Prompt:
-    return Prompt(
-        benchmark=benchmark,
-        key=case.key,
-        content_hash=prompt_hash(case),
-        text=case.prompt,
-        context=case.context,
-        context_role=case.context_role,
+def _use_cases(batch: ImportBatch, suite: Suite, at: datetime) -> None:
+    """Copy what a batch holds: prompts, then revisions, each unless it is stored already, then their places."""
+    rows, prompt, case = table(BatchCase), table(Prompt), table(Case)
+    new = f"FROM {rows} b WHERE b.batch_id = %s AND b.case_id IS NULL"
+    same_prompt = f"p.benchmark_id = %s AND p.{quoted('key')} = b.{quoted('key')} AND p.content_hash = b.prompt_hash"
+    same_case = "c.prompt_id = p.id AND c.content_hash = b.content_hash"
+    columns = {name: f"b.{quoted(name)}" for name in ("key", "text", "context", "context_role")}
+    copy_rows(
+        Prompt,
+        {**columns, "content_hash": "b.prompt_hash", "benchmark": "%s"},
+        f"{new} AND NOT EXISTS (SELECT 1 FROM {prompt} p WHERE {same_prompt}) ORDER BY b.position",  # noqa: S608 own names
+        [suite.benchmark_id, batch.pk, suite.benchmark_id],
     )
-
-
-def _case_row(case: CaseSpec, prompt_id: int, at: datetime) -> Case:
-    return Case(
-        prompt_id=prompt_id,
-        key=case.key,
-        content_hash=case_hash(case),
-        reference=case.reference,
-        scenario=case.scenario,
-        question_type=case.question_type,
-        lang=case.lang,
-        full_score=case.full_score,
-        null_score=case.null_score,
-        grading=dict(case.grading),
-        handlers=dict(case.handlers),
-        metadata=dict(case.metadata),
-        source_path=case.source_path,
-        created_at=at,
+    columns = {name: f"b.{quoted(name)}" for name in ("key", "content_hash", "grading", "handlers", "metadata")}
+    columns |= {name: f"b.{quoted(name)}" for name in _SAME_FIELDS if not name.startswith("context")}
+    copy_rows(
+        Case,
+        {"created_at": "%s", "prompt": "p.id", **columns},
+        f"FROM {rows} b JOIN {prompt} p ON {same_prompt} WHERE b.batch_id = %s AND b.case_id IS NULL"  # noqa: S608
+        f" AND NOT EXISTS (SELECT 1 FROM {case} c WHERE {same_case}) ORDER BY b.position",
+        [moment(at), suite.benchmark_id, batch.pk],
     )
+    placed = copy_rows(
+        SuiteCase,
+        {"suite": "%s", "case": "COALESCE(b.case_id, c.id)", "position": "b.position", "weight": "b.weight"},
+        f"FROM {rows} b LEFT JOIN {prompt} p ON b.case_id IS NULL AND {same_prompt}"
+        f" LEFT JOIN {case} c ON {same_case} WHERE b.batch_id = %s ORDER BY b.position",
+        [suite.pk, suite.benchmark_id, batch.pk],
+    )
+    if placed != suite.case_count:
+        raise BatchLost(f"{placed:,} of {suite.case_count:,} cases are left of the import; nothing was stored.")
 
 
 def _announce(actor: User | None, action: str, subject: str, subject_id: int, detail: dict[str, Any]) -> None:

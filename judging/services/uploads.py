@@ -18,8 +18,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from judging import signals, stopping
-from judging.models import IN_WORK, ImportStatus, Upload
+from judging.models import IN_WORK, ImportBatch, ImportStatus, Upload
 from judging.services import upload_store
+from judging.services.import_batches import open_batch
 from judging.services.import_progress import (
     ImportProgress,
     ImportStopped,
@@ -27,10 +28,11 @@ from judging.services.import_progress import (
     forget_progress,
     read_progress,
 )
-from judging.services.imports import Checked, ImportRefused, check_import, store_checked
+from judging.services.imports import Checked, ImportRefused, Written, check_import, use_written, write_checked
 from judging.services.intake import Files, ImportOptions
 from judging.services.rubrics import RubricOrigin
 from judging.services.storable import storable
+from judging.services.transactions import persistently
 from judging.services.upload_store import BytesGone
 
 logger = logging.getLogger(__name__)
@@ -265,13 +267,20 @@ def _keep_check(taken: Upload, checked: Checked) -> str:
     return upload.status
 
 
-@transaction.atomic
 def _store(taken: Upload, checked: Checked, at: datetime, watch: ProgressWriter) -> str:
+    with open_batch() as batch:
+        written = write_checked(batch=batch, checked=checked, watch=watch)
+        return persistently(partial(_use, taken, batch, written, at))
+
+
+@transaction.atomic
+def _use(taken: Upload, batch: ImportBatch, written: Written, at: datetime) -> str:
+    """Take what was written into use, and the upload is imported; nothing of it where it was cancelled meanwhile."""
     upload = _still_mine(taken)
     if upload is None:
         return "stopped"
     actor = User.objects.filter(pk=upload.result.get("confirmed_by")).first() or upload.created_by
-    result = store_checked(checked=checked, origin=RubricOrigin(upload.file_name, actor, at), watch=watch)
+    result = use_written(batch=batch, written=written, origin=RubricOrigin(upload.file_name, actor, at))
     upload.status = ImportStatus.DONE
     upload.result = {**upload.result, **result, "finished_at": at.isoformat()}
     upload.benchmark_id = result.get("benchmark", {}).get("id")

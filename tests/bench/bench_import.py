@@ -121,11 +121,12 @@ def measured(path: Path) -> dict[str, Any]:
 
     from judging.models import RubricItem
     from judging.services.collecting import calm_collector
-    from judging.services.rubrics import RubricOrigin, plan_rubric, store_staged
+    from judging.services.rubrics import RubricOrigin, plan_rubric
     from judging.services.staging import stage_reading
     from judging.specs.bundles import Bundle
     from judging.specs.findings import Findings
     from judging.specs.rubric_tables import open_rubric
+    from tests.content import store_staged
 
     marks, started = [time.process_time()], time.perf_counter()
     findings = Findings(path.name)

@@ -156,11 +156,11 @@ def make_run(url: str, *, calls: int, concurrency: int) -> int:
     from django.utils import timezone
 
     from judging.models import ModelEndpoint
-    from judging.services import rubrics, suites
+    from judging.services import suites
     from judging.services.endpoints import EndpointFields, save_endpoint, save_judge
     from judging.services.planning import EvaluatorChoice, RunPlan, create_run
-    from judging.services.responses import store_responses
     from judging.specs.types import CaseSpec, NodeSpec, ResponseSpec, RubricItemSpec, RubricSpec, ScaleSpec, SuiteSpec
+    from tests.content import store_responses, store_rubric
 
     at, name = timezone.now(), f"bench-{time.monotonic_ns()}"
     keys = [f"case-{number}" for number in range(calls)]
@@ -173,7 +173,7 @@ def make_run(url: str, *, calls: int, concurrency: int) -> int:
     check = NodeSpec("100.1", "check", "answers the question", scale=ScaleSpec("boolean"))
     level = NodeSpec("100", "level", aggregator={"type": "any", "value": 100}, children=(check,))
     root = NodeSpec("root", "group", aggregator={"type": "cascade", "clip": [0, 100]}, children=(level,))
-    rubric = rubrics.store_rubric(
+    rubric = store_rubric(
         spec=RubricSpec(name, "levels", "benchmark", (RubricItemSpec("", root),)),
         benchmark=suite.benchmark,
         source_name="bench",

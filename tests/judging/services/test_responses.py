@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from judging.models import Response, Suite
-from judging.services.responses import ResponsePlan, store_responses, token_count
+from judging.services.responses import ResponsePlan, token_count
 from judging.specs.types import ResponseSpec
 from tests import factories
+from tests.content import store_responses
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ import pytest
 
 from judging.models import Rubric, RubricItem
 from judging.services.hashing import item_digest
-from judging.services.rubrics import RubricOrigin, plan_rubric, store_rubric, store_staged
+from judging.services.rubrics import RubricOrigin, plan_rubric
 from judging.services.staging import Keys, StagedRubric, stage_reading, stage_rubric
 from judging.services.trees import tree_from_json, tree_text, tree_to_json
 from judging.specs.bundles import Bundle
@@ -17,6 +17,7 @@ from judging.specs.findings import Findings
 from judging.specs.rubric_tables import open_rubric
 from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
 from tests import factories
+from tests.content import store_rubric, store_staged
 
 CONTENT_HASH = "683df51d633023ca49a6026bb1716eeb9e4f3a3e382869215f0ae1acc5600e78"
 NODES = (

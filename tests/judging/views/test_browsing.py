@@ -12,11 +12,10 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from judging.models import Benchmark, Suite
-from judging.services.responses import store_responses
-from judging.services.rubrics import store_rubric
 from judging.services.suites import store_suite
 from judging.specs.types import CaseSpec, NodeSpec, ResponseSpec, RubricItemSpec, RubricSpec, ScaleSpec, SuiteSpec
 from tests import factories
+from tests.content import store_responses, store_rubric
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,50 @@
+"""Stores single parts of what an import stores together, for tests and benches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from judging.models import Benchmark, Suite
+from judging.services.import_batches import open_batch
+from judging.services.responses import ResponsePlan, prompts_of, use_responses, write_responses
+from judging.services.rubrics import RubricOrigin, StoredRubric, use_rubric, write_rubric
+from judging.services.staging import StagedRubric, Watch, stage_rubric, unwatched
+from judging.specs.types import ResponseSpec, RubricSpec
+
+
+def store_responses(
+    *, specs: Sequence[ResponseSpec], suite: Suite, actor: User | None, at: datetime, watch: Watch = unwatched
+) -> ResponsePlan:
+    """Store responses to the cases of a suite and return what was done."""
+    with open_batch() as batch:
+        plan = write_responses(
+            batch=batch,
+            specs=specs,
+            benchmark=suite.benchmark,
+            prompts=prompts_of(suite),
+            owner=str(suite),
+            watch=watch,
+        )
+        use_responses(batch=batch, plan=plan, suite=suite, actor=actor, at=at)
+    return plan
+
+
+def store_rubric(
+    *, spec: RubricSpec, benchmark: Benchmark | None, source_name: str, actor: User | None, at: datetime
+) -> StoredRubric:
+    """Store a rubric that is in memory."""
+    with closing(stage_rubric(spec)) as staged:
+        return store_staged(staged=staged, benchmark=benchmark, origin=RubricOrigin(source_name, actor, at))
+
+
+def store_staged(
+    *, staged: StagedRubric, benchmark: Benchmark | None, origin: RubricOrigin, watch: Watch = unwatched
+) -> StoredRubric:
+    """Store a rubric that is read."""
+    with open_batch() as batch:
+        write_rubric(batch=batch, staged=staged, benchmark=benchmark, watch=watch)
+        return use_rubric(batch=batch, staged=staged, benchmark=benchmark, origin=origin)
