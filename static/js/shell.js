@@ -56,6 +56,21 @@ document.addEventListener("change", (event) => {
   if (chosen || control.matches("[data-autosubmit]")) control.form?.requestSubmit();
 });
 
+// On a phone a table.cards shows each row as a card; its cells are named by their columns' headers. A header's own name
+// for it stands in data-label; cells that need none, such as a status, have data-label="" in the page.
+function nameCells() {
+  for (const table of document.querySelectorAll("table.cards")) {
+    const names = [...table.tHead.rows[0].cells].map((head) => head.dataset.label ?? head.textContent.trim());
+    for (const row of table.tBodies[0].rows) {
+      for (const [place, cell] of [...row.cells].entries()) {
+        if (cell.colSpan === 1) cell.dataset.label ??= names[place] ?? "";
+      }
+    }
+  }
+}
+document.addEventListener("htmx:afterSettle", nameCells);
+nameCells();
+
 // What is wider than its place can be scrolled with the arrow keys.
 const WIDE = { ".table-wrap": "Table", ".prose pre": "Code", ".math-block": "Formula" };
 function reachWideParts() {

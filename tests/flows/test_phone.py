@@ -1,0 +1,81 @@
+"""Tables of figures on a phone: rows are cards, so that no figure lies outside the screen, and tasks stay short."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.flows.axe import PHONE
+from tests.flows.conftest import SignIn
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+# the cells of a table that a reader of a phone cannot see without scrolling sideways, by their columns
+OUTSIDE = """() => [...document.querySelectorAll('table.cards tbody :is(th, td)')]
+  .filter(cell => cell.innerText.trim())
+  .map(cell => [cell, cell.getBoundingClientRect()])
+  .filter(([, box]) => !box.width || box.left < 0 || box.right > innerWidth)
+  .map(([cell]) => cell.dataset.label)"""
+
+
+def open_on_phone(signed_in: SignIn, address: str) -> Page:
+    page = signed_in("demo-researcher", viewport=PHONE, has_touch=True)
+    page.goto(address)
+    expect(page.locator("table.cards tbody tr").first).to_be_visible()
+    return page
+
+
+def names_of_first_row(page: Page) -> list[str]:
+    cells = page.locator("table.cards").first.locator("tbody tr").first.locator("th, td")
+    return [str(cell.get_attribute("data-label")) for cell in cells.all()]
+
+
+def test_a_leaderboard_shows_rank_score_and_interval_on_a_phone(signed_in: SignIn) -> None:
+    page = open_on_phone(signed_in, "/reports/leaderboards/1/")
+
+    assert page.evaluate(OUTSIDE) == []
+    assert {"Rank", "Score", "95% interval"} <= set(names_of_first_row(page))
+    interval = page.locator("table.cards tbody tr").first.locator("[data-label='95% interval'] .cards-only")
+    expect(interval).to_be_visible()
+    low, _, high = interval.inner_text().partition(" to ")
+    assert (low.endswith("%"), high.endswith("%")) == (True, True)
+    page.get_by_role("link", name="Score", exact=True).click()
+    expect(page).to_have_url(re.compile("sort="))
+    assert page.evaluate(OUTSIDE) == []
+    assert signed_in.complaints == []
+
+
+def test_a_pair_and_the_judges_show_their_figures_on_a_phone(signed_in: SignIn) -> None:
+    page = open_on_phone(signed_in, "/reports/leaderboards/1/")
+    for box in page.locator("[data-select-row]").all()[:2]:
+        box.check()
+    page.get_by_role("button", name="Compare two").click()
+    expect(page.locator("#leaderboard-compare table.cards")).to_be_visible()
+    pair = (page.evaluate(OUTSIDE), names_of_first_row(page)[-1])
+    page.goto("/reports/judges/")
+    expect(page.locator("#judge-list table.cards").first).to_be_visible()
+
+    assert pair == ([], "Difference")
+    assert page.evaluate(OUTSIDE) == []
+    assert {"Parsed replies", "Agrees with people", "Cost per verdict"} <= set(names_of_first_row(page))
+
+
+def test_the_tasks_of_a_run_are_short_cards_on_a_phone(signed_in: SignIn) -> None:
+    page = open_on_phone(signed_in, "/runs/1/")
+
+    heights = page.locator("#run-tasks tbody tr").evaluate_all("rows => rows.map(row => row.offsetHeight)")
+
+    assert page.evaluate(OUTSIDE) == []
+    assert len(heights) == 50
+    assert max(heights) <= 110
+    assert sum(heights) / 50 <= 80
+
+
+def test_without_javascript_the_tables_scroll_sideways(signed_in: SignIn) -> None:
+    page = signed_in("demo-researcher", viewport=PHONE, java_script_enabled=False)
+    page.goto("/reports/leaderboards/1/")
+
+    head = page.locator("#leaderboard-systems thead th").nth(4)
+    expect(head).to_be_visible()
