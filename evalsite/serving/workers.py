@@ -32,7 +32,13 @@ DEQUEUE_MARGIN_SECONDS = 15  # RQ waits for a job for this much less than the wo
 LONGEST_WAIT_SECONDS = 15.0  # between two looks at a database or a broker that does not answer
 STOPS = (signal.SIGTERM, signal.SIGINT)
 # Packages above add theirs when they are ready.
-RECOVERIES: list[Callable[[], int]] = [jobs.resume_runs, jobs.resume_imports, jobs.clear_sandbox, clear_sessions]
+RECOVERIES: list[Callable[[], int]] = [
+    jobs.resume_runs,
+    jobs.resume_imports,
+    jobs.resume_rescorings,
+    jobs.clear_sandbox,
+    clear_sessions,
+]
 
 
 def recover() -> None:

@@ -1,8 +1,9 @@
 """Computes scores again from stored verdicts when an option changes that only scores depend on. Nobody is asked.
 
-Scores are written some hundred at a time, each part in a transaction of its own, so that workers and other people can
-write in between. The evaluator's options say under `rescoring` that this has begun, until it has ended. What was cut
-short is finished by computing again.
+It begins in one transaction, which stores the options that are wanted, and is finished by a command or by a worker.
+Scores are written some hundred at a time, each part in a transaction of its own, so that others can write in between.
+Until it has ended the evaluator's options say under `rescoring` how far it is; what was cut short is taken up again
+from the start.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -28,6 +30,7 @@ from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.models import (
     Case,
     EsiItem,
+    EvaluatorKind,
     RubricItem,
     Run,
     RunEvaluator,
@@ -41,6 +44,7 @@ from judging.selectors.scoring import scoring_options
 from judging.services.esi_options import options_from_json, options_of, options_to_json
 from judging.services.esi_running import cleaning_of, index_fields, parts_of
 from judging.services.evaluating import judge_score_fields, subject_of
+from judging.services.transactions import persistently
 from judging.states import ACTIVE
 
 CHUNK = 500
@@ -68,22 +72,13 @@ class _New:
     failure: str
 
 
-def rescore_judge(*, evaluator_id: int, options: Mapping[str, Any], actor: User | None, at: datetime) -> Rescored:
-    """Compute a judge's scores again with other options and note the change in its history.
+@transaction.atomic
+def begin_judge(*, evaluator_id: int, options: Mapping[str, Any], actor: User | None, at: datetime) -> RunEvaluator:
+    """Store a judge's other options, and that scores do not follow them yet; `finish_rescoring` computes them.
 
     Raises:
         RescoringRefused: the run is at work, or an option would change what the judge is asked.
     """
-    evaluator = _begin_judge(evaluator_id, options, at)
-    done = _store(evaluator, _judge_scores(evaluator))
-    allowed, after = scoring_options(evaluator), evaluator.options["judge_options"]
-    _end(evaluator, {name: after.get(name) for name in allowed}, at, actor)
-    return done
-
-
-@transaction.atomic
-def _begin_judge(evaluator_id: int, options: Mapping[str, Any], at: datetime) -> RunEvaluator:
-    """Store the options that are wanted, and that scores do not follow them yet."""
     evaluator = _locked(evaluator_id)
     allowed = scoring_options(evaluator)
     before: dict[str, Any] = dict(evaluator.options["judge_options"])
@@ -96,25 +91,18 @@ def _begin_judge(evaluator_id: int, options: Mapping[str, Any], at: datetime) ->
     except BadJudgeOption as error:
         raise RescoringRefused(str(error)) from None
     evaluator.options = {**evaluator.options, "judge_options": wanted}
-    _mark_begun(evaluator, {name: before.get(name) for name in allowed}, at)
+    _mark_begun(evaluator, {name: before.get(name) for name in allowed}, actor, at)
     return evaluator
 
 
-def rescore_index(*, run_id: int, options: EsiOptions, actor: User | None, at: datetime) -> Rescored:
-    """Compute an index run's figures again with other weights and thresholds and note the change in its history.
+@transaction.atomic
+def begin_index(*, run_id: int, options: EsiOptions, actor: User | None, at: datetime) -> RunEvaluator:
+    """Store an ESI run's other weights and thresholds, and that its figures do not follow them yet.
 
     Raises:
-        RescoringRefused: the run is at work, or is no index run.
+        RescoringRefused: the run is at work, or is no ESI run.
     """
-    index = _begin_index(run_id, options_to_json(options), at)
-    done = _store(index, _index_scores(index.run, index))
-    _end(index, index.options["esi"], at, actor)
-    return done
-
-
-@transaction.atomic
-def _begin_index(run_id: int, wanted: dict[str, Any], at: datetime) -> RunEvaluator:
-    run = Run.objects.get(pk=run_id)
+    run, wanted = Run.objects.get(pk=run_id), options_to_json(options)
     if run.kind != RunKind.ESI:
         raise RescoringRefused("This run has no index.")
     index = _locked(parts_of(run).index.pk)
@@ -123,16 +111,53 @@ def _begin_index(run_id: int, wanted: dict[str, Any], at: datetime) -> RunEvalua
     run.options = {**run.options, "esi": wanted}
     run.save(update_fields=["options"])
     index.options = {**index.options, "esi": wanted}
-    _mark_begun(index, before, at)
+    _mark_begun(index, before, actor, at)
     return index
 
 
-def _mark_begun(evaluator: RunEvaluator, before: Mapping[str, Any], at: datetime) -> None:
+def _mark_begun(evaluator: RunEvaluator, before: Mapping[str, Any], actor: User | None, at: datetime) -> None:
     """Note that scores are being computed again. One that was cut short had the options which its scores followed."""
     unfinished = evaluator.options.get("rescoring")
-    began = {"id": uuid4().hex, "at": at.isoformat(), "before": unfinished["before"] if unfinished else dict(before)}
+    began = {
+        "id": uuid4().hex,
+        "at": at.isoformat(),
+        "by": actor.pk if actor else None,
+        "before": unfinished["before"] if unfinished else dict(before),
+        "done": 0,
+        "total": _scores_of(evaluator).count(),
+    }
     evaluator.options = {**evaluator.options, "rescoring": began}
     evaluator.save(update_fields=["options"])
+
+
+def finish_rescoring(*, evaluator_id: int, at: datetime) -> Rescored:
+    """Compute scores again as begun, all of them, and note the change in the history. Nothing where none is begun.
+
+    Raises:
+        RescoringRefused: the run was started again meanwhile, or somebody has begun again with other options.
+    """
+    evaluator = RunEvaluator.objects.select_related("run__suite").get(pk=evaluator_id)
+    if "rescoring" not in evaluator.options:
+        return Rescored(0, 0)
+    if evaluator.kind == EvaluatorKind.INDEX:
+        done, after = _store(evaluator, _index_scores(evaluator.run, evaluator)), evaluator.options["esi"]
+    else:
+        done, wanted = _store(evaluator, _judge_scores(evaluator)), evaluator.options["judge_options"]
+        after = {name: wanted.get(name) for name in scoring_options(evaluator)}
+    _end(evaluator, after, done, at)
+    return done
+
+
+def unfinished_rescorings() -> list[tuple[int, str]]:
+    """Return evaluator and id of what was begun and is not finished, where the run is not at work."""
+    begun = RunEvaluator.objects.filter(options__has_key="rescoring").exclude(run__status__in=ACTIVE)
+    return [(pk, options["rescoring"]["id"]) for pk, options in begun.order_by("pk").values_list("pk", "options")]
+
+
+def _scores_of(evaluator: RunEvaluator) -> QuerySet[Score]:
+    """Return the scores that are computed again."""
+    scores = Score.objects.filter(evaluator=evaluator).order_by("pk")
+    return scores if evaluator.kind == EvaluatorKind.INDEX else scores.filter(verdict__value__isnull=False)
 
 
 def index_options(run: Run, changes: Mapping[str, Any]) -> EsiOptions:
@@ -156,8 +181,7 @@ def _locked(evaluator_id: int) -> RunEvaluator:
 
 def _judge_scores(evaluator: RunEvaluator) -> Iterator[_New]:
     judge = judge_kind(evaluator.options["judge_kind"]).build(evaluator.options["judge_options"])
-    rows = Score.objects.filter(evaluator=evaluator, verdict__value__isnull=False).order_by("pk")
-    for part in _parts(rows.select_related("verdict", "response__prompt")):
+    for part in _parts(_scores_of(evaluator).select_related("verdict", "response__prompt")):
         cases, trees = _material(evaluator, part)
         for row in part:
             case = cases[row.response.prompt_id]
@@ -189,8 +213,7 @@ def _material(evaluator: RunEvaluator, rows: Sequence[Score]) -> tuple[dict[int,
 def _index_scores(run: Run, index: RunEvaluator) -> Iterator[_New]:
     options, parts = options_of(run), parts_of(run)
     names = {evaluator.pk: name for name, evaluator in parts.judges.items()}
-    rows = Score.objects.filter(evaluator=index).order_by("pk").select_related("response")
-    for part in _parts(rows):
+    for part in _parts(_scores_of(index).select_related("response")):
         responses = [row.response_id for row in part]
         items = {
             item.response_id: item
@@ -244,9 +267,9 @@ def _store(evaluator: RunEvaluator, found: Iterator[_New]) -> Rescored:
         changed += new.before != new.score.value
         part.append(new)
         if len(part) == CHUNK:
-            _write(evaluator, part)
+            persistently(partial(_write, evaluator, part))
             part = []
-    _write(evaluator, part)
+    persistently(partial(_write, evaluator, part))
     return Rescored(total, changed)
 
 
@@ -261,6 +284,13 @@ def _write(evaluator: RunEvaluator, part: Sequence[_New]) -> None:
     for failure, responses in by_failure.items():
         status = TaskStatus.FAILED if failure else TaskStatus.DONE
         tasks.filter(response_id__in=responses).update(status=status, failure_kind=failure)
+    _note_progress(evaluator, len(part))
+
+
+def _note_progress(evaluator: RunEvaluator, count: int) -> None:
+    begun = evaluator.options["rescoring"]
+    evaluator.options = {**evaluator.options, "rescoring": {**begun, "done": begun.get("done", 0) + count}}
+    evaluator.save(update_fields=["options"])
 
 
 def _check_begun(evaluator: RunEvaluator) -> None:
@@ -269,7 +299,7 @@ def _check_begun(evaluator: RunEvaluator) -> None:
     if run.status in ACTIVE:
         raise RescoringRefused("The run was started again meanwhile. Recompute the scores when it has ended.")
     stored = RunEvaluator.objects.values_list("options", flat=True).get(pk=evaluator.pk)
-    if stored.get("rescoring") != evaluator.options["rescoring"]:
+    if stored.get("rescoring", {}).get("id") != evaluator.options["rescoring"]["id"]:
         raise RescoringRefused("Somebody else has begun to recompute these scores; theirs hold.")
 
 
@@ -287,12 +317,14 @@ def _recount(evaluator: RunEvaluator) -> None:
 
 
 @transaction.atomic
-def _end(evaluator: RunEvaluator, after: Mapping[str, Any], at: datetime, actor: User | None) -> None:
+def _end(evaluator: RunEvaluator, after: Mapping[str, Any], done: Rescored, at: datetime) -> None:
     """Count again, store the options with their history, tell the audit log, and let reports know."""
     _check_begun(evaluator)
     _recount(evaluator)
-    before = evaluator.options["rescoring"]["before"]
+    begun = evaluator.options["rescoring"]
+    before, actor = begun["before"], User.objects.filter(pk=begun.get("by")).first()
     entry = {"at": at.isoformat(), "by": actor.username if actor else "", "before": before, "after": dict(after)}
+    entry |= {"scores": done.scores, "changed": done.changed}
     kept = {name: value for name, value in evaluator.options.items() if name != "rescoring"}
     evaluator.options = {**kept, "history": [*kept.get("history", []), entry]}
     evaluator.save(update_fields=["options"])

@@ -9,17 +9,21 @@ from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import HttpResponseClientRefresh
 
 from judging.forms.esi import EsiOptionsForm, entered_of
 from judging.forms.rescoring import ScoringForm
 from judging.http import PageRequest
+from judging.jobs import launch_rescoring
 from judging.models import EvaluatorKind, RunEvaluator
 from judging.selectors.scoring import can_rescore
 from judging.services import rescoring
 from judging.services.esi_options import options_of
-from judging.services.rescoring import Rescored, RescoringRefused
+from judging.services.rescoring import RescoringRefused
 
 
+@vary_on_headers("HX-Request")
 @permission_required("judging.change_run", raise_exception=True)
 def run_rescore(request: PageRequest, evaluator_id: int) -> HttpResponse:
     """Show the options that only scores depend on, with their history; compute again with others."""
@@ -28,17 +32,18 @@ def run_rescore(request: PageRequest, evaluator_id: int) -> HttpResponse:
     if not can_rescore(evaluator):
         messages.info(request, f"{evaluator.name} has no option that only scores depend on.")
         return redirect(evaluator.run)
+    if request.htmx:
+        if "rescoring" not in evaluator.options:
+            return HttpResponseClientRefresh()
+        return render(request, "judging/_rescore_progress.html", {"evaluator": evaluator})
     form = _form(request, evaluator)
     if request.method == "POST" and form.is_valid():
         try:
-            done = _compute(request, evaluator, form)
+            launch_rescoring(_begin(request, evaluator, form))
         except RescoringRefused as refusal:
             form.add_error(None, str(refusal))
         else:
-            messages.success(
-                request, f"{done.scores} scores computed again without a call; {done.changed} have another value."
-            )
-            return redirect(evaluator.run)
+            return redirect("judging:run-rescore", evaluator.pk)
     context = {
         "evaluator": evaluator,
         "run": evaluator.run,
@@ -56,8 +61,8 @@ def _form(request: PageRequest, evaluator: RunEvaluator) -> EsiOptionsForm | Sco
     return ScoringForm(request.POST if request.method == "POST" else None, evaluator=evaluator)
 
 
-def _compute(request: PageRequest, evaluator: RunEvaluator, form: EsiOptionsForm | ScoringForm) -> Rescored:
+def _begin(request: PageRequest, evaluator: RunEvaluator, form: EsiOptionsForm | ScoringForm) -> RunEvaluator:
     given: dict[str, Any] = {"actor": request.user, "at": timezone.now()}
     if isinstance(form, EsiOptionsForm):
-        return rescoring.rescore_index(run_id=evaluator.run_id, options=form.cleaned_data["options"], **given)
-    return rescoring.rescore_judge(evaluator_id=evaluator.pk, options=form.chosen(), **given)
+        return rescoring.begin_index(run_id=evaluator.run_id, options=form.cleaned_data["options"], **given)
+    return rescoring.begin_judge(evaluator_id=evaluator.pk, options=form.chosen(), **given)

@@ -39,9 +39,10 @@ class Command(JsonCommand):
         try:
             if evaluator.kind == EvaluatorKind.INDEX:
                 wanted = rescoring.index_options(run, changes)
-                done = rescoring.rescore_index(run_id=run.pk, options=wanted, actor=None, at=now())
+                rescoring.begin_index(run_id=run.pk, options=wanted, actor=None, at=now())
             else:
-                done = rescoring.rescore_judge(evaluator_id=evaluator.pk, options=changes, actor=None, at=now())
+                rescoring.begin_judge(evaluator_id=evaluator.pk, options=changes, actor=None, at=now())
+            done = rescoring.finish_rescoring(evaluator_id=evaluator.pk, at=now())
         except (RescoringRefused, BadEsiOption) as error:
             raise BadInput(str(error)) from error
         return {"run": run.pk, "evaluator": evaluator.name, "scores": done.scores, "changed": done.changed}

@@ -12,7 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
+from evalsite.serving.workers import RECOVERIES
 from judging.grading.esi import EsiOptions
+from judging.jobs import resume_rescorings, work_rescoring
 from judging.models import (
     Call,
     EsiItem,
@@ -62,6 +64,12 @@ def cascade(scores: list[int], **options: Any) -> RunEvaluator:
     return evaluator
 
 
+def rescore_judge(*, evaluator_id: int, options: dict[str, Any]) -> Rescored:
+    """Compute a judge's scores again, as the command does."""
+    rescoring.begin_judge(evaluator_id=evaluator_id, options=options, actor=None, at=NOON)
+    return rescoring.finish_rescoring(evaluator_id=evaluator_id, at=NOON)
+
+
 def values(evaluator: RunEvaluator) -> list[float | None]:
     return list(Score.objects.filter(evaluator=evaluator).order_by("pk").values_list("value", flat=True))
 
@@ -69,7 +77,7 @@ def values(evaluator: RunEvaluator) -> list[float | None]:
 def test_rescore_judge_rejects_and_keeps_off_grid_scores_without_a_call() -> None:
     evaluator = cascade([25, 20, 50])
 
-    rejected = rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+    rejected = rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"})
 
     assert (rejected, values(evaluator)) == (Rescored(scores=3, changed=1), [25.0, None, 50.0])
     evaluator.refresh_from_db()
@@ -80,7 +88,7 @@ def test_rescore_judge_rejects_and_keeps_off_grid_scores_without_a_call() -> Non
         ("done", ""),
         ("failed", "incomplete"),
     ]
-    again = rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "normalise"}, actor=None, at=NOON)
+    again = rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "normalise"})
     assert (again, values(evaluator)) == (Rescored(scores=3, changed=1), [25.0, 25.0, 50.0])
     evaluator.refresh_from_db()
     assert [entry["after"]["off_grid"] for entry in evaluator.options["history"]] == ["reject", "normalise"]
@@ -93,7 +101,7 @@ def test_rescore_judge_writes_in_short_transactions(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(rescoring, "CHUNK", 2)
 
     with CaptureQueriesContext(connection) as captured:
-        done = rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+        done = rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"})
 
     said = [query["sql"] for query in captured if query["sql"].split()[0] in {"BEGIN", "COMMIT", "UPDATE"}]
     written = " ".join("score" if "judging_score" in text else text.split()[0] for text in said)
@@ -102,46 +110,47 @@ def test_rescore_judge_writes_in_short_transactions(monkeypatch: pytest.MonkeyPa
     assert (done, values(evaluator)) == (Rescored(scores=5, changed=2), [25.0, None, 50.0, None, 25.0])
 
 
-@pytest.mark.django_db(transaction=True)
-def test_rescore_judge_that_was_cut_short_is_finished_by_the_next(client: Client) -> None:
-    evaluator = cascade([25, 20])
-    RunEvaluator.objects.update(
-        options=evaluator.options
-        | {
-            "judge_options": {"off_grid": "reject"},
-            "rescoring": {"id": "x", "at": "then", "before": {"off_grid": "normalise"}},
-        }
-    )
-    client.force_login(factories.user("ada", Role.RESEARCHER))
-    url = reverse("judging:run-rescore", args=[evaluator.pk])
+def test_a_recomputation_that_was_cut_short_is_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = cascade([25, 20, 20], off_grid="normalise")
+    rescoring.begin_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+    monkeypatch.setattr(rescoring, "CHUNK", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(rescoring, "_end", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            rescoring.finish_rescoring(evaluator_id=evaluator.pk, at=NOON)
+    evaluator.refresh_from_db()
+    begun = evaluator.options["rescoring"]
 
-    told = "The last recomputation was cut short" in client.get(url).content.decode()
-    done = rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+    waiting = rescoring.unfinished_rescorings()
+    Run.objects.update(status=RunStatus.RUNNING)
+    while_at_work = rescoring.unfinished_rescorings()
+    Run.objects.update(status=RunStatus.FINISHED)
+    done = rescoring.finish_rescoring(evaluator_id=evaluator.pk, at=NOON)
 
     evaluator.refresh_from_db()
-    assert (told, done, values(evaluator)) == (True, Rescored(scores=2, changed=1), [25.0, None])
-    assert "rescoring" not in evaluator.options
-    assert [entry["before"] for entry in evaluator.options["history"]] == [{"off_grid": "normalise"}]
-    assert "The last recomputation was cut short" not in client.get(url).content.decode()
+    assert (begun["done"], begun["total"], waiting, while_at_work) == (3, 3, [(evaluator.pk, begun["id"])], [])
+    assert (done, values(evaluator)) == (Rescored(scores=3, changed=0), [25.0, None, None])
+    assert ("rescoring" in evaluator.options, rescoring.unfinished_rescorings()) == (False, [])
+    assert [entry["before"]["off_grid"] for entry in evaluator.options["history"]] == ["normalise"]
 
 
 def test_rescore_judge_refuses_what_changes_the_question() -> None:
     evaluator = cascade([25])
 
     with pytest.raises(RescoringRefused, match="level_25_value changes what the judge is asked"):
-        rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"level_25_value": 20}, actor=None, at=NOON)
+        rescore_judge(evaluator_id=evaluator.pk, options={"level_25_value": 20})
     with pytest.raises(RescoringRefused, match="off_grid is one of"):
-        rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "so so"}, actor=None, at=NOON)
+        rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "so so"})
     Run.objects.update(status=RunStatus.RUNNING)
     with pytest.raises(RescoringRefused, match="at work"):
-        rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+        rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"})
 
 
 def test_rescore_judge_changes_the_points_of_itemised_verdicts() -> None:
     evaluator = cascade([50], mode="itemised")
     Verdict.objects.update(value={"nodes": {"25.1": True, "25.2": True}})
 
-    done = rescoring.rescore_judge(evaluator_id=evaluator.pk, options={"level_25_value": 20}, actor=None, at=NOON)
+    done = rescore_judge(evaluator_id=evaluator.pk, options={"level_25_value": 20})
 
     assert (done, values(evaluator)) == (Rescored(scores=1, changed=1), [40.0])
 
@@ -179,9 +188,9 @@ def test_rescore_index_follows_new_weights_and_budget() -> None:
     run = index_run()
     weights = {"accuracy": 1.0, "true_integrity": 1.0, "efficiency": 1.0, "safety": 0.0, "alignment_simple": 0.0}
 
-    done = rescoring.rescore_index(
-        run_id=run.pk, options=EsiOptions(weights=weights, token_budget=16000), actor=None, at=NOON
-    )
+    wanted = EsiOptions(weights=weights, token_budget=16000)
+    index = rescoring.begin_index(run_id=run.pk, options=wanted, actor=None, at=NOON)
+    done = rescoring.finish_rescoring(evaluator_id=index.pk, at=NOON)
 
     score = Score.objects.get(evaluator__kind=EvaluatorKind.INDEX)
     # accuracy 100, integrity 80, efficiency (1 - 4000/16000) x 100 = 75: their mean is 85
@@ -201,19 +210,26 @@ def test_the_command_changes_one_option_of_the_index(capsys: pytest.CaptureFixtu
     assert Score.objects.get(evaluator__kind=EvaluatorKind.INDEX).value == pytest.approx(80.0)
 
 
-def test_the_page_computes_again_and_keeps_the_history(client: Client) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_the_page_leaves_the_scores_to_a_worker_and_shows_how_far_it_is(client: Client) -> None:
     evaluator = cascade([25, 20])
     client.force_login(factories.user("ada", Role.RESEARCHER))
     url = reverse("judging:run-rescore", args=[evaluator.pk])
 
     before = client.get(url)
     posted = client.post(url, {"clip": "on", "off_grid": '"reject"', "infeasible": '"keep"'})
+    waiting = client.get(url, headers={"HX-Request": "true"})
+    untouched = values(evaluator)
+    work_rescoring(evaluator.pk)
+    done = client.get(url, headers={"HX-Request": "true"})
     after = client.get(url)
 
     assert (before.status_code, list(before.context["form"].fields)) == (200, ["clip", "off_grid", "infeasible"])
-    assert posted.headers["Location"] == evaluator.run.get_absolute_url()
-    assert values(evaluator) == [25.0, None]
-    assert [entry["by"] for entry in after.context["history"]] == ["ada"]
+    assert (posted.headers["Location"], untouched) == (url, [25.0, 20.0])
+    assert "Waiting for a worker" in waiting.content.decode()
+    assert (done.headers["HX-Refresh"], values(evaluator)) == ("true", [25.0, None])
+    assert [(entry["by"], entry["changed"]) for entry in after.context["history"]] == [("ada", 1)]
+    assert "rescore-progress" not in after.content.decode()
 
 
 def test_the_page_of_an_index_shows_its_weights(client: Client) -> None:
@@ -224,3 +240,7 @@ def test_the_page_of_an_index_shows_its_weights(client: Client) -> None:
     page = client.get(reverse("judging:run-rescore", args=[index.pk]))
 
     assert page.context["form"].initial["weight_accuracy"] == 0.3
+
+
+def test_workers_take_up_what_was_cut_short() -> None:
+    assert resume_rescorings in RECOVERIES

@@ -20,7 +20,7 @@ from judging.models import PastScore, PastVerdict, Run, RunKind, RunStatus, Scor
 from judging.services.evaluating import GradingExecutor
 from judging.services.executors import register
 from judging.services.planning import EvaluatorChoice, RunPlan, create_run
-from judging.services.rescoring import rescore_judge
+from judging.services.rescoring import begin_judge, finish_rescoring
 from judging.services.running import retry_failed
 from judging.states import RunRefused
 from tests import factories
@@ -153,7 +153,8 @@ def test_retry_pays_for_no_verdict_whose_score_the_options_reject(fake_llm: Fake
     run = judged_run(cases=3, url=fake_llm.url)
     fake_llm.config(reply="<analysis>Partly.</analysis>\n\n<score>\n20\n</score>")
     work(run)
-    rescore_judge(evaluator_id=run.evaluators.get().pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+    evaluator = begin_judge(evaluator_id=run.evaluators.get().pk, options={"off_grid": "reject"}, actor=None, at=NOON)
+    finish_rescoring(evaluator_id=evaluator.pk, at=NOON)
     run.refresh_from_db()
     asked = fake_llm.stats()["calls"]
     assert (run.done, run.failed) == (0, 3)
