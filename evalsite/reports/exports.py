@@ -175,7 +175,7 @@ def judge_tables(payload: Payload) -> dict[str, Table]:
         "debates",
         "debates_n",
     )
-    seats = (*shared, "debates_held", "outcome", "outcome_n", "leave_one_out", "leave_one_out_n")
+    seats = (*shared, "debates_held", "outcome", "outcome_n", "outcome_missing", "leave_one_out", "leave_one_out_n")
     return {
         "judges": _table("judges", judges, (_judge_row(row) for row in payload["judges"])),
         "speakers": _table("speakers", seats, (_judge_row(row) for row in payload["speakers"])),

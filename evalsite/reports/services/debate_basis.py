@@ -15,7 +15,7 @@ RULES = {
     OutcomeRule.HUMAN: "people's word only",
 }
 READINGS = {
-    Reading.STRICT: "strict: what the last line says",
+    Reading.STRICT: "strict, what the last line says",
     Reading.RECORDED: "as recorded in the files",
     Reading.AUTHOR_COMPAT: "as the original's authors mended it",
 }

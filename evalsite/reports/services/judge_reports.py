@@ -20,6 +20,7 @@ from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.statistics.confusion import confusion_of
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
+from evalsite.reports.statistics.evaluators import agreement_with_outcomes
 from evalsite.reports.statistics.intervals import wilson
 from evalsite.reports.statistics.judge_quality import (
     example_agreement,
@@ -127,7 +128,7 @@ def _judge_row(
 def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequence[EndedDebate]) -> Payload:
     sat = [debate for debate in ended if work.name in debate.ballot.rounds[0]]
     ballots = [debate.ballot for debate in sat]
-    votes = opening_votes(ballots, work.name)
+    opening = agreement_with_outcomes(opening_votes(ballots, work.name), [debate.verdict for debate in sat])
     alone = leave_one_out(ballots, work.name).of_resolved
     spent = speakers.debate_spending(work, others)
     no_cost = "No price is known." if spent else SHARED if work.run_ids else IMPORTED
@@ -142,7 +143,8 @@ def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequen
         "completion_tokens": spent.completion_tokens if spent else None,
         "unpriced": spent.unpriced if spent else None,
         "seconds_mean": spent.seconds_mean if spent else None,
-        "outcome": figure(_share_equal(votes, [debate.verdict for debate in sat])),
+        "outcome": figure(opening.example if opening.example.n else undefined(NO_OUTCOMES)),
+        "outcome_missing": opening.missing,
         "leave_one_out": figure(wilson(int(alone.count), alone.n) if alone.n else undefined(_nobody_else())),
         **_position(work.openings),
     }
@@ -150,11 +152,6 @@ def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequen
 
 def _nobody_else() -> str:
     return "The other speakers agree on no debate that this one sat in."
-
-
-def _share_equal(votes: Sequence[int | None], outcomes: Sequence[int | None]) -> Estimate:
-    found = example_agreement(votes, outcomes, [str(n) for n in range(len(votes))]).estimate
-    return found if found.n else undefined(NO_OUTCOMES)
 
 
 def _reading(statuses: Mapping[str, int]) -> Payload:
@@ -224,7 +221,7 @@ def _against(compared: Sequence[Compared], reason: str, words: Mapping[str, str]
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"first-try.{work_mark()}"  # the prefix is new whenever the rows get another column
+    return f"outcomes.{work_mark()}"  # the prefix is new whenever the rows get another column
 
 
 def _rows_to_read(subject_id: int, options: Options) -> int:

@@ -33,6 +33,26 @@ class Standing:
     missing: int  # items with an outcome on which it gave no label
 
 
+@dataclass(frozen=True, slots=True)
+class OutcomeAgreement:
+    """How often labels equal the outcomes of the same items, on every page alike."""
+
+    example: Estimate  # of the items with an outcome; a missing label is counted and agrees with nothing
+    missing: int  # items with an outcome on which no label was given
+
+
+def agreement_with_outcomes(labels: Sequence[Label], outcomes: Sequence[Label]) -> OutcomeAgreement:
+    """Return example-level agreement, item by item, as in the seed paper.
+
+    Raises:
+        ValueError: not as many labels as outcomes.
+    """
+    found = agreement(labels, outcomes)
+    missing = sum(label is None and outcome is not None for label, outcome in zip(labels, outcomes, strict=True))
+    example = wilson(found.matches, found.n_with_outcome) if found.n_with_outcome else undefined(NO_OUTCOME)
+    return OutcomeAgreement(example, missing)
+
+
 def standing(
     labels: Mapping[int, Label], outcomes: Mapping[int, Label], cells: Mapping[Cell, Sequence[int]]
 ) -> Standing:
@@ -41,18 +61,19 @@ def standing(
     if not asked:
         nothing = undefined(NOT_ASKED)
         return Standing(nothing, nothing, nothing, nothing, 0)
-    found = _compare(asked, labels, outcomes)
+    given, wanted = [labels[item] for item in asked], [outcomes.get(item) for item in asked]
+    found, against = agreement(given, wanted), agreement_with_outcomes(given, wanted)
     by_cell = [
         compared for items in cells.values() if (compared := cell_agreement(items, labels, outcomes)) is not None
     ]
     modes = [one.system_level for one in by_cell if one.system_level is not None]
     directions = [one.same_direction for one in by_cell if one.same_direction is not None]
     return Standing(
-        example=wilson(found.matches, found.n_with_outcome) if found.n_with_outcome else undefined(NO_OUTCOME),
+        example=against.example,
         of_all=wilson(found.matches, found.n),
         system=wilson(sum(modes), len(modes)) if modes else undefined(NO_CELL),
         direction=wilson(sum(directions), len(directions)) if directions else undefined(NO_OUTCOME),
-        missing=sum(labels[item] is None for item in asked if outcomes.get(item) is not None),
+        missing=against.missing,
     )
 
 
@@ -61,11 +82,7 @@ def cell_agreement(
 ) -> Agreement | None:
     """Return the comparison in one cell; None where the evaluator was asked about none of its items."""
     asked = [item for item in items if item in labels]
-    return _compare(asked, labels, outcomes) if asked else None
-
-
-def _compare(items: Sequence[int], labels: Mapping[int, Label], outcomes: Mapping[int, Label]) -> Agreement:
-    return agreement([labels[item] for item in items], [outcomes.get(item) for item in items])
+    return agreement([labels[item] for item in asked], [outcomes.get(item) for item in asked]) if asked else None
 
 
 def win_rate(labels: Sequence[Label]) -> Estimate:

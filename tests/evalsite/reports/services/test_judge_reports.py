@@ -9,6 +9,7 @@ import pytest
 
 from debate.models import DebateStatus
 from evalsite.reports.selectors.marks import work_mark
+from evalsite.reports.services.debate_reports import compute_debates
 from evalsite.reports.services.judge_reports import NO_DEBATES, NO_PEOPLE, compute_judge, compute_judges
 from evalsite.review.scales import JUDGEMENT, labels_to_json
 from judging.models import Call, EvaluatorKind, PastVerdict, RunEvaluator
@@ -170,6 +171,22 @@ def test_compute_judges_reads_position_consistency_of_both_orders() -> None:
     assert row["consistency"]["value"] == 0.75
     # decided verdicts for the answer shown first: in order 1, 1, -1 -> 2; swapped 1, -1, -1 -> 2; 4 of 6
     assert row["first_position"]["value"] == pytest.approx(4 / 6)
+
+
+def test_opening_votes_equal_outcomes_alike_on_both_pages() -> None:
+    # Ten agreed debates; seat 1 opened right on six, and gave no vote that could be read on four (m3).
+    for number in range(10):
+        debate = factories.debate(status=DebateStatus.AGREED, verdict=1)
+        for seat, vote in ((1, 1 if number < 6 else None), (2, 1)):
+            first = factories.statement(debate=debate, seat=seat, verdict=vote)
+            factories.statement(speaker=first.speaker, round=1, verdict=1)
+
+    (judges,) = (row for row in compute_judges(0, {})["speakers"] if row["name"] == "Seat 1")
+    (meta,) = (row for row in compute_debates(0, {})["evaluators"] if row["key"] == "opening:Seat 1")
+
+    assert judges["outcome"] == meta["example"]
+    assert (meta["example"]["value"], meta["example"]["n"]) == (0.6, 10)
+    assert judges["outcome_missing"] == meta["missing"] == 4
 
 
 def test_compute_judges_takes_a_speaker_out_of_its_own_outcome() -> None:

@@ -245,6 +245,24 @@ def test_item_reopen_and_ask_more_by_a_researcher() -> None:
     assert statuses == [ItemStatus.SETTLED, ItemStatus.SPLIT, ItemStatus.OPEN]
 
 
+def test_item_adjudicate_begins_a_new_draft_once_the_item_was_reopened() -> None:
+    item = factories.review_item()
+    answer(item.queue, "1", "0")
+    client, _ = signed_in("rita", Role.RESEARCHER)
+    address = reverse("review:item-adjudicate", args=[item.pk])
+    draft_keys = []
+
+    draft_keys += re.findall(r'data-draft-key="([^"]+)"', client.get(address).text)
+    client.post(address, {"decision": f"a{item.annotations.get(label='1').pk}", "reason": "read again"})
+    draft_keys += re.findall(r'data-draft-key="([^"]+)"', client.get(address).text)  # decided: nothing to enter
+    client.post(reverse("review:item-reopen", args=[item.pk]), {"reason": "misread"})
+    draft_keys += re.findall(r'data-draft-key="([^"]+)"', client.get(address).text)
+
+    # What a browser keeps under the first key is not brought back under the second (m12).
+    assert ReviewItem.objects.get(pk=item.pk).status == ItemStatus.SPLIT
+    assert len(set(draft_keys)) == len(draft_keys) == 2
+
+
 def test_queue_export_sends_the_same_rows_in_every_format() -> None:
     item = factories.review_item(criterion="helpfulness", scenario="coding")
     answer(item.queue, "1")
