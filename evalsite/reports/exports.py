@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from evalsite.accounts.formats import p_value
 from evalsite.reports.services.payloads import Payload
+from evalsite.reports.statistics.estimators.boards import Mode
 from evalsite.review.models import Annotation, ImportedLabel
 from judging.models import Call, Response, Run, Score, Suite, SuiteCase
 from judging.tables import CONTENT_TYPES, Row, Table
@@ -21,22 +22,25 @@ PAPER_FORMATS = ("csv", "xlsx", "tex")  # of tables that go into papers
 CHUNK = 2000
 
 
-def leaderboard_tables(payload: Payload) -> dict[str, Table]:
-    """Return the tables behind a leaderboard by name."""
+def leaderboard_tables(payload: Payload, *, mode: Mode) -> dict[str, Table]:
+    """Return the tables behind a leaderboard by name; the matrix is that of one mode."""
     names = {row["system_id"]: row["system"] for row in payload["rows"]}
     return {
         "systems": _table("systems", SYSTEM_COLUMNS, (_system_row(row) for row in payload["rows"])),
-        "pairs": _table("pairs", PAIR_COLUMNS, (_pair_row(pair, names) for pair in payload["pairs"])),
-        "matrix": _matrix_table(payload),
+        "pairs": _table("pairs", PAIR_COLUMNS, _pair_rows(payload["pairs"], names)),
+        "matrix": _matrix_table(payload, mode),
     }
 
 
+MODE_COLUMNS = ("rank_first", "rank_last", "mean", "low", "high", "win_rate", "win_rate_low", "win_rate_high")
 SYSTEM_COLUMNS = (
-    *("system", "raw_rank", "raw_mean", "raw_low", "raw_high", "human_mean", "human_low", "human_high"),
-    *("corrected_rank", "corrected_mean", "corrected_low", "corrected_high", "n_scored", "n_unscored"),
-    *("n_missing", "n_human", "win_rate", "win_rate_low", "win_rate_high"),
+    "system",
+    *(f"{mode}_{name}" for mode in Mode for name in MODE_COLUMNS),
+    *("n_scored", "n_unscored", "n_missing", "n_human", "n_audited", "n_drawn"),
+    *("human_worst", "human_best", "corrected_worst", "corrected_best"),
 )
 PAIR_COLUMNS = (
+    "mode",
     "first",
     "second",
     "difference",
@@ -51,16 +55,24 @@ PAIR_COLUMNS = (
 
 
 def _system_row(row: Payload) -> Row:
-    found: dict[str, Any] = {"system": row["system"], "raw_rank": row["ranks"]["raw"]}
-    found["corrected_rank"] = row["ranks"]["corrected"]
-    for mode, figure in row["figures"].items():
-        found |= {f"{mode}_mean": figure["value"], f"{mode}_low": figure["low"], f"{mode}_high": figure["high"]}
-    found |= {f"n_{name}": row[name] for name in ("scored", "unscored", "missing", "human")}
-    wins = row["win_rate"]
-    return found | {"win_rate": wins["value"], "win_rate_low": wins["low"], "win_rate_high": wins["high"]}
+    found: dict[str, Any] = {"system": row["system"]}
+    for mode in Mode:
+        first, last = row["ranks"][mode] or (None, None)
+        mean, wins, bounds = row["figures"][mode], row["wins"][mode], row["bounds"][mode] or {}
+        values = (first, last, mean["value"], mean["low"], mean["high"], wins["value"], wins["low"], wins["high"])
+        found |= {f"{mode}_{name}": value for name, value in zip(MODE_COLUMNS, values, strict=True)}
+        found |= {f"{mode}_worst": bounds.get("low"), f"{mode}_best": bounds.get("high")}
+    found |= {f"n_{name}": row[name] for name in ("scored", "unscored", "missing", "human", "drawn")}
+    return found | {"n_audited": row["decided"]}
 
 
-def _pair_row(pair: Payload, names: dict[int, str]) -> Row:
+def _pair_rows(pairs: Mapping[str, Sequence[Payload]], names: Mapping[int, str]) -> Iterator[Row]:
+    for mode, rows in pairs.items():
+        for pair in rows:
+            yield {"mode": mode, **_pair_row(pair, names)}
+
+
+def _pair_row(pair: Payload, names: Mapping[int, str]) -> Row:
     difference = pair["difference"]
     return {
         "first": names[pair["first"]],
@@ -76,9 +88,9 @@ def _pair_row(pair: Payload, names: dict[int, str]) -> Row:
     }
 
 
-def _matrix_table(payload: Payload) -> Table:
+def _matrix_table(payload: Payload, mode: Mode) -> Table:
     columns = payload["matrix"]["columns"]
-    cells = payload["matrix"]["cells"]
+    cells = payload["matrix"]["cells"][mode]
     rows = (
         {"system": row["system"]}
         | {name or "(none)": cell["mean"] for name, cell in zip(columns, cells[str(row["system_id"])], strict=True)}

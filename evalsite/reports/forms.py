@@ -8,7 +8,7 @@ from typing import Any
 
 from django import forms
 
-from evalsite.reports.services.leaderboards import MODES
+from evalsite.reports.statistics.estimators.boards import Mode
 from evalsite.reports.statistics.item_lists import Cell
 from evalsite.review.scales import words_of
 from evalsite.review.tables.labels import LabelColumns
@@ -23,7 +23,7 @@ class LeaderboardChoice:
     """One leaderboard's choices. `options` is what its figures depend on; mode and order only choose among them."""
 
     evaluator: str
-    mode: str
+    mode: Mode
     sort: str
     options: dict[str, Any]
 
@@ -33,10 +33,12 @@ def leaderboard_choice(query: Query) -> LeaderboardChoice:
     options = {name: str(query[name])[:100] for name in ("scenario", "lang", "type") if query.get(name)}
     if query.get("missing") == "skip":
         options["missing"] = "skip"
+    if query.get("looks") == "every":
+        options["looks"] = "every"
     mode = str(query.get("mode", ""))
     return LeaderboardChoice(
         evaluator=str(query.get("evaluator", "")),
-        mode=mode if mode in MODES else MODES[0],
+        mode=Mode(mode) if mode in set(Mode) else Mode.RAW,
         sort=str(query.get("sort", "")),
         options=options,
     )

@@ -1,4 +1,4 @@
-"""What people finally said of an evaluator's scores, on the scale from 0 to 1."""
+"""What people finally said of an evaluator's scores, from 0 to 1, and what was asked and is not decided."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from evalsite.review.models import ItemArm, ItemStatus, ReviewItem
+from evalsite.review.models import LEFT_OUT, ItemArm, ItemStatus, ReviewItem
 from evalsite.review.scales import labels_from_json
 from judging.models import RunEvaluator
 
@@ -17,14 +17,12 @@ FINAL = (ItemStatus.SETTLED, ItemStatus.ADJUDICATED)
 
 @dataclass(frozen=True, slots=True)
 class HumanLabel:
-    """The final word on one response. Routed items are the hard ones: only audited ones may stand for all."""
+    """What people were asked about one response. Only audited ones may stand for responses nobody was asked about."""
 
-    item_id: int
     response_id: int
-    label: str
-    share: float | None  # None: the scale has no numbers
-    is_audit: bool
-    inclusion: float | None
+    label: str  # empty while it is not decided
+    share: float | None  # None: not decided, or the scale has no numbers
+    is_drawn: bool  # by the audit
 
 
 def label_shares(labels: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -33,20 +31,21 @@ def label_shares(labels: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def human_labels(evaluator: RunEvaluator) -> list[HumanLabel]:
-    """Return the final labels on this evaluator's verdicts and scores, by item. Three queries at most."""
-    items = ReviewItem.objects.filter(queue__run=evaluator.run_id, status__in=FINAL, retest_of=None).exclude(label="")
+    """Return what was asked about this evaluator's verdicts and scores, by item. Three queries at most."""
+    items = ReviewItem.objects.filter(queue__run=evaluator.run_id, retest_of=None).exclude(status__in=LEFT_OUT)
     found: list[HumanLabel] = []
     scales: dict[int, dict[str, float]] = {}
     for subject in ("verdict", "score"):
-        chosen = items.filter(**{f"{subject}__evaluator": evaluator})
+        chosen = items.filter(**{f"{subject}__evaluator": evaluator}).order_by("pk")
         found += _read(chosen, f"{subject}__response_id", scales)
-    return sorted(found, key=lambda label: label.item_id)
+    return found
 
 
 def _read(items: QuerySet[ReviewItem], response: str, scales: dict[int, dict[str, float]]) -> list[HumanLabel]:
-    rows = items.values_list("pk", response, "label", "arm", "inclusion_probability", "queue_id", "queue__labels")
+    rows = items.values_list(response, "label", "status", "arm", "queue_id", "queue__labels")
     found = []
-    for pk, response_id, label, arm, inclusion, queue_id, labels in rows.iterator(chunk_size=5000):
+    for response_id, label, status, arm, queue_id, labels in rows.iterator(chunk_size=5000):
         scale = scales.setdefault(queue_id, label_shares(labels))
-        found.append(HumanLabel(pk, response_id, label, scale.get(label), arm == ItemArm.AUDIT, inclusion))
+        final = label if status in FINAL else ""
+        found.append(HumanLabel(response_id, final, scale.get(final), arm == ItemArm.AUDIT))
     return found

@@ -1,9 +1,9 @@
-"""Leaderboards: the raw, the human and the corrected mean of each system side by side, with ranks that admit ties."""
+"""Leaderboards: the raw, the human and the corrected mean of each system side by side, with the ranks that hold."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,56 +14,52 @@ from evalsite.reports.selectors.marks import evaluator_mark
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
-from evalsite.reports.statistics.corrected import classical_mean, ppi_mean, weighted_correction
 from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, undefined, with_interval, within
-from evalsite.reports.statistics.intervals import mean_interval, of_share
-from evalsite.reports.statistics.ranking import Leaderboard, interval_ranks, leaderboard
+from evalsite.reports.statistics.estimators.boards import (
+    Board,
+    BoardData,
+    Mode,
+    SystemFigure,
+    audited,
+    board,
+    system_mean,
+)
+from evalsite.reports.statistics.estimators.differences import ComparedPair, RankSet
+from evalsite.reports.statistics.estimators.strata import Bounds, Inference, Scale
+from judging.grading.aggregates import reduce_scores
 from judging.models import RunEvaluator
 
 Clip = tuple[float, float]
-MODES = ("raw", "human", "corrected")
-NOT_ASKED = "No audited response of this system has a final human label yet."
+MODES = tuple(Mode)
 NO_NUMBERS = "The labels of this queue are no numbers, so they cannot be averaged."
-REDUCED = "The suite does not average attempts, and human labels are on single responses: the two cannot be compared."
+FEW_FOR_SIGN = "Too few cases to tell two systems apart: {} of {}."
 MATRIX_COLUMNS = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Values:
-    """Shares, shape (systems, cases), NaN where a case has none; and which of them stand for no response."""
+class _Suite:
+    """One evaluator's scores and people's labels as arrays, a row for each system."""
 
-    shares: Floats
-    missing: Floats
+    scores: SuiteScores
+    data: BoardData
     system_ids: tuple[int, ...]
+    labelled: Mapping[int, int]  # responses with a final label, by system
+    clip: Clip | None
+    without_numbers: frozenset[int]  # systems all of whose audited labels are names
 
 
 def compute_leaderboard(evaluator_id: int, options: Options) -> Payload:
-    """Return one evaluator's leaderboard under the options scenario, lang, type and missing."""
+    """Return one evaluator's leaderboard under the options scenario, lang, type, missing and looks."""
     evaluator = evaluator_with_run(evaluator_id)
-    scores = read_scores(evaluator, options)
-    values = _values(scores)
-    ranked = leaderboard(
-        {
-            str(pk): {
-                case.key: [float(share)]
-                for case, share in zip(scores.cases, values.shares[row], strict=True)
-                if not np.isnan(share)
-            }
-            for row, pk in enumerate(values.system_ids)
-        }
-    )
-    labels = _labels_by_system(scores, human_labels(evaluator))
-    clip = _clip_of(evaluator)
-    means = {pk: _human_means(scores, pk, labels.get(pk, [])) for pk in values.system_ids}
-    means = {pk: {mode: _clipped(mean, clip) for mode, mean in found.items()} for pk, found in means.items()}
-    ranked = replace(ranked, rows=tuple(replace(row, mean=_clipped(row.mean, clip)) for row in ranked.rows))
+    suite = _suite(evaluator, options)
+    boards = {mode: board(suite.data, mode) for mode in MODES}
     return {
         "evaluator": _described(evaluator),
-        "reduce_mode": scores.reduce_mode,
-        "n_cases": len(scores.cases),
-        "rows": _rows(scores, values, ranked, labels, means),
-        "pairs": _pairs(ranked),
-        "matrix": _matrix(scores, values, clip),
+        "reduce_mode": suite.scores.reduce_mode,
+        "n_cases": len(suite.scores.cases),
+        "rows": _rows(suite, boards),
+        "pairs": {mode.value: [_pair(pair, suite, mode) for pair in found.pairs] for mode, found in boards.items()},
+        "matrix": _matrix(suite),
         "filters": _filters(evaluator),
     }
 
@@ -123,158 +119,167 @@ def _clipped(mean: Estimate, clip: Clip | None) -> Estimate:
     return within(mean, *clip) if clip else mean
 
 
-def _values(scores: SuiteScores) -> _Values:
+def _suite(evaluator: RunEvaluator, options: Options) -> _Suite:
+    scores = read_scores(evaluator, options)
     system_ids = tuple(scores.systems)
-    shares = np.full((len(system_ids), len(scores.cases)), np.nan)
-    missing = np.zeros(shares.shape)
+    labels = {label.response_id: label for label in human_labels(evaluator)}
+    shape = (len(system_ids), len(scores.cases))
+    judge, people = np.full(shape, np.nan), np.full(shape, np.nan)
+    drawn, missing = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     for row, pk in enumerate(system_ids):
         for column, case in enumerate(scores.cases):
             value = scores.value(pk, case)
+            judge[row, column] = np.nan if value.share is None else value.share
             missing[row, column] = value.is_missing
-            if value.share is not None:
-                shares[row, column] = value.share
-    return _Values(shares, missing, system_ids)
-
-
-def _rows(
-    scores: SuiteScores,
-    values: _Values,
-    ranked: Leaderboard,
-    labels: dict[int, list[HumanLabel]],
-    means: dict[int, dict[str, Estimate]],
-) -> list[Payload]:
-    places = {pk: row for row, pk in enumerate(values.system_ids)}
-    wins = _win_rates(values.shares)
-    ranks = {mode: interval_ranks({str(pk): mean[mode] for pk, mean in means.items()}) for mode in MODES[1:]}
-    rows = []
-    for found in ranked.rows:
-        pk = int(found.system)
-        shares, missing = values.shares[places[pk]], values.missing[places[pk]]
-        n_missing = int(missing.sum())
-        scored = int((~np.isnan(shares)).sum()) - (n_missing if scores.counts_missing else 0)
-        human = ranks["human"][found.system], ranks["corrected"][found.system]
-        rows.append(
-            {
-                "system_id": pk,
-                "system": scores.systems[pk],
-                "figures": {"raw": figure(found.mean)} | {mode: figure(mean) for mode, mean in means[pk].items()},
-                "ranks": {"raw": found.rank, "human": human[0], "corrected": human[1]},
-                "tied": {"raw": found.tied} | {mode: _is_tied(means, pk, mode) for mode in MODES[1:]},
-                "scored": scored,
-                "unscored": len(scores.cases) - scored - n_missing,
-                "missing": n_missing,
-                "human": len(labels.get(pk, [])),
-                "win_rate": figure(wins[places[pk]]),
-            }
-        )
-    return rows
-
-
-def _is_tied(means: dict[int, dict[str, Estimate]], pk: int, mode: str) -> bool:
-    """Whether the interval of some other system reaches into this one's."""
-    own = means[pk][mode]
-    return any(
-        _overlap(own, others[mode])
-        for other, others in means.items()
-        if other != pk and own.is_defined and others[mode].is_defined
+            if value.is_missing:
+                people[row, column] = judge[row, column]
+                continue
+            label = _case_label(scores, pk, case, labels, is_scored=value.share is not None)
+            drawn[row, column] = label.is_drawn
+            people[row, column] = np.nan if label.share is None else label.share
+    planned = int(drawn.any(axis=0).sum()) if options.get("looks") else 0
+    data = BoardData(judge, people, drawn, missing, _scale(judge, people), planned)
+    given = {pk: _labels_of(scores, pk, labels) for pk in system_ids}
+    return _Suite(
+        scores,
+        data,
+        system_ids,
+        {pk: sum(bool(label.label) for label in own) for pk, own in given.items()},
+        _clip_of(evaluator),
+        frozenset(pk for pk, own in given.items() if _has_no_numbers(own)),
     )
 
 
-def _overlap(one: Estimate, other: Estimate) -> bool:
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return True
-    return one.low <= other.high and other.low <= one.high
+@dataclass(frozen=True, slots=True)
+class _CaseLabel:
+    share: float | None
+    is_drawn: bool
 
 
-def _win_rates(shares: Floats) -> list[Estimate]:
-    """Return each system's share of wins against every other on the same case, ties half; n = cases."""
-    found = []
-    for row, own in enumerate(shares):
-        others = np.delete(shares, row, axis=0)
-        points = (np.sign(own - others) + 1) / 2
-        met = ~np.isnan(points)
-        compared = met.any(axis=0)
-        if not compared.any():
-            found.append(undefined("No other system has a score on the same case."))
-            continue
-        sums = np.where(met, points, 0.0).sum(axis=0)[compared]
-        found.append(of_share(mean_interval(sums / met.sum(axis=0)[compared])))
-    return found
+def _case_label(
+    scores: SuiteScores, system_id: int, case: CaseFacts, labels: Mapping[int, HumanLabel], *, is_scored: bool
+) -> _CaseLabel:
+    """Return people's share of a case: of its audited responses, and of others only where the judge gave no score.
+
+    One response that was asked about and is not decided leaves the case undecided.
+    """
+    attempts = scores.attempts.get((system_id, case.prompt_id), [])
+    given = [labels[attempt.response_id] for attempt in attempts if attempt.response_id in labels]
+    asked = [label for label in given if label.is_drawn or not is_scored]
+    is_drawn = any(label.is_drawn for label in given)
+    shares = [label.share for label in asked if label.share is not None]
+    is_whole = scores.reduce_mode == "avg" or len(asked) == len(attempts)
+    if not shares or len(shares) < len(asked) or not is_whole:
+        return _CaseLabel(None, is_drawn)
+    return _CaseLabel(shares[0] if len(shares) == 1 else reduce_scores(shares, scores.reduce_mode).score, is_drawn)
 
 
-def _labels_by_system(scores: SuiteScores, labels: Sequence[HumanLabel]) -> dict[int, list[HumanLabel]]:
-    owners = {attempt.response_id: key[0] for key, attempts in scores.attempts.items() for attempt in attempts}
-    found: dict[int, list[HumanLabel]] = {}
-    for label in labels:
-        if label.response_id in owners:
-            found.setdefault(owners[label.response_id], []).append(label)
-    return found
+def _labels_of(scores: SuiteScores, system_id: int, labels: Mapping[int, HumanLabel]) -> list[HumanLabel]:
+    return [labels[a.response_id] for a in scores.responses_of(system_id) if a.response_id in labels]
 
 
-def _human_means(scores: SuiteScores, system_id: int, labels: Sequence[HumanLabel]) -> dict[str, Estimate]:
-    """Return the means that rest on people: of the audited labels alone, and of all scores corrected by them."""
-    audited = {label.response_id: label for label in labels if label.is_audit}
-    reason = _why_no_human_mean(scores, audited)
-    if reason:
-        return {"human": undefined(reason, n=len(audited)), "corrected": undefined(reason, n=len(audited))}
-    judged = {a.response_id: a.share for a in scores.responses_of(system_id) if a.share is not None}
-    truth = {pk: label.share for pk, label in audited.items() if pk in judged and label.share is not None}
-    human = classical_mean(list(truth.values()))
-    chances = {audited[pk].inclusion for pk in truth}
-    if len(chances) == 1 or None in chances:
-        others = [share for pk, share in judged.items() if pk not in truth]
-        corrected = ppi_mean(list(truth.values()), [judged[pk] for pk in truth], others).estimate
+def _has_no_numbers(labels: Sequence[HumanLabel]) -> bool:
+    decided = [label for label in labels if label.is_drawn and label.label]
+    return bool(decided) and all(label.share is None for label in decided)
+
+
+def _scale(judge: Floats, people: Floats) -> Scale:
+    """Return the range from 0 to 1, widened where an evaluator gives less than nothing or more than everything."""
+    values = np.concatenate([judge[~np.isnan(judge)], people[~np.isnan(people)]])
+    return Scale(min(0.0, float(values.min())), max(1.0, float(values.max()))) if values.size else Scale()
+
+
+def _rows(suite: _Suite, boards: Mapping[Mode, Board]) -> list[Payload]:
+    rows = [_row(suite, boards, row) for row in range(len(suite.system_ids))]
+    rows.sort(key=lambda row: (row["figures"]["raw"]["value"] is None, -(row["figures"]["raw"]["value"] or 0.0)))
+    return rows
+
+
+def _row(suite: _Suite, boards: Mapping[Mode, Board], row: int) -> Payload:
+    pk = suite.system_ids[row]
+    judge, missing = suite.data.judge[row], suite.data.missing[row]
+    scored = int((~np.isnan(judge) & ~missing).sum())
+    n_missing = int(missing.sum())
+    decided, drawn = audited(suite.data, row)
+    return {
+        "system_id": pk,
+        "system": suite.scores.systems[pk],
+        "figures": {mode.value: figure(_shown(suite, pk, mode, found.figures[row])) for mode, found in boards.items()},
+        "bounds": {mode.value: _bounds(found.figures[row].bounds, suite.clip) for mode, found in boards.items()},
+        "ranks": {mode.value: _ranks(found.ranks[row]) for mode, found in boards.items()},
+        "wins": {mode.value: figure(found.wins[row]) for mode, found in boards.items()},
+        "scored": scored,
+        "unscored": len(suite.scores.cases) - scored - n_missing,
+        "missing": n_missing,
+        "human": suite.labelled[pk],
+        "decided": decided,
+        "drawn": drawn,
+    }
+
+
+def _shown(suite: _Suite, system_id: int, mode: Mode, found: SystemFigure) -> Estimate:
+    if mode is not Mode.RAW and system_id in suite.without_numbers:
+        return undefined(NO_NUMBERS, n=found.estimate.n)
+    return _clipped(found.estimate, suite.clip)
+
+
+def _bounds(bounds: Bounds | None, clip: Clip | None) -> Payload | None:
+    if bounds is None:
+        return None
+    low, high = clip or (bounds.low, bounds.high)
+    return {"low": max(low, bounds.low), "high": min(high, bounds.high)}
+
+
+def _ranks(ranks: RankSet | None) -> list[int] | None:
+    return None if ranks is None else [ranks.first, ranks.last]
+
+
+def _pair(pair: ComparedPair, suite: _Suite, mode: Mode) -> Payload:
+    found = pair.difference
+    if isinstance(found, Inference):
+        difference, p_value = found.estimate, found.p_value
     else:
-        inclusion = [(audited[pk].inclusion or 1.0) if pk in truth else 1.0 for pk in judged]
-        corrected = weighted_correction(list(judged.values()), [truth.get(pk) for pk in judged], inclusion)
-    return {"human": human, "corrected": corrected}
+        gaps = suite.data.judge[pair.first] - suite.data.judge[pair.second]
+        is_raw = mode is Mode.RAW and not np.isnan(gaps).all()
+        value = float(np.nanmean(gaps)) if is_raw else None
+        difference = Estimate(value, None, None, found.n, FEW_FOR_SIGN.format(found.n, found.needed))
+        p_value = None
+    return {
+        "first": suite.system_ids[pair.first],
+        "second": suite.system_ids[pair.second],
+        "difference": figure(difference),
+        "p_value": p_value,
+        "adjusted_p": pair.adjusted_p,
+        "is_separated": pair.better is not None,
+    }
 
 
-def _why_no_human_mean(scores: SuiteScores, audited: dict[int, HumanLabel]) -> str:
-    if not audited:
-        return NOT_ASKED
-    if all(label.share is None for label in audited.values()):
-        return NO_NUMBERS
-    if scores.reduce_mode != "avg" and scores.most_attempts > 1:
-        return REDUCED
-    return ""
-
-
-def _pairs(ranked: Leaderboard) -> list[Payload]:
-    return [
-        {
-            "first": int(pair.first),
-            "second": int(pair.second),
-            "difference": figure(pair.difference),
-            "p_value": pair.p_value,
-            "adjusted_p": pair.adjusted_p,
-            "is_separated": pair.is_separated,
-        }
-        for pair in ranked.pairs
-    ]
-
-
-def _matrix(scores: SuiteScores, values: _Values, clip: Clip | None) -> Payload:
-    """Return mean and number of scored cases by system and scenario (question type or language where there is none)."""
+def _matrix(suite: _Suite) -> Payload:
+    """Return means by system and scenario (question type or language where there is none), in every mode."""
     by_name = {
-        "scenario": [case.scenario for case in scores.cases],
-        "type": [case.question_type for case in scores.cases],
-        "lang": [case.lang for case in scores.cases],
+        "scenario": [case.scenario for case in suite.scores.cases],
+        "type": [case.question_type for case in suite.scores.cases],
+        "lang": [case.lang for case in suite.scores.cases],
     }
     dimension = next((name for name, column in by_name.items() if any(column)), "scenario")
-    column_of = by_name[dimension]
-    names = sorted(set(column_of))[:MATRIX_COLUMNS]
-    cells: dict[str, list[Payload]] = {}
-    for row, pk in enumerate(values.system_ids):
-        cells[str(pk)] = []
-        for name in names:
-            inside = values.shares[row][[value == name for value in column_of]]
-            known = inside[~np.isnan(inside)]
-            mean = (
-                with_interval(float(known.mean()), Interval(None, None), n=known.size) if known.size else undefined("")
-            )
-            cells[str(pk)].append({"mean": _clipped(mean, clip).value, "n": int(known.size)})
+    names = sorted(set(by_name[dimension]))[:MATRIX_COLUMNS]
+    parts = [suite.data.only(np.array([value == name for value in by_name[dimension]])) for name in names]
+    cells = {
+        mode.value: {
+            str(pk): [_cell(suite, part, row, mode) for part in parts] for row, pk in enumerate(suite.system_ids)
+        }
+        for mode in MODES
+    }
     return {"dimension": dimension, "columns": names, "cells": cells}
+
+
+def _cell(suite: _Suite, part: BoardData, row: int, mode: Mode) -> Payload:
+    if mode is Mode.RAW:
+        known = part.judge[row][~np.isnan(part.judge[row])]
+        mean = with_interval(float(known.mean()), Interval(None, None), n=known.size) if known.size else undefined("")
+    else:
+        mean = _shown(suite, suite.system_ids[row], mode, system_mean(part, row, mode))
+    return {"mean": _clipped(mean, suite.clip).value, "n": int(mean.n), "reason": mean.reason}
 
 
 def _filters(evaluator: RunEvaluator) -> Payload:

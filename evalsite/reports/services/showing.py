@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,18 +23,24 @@ class Axis:
 
 
 def leaderboard_rows(payload: Payload, *, mode: str, sort: str) -> list[Payload]:
-    """Return the rows with the figure, rank and tie of one mode in front, sorted; rows without a value come last."""
+    """Return the rows with figure, ranks, bounds and win rate of one mode, sorted; those without a value come last."""
     rows = [
-        row | {"figure": row["figures"][mode], "rank": row["ranks"][mode], "tied": row["tied"][mode]}
+        row
+        | {
+            "figure": row["figures"][mode],
+            "ranks": row["ranks"][mode],
+            "bounds": row["bounds"][mode],
+            "win_rate": row["wins"][mode],
+        }
         for row in payload["rows"]
     ]
-    keys = {
-        "rank": lambda row: row["rank"],
+    keys: dict[str, Callable[[Payload], Any]] = {
+        "rank": lambda row: row["ranks"] and tuple(row["ranks"]),
         "system": lambda row: row["system"].lower(),
         "score": lambda row: row["figure"]["value"],
         "wins": lambda row: row["win_rate"]["value"],
         "scored": lambda row: row["scored"],
-        "human": lambda row: row["human"],
+        "audited": lambda row: row["decided"],
     }
     by_score = sorted(rows, key=lambda row: (row["figure"]["value"] is None, -(row["figure"]["value"] or 0.0)))
     field = sort.removeprefix("-")
@@ -66,9 +72,9 @@ def shade(value: float | None) -> int | None:
     return None if value is None else round(min(1.0, max(0.0, value)) * SHADES)
 
 
-def matrix_rows(payload: Payload) -> list[Payload]:
+def matrix_rows(payload: Payload, *, mode: str) -> list[Payload]:
     """Return the result matrix by system, best first, each cell with its shade."""
-    cells = payload["matrix"]["cells"]
+    cells = payload["matrix"]["cells"][mode]
     return [
         {
             "system_id": row["system_id"],
@@ -79,9 +85,9 @@ def matrix_rows(payload: Payload) -> list[Payload]:
     ]
 
 
-def find_pair(payload: Payload, first: int, second: int) -> Payload | None:
+def find_pair(payload: Payload, first: int, second: int, *, mode: str) -> Payload | None:
     """Return the paired difference first minus second, turned round where it was kept the other way."""
-    for pair in payload["pairs"]:
+    for pair in payload["pairs"][mode]:
         if (pair["first"], pair["second"]) == (first, second):
             return dict(pair)
         if (pair["first"], pair["second"]) == (second, first):

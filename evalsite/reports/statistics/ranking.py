@@ -1,4 +1,4 @@
-"""Leaderboards whose ranks admit ties: paired differences over cases, corrected for how many pairs are compared."""
+"""Paired differences over cases, corrected for how many pairs are compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
-from evalsite.reports.statistics.intervals import LEVEL, clustered_mean, mean_interval
+from evalsite.reports.statistics.intervals import LEVEL, mean_interval
 
 SIGNIFICANT = 1 - LEVEL
 
@@ -33,56 +33,6 @@ class PairedDifference:
         return self.adjusted_p is not None and self.adjusted_p <= SIGNIFICANT
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderboardRow:
-    """One system. Systems that cannot be told apart from each other may share a rank."""
-
-    system: str
-    rank: int | None  # 1 + the number of systems shown to be better; None without scores
-    tied: bool  # some other system cannot be told apart from this one
-    mean: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Leaderboard:
-    """Rows by mean, best first, and every pair."""
-
-    rows: tuple[LeaderboardRow, ...]
-    pairs: tuple[PairedDifference, ...]
-
-
-def leaderboard(scores: Mapping[str, CaseScores]) -> Leaderboard:
-    """Return systems ranked by mean score (attempts clustered by case), with every paired difference after Holm."""
-    means = {system: system_mean(cases) for system, cases in scores.items()}
-    pairs = paired_differences(scores)
-    better: dict[str, int] = dict.fromkeys(scores, 0)
-    apart: dict[str, int] = dict.fromkeys(scores, 0)
-    for pair in pairs:
-        if pair.is_separated and pair.difference.value is not None:
-            better[pair.second if pair.difference.value > 0 else pair.first] += 1
-            apart[pair.first] += 1
-            apart[pair.second] += 1
-    ranked = sorted(scores, key=lambda system: (-_sort_value(means[system]), system))
-    scored = sum(mean.is_defined for mean in means.values())
-    rows = (
-        LeaderboardRow(
-            system,
-            1 + better[system] if means[system].is_defined else None,
-            means[system].is_defined and apart[system] < scored - 1,
-            means[system],
-        )
-        for system in ranked
-    )
-    return Leaderboard(tuple(rows), pairs)
-
-
-def system_mean(cases: CaseScores, *, level: float = LEVEL) -> Estimate:
-    """Return the mean over all attempts with an interval clustered by case; n = cases."""
-    values = [score for attempts in cases.values() for score in attempts]
-    clusters = [case for case, attempts in cases.items() for _ in attempts]
-    return clustered_mean(values, clusters, level=level)
-
-
 def paired_differences(scores: Mapping[str, CaseScores]) -> tuple[PairedDifference, ...]:
     """Return the difference of every two systems with t interval, p-value and Holm-adjusted p-value."""
     means = {system: case_means(cases) for system, cases in scores.items()}
@@ -93,13 +43,6 @@ def paired_differences(scores: Mapping[str, CaseScores]) -> tuple[PairedDifferen
         PairedDifference(first, second, difference, p, None if p is None else next(adjusted))
         for first, second, difference, p in found
     )
-
-
-def case_differences(first: CaseScores, second: CaseScores) -> tuple[tuple[str, float], ...]:
-    """Return (case, mean of first - mean of second) over shared cases, the largest difference first."""
-    one, other = case_means(first), case_means(second)
-    differences = [(case, one[case] - other[case]) for case in one if case in other]
-    return tuple(sorted(differences, key=lambda pair: -abs(pair[1])))
 
 
 def case_means(cases: CaseScores) -> dict[str, float]:
@@ -165,7 +108,3 @@ def overlapping(means: Mapping[str, Estimate]) -> dict[str, tuple[str, ...]]:
 
 def _lies_above(other: Estimate, mean: Estimate) -> bool:
     return other.low is not None and mean.high is not None and other.low > mean.high
-
-
-def _sort_value(mean: Estimate) -> float:
-    return float("-inf") if mean.value is None else mean.value

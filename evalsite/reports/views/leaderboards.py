@@ -18,14 +18,15 @@ from evalsite.reports.services import showing
 from evalsite.reports.services.breakdowns import BREAKDOWN
 from evalsite.reports.services.leaderboards import COMPARISON, LEADERBOARD, MODES
 from evalsite.reports.services.payloads import Payload
+from evalsite.reports.statistics.estimators.boards import Mode
 from evalsite.reports.views.pages import download, report_page, waits_for_report
 from judging.http import PageRequest, page_of
 from judging.models import EvaluatorKind, RunEvaluator, Suite, System
 
 MODE_WORDS = {
-    "raw": ("Raw", "The mean of all scores as the grader or judge gave them."),
-    "human": ("Human only", "The mean of people's final labels on the random audit sample alone."),
-    "corrected": ("Corrected", "All scores, corrected for the judge's bias by the random audit sample."),
+    Mode.RAW: ("Raw", "The mean of all scores as the grader or judge gave them."),
+    Mode.HUMAN: ("Human only", "The mean of people's final labels on the random audit sample alone."),
+    Mode.CORRECTED: ("Corrected", "All scores, corrected for the judge's bias by the random audit sample."),
 }
 CASES_SHOWN = 100
 
@@ -68,7 +69,7 @@ def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
                 "payload": report.payload,
                 "rows": rows,
                 "axis": showing.common_axis([row["figure"] for row in rows]),
-                "matrix": showing.matrix_rows(report.payload),
+                "matrix": showing.matrix_rows(report.payload, mode=choice.mode),
                 "reason": next((row["figure"]["reason"] for row in rows if row["figure"]["value"] is None), ""),
             }
     return report_page(request, "leaderboard_detail", context)
@@ -88,7 +89,7 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
         options = choice.options | {"systems": list(pair)}
         report = jobs.obtain(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
         whole = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-        found = showing.find_pair(whole.payload, *pair) if whole.payload is not None else None
+        found = showing.find_pair(whole.payload, *pair, mode=choice.mode) if whole.payload is not None else None
         context |= {"report": report, "payload": report.payload if found else None, "pair": found}
         if found is not None:
             context["cases"] = report.payload["cases"][:CASES_SHOWN] if report.payload else []
@@ -141,7 +142,7 @@ def leaderboard_export(
         tables = {"breakdown": exports.breakdown_table(payload)}
     else:
         payload = jobs.payload_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
-        tables = exports.leaderboard_tables(payload)
+        tables = exports.leaderboard_tables(payload, mode=choice.mode)
     return download(
         request,
         tables,

@@ -88,10 +88,10 @@ def test_leaderboard_detail_shows_rank_score_and_counts(scored: Scored, research
     response = researcher.get(reverse("reports:leaderboard-detail", args=[scored.suite.pk]))
 
     rows = response.context["rows"]
-    assert [(row["system"], row["rank"], row["tied"], row["figure"]["value"]) for row in rows] == [
-        ("ada", 1, True, 0.875),
-        ("cy", 1, True, pytest.approx(1 / 3)),
-        ("bob", 1, True, 0.25),
+    assert [(row["system"], row["ranks"], row["figure"]["value"]) for row in rows] == [
+        ("ada", [1, 3], 0.875),
+        ("cy", [1, 3], pytest.approx(1 / 3)),
+        ("bob", [1, 3], 0.25),
     ]
     assert "87.5%" in response.content.decode()
 
@@ -196,12 +196,12 @@ def test_leaderboard_export_holds_the_same_rows_in_every_format(scored: Scored, 
         response = researcher.get(url)
         rows[format_name] = _read(b"".join(response) if response.streaming else response.content, format_name)
 
-    assert [row[:3] for row in rows["jsonl"]] == [row[:3] for row in rows["xlsx"]]
-    assert [[str(cell) for cell in row[:2]] for row in rows["jsonl"]] == [row[:2] for row in rows["csv"]]
-    assert [row[:3] for row in rows["jsonl"]] == [
-        ["ada", "bob", 0.625],
-        ["ada", "cy", pytest.approx(0.5)],  # 0, 1, 0.5 over the three cases that both have
-        ["bob", "cy", 0.0],  # -1, 1, 0
+    assert [row[:4] for row in rows["jsonl"]] == [row[:4] for row in rows["xlsx"]]
+    assert [[str(cell) for cell in row[:3]] for row in rows["jsonl"]] == [row[:3] for row in rows["csv"]]
+    assert [row[:4] for row in rows["jsonl"]] == [
+        ["raw", "ada", "bob", 0.625],
+        ["raw", "ada", "cy", pytest.approx(0.5)],  # 0, 1, 0.5 over the three cases that both have
+        ["raw", "bob", "cy", 0.0],  # -1, 1, 0
     ]
 
 

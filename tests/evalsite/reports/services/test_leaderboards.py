@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from evalsite.reports.services.leaderboards import NO_NUMBERS, NOT_ASKED, compute_comparison, compute_leaderboard
+from evalsite.reports.services.leaderboards import NO_NUMBERS, compute_comparison, compute_leaderboard
 from evalsite.review.models import ReviewItem
 from evalsite.review.scales import JUDGEMENT, PREFERENCE, labels_to_json
 from judging.models import Score
 from tests import factories
+from tests.audited_boards import drawn_cases, noisy_judge, store_board
 from tests.evalsite.reports.conftest import Scored
 
 pytestmark = pytest.mark.django_db
@@ -54,30 +56,53 @@ def test_compute_leaderboard_counts_wins_over_all_others_with_ties_half(scored: 
     # ada by case: beats bob, ties cy (0.75); ties bob, beats cy (0.75); beats bob (1); beats both (1)
     # bob: loses both (0); ties ada, beats cy (0.75); loses (0); loses to ada, ties cy's null score (0.25)
     # cy: ties ada, beats bob (0.75); loses both (0); undecided; loses to ada, ties bob (0.25)
-    wins = {row["system"]: row["win_rate"]["value"] for row in payload["rows"]}
+    wins = {row["system"]: row["wins"]["raw"]["value"] for row in payload["rows"]}
     assert wins == {"ada": 0.875, "bob": 0.25, "cy": pytest.approx(1 / 3)}
 
 
 def test_compute_leaderboard_ties_what_four_cases_cannot_separate(scored: Scored) -> None:
     payload = compute_leaderboard(scored.rules.pk, {})
 
-    # ada - bob: 1, 0, 1, 0.5, t = 0.625 / (0.4787 / 2) = 2.61, p = 0.08 > 0.05 even without Holm
-    assert {row["system"]: (row["ranks"]["raw"], row["tied"]["raw"]) for row in payload["rows"]} == {
-        "ada": (1, True),
-        "bob": (1, True),
-        "cy": (1, True),
+    assert {row["system"]: row["ranks"]["raw"] for row in payload["rows"]} == {
+        "ada": [1, 3],
+        "bob": [1, 3],
+        "cy": [1, 3],
     }
-    ada_bob = next(p for p in payload["pairs"] if {p["first"], p["second"]} == {scored.ada.pk, scored.bob.pk})
-    assert (ada_bob["difference"]["value"], ada_bob["is_separated"]) == (0.625, False)
-    assert ada_bob["p_value"] == pytest.approx(0.0796, abs=1e-3)
+    ada_bob = next(p for p in payload["pairs"]["raw"] if {p["first"], p["second"]} == {scored.ada.pk, scored.bob.pk})
+    assert ada_bob == {
+        "first": scored.ada.pk,
+        "second": scored.bob.pk,
+        "difference": {
+            "value": 0.625,
+            "low": None,
+            "high": None,
+            "n": 4,
+            "reason": "Too few cases to tell two systems apart: 4 of 30.",
+        },
+        "p_value": None,
+        "adjusted_p": None,
+        "is_separated": False,
+    }
+
+
+def test_compute_leaderboard_shows_no_interval_of_four_cases(scored: Scored) -> None:
+    ada = compute_leaderboard(scored.rules.pk, {})["rows"][0]
+
+    reason = "Too few cases for an interval: 4 of 20."
+    assert ada["figures"]["raw"] == {"value": 0.875, "low": None, "high": None, "n": 4, "reason": reason}
 
 
 def test_compute_leaderboard_shows_means_by_scenario(scored: Scored) -> None:
     matrix = compute_leaderboard(scored.rules.pk, {})["matrix"]
 
     assert (matrix["dimension"], matrix["columns"]) == ("scenario", ["easy", "hard"])
-    assert matrix["cells"][str(scored.ada.pk)] == [{"mean": 1.0, "n": 2}, {"mean": 0.75, "n": 2}]
-    assert matrix["cells"][str(scored.cy.pk)] == [{"mean": 0.5, "n": 2}, {"mean": 0.0, "n": 1}]
+    cells = {name: [(cell["mean"], cell["n"]) for cell in row] for name, row in matrix["cells"]["raw"].items()}
+    assert cells[str(scored.ada.pk)] == [(1.0, 2), (0.75, 2)]
+    assert cells[str(scored.cy.pk)] == [(0.5, 2), (0.0, 1)]
+    assert [cell["reason"] for cell in matrix["cells"]["corrected"][str(scored.ada.pk)]] == [
+        "Too few: 0 of 20 audited cases.",
+        "Too few: 0 of 20 audited cases.",
+    ]
 
 
 def test_compute_leaderboard_reduces_attempts_by_the_suites_rule(scored: Scored) -> None:
@@ -110,33 +135,15 @@ def human_item(scored: Scored, place: int, label: str, *, labels: Any = JUDGEMEN
     return factories.review_item(queue=queue, score=score, label=label, **defaults | fields)
 
 
-def test_compute_leaderboard_says_why_there_is_no_corrected_mean(scored: Scored) -> None:
-    row = compute_leaderboard(scored.rules.pk, {})["rows"][0]
-
-    assert row["figures"]["corrected"] == {"value": None, "low": None, "high": None, "n": 0, "reason": NOT_ASKED}
-
-
-def test_compute_leaderboard_corrects_by_the_audited_labels(scored: Scored) -> None:
-    human_item(scored, 0, "wrong")  # judge 1, people 0
-    human_item(scored, 3, "partly")  # judge 0.5, people 0.5
+def test_compute_leaderboard_says_how_many_audited_cases_are_wanted(scored: Scored) -> None:
+    human_item(scored, 0, "wrong")
+    human_item(scored, 3, "partly")
 
     row = compute_leaderboard(scored.rules.pk, {})["rows"][0]
 
-    # human: (0 + 0.5) / 2. corrected: labelled f = 1, 0.5 (mean .75), Y = 0, .5, covariance -0.125 < 0, so the
-    # judge is not trusted at all (l = 0) and the mean of the labels stands
-    assert row["human"] == 2
-    assert row["figures"]["human"]["value"] == 0.25
-    assert row["figures"]["corrected"]["value"] == 0.25
-
-
-def test_compute_leaderboard_weighs_unequal_inclusion(scored: Scored) -> None:
-    human_item(scored, 0, "wrong", inclusion_probability=0.5)
-    human_item(scored, 3, "right", inclusion_probability=1.0)
-
-    row = compute_leaderboard(scored.rules.pk, {})["rows"][0]
-
-    # mean of 1 + (0 - 1) / .5, 1, 1, .5 + (1 - .5) / 1 = (-1 + 1 + 1 + 1) / 4
-    assert row["figures"]["corrected"]["value"] == 0.5
+    reason = "Too few: 2 of 20 audited cases."
+    assert row["figures"]["corrected"] == {"value": None, "low": None, "high": None, "n": 2, "reason": reason}
+    assert (row["ranks"]["corrected"], row["decided"], row["drawn"], row["human"]) == (None, 2, 2, 2)
 
 
 def test_compute_leaderboard_counts_routed_labels_but_does_not_average_them(scored: Scored) -> None:
@@ -144,13 +151,127 @@ def test_compute_leaderboard_counts_routed_labels_but_does_not_average_them(scor
 
     row = compute_leaderboard(scored.rules.pk, {})["rows"][0]
 
-    assert (row["human"], row["figures"]["human"]["reason"]) == (1, NOT_ASKED)
+    assert (row["human"], row["decided"], row["drawn"]) == (1, 0, 0)
 
 
 def test_compute_leaderboard_cannot_average_preferences(scored: Scored) -> None:
     human_item(scored, 0, "1", labels=PREFERENCE)
 
     assert compute_leaderboard(scored.rules.pk, {})["rows"][0]["figures"]["human"]["reason"] == NO_NUMBERS
+
+
+def row_of(judge: Any, labels: Any, drawn: Any, *, missing: Any = None, **options: str) -> dict[str, Any]:
+    """Return the only row of a board of one system."""
+    scores, given = (np.atleast_2d(np.array(values, dtype=np.float64)) for values in (judge, labels))
+    absent = None if missing is None else np.atleast_2d(np.array(missing))
+    evaluator = store_board(scores, given, np.array(drawn), missing=absent)
+    row: dict[str, Any] = compute_leaderboard(evaluator.pk, options)["rows"][0]
+    return row
+
+
+def test_twenty_right_answers_of_twenty_are_not_certainly_all_right() -> None:
+    row = row_of([1.0] * 100, [1.0] * 100, [True] * 20 + [False] * 80)
+
+    # B2: once 100.0% [100.0, 100.0]. estimators.md: 20 of 20 right of 100 gives about [.85, 1].
+    for mode in ("human", "corrected"):
+        assert (row["figures"][mode]["value"], row["figures"][mode]["high"]) == (1.0, 1.0)
+        assert 0.8 < row["figures"][mode]["low"] < 0.9
+    assert (row["decided"], row["drawn"]) == (20, 20)
+
+
+def test_a_corrected_mean_ends_where_the_scale_ends() -> None:
+    judge = [1.0] * 25 + [0.0] * 5 + [1.0] * 190 + [0.0] * 2
+    row = row_of(judge, [1.0] * 29 + [0.0] * 193, [True] * 30 + [False] * 192)
+
+    # D4: once 1.128 [1.007, 1.250]
+    assert (row["figures"]["corrected"]["value"], row["figures"]["corrected"]["high"]) == (1.0, 1.0)
+
+
+def test_a_raw_mean_near_the_end_of_the_scale_stays_within_it() -> None:
+    # A6: 27 of 28 answers right were drawn to 104.1%.
+    raw = row_of([1.0] * 27 + [0.0], [1.0] * 28, [False] * 28)["figures"]["raw"]
+
+    assert (raw["value"], raw["high"]) == (pytest.approx(27 / 28), 1.0)
+    assert 0.8 < raw["low"] < 0.9
+
+
+def test_a_system_that_answered_half_gets_the_null_score_in_every_mean() -> None:
+    # M5: right in 80% of what it answered, which is half: .4 raw, .8 "corrected" once.
+    labels = [1.0] * 32 + [0.0] * 8 + [0.0] * 40
+    row = row_of(labels, labels, [True] * 80, missing=[False] * 40 + [True] * 40)
+
+    assert {mode: figure["value"] for mode, figure in row["figures"].items()} == {
+        "raw": 0.4,
+        "human": 0.4,
+        "corrected": 0.4,
+    }
+    assert (row["decided"], row["drawn"], row["missing"]) == (40, 40, 40)
+
+
+def test_undecided_audits_are_counted_and_bounded() -> None:
+    # M6: 30 drawn, the 8 hard ones wait.
+    labels = [1.0] * 22 + [np.nan] * 78
+    row = row_of([1.0] * 100, labels, [True] * 30 + [False] * 70)
+
+    assert (row["decided"], row["drawn"], row["figures"]["corrected"]["value"]) == (22, 30, 1.0)
+    assert row["bounds"]["raw"] is None
+    # 22 of 30 right at worst: .733, and the interval around it
+    assert 0.5 < row["bounds"]["corrected"]["low"] < 0.7
+    assert row["bounds"]["corrected"]["high"] == 1.0
+
+
+def test_responses_without_a_score_count_what_people_said_of_them() -> None:
+    # 60 scored right, all of them audited right; 20 that the judge could not read, people found half of them right.
+    judge = [1.0] * 60 + [np.nan] * 20
+    row = row_of(judge, [1.0] * 60 + [1.0, 0.0] * 10, [True] * 80)
+
+    assert (row["unscored"], row["figures"]["raw"]["value"]) == (20, 1.0)
+    assert row["figures"]["corrected"]["value"] == pytest.approx(70 / 80)
+
+
+def test_a_corrected_mean_removes_a_lenient_judges_bias() -> None:
+    # Half are right; the judge also passes 3 of 10 wrong ones, so its own mean is .65.
+    labels = ([1.0] * 5 + [0.0] * 5) * 40
+    judge = ([1.0] * 5 + [0.0, 0.0, 0.0, 1.0, 1.0]) * 20 + ([1.0] * 5 + [0.0, 0.0, 0.0, 0.0, 1.0]) * 20
+    # The drawn cases have the mix of all: five blocks of ten of each half.
+    row = row_of(judge, labels, ([True] * 50 + [False] * 150) * 2)
+
+    assert row["figures"]["raw"]["value"] == pytest.approx(0.65)
+    assert row["figures"]["corrected"]["value"] == pytest.approx(0.5)
+
+
+def test_intervals_valid_at_every_look_are_wider() -> None:
+    labels = [1.0, 0.0] * 50
+    arrays = (labels, labels, [True] * 50 + [False] * 50)
+    once, always = row_of(*arrays)["figures"]["human"], row_of(*arrays, looks="every")["figures"]["human"]
+
+    # estimators.md, section 7: about 1.6 times as wide with 50 labels
+    assert 1.5 < (always["high"] - always["low"]) / (once["high"] - once["low"]) < 1.8
+
+
+def test_equal_systems_are_told_apart_on_few_boards() -> None:
+    # B2: ten equal systems of 60 cases, 30 audited, judge 90% right; once told apart on 99 of 100 boards.
+    random = np.random.default_rng(5)
+    apart = 0
+    for _ in range(10):
+        labels = (random.random((10, 60)) < 0.8).astype(np.float64)
+        evaluator = store_board(noisy_judge(labels, random, error=0.1), labels, drawn_cases(60, 30, random))
+        payload = compute_leaderboard(evaluator.pk, {})
+        apart += any(row["ranks"]["corrected"] != [1, 10] for row in payload["rows"])
+
+    assert apart <= 1
+
+
+def test_unequal_systems_are_told_apart_with_ranks_that_hold() -> None:
+    random = np.random.default_rng(6)
+    labels = (random.random((3, 400)) < [[0.95], [0.6], [0.3]]).astype(np.float64)
+    evaluator = store_board(noisy_judge(labels, random, error=0.1), labels, drawn_cases(400, 100, random))
+
+    payload = compute_leaderboard(evaluator.pk, {})
+
+    assert [row["ranks"]["corrected"] for row in payload["rows"]] == [[1, 1], [2, 2], [3, 3]]
+    assert [pair["is_separated"] for pair in payload["pairs"]["corrected"]] == [True, True, True]
+    assert [row["wins"]["corrected"]["n"] for row in payload["rows"]] == [100, 100, 100]
 
 
 def test_compute_comparison_lists_the_cases_that_differ_most(scored: Scored) -> None:

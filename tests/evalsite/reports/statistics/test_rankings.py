@@ -10,11 +10,9 @@ from evalsite.reports.statistics.bradley_terry import BradleyTerry, Comparison, 
 from evalsite.reports.statistics.estimates import Estimate
 from evalsite.reports.statistics.intervals import clustered_mean, mean_interval, of_share, wilson
 from evalsite.reports.statistics.ranking import (
-    case_differences,
     difference_p_value,
     holm,
     interval_ranks,
-    leaderboard,
     overlapping,
 )
 
@@ -95,58 +93,6 @@ def test_difference_p_value_matches_the_t_test() -> None:
 def test_difference_p_value_falls_back_to_signs() -> None:
     assert difference_p_value(np.ones(5)) == 2 * 0.5**5
     assert difference_p_value(np.zeros(5)) == 1.0
-
-
-def scores(*values: float) -> dict[str, list[float]]:
-    return {f"c{i}": [value] for i, value in enumerate(values)}
-
-
-def test_leaderboard_ties_what_cannot_be_separated() -> None:
-    random = np.random.default_rng(5)
-    base = random.random(60)
-    systems = {
-        "weak": scores(*(base - 0.5 + random.normal(0, 0.1, 60))),
-        "good": scores(*(base + random.normal(0, 0.1, 60))),
-        "twin": scores(*(base + random.normal(0, 0.1, 60))),
-    }
-
-    found = leaderboard(systems)
-
-    assert {row.system: (row.rank, row.tied) for row in found.rows} == {
-        "good": (1, True),
-        "twin": (1, True),
-        "weak": (3, False),
-    }
-    assert [row.system for row in found.rows][-1] == "weak"
-    assert {(pair.first, pair.second): pair.is_separated for pair in found.pairs} == {
-        ("weak", "good"): True,
-        ("weak", "twin"): True,
-        ("good", "twin"): False,
-    }
-
-
-def test_leaderboard_separates_by_pairs_what_single_intervals_would_not() -> None:
-    # Cases differ widely (0..1), the systems by .05 on each of them: means overlap, differences do not.
-    base = np.linspace(0, 1, 40)
-    wobble = np.tile([0.04, 0.06], 20)
-    found = leaderboard({"a": scores(*base), "b": scores(*(base + wobble))})
-
-    assert [(row.system, row.rank, row.tied) for row in found.rows] == [("b", 1, False), ("a", 2, False)]
-    assert interval_ranks({row.system: row.mean for row in found.rows}) == {"b": 1, "a": 1}
-
-
-def test_leaderboard_leaves_a_system_without_scores_unranked() -> None:
-    found = leaderboard({"a": scores(1.0, 0.0), "none": {}})
-
-    assert [(row.system, row.rank) for row in found.rows] == [("a", 1), ("none", None)]
-    assert found.pairs[0].difference.reason == "The two share fewer than two scored cases."
-
-
-def test_case_differences_uses_shared_cases_and_puts_the_largest_first() -> None:
-    first = {"x": [1.0, 0.0], "y": [1.0], "only": [1.0]}
-    second = {"x": [0.25], "y": [0.0], "unscored": []}
-
-    assert case_differences(first, second) == (("y", 1.0), ("x", 0.25))
 
 
 def test_interval_ranks_counts_intervals_that_lie_above() -> None:

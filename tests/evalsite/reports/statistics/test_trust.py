@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evalsite.reports.statistics.corrected import compare_means, ppi_mean, rogan_gladen, weighted_correction
 from evalsite.reports.statistics.estimates import Estimate
+from evalsite.reports.statistics.estimators.rogan_gladen import rogan_gladen
 from evalsite.reports.statistics.intervals import clustered_mean, of_share, wilson
 from evalsite.reports.statistics.judge_quality import (
     ExampleAgreement,
@@ -30,67 +30,6 @@ from evalsite.reports.statistics.stand_in import (
     benjamini_yekutieli,
     certificate_key,
 )
-
-
-def test_ppi_mean_falls_back_to_people_when_the_judge_never_varies() -> None:
-    found = ppi_mean([1.0, 0.0, 1.0, 1.0], [1.0] * 4, [1.0] * 20)
-
-    assert (found.tuning, found.estimate.value) == (0.0, 0.75)
-
-
-def test_ppi_mean_without_other_items_is_the_human_mean() -> None:
-    found = ppi_mean([1.0, 0.0], [1.0, 1.0], [])
-
-    assert (found.tuning, found.estimate.value) == (0.0, 0.5)
-
-
-def test_ppi_mean_needs_two_labels() -> None:
-    assert ppi_mean([1.0], [1.0], [0.0]).estimate.reason == "A corrected mean needs at least two audited items."
-    assert ppi_mean([], [], [0.0]).estimate.reason == "No audited item has a human label yet."
-
-
-def test_ppi_mean_refuses_unpaired_labels() -> None:
-    with pytest.raises(ValueError, match="2 human labels for 1 judged items"):
-        ppi_mean([1.0, 0.0], [1.0], [])
-
-
-def test_ppi_mean_removes_the_bias_of_a_lenient_judge() -> None:
-    # Truth .5; the judge passes a fifth of the wrong answers: its own mean is .6. 400 runs with 150 labels of 2,000.
-    random = np.random.default_rng(11)
-    means, covered = [], 0
-    for _ in range(400):
-        truth = random.random(2000) < 0.5
-        judge = (truth | (random.random(2000) < 0.2)).astype(float)
-        audit = random.permutation(2000) < 150
-        found = ppi_mean(truth[audit].astype(float), judge[audit], judge[~audit]).estimate
-        assert found.value is not None
-        assert found.low is not None
-        assert found.high is not None
-        means.append(found.value)
-        covered += found.low <= 0.5 <= found.high
-
-    assert np.mean(means) == pytest.approx(0.5, abs=0.006)  # error of the mean of 400 is about .0014
-    assert 0.92 <= covered / 400 <= 0.98
-
-
-def test_weighted_correction_weighs_each_label_by_its_chance() -> None:
-    # terms 1 + (0 - 1) / .5 = -1, 1, 0 + (1 - 0) / .25 = 4, 0 -> mean 1
-    found = weighted_correction([1.0, 1.0, 0.0, 0.0], [0.0, None, 1.0, None], [0.5, 0.5, 0.25, 0.25])
-
-    # population variance of (-1, 1, 4, 0) = 3.5, error sqrt(3.5 / 4) = .935414, times 1.959964 = 1.833378
-    assert [found.value, found.low, found.high, found.n] == pytest.approx([1.0, -0.833378, 2.833378, 2], abs=1e-6)
-
-
-def test_weighted_correction_refuses_a_label_without_a_chance() -> None:
-    with pytest.raises(ValueError, match="inclusion probability"):
-        weighted_correction([1.0], [1.0], [0.0])
-
-
-def test_compare_means_puts_three_means_side_by_side() -> None:
-    found = compare_means([1.0, 1.0, 0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0])
-
-    assert (found.judge.value, found.human.value) == (0.75, 0.5)
-    assert found.corrected == ppi_mean([1.0, 0.0], [1.0, 1.0], [0.0, 1.0])
 
 
 def test_rogan_gladen_of_a_useless_judge_is_undefined() -> None:

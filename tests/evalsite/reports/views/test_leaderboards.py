@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -11,6 +12,7 @@ from django.urls import reverse
 from evalsite.reports.services.showing import Axis
 from judging.models import Response, RunEvaluator, System
 from tests import factories
+from tests.audited_boards import drawn_cases, noisy_judge, store_board
 from tests.evalsite.reports.conftest import Scored
 
 pytestmark = pytest.mark.django_db
@@ -24,8 +26,8 @@ def address(scored: Scored, first: System, second: System) -> str:
 def test_leaderboard_compare_draws_the_difference_around_zero(scored: Scored, researcher: Client) -> None:
     answer = researcher.get(address(scored, scored.ada, scored.bob))
 
-    # ada - bob by case: 1, 0, 1, 0.5; mean 0.625, sd 0.4787, t(3) = 3.1824: 0.625 +- 0.7617, so the axis reaches 1.4
-    assert (answer.status_code, answer.context["axis"]) == (200, Axis(-1.4, 1.4))
+    # ada - bob by case: 1, 0, 1, 0.5; mean 0.625, without an interval
+    assert (answer.status_code, answer.context["axis"]) == (200, Axis(-0.65, 0.65))
 
 
 def test_leaderboard_compare_says_that_two_systems_share_no_case(scored: Scored, researcher: Client) -> None:
@@ -40,7 +42,7 @@ def test_leaderboard_compare_says_that_two_systems_share_no_case(scored: Scored,
     assert answer.status_code == 200
     assert answer.context["payload"]["n_cases"] == 0
     text = answer.content.decode()
-    assert "The two share fewer than two scored cases." in text
+    assert "Too few cases to tell two systems apart: 0 of 30." in text
     assert "The two have no scored case in common." in text
 
 
@@ -90,3 +92,34 @@ def test_leaderboard_detail_says_how_many_systems_a_small_run_covers(
     assert "This run covers 1 of the 3 systems that runs of this suite have scored." in text
     assert f"rules (prompt a5fdaa65ba06), run {small.run_id}: 1 of 3 systems</option>" in text
     assert f"rules, run {scored.run.pk}</option>" in text
+
+
+def test_leaderboard_detail_shows_nothing_raw_among_human_figures(scored: Scored, researcher: Client) -> None:
+    # A5: without a label the tabs once showed the judge's win rates and scenarios beside dashes.
+    url = reverse("reports:leaderboard-detail", args=[scored.suite.pk])
+
+    for mode in ("human", "corrected"):
+        answer = researcher.get(f"{url}?evaluator={scored.rules.pk}&mode={mode}")
+
+        rows = answer.context["rows"]
+        assert [(row["figure"]["value"], row["win_rate"]["value"], row["ranks"]) for row in rows] == [(None,) * 3] * 3
+        assert {cell["mean"] for row in answer.context["matrix"] for cell in row["cells"]} == {None}
+        assert answer.content.decode().count("Too few: 0 of 20 audited cases.") == 3 + 6 + 1  # rows, cells, the note
+
+
+def test_leaderboard_detail_shows_ranks_and_decided_of_drawn(researcher: Client) -> None:
+    random = np.random.default_rng(6)
+    labels = (random.random((3, 400)) < [[0.95], [0.6], [0.58]]).astype(np.float64)
+    drawn = drawn_cases(400, 100, random)
+    shown = np.where(random.random(labels.shape) < 0.1, np.nan, labels)
+    evaluator = store_board(noisy_judge(labels, random, error=0.1), shown, drawn)
+
+    url = reverse("reports:leaderboard-detail", args=[evaluator.run.suite_id])
+    answer = researcher.get(f"{url}?mode=corrected")
+
+    text = answer.content.decode()
+    first = answer.context["rows"][0]
+    assert [row["ranks"] for row in answer.context["rows"]] == [[1, 1], [2, 3], [2, 3]]
+    assert f"{first['decided']} of 100" in text
+    assert "with the undecided at worst and at best" in text
+    assert "looks" in text

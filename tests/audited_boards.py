@@ -1,0 +1,107 @@
+"""A leaderboard's rows with an audit, written in bulk from arrays of systems x cases."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalsite.review.models import ReviewItem
+from evalsite.review.scales import JUDGEMENT, labels_to_json
+from judging.models import Case, Prompt, Response, RunEvaluator, Score, ScoreStatus, Suite, SuiteCase
+from tests import factories
+
+WORDS = {1.0: "right", 0.5: "partly", 0.0: "wrong"}
+_numbers = count(1)
+
+
+def store_board(
+    judge: NDArray[np.float64], labels: NDArray[np.float64], drawn: NDArray[np.bool_], *, missing: Any = None
+) -> RunEvaluator:
+    """Return the evaluator of a run whose systems have these scores (NaN: none) and whose drawn cases were audited.
+
+    `labels` are 1, 0.5 or 0 (NaN: not decided); `missing` says where a system has no response.
+    """
+    n_systems, n_cases = judge.shape
+    absent = np.zeros(judge.shape, dtype=bool) if missing is None else missing
+    evaluator = _evaluator(_suite(n_cases))
+    systems = [factories.system(f"system {number:02d} of {next(_numbers)}") for number in range(n_systems)]
+    evaluator.run.systems.set(systems)
+    prompts = list(evaluator.run.suite.cases.order_by("pk").values_list("prompt_id", flat=True))
+    kept = [(row, column) for row in range(n_systems) for column in range(n_cases) if not absent[row, column]]
+    responses = Response.objects.bulk_create(
+        Response(
+            prompt_id=prompts[column], system=systems[row], text="x", text_hash="0" * 64, imported_at=factories.NOON
+        )
+        for row, column in kept
+    )
+    shares = [None if np.isnan(judge[place]) else float(judge[place]) for place in kept]
+    scores = Score.objects.bulk_create(
+        _score(evaluator, response, share) for response, share in zip(responses, shares, strict=True)
+    )
+    queue = factories.queue(run=evaluator.run, labels=labels_to_json(JUDGEMENT))
+    ReviewItem.objects.bulk_create(
+        _item(queue, score, labels[row, column], number, inclusion=float(drawn.mean()))
+        for number, ((row, column), score) in enumerate(zip(kept, scores, strict=True))
+        if drawn[column]
+    )
+    return evaluator
+
+
+def _suite(n_cases: int) -> Suite:
+    owner = factories.benchmark()
+    prompts = Prompt.objects.bulk_create(
+        Prompt(benchmark=owner, key=f"case-{n}", content_hash=f"{next(_numbers):064x}", text="?")
+        for n in range(n_cases)
+    )
+    cases = Case.objects.bulk_create(
+        Case(prompt=prompt, key=prompt.key, content_hash=f"{next(_numbers):064x}", created_at=factories.NOON)
+        for prompt in prompts
+    )
+    suite = factories.suite(cases=0, benchmark=owner)
+    SuiteCase.objects.bulk_create(SuiteCase(suite=suite, case=case, position=n) for n, case in enumerate(cases))
+    return suite
+
+
+def _evaluator(suite: Suite) -> RunEvaluator:
+    run = factories.run(suite=suite, status="finished")
+    return factories.evaluator(run=run, done=1, total=1)
+
+
+def _score(evaluator: RunEvaluator, response: Response, share: float | None) -> Score:
+    status = ScoreStatus.INCOMPLETE if share is None else ScoreStatus.COMPLETE
+    fields = {"run": evaluator.run, "evaluator": evaluator, "response": response, "status": status}
+    return Score(**fields, value=share, full=1.0, share=share, created_at=factories.NOON)
+
+
+def _item(queue: Any, score: Score, label: float, number: int, *, inclusion: float) -> ReviewItem:
+    word = "" if np.isnan(label) else WORDS[float(label)]
+    return ReviewItem(
+        queue=queue,
+        score=score,
+        reason="audit",
+        reason_text="Drawn at random.",
+        arm="audit",
+        inclusion_probability=inclusion,
+        status="settled" if word else "open",
+        label=word,
+        shuffle=number,
+        quorum=2,
+        content_hash=f"{number:064x}",
+        created_at=factories.NOON,
+    )
+
+
+def drawn_cases(n_cases: int, n_drawn: int, random: np.random.Generator) -> NDArray[np.bool_]:
+    """Return a uniform draw without replacement."""
+    drawn = np.zeros(n_cases, dtype=bool)
+    drawn[random.permutation(n_cases)[:n_drawn]] = True
+    return drawn
+
+
+def noisy_judge(labels: NDArray[np.float64], random: np.random.Generator, *, error: float) -> NDArray[np.float64]:
+    """Return scores of a judge that turns this share of the labels round."""
+    wrong = random.random(labels.shape) < error
+    return np.where(wrong, 1 - labels, labels)
