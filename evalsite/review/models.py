@@ -104,9 +104,10 @@ class Queue(models.Model):
 
     @property
     def origin(self) -> str:
-        """Where its items come from, for owners only: the name of the run, the debates or the file."""
+        """Name of the run, the debates or the file that its items come from, for owners only; "" if it is its own."""
         about = self.run or self.debate_set
-        return self.source_file if about is None else about.name
+        origin = self.source_file if about is None else about.name
+        return "" if origin == self.name else origin
 
 
 class Material(models.Model):

@@ -47,6 +47,15 @@ def systems_of(given: str, *, suite: Suite) -> list[System]:
     return [by_name[name] for name in names(given)]
 
 
+def system_of(given: str) -> System:
+    """Return a system by name."""
+    system = System.objects.filter(name=given).first()
+    if system is None:
+        known = System.objects.order_by("name").values_list("name", flat=True)
+        raise BadInput(f"There is no system {given!r}. There are: {_list(known)}.")
+    return system
+
+
 def judges_of(given: str) -> list[Judge]:
     """Return judges in use by name."""
     judges = Judge.objects.filter(is_active=True, endpoint__is_active=True).select_related("endpoint")
@@ -96,10 +105,11 @@ def prompt_of(given: str, *, active: bool = False) -> PromptVersion:
 
 def rubrics_of(given: str) -> list[Rubric]:
     """Return rubrics by id, by slug (the newest version), or by slug@version."""
-    return [_rubric(one) for one in names(given)]
+    return [rubric_of(one) for one in names(given)]
 
 
-def _rubric(given: str) -> Rubric:
+def rubric_of(given: str) -> Rubric:
+    """Return one rubric, named as in `rubrics_of`."""
     slug, _, version = given.partition("@")
     key = whole_number(given)
     found = Rubric.objects.filter(pk=key) if key is not None else Rubric.objects.filter(slug=slug)

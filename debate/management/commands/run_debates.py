@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -18,11 +17,10 @@ from debate.selectors.criteria import criterion_names
 from debate.selectors.sets import sets_of_experiment
 from debate.services.creating import DebatesRefused
 from debate.services.pairing import DebateWish
-from judging.http import whole_number
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
 from judging.management.waiting import wait_for_run
-from judging.models import ModelEndpoint, Rubric, Suite, System
+from judging.models import Rubric
 from judging.services.baselines import ensure_baselines
 
 
@@ -32,7 +30,7 @@ class Command(JsonCommand):
     help = "Hold debates over two systems' responses to a suite under one criterion of a rubric."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--suite", required=True, help="id of a suite, or slug of a benchmark (its newest suite)")
+        parser.add_argument("--suite", required=True, help="id of a suite, slug of a benchmark (newest) or slug@number")
         parser.add_argument("--system-a", default="", help="name of the system called A")
         parser.add_argument("--system-b", default="", help="name of the system called B")
         parser.add_argument("--round-robin", default="", metavar="NAMES", help="every two of these systems, by commas")
@@ -44,7 +42,7 @@ class Command(JsonCommand):
         parser.add_argument("--method", choices=[one.value for one in Method], help="debate unless given")
         parser.add_argument("--samples", type=int, help="times each judge is asked, by a method without discussion")
         parser.add_argument("--temperature", type=float, default=0.0)
-        parser.add_argument("--rubric", required=True, help="slug of a rubric (its newest version), slug:version or id")
+        parser.add_argument("--rubric", required=True, help="slug of a rubric (its newest version), slug@version or id")
         parser.add_argument("--criterion", default="", help="name of a criterion; needed where there are several")
         parser.add_argument("--endpoints", required=True, help="endpoint names by commas: 2 to 5 debate, 1 judges")
         parser.add_argument("--rounds", type=int, default=2, help="discussion rounds at most")
@@ -93,7 +91,7 @@ class Command(JsonCommand):
 def _launch(options: dict[str, Any]) -> tuple[list[DebateSet], Experiment | None]:
     """Store what was asked for and wake the workers; return the sets, and the experiment where they form one."""
     if options["round_robin"]:
-        systems = [_system(name.strip()) for name in options["round_robin"].split(",") if name.strip()]
+        systems = [choices.system_of(name) for name in choices.names(options["round_robin"])]
         options |= {"system_a": str(systems[0]), "system_b": str(systems[-1])}
         made = launch_round_robin(wish=_wish(options), systems=systems, actor=None, at=now())
     elif options["robustness"]:
@@ -105,18 +103,18 @@ def _launch(options: dict[str, Any]) -> tuple[list[DebateSet], Experiment | None
 
 
 def _wish(options: dict[str, Any]) -> DebateWish:
-    rubric = _rubric(options["rubric"])
+    rubric = choices.rubric_of(options["rubric"])
     if options["robustness"] and options["method"]:
         raise BadInput("--robustness asks each judge once by itself, without discussion; leave out --method.")
     method = Method(options["method"] or Method.DEBATE)
-    suite = _suite(options["suite"])
+    suite = choices.suite_of(options["suite"])
     return DebateWish(
         suite=suite,
-        system_a=_system(options["system_a"]),
-        system_b=_system(options["system_b"]),
+        system_a=choices.system_of(options["system_a"]),
+        system_b=choices.system_of(options["system_b"]),
         rubric=rubric,
         criterion=options["criterion"] or _only_criterion(rubric),
-        endpoints=_endpoints(options["endpoints"]),
+        endpoints=[choices.endpoint_of(name) for name in _seats(options["endpoints"])],
         options=DebateOptions(
             max_rounds=options["rounds"],
             mode=Mode(options["mode"]),
@@ -130,40 +128,10 @@ def _wish(options: dict[str, Any]) -> DebateWish:
             method=method,
             samples=samples_for(method, options["samples"]),
         ),
-        budget=_budget(options["budget"]),
+        budget=choices.dollars_of(options["budget"]),
         name=options["name"],
         selection=choices.selection_of(options, suite=suite),
     )
-
-
-def _suite(given: str) -> Suite:
-    key = whole_number(given)
-    found = Suite.objects.filter(pk=key) if key is not None else Suite.objects.filter(benchmark__slug=given)
-    suite = found.order_by("-number").first()
-    if suite is None:
-        raise BadInput(f"There is no suite {given}. Give the id of a suite or the slug of a benchmark.")
-    return suite
-
-
-def _system(name: str) -> System:
-    system = System.objects.filter(name=name).first()
-    if system is None:
-        known = ", ".join(System.objects.order_by("name").values_list("name", flat=True)[:20])
-        raise BadInput(f"There is no system {name!r}. There are: {known or 'none'}.")
-    return system
-
-
-def _rubric(given: str) -> Rubric:
-    slug, _, version = given.partition(":")
-    key = whole_number(given)
-    found = Rubric.objects.filter(pk=key) if key is not None else Rubric.objects.filter(slug=slug)
-    if version:
-        found = found.filter(version=whole_number(version) or 0)
-    rubric = found.order_by("-version").first()
-    if rubric is None:
-        known = ", ".join(Rubric.objects.order_by("slug").values_list("slug", flat=True).distinct()[:20])
-        raise BadInput(f"There is no rubric {given!r}. There are: {known or 'none'}.")
-    return rubric
 
 
 def _only_criterion(rubric: Rubric) -> str:
@@ -173,24 +141,9 @@ def _only_criterion(rubric: Rubric) -> str:
     return names[0]
 
 
-def _endpoints(given: str) -> list[ModelEndpoint]:
-    names = [name.strip() for name in given.split(",") if name.strip()]
-    known = {endpoint.name: endpoint for endpoint in ModelEndpoint.objects.filter(name__in=names)}
-    if missing := [name for name in names if name not in known]:
-        raise BadInput(f"There is no endpoint called {', '.join(missing)}.")
-    return [known[name] for name in names]
-
-
-def _budget(given: str) -> Decimal | None:
-    if not given:
-        return None
-    try:
-        budget = Decimal(given)
-    except InvalidOperation:
-        budget = Decimal(-1)
-    if not budget.is_finite() or budget <= 0:
-        raise BadInput(f"A budget is a number of US dollars above zero, not {given!r}.")
-    return budget
+def _seats(given: str) -> list[str]:
+    """Return the names in a list separated by commas; one endpoint may sit on several seats."""
+    return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def _report(set_id: int) -> dict[str, Any]:

@@ -74,15 +74,15 @@ def test_run_debates_holds_debates_between_baselines() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"suite": "nowhere"}, "no suite nowhere"),
+        ({"suite": "nowhere"}, "no suite 'nowhere'. Benchmarks: "),
         ({"system_a": "nobody"}, "no system 'nobody'"),
-        ({"rubric": "none:3"}, "no rubric 'none:3'"),
+        ({"rubric": "none@3"}, "no rubric 'none@3'"),
         ({"criterion": "beauty"}, "no criterion 'beauty'"),
         ({"endpoints": "x"}, "2 to 5 speakers; 1 were chosen"),
         ({"cases": "Thre?"}, "has no case Thre?"),
         ({"scenarios": "wrote"}, "has no scenario wrote. Did you mean write?"),
         ({"limit": "0"}, "Draw 1 to 10,000 cases, not 0"),
-        ({"endpoints": "x,z"}, "no endpoint called z"),
+        ({"endpoints": "x,z"}, "no endpoint 'z' in use"),
         ({"rounds": "99"}, "0 to 8 discussion rounds, not 99"),
         ({"budget": "lots"}, "not 'lots'"),
     ],

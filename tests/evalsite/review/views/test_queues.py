@@ -22,6 +22,7 @@ from evalsite.review.selectors import pages
 from evalsite.review.services.answering import Answer, record_annotation
 from evalsite.review.services.claiming import claim_next
 from tests import factories
+from tests.debate import rows
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
@@ -243,6 +244,17 @@ def test_item_reopen_and_ask_more_by_a_researcher() -> None:
         statuses.append(ReviewItem.objects.get(pk=item.pk).status)
 
     assert statuses == [ItemStatus.SETTLED, ItemStatus.SPLIT, ItemStatus.OPEN]
+
+
+def test_queue_list_says_once_what_queue_and_debates_are_both_called() -> None:
+    for name, of in (("Alder vs Birch", "Alder vs Birch"), ("Comparisons 2", "Alder vs Cedar")):
+        factories.review_item(queue=factories.queue(name=name, debate_set=rows.debate_set(name=of)))
+    client, _ = signed_in("rita", Role.RESEARCHER)
+
+    page = client.get(reverse("review:queue-list")).text
+
+    beside = [page.count(f'<span class="muted">{name}</span>') for name in ("Alder vs Birch", "Alder vs Cedar")]
+    assert beside == [0, 1]
 
 
 def test_item_adjudicate_begins_a_new_draft_once_the_item_was_reopened() -> None:
