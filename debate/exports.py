@@ -290,17 +290,19 @@ def _cost_rows(set_ids: Sequence[int]) -> Iterator[Row]:
 
 
 def _call_rows(set_ids: Sequence[int]) -> Iterator[Row]:
-    same = ("request", "text", "finish_reason", "reply_head", "error_kind", "error_text")
-    for asked, call in _asked_calls(set_ids, without=("label_logprobs",)):
-        values = {name: getattr(call, name) for name in same}
+    same = ("text", "finish_reason", "reply_head", "error_kind", "error_text")
+    for asked, call in _asked_calls(set_ids, with_=("prompt",), without=("label_logprobs",)):
+        values = {"request": call.body, **{name: getattr(call, name) for name in same}}
         yield {**asked.turn, "call_id": call.pk, "purpose": asked.purpose, **values}
 
 
-def _asked_calls(set_ids: Sequence[int], *, without: Sequence[str]) -> Iterator[tuple[_Asked, Call]]:
+def _asked_calls(
+    set_ids: Sequence[int], *, with_: Sequence[str] = (), without: Sequence[str]
+) -> Iterator[tuple[_Asked, Call]]:
     """Yield the calls of each statement in the order asked. One query for every 500 calls."""
     asked = _asked(set_ids)
     while chunk := list(islice(asked, CHUNK)):
-        calls = Call.objects.select_related("endpoint").defer(*without).in_bulk({one.call_id for one in chunk})
+        calls = Call.objects.select_related("endpoint", *with_).defer(*without).in_bulk({one.call_id for one in chunk})
         yield from ((one, calls[one.call_id]) for one in chunk if one.call_id in calls)
 
 

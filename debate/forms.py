@@ -126,6 +126,11 @@ class DebateSetForm(SelectionForm):
     max_rounds = forms.IntegerField(
         min_value=0, max_value=MOST_ROUNDS, initial=2, label="Discussion rounds at most", help_text="After the opening."
     )
+    fresh = forms.BooleanField(
+        required=False,
+        label="Ask for every reply again",
+        help_text="Replies of earlier runs are not reused, and everything is paid for again.",
+    )
     mode = forms.ChoiceField(
         choices=[(Mode.SIMULTANEOUS, "All at once"), (Mode.SEQUENTIAL, "One after the other")],
         label="In a round, speakers speak",
@@ -229,6 +234,7 @@ class DebateSetForm(SelectionForm):
             options=DebateOptions(**options),
             budget=data["budget"],
             name=data["name"],
+            fresh=data["fresh"],
             selection=data["selection"],
         )
 

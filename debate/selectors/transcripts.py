@@ -14,8 +14,9 @@ from debate.protocol.verdicts import POSITIONS, to_system_space
 from debate.selectors.setups import setups_of
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.llm.identity import call_key
-from judging.models import Call, ModelEndpoint
+from judging.models import Call, ModelEndpoint, RunTask
 from judging.selectors.targets import config_of
+from judging.services.conversations import repeated
 from judging.services.ledger import reply_of
 
 UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING, DebateStatus.CANCELLED)  # their statements are not stored
@@ -52,7 +53,7 @@ def stored_statements(debate: Debate) -> list[Said]:
 def calls_of(statement: Statement) -> list[Call]:
     """Return the calls that a statement rests on, in the order asked. One query."""
     wanted = [*statement.call_ids, *statement.mirrored_call_ids]
-    found = Call.objects.select_related("endpoint").in_bulk(wanted)
+    found = Call.objects.select_related("endpoint", "prompt").in_bulk(wanted)
     return [found[pk] for pk in wanted if pk in found]
 
 
@@ -93,24 +94,27 @@ def _filed(row: Statement) -> str:
 
 def _live(debate: Debate) -> DebateView:
     setup = setups_of([debate])[debate.pk]
-    state = _replayed(setup)
+    state = _replayed(setup, debate)
     names = dict.fromkeys(request.endpoint for request in state.waiting)
     return DebateView(
         transcript(said_in(state.statements), is_heard=_is_heard(debate)), waiting=tuple(names), is_live=True
     )
 
 
-def _replayed(setup: DebateSetup) -> Replayed:
+def _replayed(setup: DebateSetup, debate: Debate) -> Replayed:
     """Return how far the ledger's replies carry a debate. One query for each step that was answered."""
     configs = {
         endpoint.name: config_of(endpoint) for endpoint in ModelEndpoint.objects.filter(name__in=set(setup.seats))
     }
+    run = debate.debate_set.run
+    task = RunTask.objects.filter(run=run, subject_id=debate.pk).first()
     batches: list[tuple[ChatReply, ...]] = []
     while True:
         state = replay(setup, batches)
         if not state.waiting or any(request.endpoint not in configs for request in state.waiting):
             return state
-        keys = [call_key(configs[request.endpoint], request) for request in state.waiting]
+        asked = [repeated(request, task, run) if task and run else request for request in state.waiting]
+        keys = [call_key(configs[request.endpoint], request) for request in asked]
         replies = _replies(keys)
         if len(replies) < len(set(keys)):
             return state
@@ -118,9 +122,9 @@ def _replayed(setup: DebateSetup) -> Replayed:
 
 
 def _replies(keys: Iterable[str]) -> dict[str, ChatReply]:
-    """Return what was answered to these calls; a finished reply before any other, else the latest."""
+    """Return what was answered to these calls: the latest finished reply, else the latest."""
     found: dict[str, ChatReply] = {}
     for call in Call.objects.filter(key__in=set(keys), status__in=HEARD).order_by("pk"):
-        if call.key not in found or found[call.key].status is not ReplyStatus.FINISHED:
+        if call.key not in found or call.status == ReplyStatus.FINISHED:
             found[call.key] = reply_of(call)
     return found

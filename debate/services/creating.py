@@ -98,7 +98,7 @@ def create_debate_set(
         kind=RunKind.DEBATE,
         name=name,
         suite=wish.suite,
-        options={**setup, FROZEN: freeze_endpoints(wish.endpoints)},
+        options={**setup, "fresh": wish.fresh, FROZEN: freeze_endpoints(wish.endpoints)},
         budget=wish.budget,
         total=len(pairs),
         created_at=at,

@@ -37,6 +37,7 @@ class DebateWish:
     options: DebateOptions = field(default_factory=DebateOptions)
     budget: Decimal | None = None  # USD
     name: str = ""
+    fresh: bool = False  # ask for every reply again, also where an earlier run has one
     selection: CaseSelection = ALL_CASES
 
     @property

@@ -45,6 +45,7 @@ class EndpointForm(EndpointModelForm):
             "max_concurrency",
             "reasoning",
             "min_output_tokens",
+            "reuse_days",
             "extra",
             "input_price",
             "output_price",
@@ -57,6 +58,7 @@ class EndpointForm(EndpointModelForm):
             "max_concurrency": "Calls at once",
             "reasoning": "Reasoning model",
             "min_output_tokens": "Least output limit",
+            "reuse_days": "Replies reused for",
             "input_price": "Input price",
             "output_price": "Output price",
             "is_active": "In use",
@@ -73,6 +75,10 @@ class EndpointForm(EndpointModelForm):
             "min_output_tokens": (
                 "Tokens. Each reply may have at least so many, whatever its judge asks for, since thinking counts too. "
                 "Left empty: 8,192 for a reasoning model, else what the judge asks for."
+            ),
+            "reuse_days": (
+                "Days. Replies that are older are asked for again, and paid for again. For a model that changes behind "
+                "its name. Left empty: replies are reused for ever."
             ),
             "input_price": "USD per million tokens. Left empty: the listed price, if there is one.",
             "output_price": "USD per million tokens.",

@@ -1,7 +1,7 @@
 """Tables of the ground storey. Thin: fields, constraints and names; reading is in selectors, writing in services."""
 
 from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
-from judging.models.calls import Call, CallHour
+from judging.models.calls import Call, CallHour, CallPrompt
 from judging.models.endpoints import EndpointKind, Judge, ModelEndpoint
 from judging.models.esi import EsiItem
 from judging.models.imports import (
@@ -41,6 +41,7 @@ __all__ = [
     "Benchmark",
     "Call",
     "CallHour",
+    "CallPrompt",
     "Case",
     "EndpointKind",
     "EsiItem",

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 
 from judging.models.endpoints import ModelEndpoint
 from judging.models.runs import Run
+
+
+class CallPrompt(models.Model):
+    """The messages of a call. Calls that sent the same messages share them."""
+
+    digest = models.CharField(max_length=64, unique=True)  # SHA-256 of their canonical JSON
+    messages = models.JSONField()
+
+    def __str__(self) -> str:
+        return self.digest[:12]
 
 
 class Call(models.Model):
@@ -18,7 +30,9 @@ class Call(models.Model):
         Run, null=True, on_delete=models.SET_NULL, related_name="calls", db_index=False
     )
     status = models.CharField(max_length=20)  # judging.llm.chat.ReplyStatus
-    request = models.JSONField()  # the body as the last attempt sent it; the key was in a header
+    # The body as the last attempt sent it is the request with the messages; the key was in a header.
+    request = models.JSONField()
+    prompt = models.ForeignKey(CallPrompt, null=True, on_delete=models.PROTECT, related_name="calls")  # None: pruned
     text = models.TextField(blank=True)
     finish_reason = models.CharField(max_length=40, blank=True)
     prompt_tokens = models.PositiveIntegerField(null=True)
@@ -35,11 +49,14 @@ class Call(models.Model):
     seconds = models.FloatField(default=0)
     finished_at = models.DateTimeField()
     pruned_at = models.DateTimeField(null=True)  # when its texts were removed; it is not reused from then on
+    superseded_at = models.DateTimeField(null=True)  # when a reply to the same took its place, since it was too old
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["key"], condition=models.Q(status="finished", pruned_at=None), name="call_finished_once"
+                fields=["key"],
+                condition=models.Q(status="finished", pruned_at=None, superseded_at=None),
+                name="call_finished_once",
             )
         ]
         indexes = [
@@ -55,6 +72,16 @@ class Call(models.Model):
 
     def __str__(self) -> str:
         return self.key[:12]
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """What was sent; nothing once it is pruned."""
+        return list(self.prompt.messages) if self.prompt else []
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The request as it was sent; empty once it is pruned."""
+        return {"messages": self.messages, **self.request} if self.prompt else {}
 
 
 class CallHour(models.Model):

@@ -25,6 +25,7 @@ class ModelEndpoint(models.Model):
     reasoning = models.BooleanField(default=False)
     extra = models.JSONField(default=dict, blank=True)  # further fields of each request, such as reasoning_effort
     min_output_tokens = models.PositiveIntegerField(null=True, blank=True)  # None: judging.llm.endpoints says
+    reuse_days = models.PositiveIntegerField(null=True, blank=True)  # older replies are not reused; None: for ever
     max_concurrency = models.PositiveIntegerField(default=50)
     input_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)  # USD per million tokens
     output_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)

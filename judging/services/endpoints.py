@@ -22,6 +22,7 @@ from judging.selectors.targets import address_policy
 
 MOST_EXTRA = 4_000  # characters
 MOST_TOKENS = 1_000_000
+MOST_DAYS = 3_650
 OUR_FIELDS = frozenset(
     [
         "model",
@@ -65,6 +66,7 @@ class EndpointFields:
     key_variable: str = ""
     reasoning: bool = False
     min_output_tokens: int | None = None
+    reuse_days: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     max_concurrency: int = 50
     input_price: Decimal | None = None
@@ -119,6 +121,8 @@ def _checked(fields: EndpointFields) -> str:
     _check_extra(fields.extra)
     if fields.min_output_tokens is not None and fields.min_output_tokens > MOST_TOKENS:
         raise EndpointNotValid(f"The least output limit can be {MOST_TOKENS:,} tokens at most.")
+    if fields.reuse_days is not None and not 1 <= fields.reuse_days <= MOST_DAYS:
+        raise EndpointNotValid(f"Replies can be reused for 1 to {MOST_DAYS:,} days; leave the field empty for ever.")
     if (fields.input_price is None) != (fields.output_price is None):
         raise EndpointNotValid("Enter both prices or neither.")
     try:

@@ -304,7 +304,7 @@ class Engine:
         while self.to_ask:
             wanted = self._keyed()
             unknown = [key for key in wanted if key not in self.unstored]
-            known = persistently(partial(ledger.find_finished, unknown))
+            known = persistently(partial(ledger.find_finished, unknown, at=self.options.now()))
             for key, asked in wanted.items():
                 call = known.get(key)
                 if key in self.unstored:

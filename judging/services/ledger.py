@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
+from hashlib import sha256
 from math import isfinite
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
 from judging.llm.chat import ChatReply, ReplyStatus
-from judging.models import Call, CallHour
+from judging.llm.identity import canonical_json
+from judging.models import Call, CallHour, CallPrompt, ModelEndpoint
 from judging.services.storable import storable
 
 LOOK_UP_SIZE = 500
@@ -35,16 +37,23 @@ class CallRecord:
     pk: int = field(default=0)  # known once stored
 
 
-def find_finished(keys: Collection[str]) -> dict[str, Call]:
-    """Return the finished calls among `keys`."""
+def find_finished(keys: Collection[str], *, at: datetime) -> dict[str, Call]:
+    """Return the finished calls among `keys` that may be reused: neither pruned nor too old for their endpoint."""
     ordered = list(dict.fromkeys(keys))
+    usable = Q(status=ReplyStatus.FINISHED, pruned_at=None, superseded_at=None)
+    for endpoint_id, days in _reuse_days():
+        usable &= ~Q(endpoint_id=endpoint_id, finished_at__lt=at - timedelta(days=days))
     found: dict[str, Call] = {}
     for start in range(0, len(ordered), LOOK_UP_SIZE):
         part = ordered[start : start + LOOK_UP_SIZE]
-        found |= {
-            call.key: call for call in Call.objects.filter(key__in=part, status=ReplyStatus.FINISHED, pruned_at=None)
-        }
+        found |= {call.key: call for call in Call.objects.filter(usable, key__in=part)}
     return found
+
+
+def _reuse_days() -> list[tuple[int, int]]:
+    """Return the endpoints whose replies grow too old to be reused, and after how many days."""
+    limited = ModelEndpoint.objects.filter(reuse_days__isnull=False).order_by("pk")
+    return [(pk, days) for pk, days in limited.values_list("pk", "reuse_days") if days is not None]
 
 
 def reply_of(call: Call) -> ChatReply:
@@ -70,7 +79,7 @@ def store_calls(*, run_id: int | None, records: Sequence[CallRecord], at: dateti
     Must run inside the writer's transaction.
     """
     new = sorted((record for record in records if not record.reused), key=lambda record: record.key)  # one lock order
-    there = find_finished([record.key for record in new if record.reply.status == ReplyStatus.FINISHED])
+    there = find_finished([record.key for record in new if record.reply.status == ReplyStatus.FINISHED], at=at)
     to_store: list[CallRecord] = []
     for record in new:
         twin = there.get(record.key) if record.reply.status == ReplyStatus.FINISHED else None
@@ -78,10 +87,51 @@ def store_calls(*, run_id: int | None, records: Sequence[CallRecord], at: dateti
             record.pk = twin.pk
         else:
             to_store.append(record)
-    rows = Call.objects.bulk_create([_row(record, run_id, at) for record in to_store])
+    _supersede([record.key for record in to_store if record.reply.status == ReplyStatus.FINISHED], at)
+    bodies = [sent_body(record.request, record.reply) for record in to_store]
+    prompts = store_prompts([body["messages"] for body in bodies])
+    rows = Call.objects.bulk_create(
+        [
+            _row(record, body, prompts[messages_digest(body["messages"])], run_id, at)
+            for record, body in zip(to_store, bodies, strict=True)
+        ]
+    )
     add_to_hour(rows, at)
     for record, row in zip(to_store, rows, strict=True):
         record.pk = row.pk
+
+
+def _supersede(keys: Sequence[str], at: datetime) -> None:
+    """Take finished calls that were too old to be reused out of use: their keys are those of new ones now."""
+    if keys and _reuse_days():
+        old = Call.objects.filter(key__in=keys, status=ReplyStatus.FINISHED, pruned_at=None, superseded_at=None)
+        old.update(superseded_at=at)
+
+
+def messages_digest(messages: Any) -> str:
+    """Return the hash that a call's messages are stored under."""
+    return sha256(canonical_json(messages)).hexdigest()
+
+
+def store_prompts(every: Sequence[Any]) -> dict[str, int]:
+    """Store messages that are not stored yet and return the rows of all by their hash."""
+    wanted = {messages_digest(messages): messages for messages in every}
+    digests = sorted(wanted)  # one lock order
+    known = _prompts_of(digests)
+    missing = [digest for digest in digests if digest not in known]
+    if missing:
+        new = [CallPrompt(digest=digest, messages=wanted[digest]) for digest in missing]
+        CallPrompt.objects.bulk_create(new, ignore_conflicts=True)
+        known |= _prompts_of(missing)
+    return known
+
+
+def _prompts_of(digests: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for start in range(0, len(digests), LOOK_UP_SIZE):
+        rows = CallPrompt.objects.filter(digest__in=digests[start : start + LOOK_UP_SIZE])
+        found |= dict(rows.values_list("digest", "pk"))
+    return found
 
 
 def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
@@ -101,14 +151,15 @@ def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
         )
 
 
-def _row(record: CallRecord, run_id: int | None, at: datetime) -> Call:
+def _row(record: CallRecord, body: Mapping[str, Any], prompt_id: int, run_id: int | None, at: datetime) -> Call:
     reply = record.reply
     return Call(
         key=record.key,
         endpoint_id=record.endpoint_id,
         run_id=run_id,
         status=reply.status,
-        request=sent_body(record.request, reply),
+        request={name: value for name, value in body.items() if name != "messages"},
+        prompt_id=prompt_id,
         text=reply.text,
         finish_reason=storable(reply.finish_reason)[:40],
         prompt_tokens=reply.prompt_tokens,

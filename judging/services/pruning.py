@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
 from judging.llm.chat import ReplyStatus
-from judging.models import Call, EsiItem, RunKind, RunStatus, Verdict
+from judging.models import Call, CallPrompt, EsiItem, RunKind, RunStatus, Verdict
 
 BATCH = 2000
 SIZED = 20_000  # calls whose texts are measured for the estimate of bytes
@@ -39,8 +39,19 @@ def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> Prunabl
         errors += sum(status != ReplyStatus.FINISHED for _, status in prunable)
         if prunable and not dry_run:
             rows = Call.objects.filter(pk__in=[pk for pk, _ in prunable])
-            rows.update(request={}, text="", label_logprobs={}, pruned_at=at)
+            rows.update(request={}, prompt=None, text="", label_logprobs={}, pruned_at=at)
+    if not dry_run:
+        _drop_unused_prompts()
     return Prunable(calls=calls, errors=errors, looked_at=looked_at)
+
+
+def _drop_unused_prompts() -> None:
+    """Delete the messages that no call refers to any more, batch by batch."""
+    unused = CallPrompt.objects.filter(~Exists(Call.objects.filter(prompt=OuterRef("pk")))).order_by("pk")
+    last = 0
+    while batch := list(unused.filter(pk__gt=last).values_list("pk", flat=True)[:BATCH]):
+        unused.filter(pk__in=batch).delete()
+        last = batch[-1]
 
 
 def _old_calls(older_than: datetime) -> QuerySet[Call]:

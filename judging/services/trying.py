@@ -73,7 +73,7 @@ def hold(conversation: Conversation[Any], target: Target, *, at: datetime) -> He
 def _ask(requests: Sequence[ChatRequest], target: Target, share: Share, at: datetime) -> list[TriedCall]:
     named = [replace(request, endpoint=target.config.name) for request in requests]
     keys = [call_key(target.config, request) for request in named]
-    known = ledger.find_finished(keys)
+    known = ledger.find_finished(keys, at=at)
     wanted = {key: request for key, request in zip(keys, named, strict=True) if key not in known}
     for key, request in wanted.items():
         share.submit(key, target, request)

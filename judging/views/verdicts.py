@@ -40,7 +40,7 @@ def reading_of(verdict: Verdict) -> dict[str, Any]:
     """Return what pages show of a verdict: its calls, how it was read, what it scored."""
     past = list(verdict.past.order_by("-pk"))
     wanted = verdict.call_ids + [pk for said in past for pk in said.call_ids]
-    found = Call.objects.select_related("endpoint").in_bulk(wanted)
+    found = Call.objects.select_related("endpoint", "prompt").in_bulk(wanted)
     calls = [found[pk] for pk in verdict.call_ids if pk in found]
     costs = [call.cost for call in calls if call.cost is not None]
     score: Score | None = getattr(verdict, "score", None)

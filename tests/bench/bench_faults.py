@@ -231,8 +231,8 @@ def finished_keys(*, without: dict[str, float]) -> list[str]:
     from tests.judging.services.own_site import fake_key
 
     try:
-        rows = Call.objects.filter(status="finished").values_list("request", flat=True)
-        return [key for request in rows if (key := fake_key(request["messages"])) not in without]
+        rows = Call.objects.filter(status="finished").values_list("prompt__messages", flat=True)
+        return [key for messages in rows if (key := fake_key(messages)) not in without]
     finally:
         connections.close_all()
 

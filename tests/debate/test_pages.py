@@ -187,7 +187,7 @@ def test_debate_live_shows_what_the_ledger_holds(researcher: Client, fake_llm: F
     Statement.objects.all().delete()
     made.debates.update(status=DebateStatus.RUNNING, verdict=None)
     Run.objects.update(status=RunStatus.RUNNING)
-    discussion = [call.pk for call in made.run.calls.all() if ", opening:" in call.request["messages"][1]["content"]]
+    discussion = [call.pk for call in made.run.calls.all() if ", opening:" in call.messages[1]["content"]]
     assert len(discussion) == 2
     made.run.calls.filter(pk__in=discussion).delete()
 

@@ -59,6 +59,7 @@ class Command(JsonCommand):
         parser.add_argument("--seed", type=int, default=0, help="of the orders, and of the cases that --limit draws")
         parser.add_argument("--max-tokens", type=int, default=512, help="of one statement")
         parser.add_argument("--budget", default="", help="US dollars that may be spent at most")
+        parser.add_argument("--fresh", action="store_true", help="reuse no reply of earlier runs")
         parser.add_argument("--name", default="")
         parser.add_argument("--wait", action="store_true", help="until the debates are over")
 
@@ -130,6 +131,7 @@ def _wish(options: dict[str, Any]) -> DebateWish:
         ),
         budget=choices.dollars_of(options["budget"]),
         name=options["name"],
+        fresh=options["fresh"],
         selection=choices.selection_of(options, suite=suite),
     )
 

@@ -29,6 +29,7 @@ class Command(JsonCommand):
         parser.add_argument("--max-concurrency", type=int, default=50, help="calls at once over all workers")
         parser.add_argument("--reasoning", action="store_true", help="allow 10 minutes and 8,192 tokens for a reply")
         parser.add_argument("--min-output-tokens", default="", help="least output limit of each request")
+        parser.add_argument("--reuse-days", default="", help="ask again once a reply is so many days old; empty: never")
         parser.add_argument(
             "--extra", default="", help="""JSON sent with each request: '{"reasoning_effort": "low"}'"""
         )
@@ -67,6 +68,7 @@ def _entered(options: dict[str, Any]) -> dict[str, Any]:
         "max_concurrency": options["max_concurrency"],
         "reasoning": options["reasoning"],
         "min_output_tokens": options["min_output_tokens"],
+        "reuse_days": options["reuse_days"],
         "extra": options["extra"],
         "input_price": options["input_price"],
         "output_price": options["output_price"],

@@ -18,17 +18,24 @@ from tests.fake_llm.fixture import FakeLLM
 pytestmark = pytest.mark.django_db
 
 
-def command(**changes: str) -> dict[str, Any]:
+def command_arguments() -> dict[str, str]:
+    """Return what names two systems with responses to two cases, and who is to debate."""
     suite, a, b = rows.answered_suite("One?", "Two?")
     rubric = rows.criteria()
-    arguments = {
+    return {
         "suite": str(suite.pk),
         "system_a": a.name,
         "system_b": b.name,
         "rubric": rubric.slug,
         "endpoints": "x,y",
-        **changes,
     }
+
+
+def command(**changes: str) -> dict[str, Any]:
+    return run_command(**command_arguments() | changes)
+
+
+def run_command(**arguments: str) -> dict[str, Any]:
     flags = [f"--{name.replace('_', '-')}" + (f"={value}" if value else "") for name, value in arguments.items()]
     out = StringIO()
     call_command("run_debates", *flags, "--wait", "--json", stdout=out)
@@ -59,6 +66,17 @@ def test_run_debates_waits_for_models_and_reports_outcomes(fake_llm: FakeLLM) ->
         "b_better": 0,
         "neither": 2,
     }
+
+
+def test_run_debates_asks_again_for_what_was_said_where_that_is_wanted(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply="Neither.\n\n0")
+    for name in ("x", "y"):
+        factories.endpoint(name=name, model=name, base_url=fake_llm.url)
+    arguments = command_arguments()
+
+    made = [run_command(**arguments, **more)["calls_made"] for more in ({}, {}, {"fresh": ""}, {"fresh": ""}, {})]
+
+    assert made == [4, 0, 4, 4, 0]
 
 
 def test_run_debates_holds_debates_between_baselines() -> None:

@@ -82,7 +82,7 @@ def state(run_id: str, lapse: str = "") -> dict[str, Any]:
         "calls_made": run.calls_made,
         "outcomes": [list(row) for row in debates.values_list(*fields)],
         "statements": Statement.objects.filter(speaker__debate__debate_set__run=run).count(),
-        "finished": [[call.endpoint.name, call.request["messages"]] for call in calls.select_related("endpoint")],
+        "finished": [[call.endpoint.name, call.messages] for call in calls.select_related("endpoint")],
         "leases": Lease.objects.count(),
     }
 

@@ -40,7 +40,7 @@ def test_start_work_leaves_people_few_of_the_responses_and_debates() -> None:
         assert queue.items.exclude(reason="audit").count() == undecided
         assert queue.items.count() == undecided + audited.filter(reason="audit").count()
     assert (run.systems.count() * 24, Debate.objects.filter(status=DebateStatus.AGREED).count()) == (72, 22)
-    sent = [json.dumps(request["messages"]) for request in Call.objects.values_list("request", flat=True)]
+    sent = [json.dumps(messages) for messages in Call.objects.values_list("prompt__messages", flat=True)]
     sent = [text for text in sent if "criteria in levels" in text]
     assert len(sent) == 3 * 72
     assert not [text for text in sent if "EDA" in text or "electronic design" in text]

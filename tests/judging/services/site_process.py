@@ -84,7 +84,7 @@ def state(run_id: str, lapse: str = "") -> dict[str, Any]:
         "calls_made": run.calls_made,
         "unheard": run.unheard_calls,
         "calls": dict(Counter(call.status for call in calls)),
-        "finished": [call.request["messages"] for call in calls if call.status == "finished"],
+        "finished": [call.messages for call in calls if call.status == "finished"],
         "verdicts": dict(Counter(Verdict.objects.filter(run=run).values_list("status", flat=True))),
         "scores": dict(Counter(Score.objects.filter(run=run).values_list("status", flat=True))),
         "tasks": dict(Counter(run.tasks.values_list("status", flat=True))),

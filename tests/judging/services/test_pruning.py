@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from judging.llm.chat import ChatReply, ReplyStatus
-from judging.models import Call, PastVerdict, RunKind, RunStatus
+from judging.models import Call, CallPrompt, PastVerdict, RunKind, RunStatus
 from judging.services.ledger import CallRecord, find_finished, store_calls
 from judging.services.pruning import Prunable, prune_calls
 from tests import factories
@@ -24,10 +24,11 @@ LATER = NOON + timedelta(days=100)
 
 
 def call(key: str, **fields: Any) -> Call:
-    defaults = {"status": "finished", "request": {"messages": []}, "text": "A reply.", "finished_at": NOON}
+    defaults = {"status": "finished", "request": {"model": "m"}, "text": "A reply.", "finished_at": NOON}
     if "endpoint" not in fields:
         fields["endpoint"] = factories.endpoint()
-    return Call.objects.create(key=key, cost=Decimal("0.01"), **defaults | fields)
+    prompt, _ = CallPrompt.objects.get_or_create(digest=f"{key[:5]:0>64}", messages=[{"role": "user", "content": key}])
+    return Call.objects.create(key=key, cost=Decimal("0.01"), prompt=prompt, **defaults | fields)
 
 
 def test_prune_calls_removes_texts_that_no_current_result_rests_on() -> None:
@@ -52,6 +53,9 @@ def test_prune_calls_removes_texts_that_no_current_result_rests_on() -> None:
     assert [(row.key, row.text, row.request, row.cost) for row in pruned] == [
         (key, "", {}, Decimal("0.01")) for key in ("alone", "failed", "superseded")
     ]
+    assert sorted(CallPrompt.objects.values_list("messages__0__content", flat=True)) == [
+        *("debate", "kept", "new", "running"),
+    ]
     assert set(Call.objects.filter(pruned_at=None).values_list("text", flat=True)) == {"A reply."}
 
 
@@ -59,11 +63,13 @@ def test_a_pruned_call_is_not_reused_and_may_be_paid_for_again() -> None:
     old = call("k" * 64)
     prune_calls(older_than=LATER, at=LATER, dry_run=False)
 
-    found = find_finished([old.key])
-    record = CallRecord(old.key, old.endpoint_id, {}, ChatReply(ReplyStatus.FINISHED, "New."), Decimal("0.02"))
+    found = find_finished([old.key], at=LATER)
+    record = CallRecord(
+        old.key, old.endpoint_id, {"messages": []}, ChatReply(ReplyStatus.FINISHED, "New."), Decimal("0.02")
+    )
     store_calls(run_id=None, records=[record], at=LATER)
 
-    assert (found, find_finished([old.key])[old.key].text) == ({}, "New.")
+    assert (found, find_finished([old.key], at=LATER)[old.key].text) == ({}, "New.")
     assert record.pk != old.pk
 
 

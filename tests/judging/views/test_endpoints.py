@@ -98,7 +98,12 @@ def test_endpoint_create_refuses(client: Client, admin: User, changes: dict[str,
 
 
 def test_endpoint_create_stores_extra_fields_and_shows_them(client: Client, admin: User) -> None:
-    fields = {"extra": '{"reasoning_effort": "low"}', "reasoning": "on", "min_output_tokens": "9000"}
+    fields = {
+        "extra": '{"reasoning_effort": "low"}',
+        "reasoning": "on",
+        "min_output_tokens": "9000",
+        "reuse_days": "30",
+    }
 
     answer = client.post(reverse("judging:endpoint-create"), FORM | fields)
 
@@ -106,6 +111,7 @@ def test_endpoint_create_stores_extra_fields_and_shows_them(client: Client, admi
     page = client.get(answer.headers["Location"]).content.decode()
     form = client.get(reverse("judging:endpoint-update", args=[endpoint.pk])).content.decode()
     assert (endpoint.extra, endpoint.min_output_tokens) == ({"reasoning_effort": "low"}, 9000)
+    assert (endpoint.reuse_days, "for 30 days" in page) == (30, True)
     assert "reasoning_effort" in page
     assert "9,000 tokens" in page
     assert "reasoning_effort" in form
