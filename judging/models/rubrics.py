@@ -8,6 +8,15 @@ from django.urls import reverse
 
 from judging.models.benchmarks import Benchmark
 
+SHAPE_WORDS = {
+    "levels": "criteria in levels",
+    "criteria": "table of criteria",
+    "checklist": "checklist",
+    "assertions": "assertions",
+    "nested": "nested criteria",
+    "scaleeval": "criteria for comparisons",
+}
+
 
 class Rubric(models.Model):
     """One immutable version of a rubric."""
@@ -38,6 +47,11 @@ class Rubric(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("judging:rubric-detail", args=[self.pk])
+
+    @property
+    def shape_words(self) -> str:
+        """The shape of its file, for pages; a file may name a shape of its own."""
+        return SHAPE_WORDS.get(self.shape, self.shape.replace("_", " "))
 
 
 class RubricItem(models.Model):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.db.models import QuerySet
 
-from judging.models import Rubric, RubricItem
+from judging.models import Case, Rubric, RubricItem
 
 MOST_CHANGES = 200
 
@@ -18,6 +19,14 @@ def rubric_items(rubric: Rubric, *, query: str = "") -> QuerySet[RubricItem]:
     if query:
         rows = rows.filter(case_key__icontains=query)
     return rows.order_by("position", "pk")
+
+
+def newest_cases(rubric: Rubric, *, keys: Collection[str]) -> dict[str, Case]:
+    """Return the newest revision of each case of the rubric's benchmark that has one of these keys."""
+    if rubric.benchmark_id is None:
+        return {}
+    cases = Case.objects.filter(prompt__benchmark=rubric.benchmark_id, key__in=keys)
+    return {case.key: case for case in cases.order_by("pk").only("key")}
 
 
 def versions_of(rubric: Rubric) -> list[Rubric]:

@@ -107,8 +107,8 @@ def _scale_facts(scale: Any) -> Iterable[str]:
     if not isinstance(scale, Mapping):
         return
     if scale.get("kind") == "boolean":
-        yield "met or not"
-    elif scale.get("labels"):
+        return  # met or not, as a criterion without a scale is understood
+    if scale.get("labels"):
         yield " / ".join(str(label) for label in scale["labels"])
     elif scale.get("minimum") is not None and scale.get("maximum") is not None:
         yield f"{_number(scale['minimum'])} to {_number(scale['maximum'])}"

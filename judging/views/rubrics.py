@@ -41,7 +41,9 @@ def rubric_detail(request: PageRequest, rubric_id: int) -> HttpResponse:
         context |= {"tab": "changes", "diff": diff, "sides": [(one, *_sides(one)) for one in diff.shown]}
     else:
         page = page_of(request, rubrics.rubric_items(rubric, query=query), per_page=TREES_PER_PAGE)
-        context |= {"page_obj": page, "trees": [(item, outline_of_tree(item.tree)) for item in page]}
+        cases = rubrics.newest_cases(rubric, keys=[item.case_key for item in page])
+        trees = [(item, cases.get(item.case_key), outline_of_tree(item.tree)) for item in page]
+        context |= {"page_obj": page, "trees": trees}
     return render(request, "judging/rubric_detail.html", context)
 
 

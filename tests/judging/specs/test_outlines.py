@@ -18,7 +18,7 @@ def test_outline_of_tree_names_levels_and_how_they_add_up() -> None:
 
     outline = outline_of_tree(tree_to_json(root))
 
-    leaf = Outline("50.1", "Names the river.", ("met or not",))
+    leaf = Outline("50.1", "Names the river.")
     inner = Outline("Level 50", "", ("50 points for each criterion met",), (leaf,))
     assert outline == Outline("Score", "", ("the highest level with a met criterion decides",), (inner,))
 

@@ -86,7 +86,7 @@ PAGES: dict[str, tuple[Callable[[Suite], str], int]] = {
     "response": (response_url, 7),
     "system": (system_url, 4),
     "rubrics of all": (lambda suite: reverse("judging:rubric-list"), 2),
-    "rubric": (lambda suite: suite.benchmark.rubrics.get().get_absolute_url(), 4),
+    "rubric": (lambda suite: suite.benchmark.rubrics.get().get_absolute_url(), 5),
 }
 SHELL = 4  # session, person with permissions, role, what waits for review
 
@@ -232,6 +232,17 @@ def test_rubric_detail_shows_what_a_version_changed(reader: Client) -> None:
         ("c1", "removed"),
         ("c2", "removed"),
     ]
+
+
+def test_rubric_detail_links_its_cases(reader: Client) -> None:
+    suite = filled(3)
+    rubric = suite.benchmark.rubrics.get()
+    newest = factories.case(prompt=suite.benchmark.prompts.get(key="c0"), key="c0", content_hash="b" * 64)
+
+    page = reader.get(rubric.get_absolute_url()).content.decode()
+
+    assert f'<a href="{newest.get_absolute_url()}">c0</a>' in page
+    assert "Nested criteria for 3 cases of" in " ".join(page.split())
 
 
 def test_rubric_workbook_gives_json_where_no_table_holds_it(reader: Client) -> None:
