@@ -188,3 +188,21 @@ def test_home_says_what_the_site_is_for(client: Client) -> None:
 
     assert "Evalsite evaluates language models" in text
     assert reverse("help-topic", args=["start"]) in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("judging:run-list", "judging:benchmark-list", "judging:run-create", "judging:import-list", "help"),
+        *("debate:set-list", "review:queue-list", "review:adjudication-list", "reports:judge-list", "password_change"),
+    ],
+)
+def test_breadcrumbs_start_with_home_once(client: Client, name: str) -> None:
+    client.force_login(factories.user("rita", Role.RESEARCHER))
+    crumb = '<li class="breadcrumb-item"><a href="/">Home</a></li>'
+
+    page, home = client.get(reverse(name)).text, client.get("/").text
+
+    crumbs = page.partition('<ol class="breadcrumb">')[2].partition("</ol>")[0]
+    assert crumbs.strip().startswith(crumb)
+    assert (page.count(crumb), home.count(crumb)) == (1, 0)
