@@ -22,7 +22,8 @@ from judging.llm.sending import SenderLost
 from judging.models import Lease, Run
 from judging.services import leases, pools, recovery, running
 from judging.services.collecting import calm_collector
-from judging.services.engine import FLUSH_SECONDS, Engine, EngineOptions
+from judging.services.engine.state import FLUSH_SECONDS, EngineOptions
+from judging.services.engine.worker import Engine
 from judging.services.evaluating import outdated_judges
 from judging.services.executors import executor_for
 from judging.services.frozen_endpoints import RunEndpoints

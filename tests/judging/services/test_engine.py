@@ -16,7 +16,8 @@ from judging import stopping
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call, Lease, ModelEndpoint, RubricItem, Run, RunStatus, RunTask, Verdict
 from judging.services import leases, running
-from judging.services.engine import Engine, EngineOptions
+from judging.services.engine.state import EngineOptions
+from judging.services.engine.worker import Engine
 from judging.services.executors import executor_for
 from judging.services.frozen_endpoints import RunEndpoints
 from judging.services.planning import EvaluatorChoice, RunPlan, create_run, plan_tasks

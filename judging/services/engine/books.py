@@ -1,0 +1,101 @@
+"""Keeps the books of a worker: what it has on its way, what it stores, and its claim on the tasks."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import partial
+
+from judging.services import leases, results
+from judging.services.conversations import Asked
+from judging.services.engine.state import EngineState
+from judging.services.leases import InFlight
+from judging.services.transactions import persistently
+from judging.states import ACTIVE
+
+logger = logging.getLogger(__name__)
+
+FLUSH_ROWS = 400  # a flush has a fixed cost of some twenty queries
+BEAT_SECONDS = 1.0
+ENDPOINTS_SECONDS = 5.0  # between two looks at whether endpoints are what the run was started with
+RATE_SECONDS = 0.2  # over which the rate is measured
+
+
+class Bookkeeping(EngineState):
+    """Stores what was heard and made of it, and extends the claim."""
+
+    def _keep_books(self) -> None:
+        now = time.monotonic()
+        pending = len(self.records) + len(self.finished) + len(self.released)
+        if pending >= FLUSH_ROWS or (pending and now - self._flushed_at >= self.flush_seconds):
+            self._flush()
+        if now - self._rated_at >= RATE_SECONDS:
+            self._rate, self._ended, self._rated_at = self._ended / (now - self._rated_at), 0, now
+        if now - self._beat_at >= BEAT_SECONDS:
+            self._beat_at = now
+            self._look_around(now)
+
+    def _look_around(self, now: float) -> None:
+        """Extend the claim, and hear whether to stop."""
+        try:
+            in_flight = self._in_flight()
+            persistently(partial(leases.beat, lease=self.lease, in_flight=in_flight))
+            self._announced = in_flight.calls
+        except leases.LeaseLost:  # this process slept too long; what it has paid for is still stored
+            logger.warning("judging.lease_lost run_id=%s", self.run.pk)
+            self.stopping = "lost"
+        if self.options.should_stop() and self.stopping != "asked":
+            self.stopping, self._stop_asked_at = "asked", now
+        persistently(partial(self.run.refresh_from_db, fields=["status", "budget"]))
+        if self.run.status not in ACTIVE:
+            self._stop("stopped")
+        if now - self._compared_at >= ENDPOINTS_SECONDS:
+            self._compared_at = now
+            persistently(self.endpoints.read)
+        if self.endpoints.difference:
+            self._stop("endpoint", self.endpoints.difference)
+        freed = [one for one in self.troubles.values() if 0 < one.blocked_until <= now]
+        for trouble in freed:
+            trouble.blocked_until = 0.0
+            self.exhausted = False
+
+    def _sent(self, more: Sequence[Asked] = ()) -> InFlight:
+        """Return how many calls may be on their way, with those about to be, and what they may cost.
+
+        What waits in the pool cannot be told from what was sent.
+        """
+        sent = [asked for asked in (*self.asked.values(), *more) if not asked.target.is_lexical]
+        return InFlight(len(sent), sum((asked.at_stake for asked in sent), Decimal(0)))
+
+    def _in_flight(self, more: Sequence[Asked] = ()) -> InFlight:
+        """Return what nobody would hear of if this worker died now: calls on their way, and those not stored yet."""
+        sent = self._sent(more)
+        if self.run.budget is None:
+            worst = sent.worst + sum((record.cost or Decimal(0) for record in self.records), Decimal(0))
+        else:  # it must hold everything that is set aside
+            asked = (*self.asked.values(), *self.to_repeat.values(), *self.held_back.values())
+            reserved = [one.reserved for one in asked] + [record.reserved for record in self.records]
+            worst = sum(reserved, Decimal(0))
+        return InFlight(sent.calls + len(self.records), worst)
+
+    def _flush(self) -> None:
+        records, finished, released = self.records, self.finished, self.released
+        self.records, self.finished, self.released = [], [], []
+        self.unstored = {}
+        self._flushed_at = time.monotonic()
+        if records or finished:
+            batch = results.Batch(
+                run=self.run,
+                lease=self.lease,
+                executor=self.executor,
+                records=records,
+                finished=finished,
+                in_flight=self._in_flight(),
+            )
+            results.store_batch(batch=batch, at=self.options.now())
+            if records:
+                self._announced = batch.in_flight.calls
+        if released:
+            persistently(partial(leases.give_back, lease=self.lease, task_ids=released))

@@ -1,0 +1,76 @@
+"""Hears what became of requests: replies, refusals, and errors that may be those of a whole endpoint."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import time
+
+from judging.llm.chat import ChatReply, ReplyStatus
+from judging.services.conversations import Asked
+from judging.services.engine.asking import Asking
+from judging.services.troubles import LONGEST_HOLD_SECONDS, REFUSALS, pause_seconds
+
+logger = logging.getLogger(__name__)
+
+
+class Hearing(Asking):
+    """Hands replies to the conversations that wait for them, and asks again for the rest."""
+
+    def _hear(self) -> None:
+        for heard in self.calls.heard():
+            asked = self.asked.pop(heard.token)
+            asked.paid = heard.paid
+            if heard.again_seconds is None:
+                self._answered(asked, heard.reply)
+            elif self.stopping:
+                self._take_back(asked)
+            else:
+                self._refused(asked, heard.again_seconds)
+
+    def _answered(self, asked: Asked, reply: ChatReply) -> None:
+        record = asked.record(reply)
+        self.records.append(record)
+        trouble = self.troubles[asked.endpoint]
+        trouble.note(reply, time.monotonic())
+        if reply.status == ReplyStatus.FINISHED:
+            self.unstored[asked.key] = record
+        if trouble.is_hopeless(reply):
+            self.suspects.append((asked, record))
+            if trouble.is_broken:
+                self._stop("hopeless", trouble.sentence(asked.endpoint))
+            return
+        if reply.status != ReplyStatus.FAILED:
+            self.was_answered = True
+            self._deliver_suspects(asked.endpoint)
+        self._deliver(asked.places, record)
+
+    def _deliver_suspects(self, endpoint: str = "") -> None:
+        """Deliver errors that turned out to be those of single requests."""
+        suspects, self.suspects = self.suspects, []
+        for asked, record in suspects:
+            if endpoint in ("", asked.endpoint):
+                self._deliver(asked.places, record)
+            else:
+                self.suspects.append((asked, record))
+
+    def _refused(self, asked: Asked, seconds: float) -> None:
+        """Ask again later: from here where that is soon, else the task goes back and this worker is free of it."""
+        now, trouble = time.monotonic(), self.troubles[asked.endpoint]
+        asked.postponed += 1
+        asked.postponed_at = asked.postponed_at or now
+        in_vain = asked.postponed >= REFUSALS and trouble.answered_at < asked.postponed_at
+        if seconds <= LONGEST_HOLD_SECONDS and not in_vain:
+            self.to_repeat[asked.key] = asked
+            heapq.heappush(self.postponed, (now + seconds, asked.key))
+            return
+        if in_vain:
+            since = self.run.postponed_since
+            before = (self.options.now() - since).total_seconds() if since is not None else 0.0
+            seconds = max(seconds, pause_seconds(before))
+        trouble.blocked_until = max(trouble.blocked_until, now + seconds)
+        self._put_back(asked)
+        for waiting in (self.held_back, self.to_repeat):
+            for other in [one for one in waiting.values() if one.endpoint == asked.endpoint]:
+                del waiting[other.key]
+                self._put_back(other)

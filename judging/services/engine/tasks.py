@@ -1,0 +1,128 @@
+"""Takes tasks from the queue of a run and carries their conversations on."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from django.db import InterfaceError, OperationalError
+
+from judging.llm.chat import ChatReply
+from judging.models import RunTask
+from judging.services import leases
+from judging.services.conversations import Talk, repeated
+from judging.services.engine.books import Bookkeeping
+from judging.services.executors import Crash, Prepared
+from judging.services.ledger import CallRecord
+from judging.services.transactions import persistently
+
+logger = logging.getLogger(__name__)
+
+CLAIM_SIZE = 200  # at most
+AHEAD_SECONDS = 0.3  # of work claimed beyond what the threads hold
+BEGIN_SECONDS = 0.1  # of beginning conversations in one step, since rules may take their time
+MOST_TRIES = 5  # a task that so many workers died with is given up
+
+
+class TaskWork(Bookkeeping):
+    """Claims tasks, begins their conversations, and hands them the replies that they wait for."""
+
+    def _claim(self) -> None:
+        wanted = self._lack()
+        if self.stopping or self.exhausted or not wanted:
+            return
+        without = self.endpoints.evaluators_on(self.blocked())
+        try:
+            tasks = persistently(partial(leases.claim_tasks, lease=self.lease, most=wanted, without=without))
+        except leases.LeaseLost:
+            self._stop("lost")
+            return
+        self.exhausted = not tasks
+        self.to_begin.extend(self._prepared(tasks))
+
+    def _lack(self) -> int:
+        """Return how many tasks to claim now: enough to keep every thread busy until the next claim, and no more, so
+        that other workers on the run are left their share of its end. 0: half of what is claimed ahead is left yet."""
+        spare = max(2, self.options.threads, int(self._rate * AHEAD_SECONDS))
+        busy = len(self.talks) + len(self.to_begin) - len(self.suspects)  # those wait for what others meet
+        lack = self.options.threads + spare - busy
+        return min(lack, CLAIM_SIZE) if lack >= spare // 2 else 0
+
+    def _prepared(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, Prepared]]:
+        """Return the tasks with their conversations; those that workers died with too often are given up."""
+        fresh = [task for task in tasks if task.tries < MOST_TRIES]
+        for task in tasks:
+            if task.tries >= MOST_TRIES:
+                self._fail(task, "tried-too-often")
+        try:
+            return self._prepare(fresh) if fresh else []
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:  # one of them cannot be read
+            logger.exception("judging.claim_crashed run_id=%s", self.run.pk)
+        return [pair for task in fresh for pair in self._prepare_alone(task)]
+
+    def _prepare(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, Prepared]]:
+        by_id = {task.pk: task for task in tasks}
+        prepared = persistently(partial(self.executor.prepare, run=self.run, tasks=tasks))
+        return [(by_id[one.task_id], one) for one in prepared]
+
+    def _prepare_alone(self, task: RunTask) -> list[tuple[RunTask, Prepared]]:
+        try:
+            return self._prepare([task])
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            logger.exception("judging.task_crashed task_id=%s", task.pk)
+            self._fail(task, "crashed")
+            return []
+
+    def _fail(self, task: RunTask, kind: str) -> None:
+        logger.warning("judging.task_given_up task_id=%s kind=%s", task.pk, kind)
+        self.finished.append(([], task, Crash(kind)))
+
+    def _begin(self) -> None:
+        until = time.monotonic() + BEGIN_SECONDS
+        while self.to_begin and not self.stopping and time.monotonic() < until:
+            task, prepared = self.to_begin.popleft()
+            talk = self.talks[task.pk] = Talk(task, prepared.conversation, prepared.endpoint)
+            self._advance(talk, None)
+
+    def _advance(self, talk: Talk, replies: tuple[ChatReply, ...] | None) -> None:
+        try:
+            requests = next(talk.conversation) if replies is None else talk.conversation.send(replies)
+        except StopIteration as end:
+            self._end(talk, end.value)
+            return
+        except Exception:  # one poisoned task must not take the others down; it is stored as failed
+            logger.exception("judging.task_crashed task_id=%s", talk.task.pk)
+            self._end(talk, Crash())
+            return
+        if not requests:  # it waits for work of its own, such as a program under test
+            self.dormant.append(talk)
+            return
+        talk.expect(len(requests))
+        self.to_ask.extend(
+            (talk, place, repeated(request, talk.task, self.run)) for place, request in enumerate(requests)
+        )
+
+    def _look_again(self) -> None:
+        if self.stopping:
+            return
+        dormant, self.dormant = self.dormant, []
+        for talk in dormant:
+            if self._holds(talk):
+                self._advance(talk, ())
+
+    def _end(self, talk: Talk, result: Any) -> None:
+        self.finished.append(([record for record in talk.records if record is not None], talk.task, result))
+        self._ended += 1
+        del self.talks[talk.task.pk]
+
+    def _deliver(self, places: Sequence[tuple[Talk, int]], record: CallRecord) -> None:
+        for talk, place in places:
+            if self._holds(talk) and talk.hear(place, record):
+                self._advance(talk, tuple(reply for reply in talk.replies if reply is not None))

@@ -1,0 +1,90 @@
+"""The call engine: one worker's way through a run's tasks, in steps that never wait.
+
+One thread talks to the database and to the conversations of all runs that a worker has in work (`working`); the pool's
+threads only wait for models. A conversation yields requests, the ledger answers those asked before, the budget is
+reserved for the rest, and the pool sends them. Results go to the database in batches: calls first, then what was made
+of them, then the counters.
+"""
+
+from __future__ import annotations
+
+import time
+
+from judging.services.engine.hearing import Hearing
+from judging.services.leases import InFlight
+
+DORMANT_SECONDS = 0.01  # between two looks at conversations that wait for work of their own
+REPLY_SECONDS = 0.05  # and at replies
+
+
+class Engine(Hearing):
+    """Works through a run until nothing waits, the run stops being active, or an ending of `ended` is met."""
+
+    def step(self) -> bool:
+        """Do what can be done without waiting; return whether the work is over, see `ended`."""
+        self._hear()
+        self._claim()
+        self._begin()
+        self._look_again()
+        self._ask()
+        if self.stopping:
+            self._withdraw()
+        elif self.suspects and self._is_idle():
+            self._deliver_suspects()
+        self._keep_books()
+        return self._is_over()
+
+    def finish(self) -> InFlight:
+        """Store what is left, once the work is over; return what was sent and is given up without an answer."""
+        unheard, self.asked = self.lost or self._sent(), {}
+        self._flush()
+        for talk in self.dormant:
+            talk.conversation.close()
+        return unheard
+
+    def cut_off(self) -> None:
+        """Hear that the process that sends is gone; what it had in flight goes back."""
+        self._stop("cut-off")
+        self.lost, self.asked = self._sent(), {}
+
+    @property
+    def ended(self) -> str:
+        """Why the work is over.
+
+        "empty": nothing waits; "postponed": an endpoint takes no calls for long, and nothing else is left; "stopped":
+        the run was; "asked": this worker was asked to stop; "budget": it is reached; "unpriced": it cannot be kept,
+        since a price is unknown; "hopeless": an endpoint answers nothing but the same error; "endpoint": one is not
+        what the run was started with; "lost": the claim lapsed and others have the work; "cut-off": the process that
+        sends ended by itself, and what it had in flight goes back.
+        """
+        return self.stopping or ("postponed" if self.blocked() else "empty")
+
+    @property
+    def patience(self) -> float:
+        """Seconds until the next step is worth while, unless a reply comes sooner."""
+        if self.to_begin and not self.stopping:
+            return 0.0
+        return DORMANT_SECONDS if self.dormant else REPLY_SECONDS
+
+    def _withdraw(self) -> None:
+        """Take back what is not on its way: a pause means that no more money is spent. What was spent is kept."""
+        if self._withdrawn:
+            return
+        self._withdrawn = True
+        self.calls.withdraw()
+        for asked in (*self.held_back.values(), *self.to_repeat.values()):
+            self._take_back(asked)
+        self.held_back.clear()
+        self.to_repeat.clear()
+
+    def _is_idle(self) -> bool:
+        """Whether nothing is left to claim, and nothing will be heard."""
+        waits = (self.to_begin, self.to_ask, self.dormant, self.asked, self.held_back, self.to_repeat)
+        return self.exhausted and not any(waits)
+
+    def _is_over(self) -> bool:
+        if self.stopping == "asked" and time.monotonic() - self._stop_asked_at > self.options.stop_seconds:
+            return True
+        if self.stopping:
+            return not self.asked  # calls in flight are paid for, so they are waited for
+        return self.exhausted and not self.talks and not self.to_begin
