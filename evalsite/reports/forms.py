@@ -7,7 +7,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
+from debate.protocol.metaeval import OutcomeRule
+from debate.protocol.verdicts import Reading
+from evalsite.reports.services.debate_basis import READINGS, RULES
+from evalsite.reports.statistics.debate_rows import OUTCOME, PEOPLE, Behind
 from evalsite.reports.statistics.estimators.boards import Mode
 from evalsite.reports.statistics.item_lists import Cell
 from evalsite.review.scales import words_of
@@ -52,6 +57,28 @@ def agreement_options(query: Query) -> dict[str, Any]:
 def cell_of(query: Query) -> Cell:
     """Return which figure's items an address asks for; what it says beside that is not looked at."""
     return Cell(**{field.name: str(query.get(field.name, ""))[:200] for field in fields(Cell)})
+
+
+def debate_options(query: QueryDict) -> dict[str, Any]:
+    """Return the address's choices; what it does not say, or says wrongly, is the default."""
+    options: dict[str, Any] = {name: query[name][:100] for name in ("scenario", "criterion") if query.get(name)}
+    sets = sorted({key for value in query.getlist("set") if (key := whole_number(value)) is not None})
+    if sets:
+        options["sets"] = sets
+    if query.get("rule") in {rule.value for rule in RULES} - {OutcomeRule.UNANIMOUS.value}:
+        options["rule"] = query["rule"]
+    if query.get("reading") in {reading.value for reading in READINGS} - {Reading.STRICT.value}:
+        options["reading"] = query["reading"]
+    return options
+
+
+def debates_behind_of(query: Query) -> Behind:
+    """Return which figure's debates an address asks for; without `of_`, the names are those of the report's filters."""
+    names = {"pair": "of_pair", "criterion": "of_criterion", "scenario": "of_scenario", "round": "of_round"}
+    chosen = {field: str(query.get(name, ""))[:200] for field, name in names.items()}
+    evaluators = {name: str(query.get(name, ""))[:200] for name in ("evaluator", "other")}
+    against = str(query.get("against", ""))
+    return Behind(**chosen, **evaluators, against=against if against in (OUTCOME, PEOPLE) else "")
 
 
 def two_systems(values: list[str]) -> tuple[int, int] | None:

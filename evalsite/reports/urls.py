@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from evalsite.reports.views import agreement, debates, differences, judges, labels, leaderboards
+from evalsite.reports.views import agreement, debate_items, debates, differences, judges, labels, leaderboards
 
 app_name = "reports"
 urlpatterns = [
@@ -28,6 +28,7 @@ urlpatterns = [
         name="agreement-export",
     ),
     path("debates/", debates.debate_report, name="debate-report"),
+    path("debates/items/", debate_items.debate_items, name="debate-items"),
     path("debates/exports/<slug:table>.<slug:format_name>", debates.debate_export, name="debate-export"),
     path("arena/", debates.arena, name="arena"),
     path("arena/exports/<slug:table>.<slug:format_name>", debates.arena_export, name="arena-export"),

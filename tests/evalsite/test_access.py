@@ -183,6 +183,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "reports:labels-export": RESEARCHERS_OBJECT,
     "reports:debate-report": RESEARCHERS,
     "reports:debate-export": RESEARCHERS_OBJECT,
+    "reports:debate-items": RESEARCHERS,
     "reports:arena": RESEARCHERS,
     "reports:arena-export": RESEARCHERS_OBJECT,
     "reports:robustness-list": RESEARCHERS,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.showing import shade
+from evalsite.reports.statistics.debate_rows import NEVER, PEOPLE
 
 BAR_WIDTH = 600  # of the whole of all debates, in the drawing's units
 GAP = 2
@@ -28,6 +29,7 @@ def round_bars(rows: Sequence[Payload]) -> list[Payload]:
                 "n": row["n"],
                 "name": name,
                 "share": share,
+                "key": NEVER if number is None else str(number),
                 "tone": "none" if number is None else str(min(int(number), 3)),
                 "fits": width > 70,
             }
@@ -42,17 +44,17 @@ def cell_rows(payload: Payload) -> list[Payload]:
     return [
         cell
         | {
-            "entries": [_entry(cell["evaluators"].get(key)) for key in keys if key != "debate"],
-            "people_entries": [_entry(cell["people"].get(key)) for key in keys],
+            "entries": [_entry(key, cell["evaluators"].get(key)) for key in keys if key != "debate"],
+            "people_entries": [_entry(key, cell["people"].get(key)) for key in keys],
         }
         for cell in payload["cells"]
     ]
 
 
-def _entry(found: Payload | None) -> Payload | None:
+def _entry(key: str, found: Payload | None) -> Payload | None:
     if found is None:
         return None
-    return found | {"shade": shade(found["example"]["value"])}
+    return found | {"key": key, "shade": shade(found["example"]["value"])}
 
 
 def win_rows(payload: Payload) -> list[Payload]:
@@ -60,8 +62,8 @@ def win_rows(payload: Payload) -> list[Payload]:
     names = {one["key"]: one["name"] for one in payload["evaluators"]}
     rows = []
     for pair in payload["wins"]:
-        sources = [(names[key], figure) for key, figure in pair["evaluators"].items() if figure["n"]]
+        sources = [(key, names[key], figure) for key, figure in pair["evaluators"].items() if figure["n"]]
         if pair["people"]["n"]:
-            sources.insert(0, ("People", pair["people"]))
+            sources.insert(0, (PEOPLE, "People", pair["people"]))
         rows.append({"pair": pair["pair"], "sources": sources})
     return rows

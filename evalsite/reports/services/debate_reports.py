@@ -24,8 +24,9 @@ from evalsite.reports.selectors.debate_votes import (
 )
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.services.payloads import Payload, figure
-from evalsite.reports.services.snapshots import ReportKind
+from evalsite.reports.services.snapshots import Computed, ReportKind
 from evalsite.reports.statistics.bootstrap import Bootstrap
+from evalsite.reports.statistics.debate_rows import DebateRow, pack
 from evalsite.reports.statistics.estimates import Estimate, undefined
 from evalsite.reports.statistics.evaluators import (
     Cell,
@@ -93,8 +94,8 @@ class View:
         return {one.pk: str(one.case_id) for one in self.debates}
 
 
-def compute_debates(subject_id: int, options: Options) -> Payload:
-    """Return the meta-evaluation of the chosen sets of debates, all of them where none is chosen."""
+def compute_debates(subject_id: int, options: Options) -> Computed:
+    """Return the meta-evaluation of the chosen sets of debates, or of all, with the debates behind it."""
     wanted = [int(pk) for pk in options.get("sets", [])]
     sets = sets_by_id(wanted or None, method=DecisionMethod.DEBATE)
     reading = Reading(chosen(options, "reading") or Reading.STRICT)
@@ -104,7 +105,7 @@ def compute_debates(subject_id: int, options: Options) -> Payload:
     view = _view(picked, rule)
     evaluators = _evaluators(view, sets)
     reference = view.people.final if view.people.final else view.outcomes
-    return {
+    payload: Payload = {
         "sets": [{"id": one.pk, "name": one.name, "source": one.source} for one in sets.values()],
         "criteria": sorted({one.owner.criterion for one in every}),
         "scenarios": sorted({one.scenario for one in every if one.scenario}),
@@ -122,6 +123,24 @@ def compute_debates(subject_id: int, options: Options) -> Payload:
         "pairs": _pairs(evaluators, reference, view),
         "open_ids": [one.pk for one in view.debates if view.outcomes[one.pk] is None][:200],
     }
+    return Computed(payload, pack(_behind(view, evaluators)))
+
+
+def _behind(view: View, evaluators: Sequence[Evaluator]) -> list[DebateRow]:
+    """Return every debate with what was said of it."""
+    return [
+        DebateRow(
+            pk=one.pk,
+            pair=one.owner.pair,
+            criterion=one.owner.criterion,
+            scenario=one.scenario,
+            agreed_in=first_consensus(one.ballot),
+            outcome=view.outcomes[one.pk],
+            people=view.people.final.get(one.pk),
+            labels={said.key: said.labels[one.pk] for said in evaluators if one.pk in said.labels},
+        )
+        for one in view.debates
+    ]
 
 
 def _fits(one: Decision, options: Options) -> bool:
@@ -346,6 +365,7 @@ def _pairs(evaluators: Sequence[Evaluator], reference: Mapping[int, Label], view
             {
                 "first": first.name,
                 "second": second.name,
+                "keys": [first.key, second.key],
                 "difference": figure(pair.difference),
                 "p_value": pair.p_value,
                 "holm_p": p_value,
@@ -364,7 +384,7 @@ def _cost_difference(first: Evaluator, second: Evaluator) -> float | None:
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"matches.{debates_mark()}"  # the prefix is new whenever the payload gets another part
+    return f"rows.{debates_mark()}"  # the prefix is new whenever the payload gets another part
 
 
 def _size(subject_id: int, options: Options) -> int:

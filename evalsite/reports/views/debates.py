@@ -16,6 +16,7 @@ from debate.protocol.metaeval import OutcomeRule
 from debate.protocol.verdicts import Reading
 from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
+from evalsite.reports.forms import debate_options
 from evalsite.reports.services import debate_charts
 from evalsite.reports.services.arena_reports import ARENA
 from evalsite.reports.services.debate_basis import AGREED, READINGS, RULES, debate_basis
@@ -24,6 +25,7 @@ from evalsite.reports.services.debate_tables import arena_tables, column_names, 
 from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
 from evalsite.reports.services.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.showing import common_axis
+from evalsite.reports.statistics.debate_rows import OUTCOME, PEOPLE
 from evalsite.reports.views.pages import report_page, waits_for_report
 from judging.http import PageRequest, page_of, table_response, whole_number
 from judging.signals import acted
@@ -37,7 +39,7 @@ SETS_OFFERED = 300
 @vary_on_headers("HX-Request")
 def debate_report(request: PageRequest) -> HttpResponse:
     """Show how debates end, and how single judges, baselines, scores and people compare with them."""
-    options = _debate_options(request)
+    options = debate_options(request.GET)
     sets = DebateSet.objects.filter(method=DecisionMethod.DEBATE).order_by("name", "pk")
     chosen = set(options.get("sets", []))
     context: dict[str, Any] = {
@@ -62,6 +64,7 @@ def debate_report(request: PageRequest) -> HttpResponse:
             "rounds": debate_charts.round_bars(payload["rounds"]),
             "axis": axis,
             "wins": debate_charts.win_rows(payload),
+            "reference": PEOPLE if payload["reference"] == "people" else OUTCOME,
             "has_people": bool(payload["people"]["labelled"]),
             "rule_words": RULES[OutcomeRule(payload["rule"])],
             "basis": debate_basis(payload).words,
@@ -75,7 +78,7 @@ def debate_report(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def debate_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download a table of the meta-evaluation under the address's choices."""
-    payload = jobs.payload_shown(DEBATES, subject_id=0, options=_debate_options(request), at=timezone.now())
+    payload = jobs.payload_shown(DEBATES, subject_id=0, options=debate_options(request.GET), at=timezone.now())
     return _download(request, debate_tables(payload), table, format_name, subject="debates", subject_id=None)
 
 
@@ -147,20 +150,6 @@ def robustness_export(
 
 def _robustness(experiment_id: int) -> Experiment:
     return get_object_or_404(Experiment, pk=experiment_id, kind=ExperimentKind.ROBUSTNESS)
-
-
-def _debate_options(request: PageRequest) -> dict[str, Any]:
-    """Return the address's choices; what it does not say, or says wrongly, is the default."""
-    query = request.GET
-    options: dict[str, Any] = {name: query[name][:100] for name in ("scenario", "criterion") if query.get(name)}
-    sets = sorted({key for value in query.getlist("set") if (key := whole_number(value)) is not None})
-    if sets:
-        options["sets"] = sets
-    if query.get("rule") in {rule.value for rule in RULES} - {OutcomeRule.UNANIMOUS.value}:
-        options["rule"] = query["rule"]
-    if query.get("reading") in {reading.value for reading in READINGS} - {Reading.STRICT.value}:
-        options["reading"] = query["reading"]
-    return options
 
 
 def _arena_options(request: PageRequest) -> dict[str, Any]:

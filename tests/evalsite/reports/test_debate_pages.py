@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from html import unescape
 from math import exp
 from typing import Any
 
@@ -78,7 +80,7 @@ def evaluator(payload: dict[str, Any], key: str) -> dict[str, Any]:
 def test_compute_debates_counts_rounds_agreement_and_what_goes_to_people() -> None:
     four_debates()
 
-    found = compute_debates(0, {})
+    found = compute_debates(0, {}).payload
 
     assert found["rounds"] == [
         {"round": 0, "n": 2},
@@ -102,9 +104,9 @@ def test_compute_debates_joins_people_by_debate_and_settles_open_ones_by_rule() 
     label(debates[2], ada=1, bob=1)  # people disagree with the debate
     label(debates[3], ada=0, bob=0)
 
-    unanimous = compute_debates(0, {})
-    adjudicated = compute_debates(0, {"rule": "adjudicated"})
-    people = compute_debates(0, {"rule": "human"})
+    unanimous = compute_debates(0, {}).payload
+    adjudicated = compute_debates(0, {"rule": "adjudicated"}).payload
+    people = compute_debates(0, {"rule": "human"}).payload
 
     assert [one["resolved"] for one in (unanimous, adjudicated, people)] == [3, 4, 3]
     assert unanimous["people"]["agreed_debates"]["value"] == 0.5  # of the two agreed ones with a label
@@ -118,7 +120,7 @@ def test_debate_report_offers_the_rule_of_the_papers_table(researcher: Client) -
 
     response = researcher.get(reverse("reports:debate-report"), {"rule": "majority_tie0"})
 
-    payload = compute_debates(0, {"rule": "majority_tie0"})
+    payload = compute_debates(0, {"rule": "majority_tie0"}).payload
     assert (payload["n"], payload["resolved"]) == (4, 4)  # the debate without a majority is a tie
     assert '<option value="majority_tie0" selected' in response.content.decode()
 
@@ -136,7 +138,7 @@ def test_compute_debates_sets_baselines_beside_debates_on_the_same_pairs() -> No
     Experiment.objects.create(kind="robustness", name="x", created_at=NOON)
     DebateSet.objects.filter(setup__damage="masked").update(experiment=Experiment.objects.get())
 
-    found = compute_debates(0, {})
+    found = compute_debates(0, {}).payload
 
     single = evaluator(found, "method:Single judge: solo")
     assert (single["asked"], single["missing"], single["calls"], single["cost"]) == (4, 1, 4, 2.0)
@@ -185,6 +187,46 @@ def test_debate_report_takes_the_same_queries_for_three_debates_as_for_one(
         rows.debate(owner=owner)
         with django_assert_num_queries(REPORT_QUERIES):
             text_of(researcher.get(reverse("reports:debate-report")))
+
+
+def test_debate_items_lists_what_a_figure_counts_and_differences_first(researcher: Client) -> None:
+    debates = four_debates()
+    label(debates[3], ada=0)
+    figure = {"evaluator": "opening:judge-2", "against": "outcome"}
+
+    response = researcher.get(reverse("reports:debate-items"), figure)
+    people = researcher.get(reverse("reports:debate-items"), figure | {"against": "people"})
+    never = researcher.get(reverse("reports:debate-items"), {"of_round": "never"})
+
+    # Three debates have an outcome; judge-2 opened on B in the second, which ended with A.
+    listed = [(row["row"].pk, row["labels"], row["outcome"], row["differs"]) for row in response.context["rows"]]
+    assert listed == [
+        (debates[1].pk, ["B better"], "A better", True),
+        (debates[0].pk, ["A better"], "A better", False),
+        (debates[2].pk, ["B better"], "B better", False),
+    ]
+    assert [row["row"].pk for row in people.context["rows"]] == [debates[3].pk]
+    assert [row["row"].pk for row in never.context["rows"]] == [debates[3].pk]
+    assert reverse("debate:debate-detail", args=[debates[1].pk]) in text_of(response)
+
+
+def test_debate_report_links_every_figure_to_as_many_debates_as_it_counts(researcher: Client) -> None:
+    debates = four_debates()
+    label(debates[0], ada=1)
+    label(debates[1], ada=-1)
+    address = reverse("reports:debate-items")
+
+    page = text_of(researcher.get(reverse("reports:debate-report"), {"rule": "majority"}))
+    counts = [researcher.get(unescape(link)).context["total"] for link in re.findall(rf'href="({address}[^"]*)"', page)]
+
+    assert counts == [
+        *(2, 1, 1),  # agreed at the opening, in the first round, never
+        *(3, 2, 3, 2, 2),  # of two judges: debates with an outcome, and those that people labelled; the debate's own
+        *(3, 3),  # the only cell
+        *(2, 4, 4, 3),  # win rates: labels of people, of two judges, outcomes
+        *(2, 2, 2),  # the cell with people
+        *(2, 2, 2),  # pairs of evaluators, compared by people's labels
+    ]
 
 
 def three_systems() -> list[System]:

@@ -36,7 +36,7 @@ def four_debates() -> None:
 @pytest.mark.django_db
 def test_judges_table_has_matches_denominators_intervals_rule_and_reading() -> None:
     four_debates()
-    table = debate_tables(compute_debates(0, TIE0))["judges"]
+    table = debate_tables(compute_debates(0, TIE0).payload)["judges"]
 
     (cell, average) = csv.DictReader(io.StringIO(text(data_table(table), "csv")))
     latex = text(paper_table(table), "tex")
@@ -57,7 +57,7 @@ def test_judges_table_has_matches_denominators_intervals_rule_and_reading() -> N
 def test_every_table_of_the_report_names_its_rule_and_fits_a_page() -> None:
     four_debates()
 
-    for name, table in debate_tables(compute_debates(0, TIE0)).items():
+    for name, table in debate_tables(compute_debates(0, TIE0).payload).items():
         latex = text(paper_table(table), "tex")
         widths = [len(found) for found in re.findall(r"\\begin\{tabular\}\{(\w+)\}", latex)]
         captions = re.findall(r"\\caption\{(.*)\}", latex)

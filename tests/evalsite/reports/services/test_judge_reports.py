@@ -182,7 +182,7 @@ def test_opening_votes_equal_outcomes_alike_on_both_pages() -> None:
             factories.statement(speaker=first.speaker, round=1, verdict=1)
 
     (judges,) = (row for row in compute_judges(0, {})["speakers"] if row["name"] == "Seat 1")
-    (meta,) = (row for row in compute_debates(0, {})["evaluators"] if row["key"] == "opening:Seat 1")
+    (meta,) = (row for row in compute_debates(0, {}).payload["evaluators"] if row["key"] == "opening:Seat 1")
 
     assert judges["outcome"] == meta["example"]
     assert (meta["example"]["value"], meta["example"]["n"]) == (0.6, 10)
