@@ -62,6 +62,7 @@ running: list[URLPattern] = [
     path("runs/<int:run_id>/esi.zip", esi.esi_files, name="esi-files"),
     path("runs/<int:run_id>/", runs.run_detail, name="run-detail"),
     path("runs/<int:run_id>/progress/", runs.run_progress, name="run-progress"),
+    path("runs/<int:run_id>/rename/", runs.run_rename, name="run-rename"),
     path("runs/<int:run_id>/pause/", runs.run_pause, name="run-pause"),
     path("runs/<int:run_id>/resume/", runs.run_resume, name="run-resume"),
     path("runs/<int:run_id>/cancel/", runs.run_cancel, name="run-cancel"),

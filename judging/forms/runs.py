@@ -17,6 +17,12 @@ from judging.services.planning import EvaluatorChoice, RunPlan
 LEVEL_SHAPE = "levels"
 
 
+class RunNameForm(forms.Form):
+    """The name of a run that exists."""
+
+    name = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"size": 60}))
+
+
 class _JudgeField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # generic only in the stubs
     def label_from_instance(self, judge: Any) -> str:
         if judge.endpoint.failed_test:
@@ -44,7 +50,7 @@ class RunForm(SelectionForm):
         label="Rubrics",
         help_text="Each judge that needs a rubric judges by every chosen one that fits it.",
     )
-    name = forms.CharField(required=False, max_length=200, help_text="Left empty: the suite and the time.")
+    name = forms.CharField(required=False, max_length=200, help_text="Left empty: a number with the judges and systems.")
     budget = forms.DecimalField(
         required=False,
         min_value=Decimal("0.000001"),

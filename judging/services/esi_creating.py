@@ -157,7 +157,7 @@ def create_esi_run(*, plan: EsiPlan, actor: User | None, at: datetime) -> Run:
     systems = [_system(worker, at) for worker in plan.workers] or list(plan.systems)
     run = Run.objects.create(
         kind=RunKind.ESI,
-        name=(plan.name or f"ESI of {plan.suite}, {at:%d %b %Y %H:%M}")[:200],
+        name=plan.name[:200],
         suite=plan.suite,
         options={
             "esi": options_to_json(plan.options),
@@ -180,7 +180,8 @@ def create_esi_run(*, plan: EsiPlan, actor: User | None, at: datetime) -> Run:
     index = _evaluators(run, plan)
     run.total = _write_items(run, index, plan, systems)
     run.planned_at = at
-    run.save(update_fields=["total", "planned_at"])
+    run.name = run.name or f"#{run.pk} ESI, {len(systems)} system{'' if len(systems) == 1 else 's'}"
+    run.save(update_fields=["total", "planned_at", "name"])
     run.evaluators.update(total=run.total)
     signals.acted.send(
         sender=Run,

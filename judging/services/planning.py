@@ -34,6 +34,7 @@ from judging.services.frozen_endpoints import FROZEN, freeze_endpoints
 from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys, selection_from_json
 from judging.states import ACTIVE
 
+JUDGES_NAMED = 3  # in the name of a run
 TASK_BATCH = 1000
 TASKS_AT_ONCE = 2000  # that one transaction writes
 
@@ -170,7 +171,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
     count = plan.responses.count()
     run = Run.objects.create(
         kind=RunKind.GRADING,
-        name=(plan.name or f"{plan.suite}, {at:%d %b %Y %H:%M}")[:200],
+        name=plan.name[:200],
         suite=plan.suite,
         options=plan.options,
         status=RunStatus.QUEUED,
@@ -179,6 +180,9 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
         created_at=at,
         created_by=actor,
     )
+    if not run.name:
+        run.name = default_name(plan, number=run.pk)
+        run.save(update_fields=["name"])
     run.systems.set(plan.systems)
     for position, choice in enumerate(plan.evaluators):
         RunEvaluator.objects.create(
@@ -202,6 +206,16 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
         detail={"tasks": run.total, "budget": str(plan.budget) if plan.budget is not None else None},
     )
     return run
+
+
+def default_name(plan: RunPlan, *, number: int) -> str:
+    """Return a name that tells a run from all others: "#12 Encke + Halley, 3 systems, first 2 attempts"."""
+    names = list(dict.fromkeys(choice.judge.name if choice.judge else "Rules" for choice in plan.evaluators))
+    more = len(names) - JUDGES_NAMED
+    graders = " + ".join(names[:JUDGES_NAMED]) + (f" and {more} more" if more > 0 else "")
+    systems = plan.systems[0].name if len(plan.systems) == 1 else f"{len(plan.systems)} systems"
+    attempts = "" if plan.first_attempts is None else f"first {plan.first_attempts} attempt{'' if plan.first_attempts == 1 else 's'}"
+    return ", ".join(filter(None, (f"#{number} {graders}", systems, plan.selection.words, attempts)))[:200]
 
 
 class TaskPlanner:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Count, F
 
 from judging import signals
-from judging.models import Run, RunEvaluator, RunStatus, RunTask, TaskStatus
+from judging.models import Run, RunEvaluator, RunKind, RunStatus, RunTask, TaskStatus
 from judging.selectors.runs import tasks_to_retry
 from judging.services.executors import executor_for
 from judging.states import ACTIVE, RunRefused, check_transition
@@ -19,6 +19,7 @@ NO_SCORE_BY_OPTION = (
     "Every failed task has a readable verdict that the scoring options reject; asking again would change nothing. "
     "Change the options and compute the scores again."
 )
+NAME_LENGTH = 200
 MOST_BUDGET = 10**8  # what the column holds
 LONGEST_POSTPONEMENT = timedelta(days=2)  # without one answer
 MOST_CRASHES = 3
@@ -171,6 +172,27 @@ def _announce(run: Run, actor: User | None, action: str, detail: dict[str, objec
         subject_id=run.pk,
         detail=detail,
     )
+
+
+@transaction.atomic
+def rename_run(*, run_id: int, name: str, actor: User | None) -> Run:
+    """Give a run another name; the audit log keeps the former one.
+
+    Raises:
+        RunRefused: the name is empty, or the run is called after its debate set.
+    """
+    run = Run.objects.select_for_update().get(pk=run_id)
+    name = " ".join(name.split())[:NAME_LENGTH]
+    if not name:
+        raise RunRefused("Enter a name.")
+    if run.kind == RunKind.DEBATE:
+        raise RunRefused("The run of a debate set has the name of the set.")
+    if name == run.name:
+        return run
+    former, run.name = run.name, name
+    run.save(update_fields=["name"])
+    _announce(run, actor, "run.renamed", {"former name": former})
+    return run
 
 
 @transaction.atomic

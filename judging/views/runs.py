@@ -13,9 +13,9 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
-from judging.forms.runs import RunForm
+from judging.forms.runs import RunForm, RunNameForm
 from judging.http import PageRequest, page_of, whole_number
 from judging.jobs import launch_run
 from judging.models import EvaluatorKind, Run, RunKind, RunStatus, Suite
@@ -89,6 +89,22 @@ def run_progress(request: PageRequest, run_id: int) -> HttpResponse:
     """Show how far a run is and its tasks, as one answer: what polls while the run is live never contradicts itself."""
     run = get_object_or_404(Run.objects.select_related("suite__benchmark"), pk=run_id)
     return render(request, "judging/_run_live.html", _context(request, run))
+
+
+@permission_required("judging.change_run", raise_exception=True)
+@require_http_methods(["GET", "POST"])
+def run_rename(request: PageRequest, run_id: int) -> HttpResponse:
+    """Give a run another name."""
+    run = get_object_or_404(Run, pk=run_id)
+    form = RunNameForm(request.POST if request.method == "POST" else None, initial={"name": run.name})
+    if form.is_valid():
+        try:
+            running.rename_run(run_id=run_id, name=form.cleaned_data["name"], actor=request.user)
+            return redirect(run)
+        except RunRefused as error:
+            form.add_error("name", str(error))
+    context = {"run": run, "form": form}
+    return render(request, "judging/run_rename.html", context, status=400 if form.is_bound else 200)
 
 
 @permission_required("judging.change_run", raise_exception=True)

@@ -90,6 +90,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "judging:esi-files": RESEARCHERS_OBJECT,
     "judging:run-detail": RESEARCHERS_OBJECT,
     "judging:run-progress": RESEARCHERS_OBJECT,
+    "judging:run-rename": RESEARCHERS_OBJECT,
     "judging:run-pause": RESEARCHERS_ACT,
     "judging:run-resume": RESEARCHERS_ACT,
     "judging:run-cancel": RESEARCHERS_ACT,

@@ -23,7 +23,7 @@ from evalsite.reports.statistics.reply_rows import (
 )
 from evalsite.review.models import ItemArm, ReviewItem
 from evalsite.review.scales import Label, is_preference, labels_from_json, nearest_label
-from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, RunEvaluator, Score, Verdict
+from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, Run, RunEvaluator, Score, Verdict
 
 CHUNK = 5000
 PLACES = {status.value: place for place, status in enumerate(STATUSES)}
@@ -53,6 +53,11 @@ def judge_evaluators(name: str = "") -> list[RunEvaluator]:
 def judge_exists(name: str) -> bool:
     """Whether a grading run has a judge of this name."""
     return RunEvaluator.objects.filter(kind=EvaluatorKind.JUDGE, run__kind__in=SCORED_KINDS, name=name).exists()
+
+
+def run_names(run_ids: Sequence[int]) -> dict[int, str]:
+    """Return what these runs are called now; a stored report has the names of its time."""
+    return dict(Run.objects.filter(pk__in=run_ids).values_list("pk", "name"))
 
 
 def read_rows(evaluator: RunEvaluator) -> ReplyRows:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import exports, jobs
-from evalsite.reports.selectors.judge_rows import judge_exists
+from evalsite.reports.selectors.judge_rows import judge_exists, run_names
 from evalsite.reports.services import showing
 from evalsite.reports.services.judge_reports import JUDGE, JUDGES
 from evalsite.reports.views.pages import download, report_page, waits_for_report
@@ -44,8 +44,10 @@ def judge_detail(request: PageRequest) -> HttpResponse:
     context: dict[str, Any] = {"name": name, "report": report}
     if report.payload is not None:
         payload = report.payload
+        names = run_names([row["run_id"] for row in payload["runs"]])
         context |= {
             "payload": payload,
+            "runs": [row | {"run": names.get(row["run_id"], row["run"])} for row in payload["runs"]],
             "row": payload["row"],
             "bars": showing.bars(payload["row"]["histogram"]),
             "people": showing.square(payload["people"]["labels"], payload["people"]["counts"]),

@@ -10,8 +10,17 @@ from django.test.utils import CaptureQueriesContext
 
 from judging.models import Response, RunEvaluator, RunTask
 from judging.services import planning
-from judging.services.planning import EvaluatorChoice, RunNotPossible, RunPlan, check_plan, create_run, plan_tasks
+from judging.services.planning import (
+    EvaluatorChoice,
+    RunNotPossible,
+    RunPlan,
+    check_plan,
+    create_run,
+    default_name,
+    plan_tasks,
+)
 from judging.services.running import pause_run, resume_run
+from judging.specs.selections import CaseSelection
 from tests import factories
 from tests.factories import NOON
 from tests.judging.services.run_rows import answered_suite, judged_run, level_judge, ruled_run
@@ -82,12 +91,31 @@ def test_create_run_freezes_what_a_judge_depends_on() -> None:
     judge.save()
 
     rules, judged = run.evaluators.order_by("position")
-    assert (run.total, run.status, run.name) == (4, "queued", f"{suite}, 05 Jan 2026 12:00")
+    assert (run.total, run.status, run.name) == (4, "queued", f"#{run.pk} Rules + {judge.name}, {systems[0].name}")
     assert (rules.name, rules.kind, rules.options, rules.total) == ("rules", "grader", {}, 2)
     assert judged.name == f"{judge.name} · {rubric.name}"
     assert judged.is_baseline
     assert judged.options["judge_options"] == {}
     assert judged.options["model"] == "criterion"
+
+
+def test_default_name_says_who_judges_what() -> None:
+    suite, systems = answered_suite(systems=3)
+    judges = [factories.judge(name=f"Judge {letter}") for letter in "ABCDE"]
+    choices = [EvaluatorChoice(judge=judge) for judge in judges]
+    part = CaseSelection(limit=20, seed=7)
+
+    names = [
+        default_name(RunPlan(suite=suite, systems=systems, evaluators=choices[:2]), number=3),
+        default_name(RunPlan(suite=suite, systems=systems, evaluators=choices, first_attempts=2), number=4),
+        default_name(RunPlan(suite=suite, systems=systems[:1], evaluators=choices[:1], selection=part), number=5),
+    ]
+
+    assert names == [
+        "#3 Judge A + Judge B, 3 systems",
+        "#4 Judge A + Judge B + Judge C and 2 more, 3 systems, first 2 attempts",
+        f"#5 Judge A, {systems[0].name}, 20 cases drawn with seed 7",
+    ]
 
 
 def test_plan_tasks_writes_each_task_once() -> None:

@@ -109,6 +109,20 @@ def test_run_detail_filters_tasks_by_failure_status_and_evaluator(client: Client
     assert shown("evaluator=999999") == ([], 0)
 
 
+def test_run_rename_shows_the_name_and_saves_another(client: Client, ada: User) -> None:
+    run = factories.run(name="Before")
+    url = reverse("judging:run-rename", args=[run.pk])
+    form, page = client.get(url), client.get(run.get_absolute_url())
+
+    empty, saved = client.post(url, {"name": " "}), client.post(url, {"name": "After"})
+
+    run.refresh_from_db()
+    assert 'value="Before"' in form.text
+    assert f'href="{url}"' in page.text
+    assert (empty.status_code, empty.context["form"].errors["name"]) == (400, ["This field is required."])
+    assert (saved["Location"], run.name) == (run.get_absolute_url(), "After")
+
+
 def test_run_progress_answers_with_the_tasks_of_the_same_moment(client: Client, ada: User) -> None:
     run = ruled_run(cases=4)
     url = reverse("judging:run-progress", args=[run.pk])
