@@ -50,7 +50,7 @@ class RunForm(SelectionForm):
         label="Rubrics",
         help_text="Each judge that needs a rubric judges by every chosen one that fits it.",
     )
-    name = forms.CharField(required=False, max_length=200, help_text="Left empty: a number with the judges and systems.")
+    name = forms.CharField(required=False, max_length=200, help_text="Left empty: number, judges, systems.")
     budget = forms.DecimalField(
         required=False,
         min_value=Decimal("0.000001"),

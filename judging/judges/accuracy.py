@@ -91,10 +91,6 @@ class AccuracyJudge:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""
         return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
-    def calls(self, subject: JudgeSubject) -> int:
-        """Return the number of calls without re-asks."""
-        return 1
-
     def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
         """Return 100 for a correct answer, else 0."""
         return JudgeScore(Fraction(100 if value["is_correct"] else 0), Fraction(100))

@@ -80,10 +80,6 @@ class GenericJudge:
         verdicts = yield from ask_all([(self.request(subject, part), _reader(part, subject)) for part in parts])
         return verdicts[0] if len(verdicts) == 1 else combine_nodes(parts, verdicts)
 
-    def calls(self, subject: JudgeSubject) -> int:
-        """Return the number of calls without re-asks."""
-        return len(rated_nodes(subject)) if self.per_node else 1
-
     def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
         """Return the score of the tree; with one criterion picked, that criterion's value."""
         rubric = _rubric_of(subject)

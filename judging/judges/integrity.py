@@ -85,10 +85,6 @@ class IntegrityJudge:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""
         return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
-    def calls(self, subject: JudgeSubject) -> int:
-        """Return the number of calls without re-asks."""
-        return 1
-
     def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
         """Return the rating, 0..100."""
         return JudgeScore(Fraction(str(value["integrity"])), Fraction(100))

@@ -113,10 +113,6 @@ class LevelCascadeJudge:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""
         return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
-    def calls(self, subject: JudgeSubject) -> int:
-        """Return the number of calls without re-asks."""
-        return 1
-
     def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
         """Return the score in points of 100."""
         full = Fraction(100)

@@ -59,12 +59,6 @@ class MeasuredJudge:
         """Return what one reply says."""
         return self.inner.parse_reply(text, subject)
 
-    def calls(self, subject: JudgeSubject) -> int:
-        """Return the number of calls where the samples agree, without re-asks."""
-        if self.way == "labels" and labels_of(self.inner, subject):
-            return self.inner.calls(subject) + 1
-        return self.inner.calls(subject) * SAMPLES
-
     def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
         """Return what the verdict is worth; confidence changes nothing in it."""
         return self.inner.score(value, subject)

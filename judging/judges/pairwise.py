@@ -94,10 +94,6 @@ class PairwiseJudge:
         verdicts = yield from ask_all([(self.request(subject, swapped=swapped), parse) for swapped in orders])
         return verdicts[0] if len(verdicts) == 1 else combine_orders(verdicts[0], verdicts[1])
 
-    def calls(self, subject: JudgeSubject) -> int:
-        """Return the number of calls without re-asks."""
-        return 2 if self.both_orders else 1
-
     def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
         """Return the share of preference for the first answer, over both orders where both were asked: 1 better, 1/2
         tie, 0 worse; 3/4 where it is better in one order and ties in the other."""

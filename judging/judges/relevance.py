@@ -92,10 +92,6 @@ class RelevanceJudge:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""
         return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
-    def calls(self, subject: JudgeSubject) -> int:
-        """Return the number of calls without re-asks."""
-        return 1
-
     def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
         """Return the exact score of 1 with the marks after the rules."""
         result = score_of(value, has_context=subject.has_context, options=self.scoring)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 
 from django.db.models import Avg
 
 from judging.judges.registry import judge_kind
+from judging.llm.chat import ChatRequest
+from judging.llm.identity import call_key
 from judging.llm.prices import cost_of, estimate_tokens
 from judging.models import Call, Case, ModelEndpoint, Response, RubricItem, RunEvaluator
 from judging.selectors.targets import Target, target_of
+from judging.services import ledger
 from judging.services.evaluating import freeze, subject_of
 from judging.services.planning import EvaluatorChoice, RunPlan, with_drawn_cases
 
-SAMPLE = 20
+SAMPLE = 200  # responses; of a run with more, evenly chosen ones stand for all
 TYPICAL_REPLY_TOKENS = 250
 TYPICAL_REASONING_TOKENS = 2_000  # with a reasoning model's thinking, which is paid for too
 LATENCY_CALLS = 50  # the endpoint's latest calls, whose mean latency is taken
@@ -29,12 +33,14 @@ class EvaluatorEstimate:
     tasks: int
     calls: int
     prompt_tokens: int
-    cost: Decimal | None  # USD; None: the endpoint's price is unknown
+    cost: Decimal | None  # USD of the calls that are still to be made; None: the endpoint's price is unknown
     seconds: float | None  # None: nothing is known of the endpoint's latency
     not_possible: int  # of the sampled responses, how many lack what the judge needs
     sample: int  # responses looked at
     is_baseline: bool = False
     endpoint: str = ""
+    made: int | None = None  # of the calls, how many an earlier run has paid for; None: not looked up
+    most: Decimal | None = None  # USD if every reply is as long as its limit; None: not known, or not looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,23 @@ class RunEstimate:
     @property
     def calls(self) -> int:
         return sum(part.calls for part in self.evaluators)
+
+    @property
+    def made(self) -> int | None:
+        """Calls that earlier runs have paid for; None where that was not looked up."""
+        made = [part.made for part in self.evaluators if part.made is not None]
+        return sum(made) if made else None
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether figures of some responses stand for all."""
+        return any(part.sample < part.tasks for part in self.evaluators if part.calls)
+
+    @property
+    def most(self) -> Decimal | None:
+        """USD if every reply is as long as its limit allows; None where a price is unknown."""
+        known = [part.most for part in self.evaluators if part.most is not None]
+        return sum(known, Decimal(0)) if known and not self.unpriced else None
 
     @property
     def prompt_tokens(self) -> int:
@@ -84,61 +107,73 @@ class RunEstimate:
         return max((time for time in times if time is not None), default=0.0) or None if None not in times else None
 
 
-def estimate_run(*, plan: RunPlan, threads: int) -> RunEstimate:
-    """Return what the planned run would ask and cost."""
-    responses = with_drawn_cases(plan).responses
-    count = responses.count()
-    step = max(1, count // SAMPLE)
-    sample = list(responses.select_related("prompt")[: step * SAMPLE : step]) if count else []
-    cases = {
-        case.prompt_id: case
-        for case in Case.objects.filter(
-            links__suite=plan.suite, prompt_id__in={response.prompt_id for response in sample}
-        )
-    }
-    return RunEstimate(tuple(_estimate(choice, sample, cases, count, threads) for choice in plan.evaluators))
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """Some responses of a planned run, which stand for all."""
+
+    responses: Sequence[Response]
+    cases: dict[int, Case]  # by prompt
+    count: int  # of all responses
+    about: str  # what the benchmark says of itself
+    fresh: bool  # what was asked before is asked again
+    at: datetime  # some replies are too old by then to be reused
 
 
-def _estimate(
-    choice: EvaluatorChoice, sample: Sequence[Response], cases: dict[int, Case], count: int, threads: int
-) -> EvaluatorEstimate:
+def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
+    """Return what the planned run would ask and cost if it started now."""
+    ids = list(with_drawn_cases(plan).responses.values_list("pk", flat=True))
+    step = max(1, -(-len(ids) // SAMPLE))
+    responses = list(Response.objects.filter(pk__in=ids[::step]).select_related("prompt"))
+    prompts = {response.prompt_id for response in responses}
+    cases = {case.prompt_id: case for case in Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts)}
+    sample = _Sample(responses, cases, len(ids), plan.suite.benchmark.description, plan.fresh, at)
+    return RunEstimate(tuple(_estimate(choice, sample, threads) for choice in plan.evaluators))
+
+
+def _estimate(choice: EvaluatorChoice, sample: _Sample, threads: int) -> EvaluatorEstimate:
     if choice.judge is None:
-        return EvaluatorEstimate(choice.name, count, 0, 0, Decimal(0), 0.0, 0, 0)
-    evaluator = RunEvaluator(
-        judge=choice.judge,
-        rubric=choice.rubric,
-        criterion=choice.criterion,
-        options=freeze(judge=choice.judge, options=choice.options),
-    )
-    trees = _trees(choice, cases)
-    kind = judge_kind(choice.judge.kind)
-    judge = kind.build(evaluator.options["judge_options"])
-    calls = tokens = lacking = 0
-    for response in sample:
-        case = cases[response.prompt_id]
-        tree = trees.get(case.key) or trees.get("")
-        subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
-        if kind.missing_needs(subject):
-            lacking += 1
-            continue
-        times = judge.calls(subject)
-        calls += times
-        tokens += times * estimate_tokens(judge.build_messages(subject))
-    scale = count / len(sample) if sample else 0
+        return EvaluatorEstimate(choice.name, sample.count, 0, 0, Decimal(0), 0.0, 0, 0)
     target = target_of(choice.judge.endpoint)
-    all_calls, all_tokens = round(calls * scale), round(tokens * scale)
+    asked = _first_requests(choice, sample)
+    keyed = [(call_key(target.config, request), request) for batch in asked if batch is not None for request in batch]
+    made = set() if sample.fresh else ledger.finished_keys([key for key, _ in keyed], at=sample.at)
+    to_pay = [request for key, request in dict(keyed).items() if key not in made]  # equal ones are asked once
+    scale = sample.count / len(sample.responses) if sample.responses else 0
+    tokens = round(scale * sum(estimate_tokens(request.messages) for request in to_pay))
+    remaining = round(scale * len(to_pay))
+    worst = [target.worst_case(request) for request in to_pay]
     return EvaluatorEstimate(
         name=choice.name,
-        tasks=count,
-        calls=all_calls,
-        prompt_tokens=all_tokens,
-        cost=cost_of_calls(target, all_calls, all_tokens),
-        seconds=seconds_of_calls(target, all_calls, threads),
-        not_possible=lacking,
-        sample=len(sample),
+        tasks=sample.count,
+        calls=round(scale * len(keyed)),
+        prompt_tokens=tokens,
+        cost=cost_of_calls(target, remaining, tokens),
+        seconds=seconds_of_calls(target, remaining, threads),
+        not_possible=asked.count(None),
+        sample=len(sample.responses),
         is_baseline=target.is_lexical,
         endpoint=target.config.name,
+        made=round(scale * sum(key in made for key, _ in keyed)),
+        most=None if None in worst else sum((cost for cost in worst if cost is not None), Decimal(0)) * Decimal(scale),
     )
+
+
+def _first_requests(choice: EvaluatorChoice, sample: _Sample) -> list[tuple[ChatRequest, ...] | None]:
+    """Return what the judge asks of each response, without re-asks; None where the response lacks what it needs."""
+    assert choice.judge is not None
+    frozen = freeze(judge=choice.judge, options=choice.options)
+    evaluator = RunEvaluator(judge=choice.judge, rubric=choice.rubric, criterion=choice.criterion, options=frozen)
+    trees = _trees(choice, sample.cases)
+    kind = judge_kind(choice.judge.kind)
+    judge = kind.build(frozen["judge_options"])
+    found: list[tuple[ChatRequest, ...] | None] = []
+    for response in sample.responses:
+        case = sample.cases[response.prompt_id]
+        tree = trees.get(case.key) or trees.get("")
+        subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
+        subject = replace(subject, about=sample.about)
+        found.append(None if kind.missing_needs(subject) else next(judge.converse(subject)))
+    return found
 
 
 def _trees(choice: EvaluatorChoice, cases: dict[int, Case]) -> dict[str, dict[str, object]]:

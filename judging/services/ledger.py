@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -10,7 +10,7 @@ from hashlib import sha256
 from math import isfinite
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from judging.llm.chat import ChatReply, ReplyStatus
@@ -39,15 +39,21 @@ class CallRecord:
 
 def find_finished(keys: Collection[str], *, at: datetime) -> dict[str, Call]:
     """Return the finished calls among `keys` that may be reused: neither pruned nor too old for their endpoint."""
+    return {call.key: call for part in _reusable(keys, at) for call in part}
+
+
+def finished_keys(keys: Collection[str], *, at: datetime) -> set[str]:
+    """Return those of `keys` whose calls may be reused, and would not be paid for again."""
+    return {key for part in _reusable(keys, at) for key in part.values_list("key", flat=True)}
+
+
+def _reusable(keys: Collection[str], at: datetime) -> Iterator[QuerySet[Call]]:
     ordered = list(dict.fromkeys(keys))
     usable = Q(status=ReplyStatus.FINISHED, pruned_at=None, superseded_at=None)
     for endpoint_id, days in _reuse_days():
         usable &= ~Q(endpoint_id=endpoint_id, finished_at__lt=at - timedelta(days=days))
-    found: dict[str, Call] = {}
     for start in range(0, len(ordered), LOOK_UP_SIZE):
-        part = ordered[start : start + LOOK_UP_SIZE]
-        found |= {call.key: call for call in Call.objects.filter(usable, key__in=part)}
-    return found
+        yield Call.objects.filter(usable, key__in=ordered[start : start + LOOK_UP_SIZE])
 
 
 def _reuse_days() -> list[tuple[int, int]]:

@@ -214,7 +214,8 @@ def default_name(plan: RunPlan, *, number: int) -> str:
     more = len(names) - JUDGES_NAMED
     graders = " + ".join(names[:JUDGES_NAMED]) + (f" and {more} more" if more > 0 else "")
     systems = plan.systems[0].name if len(plan.systems) == 1 else f"{len(plan.systems)} systems"
-    attempts = "" if plan.first_attempts is None else f"first {plan.first_attempts} attempt{'' if plan.first_attempts == 1 else 's'}"
+    first = plan.first_attempts
+    attempts = f"first {first} attempt{'' if first == 1 else 's'}" if first is not None else ""
     return ", ".join(filter(None, (f"#{number} {graders}", systems, plan.selection.words, attempts)))[:200]
 
 

@@ -64,7 +64,9 @@ def run_estimate(request: PageRequest) -> HttpResponse:
     """Show what the run that the form describes would ask and cost."""
     suite = get_object_or_404(Suite, pk=whole_number(request.POST.get("suite", "")))
     form = RunForm(request.POST, suite=suite)
-    estimate = estimate_run(plan=form.plan(), threads=settings.CALL_THREADS) if form.is_valid() else None
+    estimate = None
+    if form.is_valid():
+        estimate = estimate_run(plan=form.plan(), threads=settings.CALL_THREADS, at=timezone.now())
     context = {"estimate": estimate, "form": form, "suite": suite, "asked": True}
     if request.htmx:
         return render(request, "judging/_run_estimate.html", context)

@@ -47,7 +47,7 @@ class Command(JsonCommand):
         ensure_baselines()
         plan = _plan(options)
         if options["estimate"]:
-            return _estimated(estimate_run(plan=plan, threads=settings.CALL_THREADS))
+            return _estimated(estimate_run(plan=plan, threads=settings.CALL_THREADS, at=now()))
         try:
             with transaction.atomic():
                 run = create_run(plan=plan, actor=None, at=now())
@@ -101,8 +101,10 @@ def _estimated(estimate: RunEstimate) -> dict[str, Any]:
     return {
         "tasks": estimate.tasks,
         "calls": estimate.calls,
+        "calls_already_made": estimate.made,
         "prompt_tokens": estimate.prompt_tokens,
         "cost": None if estimate.cost is None else str(estimate.cost),
+        "most_cost": None if estimate.most is None else str(estimate.most),
         "unpriced": list(estimate.unpriced),
         "seconds": estimate.seconds,
     }

@@ -241,6 +241,20 @@ def test_run_estimate_answers_with_the_fragment_or_the_page(client: Client, ada:
     assert not Run.objects.exists()
 
 
+def test_run_estimate_says_what_is_already_made(client: Client, ada: User) -> None:
+    run = judged_run(cases=3)
+    work(run)
+    evaluator = run.evaluators.get()
+    form = {"suite": run.suite_id, "judges": [evaluator.judge_id], "rubrics": [evaluator.rubric_id]}
+    form |= {"systems": [system.pk for system in run.systems.all()]}
+
+    texts = [
+        client.post(reverse("judging:run-estimate"), form | more, headers=HTMX).text for more in ({}, {"fresh": "on"})
+    ]
+
+    assert ["3 calls already made, not paid again" in text for text in texts] == [True, False]
+
+
 def test_run_estimate_lists_what_is_missing(client: Client, ada: User) -> None:
     suite, _ = answered_suite()
 
