@@ -18,18 +18,27 @@ from django.utils.timezone import localtime
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role, role_of
 from evalsite.health import Health, read_health
+from evalsite.reports.forms import leaderboard_choice
+from evalsite.reports.jobs import obtain
+from evalsite.reports.selectors.leaderboards import evaluators_of
+from evalsite.reports.services.leaderboards import LEADERBOARD
+from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.showing import leaderboard_rows
 from evalsite.review.models import Annotation, ItemStatus, Queue, QueueStatus, ReviewItem
 from evalsite.review.selectors.waiting import answers_missing, member_filter, with_my_counts
 from judging.models import (
+    SCORED_KINDS,
     Benchmark,
     CallHour,
     EndpointKind,
     ImportStatus,
     ModelEndpoint,
     Run,
+    RunEvaluator,
     RunKind,
     RunStatus,
     RunTask,
+    Suite,
     TaskStatus,
     Upload,
 )
@@ -38,7 +47,8 @@ from judging.selectors.targets import key_is_set
 
 LISTED = 6
 DAY = timedelta(hours=24)
-SPEND_DAYS = 14
+SPEND_DAYS = 30
+BOARD_ROWS = 3
 SPEND_SECONDS = 60  # how long the sums of spending are kept
 RECENT_ANSWERS = 200  # that an estimate of people's time rests on
 
@@ -113,16 +123,42 @@ class FailedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class DaySpend:
+    """What calls to priced endpoints cost on one day."""
+
+    day: date
+    calls: int
+    cost: Decimal
+    width: int = 0  # of 1000: the share of the dearest day
+
+
+@dataclass(frozen=True, slots=True)
+class BoardHead:
+    """The first systems of a leaderboard; no rows while it is being computed."""
+
+    suite: Suite
+    evaluator: RunEvaluator
+    rows: Sequence[Payload]
+    system_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ResearcherHome:
-    """What the site is doing and what it waits for."""
+    """What came out last, what the site is doing and what it waits for."""
 
     is_empty: bool
+    board: BoardHead | None  # None: no run has scored anything yet
+    spend: tuple[DaySpend, ...]
     live: tuple[LiveRun, ...]
     people_work: tuple[PeopleWork, ...]
     splits: int
     finished: Sequence[Run]
     failed: tuple[FailedRun, ...]
     failed_imports: Sequence[Upload]
+
+    @property
+    def spent(self) -> Decimal:
+        return sum((row.cost for row in self.spend), Decimal(0))
 
     @property
     def is_moving(self) -> bool:
@@ -139,16 +175,6 @@ class ResearcherHome:
 
 
 @dataclass(frozen=True, slots=True)
-class DaySpend:
-    """What calls to priced endpoints cost on one day."""
-
-    day: date
-    calls: int
-    cost: Decimal
-    width: int = 0  # of 1000: the share of the dearest day
-
-
-@dataclass(frozen=True, slots=True)
 class EndpointState:
     """One endpoint as the admin's home lists it."""
 
@@ -158,17 +184,12 @@ class EndpointState:
 
 @dataclass(frozen=True, slots=True)
 class AdminHome:
-    """The site's parts, its money, its people and their last acts."""
+    """The site's parts, its people and their last acts."""
 
     health: Health
     endpoints: tuple[EndpointState, ...]
-    spend: tuple[DaySpend, ...]
     people: tuple[tuple[str, int], ...]  # active ones by role
     audit: Sequence[AuditEntry]
-
-    @property
-    def spent(self) -> Decimal:
-        return sum((row.cost for row in self.spend), Decimal(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +241,14 @@ def live_runs(*, at: datetime) -> tuple[LiveRun, ...]:
 
 
 def researcher_home(*, at: datetime) -> ResearcherHome:
-    """Return what runs, what waits for people, what finished and what failed."""
+    """Return the newest leaderboard, the spending, what runs, what waits for people, what finished and what failed."""
     ended = Run.objects.filter(status=RunStatus.FINISHED, finished_at__gte=at - DAY)
     finished = ended.exclude(kind=RunKind.SINGLE).select_related("suite")
     imports = Upload.objects.filter(status=ImportStatus.FAILED, created_at__gte=at - 7 * DAY)
     return ResearcherHome(
         is_empty=not Benchmark.objects.exists(),
+        board=newest_board(at=at),
+        spend=spend_by_day(at=at),
         live=live_runs(at=at),
         people_work=_people_work(),
         splits=ReviewItem.objects.filter(queue__status=QueueStatus.OPEN, status=ItemStatus.SPLIT).count(),
@@ -233,6 +256,19 @@ def researcher_home(*, at: datetime) -> ResearcherHome:
         failed=_failed_runs(at),
         failed_imports=list(imports.order_by("-created_at", "-pk")[:LISTED]),
     )
+
+
+def newest_board(*, at: datetime) -> BoardHead | None:
+    """Return the head of the leaderboard of the suite that a run has scored last, as its own page opens it."""
+    scored = Run.objects.filter(kind__in=SCORED_KINDS, status=RunStatus.FINISHED, done__gt=0)
+    run = scored.order_by("-finished_at", "-pk").first()
+    board = evaluators_of([run.suite_id])[run.suite_id].pick("") if run is not None else None
+    if board is None:
+        return None
+    options = leaderboard_choice({}).options
+    payload = obtain(LEADERBOARD, subject_id=board.evaluator.pk, options=options, at=at).payload
+    rows = leaderboard_rows(payload, mode="raw", sort="") if payload is not None else []
+    return BoardHead(board.evaluator.run.suite, board.evaluator, rows[:BOARD_ROWS], len(rows))
 
 
 def _people_work() -> tuple[PeopleWork, ...]:
@@ -278,7 +314,6 @@ def admin_home(*, at: datetime) -> AdminHome:
     return AdminHome(
         health=read_health(at=at),
         endpoints=tuple(EndpointState(endpoint, key_is_set(endpoint)) for endpoint in endpoints),
-        spend=spend_by_day(at=at),
         people=tuple(sorted((row["role"] or "no role", row["n"]) for row in roles)),
         audit=list(AuditEntry.objects.select_related("actor").order_by("-at", "-pk")[:LISTED]),
     )

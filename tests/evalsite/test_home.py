@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -13,8 +13,8 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.roles import Role
-from evalsite.home import FailedRun, home_of, live_runs, researcher_home, spend_by_day
-from judging.models import Call, EndpointKind, Run, RunStatus, RunTask, TaskStatus
+from evalsite.home import FailedRun, home_of, live_runs, newest_board, researcher_home, spend_by_day
+from judging.models import Call, EndpointKind, Run, RunEvaluator, RunStatus, RunTask, TaskStatus
 from judging.services.ledger import add_to_hour
 from tests import factories
 from tests.factories import NOON
@@ -108,7 +108,7 @@ def test_spend_by_day_sums_priced_endpoints_only() -> None:
     _call("1.50")
     _call("0.50")
     _call("1.00", days_ago=1)
-    _call("9.00", days_ago=20)
+    _call("9.00", days_ago=40)
     _call("7.00", kind=EndpointKind.LEXICAL)
 
     rows = spend_by_day(at=NOON)
@@ -151,7 +151,7 @@ def test_home_running_drops_its_trigger_when_nothing_moves(client: Client) -> No
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize(("role", "queries"), [(Role.ANNOTATOR, 7), (Role.RESEARCHER, 15), (Role.ADMIN, 21)])
+@pytest.mark.parametrize(("role", "queries"), [(Role.ANNOTATOR, 7), (Role.RESEARCHER, 18), (Role.ADMIN, 22)])
 def test_home_takes_as_many_queries_for_much_as_for_little(
     client: Client, role: Role, queries: int, rows: int, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -206,3 +206,40 @@ def test_breadcrumbs_start_with_home_once(client: Client, name: str) -> None:
     crumbs = page.partition('<ol class="breadcrumb">')[2].partition("</ol>")[0]
     assert crumbs.strip().startswith(crumb)
     assert (page.count(crumb), home.count(crumb)) == (1, 0)
+
+
+def _scored_run(shares: dict[str, float], *, finished_at: datetime) -> RunEvaluator:
+    suite = factories.suite()
+    run = factories.run(suite=suite, status=RunStatus.FINISHED, done=len(shares), finished_at=finished_at)
+    evaluator, case = factories.evaluator(run=run, done=len(shares)), suite.cases.get()
+    for name, share in shares.items():
+        system = factories.system(name=name)
+        run.systems.add(system)
+        factories.score(
+            evaluator=evaluator, response=factories.response(prompt=case.prompt, system=system), share=share
+        )
+    return evaluator
+
+
+def test_newest_board_has_the_first_rows_of_the_suite_that_was_scored_last() -> None:
+    assert newest_board(at=NOON) is None
+    evaluator = _scored_run({"orion": 0.2, "corvus": 0.9, "lyra": 0.5, "vela": 0.7}, finished_at=NOON)
+    _scored_run({"other": 1.0}, finished_at=NOON - timedelta(days=1))
+
+    board = newest_board(at=NOON)
+
+    assert board is not None
+    assert (board.suite, board.evaluator, board.system_count) == (evaluator.run.suite, evaluator, 4)
+    assert [row["system"] for row in board.rows] == ["corvus", "vela", "lyra"]
+
+
+def test_home_opens_with_the_newest_leaderboard_and_the_spending(client: Client) -> None:
+    evaluator = _scored_run({"orion": 0.2, "corvus": 0.9}, finished_at=timezone.now())
+    _call("1.50", days_ago=-(timezone.now() - NOON).days)
+    client.force_login(factories.user("rita", Role.RESEARCHER))
+
+    text = client.get(reverse("home")).text
+
+    parts = ("Newest leaderboard", "corvus", "orion", "Spent in 30 days", "$1.50", "Annotations needed")
+    assert sorted(parts, key=text.index) == list(parts)
+    assert reverse("reports:leaderboard-detail", args=[evaluator.run.suite_id]) in text
