@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.accounts.roles import Role
-from judging.models import Run
+from judging.models import Case, Run
 from judging.services.planning import EvaluatorChoice, RunPlan, create_run
 from judging.services.working import work_through
 from tests import factories
@@ -61,12 +61,15 @@ def test_difference_detail_needs_a_rule_grader() -> None:
     assert page(factories.run(), Role.RESEARCHER)[0] == 404
 
 
-def test_run_detail_links_to_the_differences() -> None:
+def test_run_detail_links_to_the_differences_where_infibench_can_read_the_suite() -> None:
     run = graded_run()
     client = Client()
     client.force_login(factories.user(role=Role.RESEARCHER))
 
-    html = client.get(run.get_absolute_url()).content.decode()
+    inline = client.get(run.get_absolute_url()).text
+    Case.objects.update(source_path="cases/fine.yaml")
+    own_files = client.get(run.get_absolute_url()).text
 
-    assert reverse("reports:difference-detail", args=[run.pk]) in html
-    assert reverse("reports:leaderboard-breakdown", args=[run.suite_id]) in html
+    link = reverse("reports:difference-detail", args=[run.pk])
+    assert [link in html for html in (inline, own_files)] == [False, True]
+    assert reverse("reports:leaderboard-breakdown", args=[run.suite_id]) in inline
