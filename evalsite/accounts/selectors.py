@@ -49,9 +49,8 @@ def people(*, search: str = "", role: str = "", sort: str = "name") -> QuerySet[
     found = User.objects.prefetch_related("groups").order_by(*PEOPLE_ORDERS.get(sort, PEOPLE_ORDERS["name"]), "pk")
     if search:
         for word in search.split():
-            found = found.filter(
-                Q(username__icontains=word) | Q(first_name__icontains=word) | Q(last_name__icontains=word)
-            )
+            fields = ("username", "first_name", "last_name", "email")
+            found = found.filter(Q(*((f"{name}__icontains", word) for name in fields), _connector=Q.OR))
     return found.filter(groups__name=role) if role in set(Role) else found
 
 
