@@ -1,0 +1,122 @@
+"""What a laptop shows: tables with all their columns, links large enough to hit, filters that act at once."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.flows.conftest import LiveSite, SignIn
+from tests.flows.examples import RUN
+from tests.flows.test_every_page import pages_by_name
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+LAPTOPS = (1440, 1280)  # px
+CUT_TABLES = """() => [...document.querySelectorAll(".table-wrap")]
+    .filter((table) => table.scrollWidth > table.clientWidth)
+    .map((table) => `${table.querySelector("th")?.innerText}: ${table.scrollWidth} in ${table.clientWidth}`)"""
+SMALL_LINKS = """() => [...document.querySelectorAll("main a, main button, main summary")]
+    .filter((link) => link.checkVisibility() && link.getBoundingClientRect().height < 24)
+    .map((link) => `${link.innerText}: ${link.getBoundingClientRect().height}`)"""
+
+
+@pytest.fixture(scope="module")
+def long_names(site: LiveSite) -> None:
+    """Give the demo a judge, a system and an audit event with names as long as people write them."""
+    made = site.command("shell", "-c", LENGTHEN)
+    assert made.returncode == 0, made.stderr
+
+
+LENGTHEN = """
+from django.utils.timezone import now
+from evalsite.accounts.models import AuditEntry
+from judging.models import RunEvaluator, System
+AuditEntry.objects.create(at=now(), action="endpoint.capabilities_changed", subject="f" * 64,
+    detail={"sha256": "0123456789abcdef" * 4, "parts": ["0123456789abcdef" * 4] * 3})
+judge = RunEvaluator.objects.filter(kind="judge").first()
+RunEvaluator.objects.filter(pk=judge.pk).update(name="Encke levels (gpt-oss-120b, itemised) · helpdesk_rubric_2026")
+System.objects.filter(name="moss-small").update(name="qwen3-coder-480b-a35b-instruct-fp8-temperature-0")
+"""
+
+
+def test_no_table_is_cut_on_a_laptop(long_names: None, site: LiveSite, signed_in: SignIn) -> None:
+    page = signed_in("demo-admin")
+    pages = pages_by_name(page)
+    cut = {}
+
+    for width in LAPTOPS:
+        page.set_viewport_size({"width": width, "height": 900})
+        for name, address in pages.items():
+            page.goto(address)
+            cut[f"{name} at {width}"] = page.evaluate(CUT_TABLES)
+
+    assert {"reports:judge-list at 1280", "accounts:audit-list at 1280"} <= set(cut)
+    assert {where: tables for where, tables in cut.items() if tables} == {}
+
+
+def test_links_of_run_and_pair_are_large_enough_to_hit(signed_in: SignIn) -> None:
+    page = signed_in("demo-researcher")
+    page.goto("/runs/")
+    page.get_by_role("link", name=RUN).first.click()
+    expect(page.locator("#run-tasks tbody tr").first).to_be_visible()
+    small = {"run": page.evaluate(SMALL_LINKS)}
+
+    _compare_two(page)
+    small["pair"] = page.evaluate(SMALL_LINKS)
+
+    assert small == {"run": [], "pair": []}
+
+
+def _compare_two(page: Page) -> None:
+    page.goto("/reports/leaderboards/1/")
+    for place in range(2):
+        page.locator("#leaderboard-systems tbody input[type=checkbox]").nth(place).check()
+    page.get_by_role("button", name="Compare two").click()
+    expect(page.locator("main")).to_contain_text("Cases that differ most")
+
+
+@pytest.mark.parametrize(
+    ("address", "control"),
+    [
+        ("/reports/leaderboards/1/", "scenario"),
+        ("/reports/arena/", "scenario"),
+        ("/reports/debates/", "rule"),
+        ("/suites/1/", "scenario"),
+        ("/people/", "role"),
+        ("/audit/", "action"),
+        ("/review/queues/demo-debates-helpfulness/", "status"),
+    ],
+)
+def test_a_choice_filters_at_once(signed_in: SignIn, address: str, control: str) -> None:
+    page = signed_in("demo-admin")
+    page.goto(address)
+    choice = page.locator(f"main form[method=get] select[name={control}]")
+    value = str(choice.locator("option").last.evaluate("option => option.value"))
+
+    choice.select_option(value)
+
+    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get(control) == [value])
+    expect(page.locator(f"main form[method=get] select[name={control}]")).to_have_value(value)
+
+
+def test_the_systems_of_a_case_are_chosen_at_once(signed_in: SignIn) -> None:
+    page = signed_in("demo-researcher")
+    page.goto("/cases/1/?suite=1")
+    box = page.locator("main input[name=system]").first
+    value = str(box.get_attribute("value"))
+
+    box.click()
+
+    page.wait_for_url(lambda url: value not in parse_qs(urlsplit(url).query).get("system", [value]))
+
+
+def test_filters_have_a_button_without_javascript(signed_in: SignIn) -> None:
+    page = signed_in("demo-researcher", java_script_enabled=False)
+    page.goto("/reports/leaderboards/1/")
+    page.locator("select[name=scenario]").select_option(index=1)
+
+    page.get_by_role("button", name="Filter").click()
+
+    assert parse_qs(urlsplit(page.url).query)["scenario"] != [""]
