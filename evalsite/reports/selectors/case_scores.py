@@ -1,13 +1,20 @@
-"""An evaluator's scores of a suite's cases, attempt by attempt, and what each case comes to."""
+"""An evaluator's scores of a suite's cases, attempt by attempt, and what each case comes to.
+
+Columns of numbers instead of an object for each response: half a million of them take 20 megabytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from math import nan
+from typing import Any
 
-from django.db.models import Q
+import numpy as np
+from django.db.models import FloatField, Q, Value
 
 from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.statistics.estimates import Floats, Ints
 from judging.grading.aggregates import reduce_scores
 from judging.models import RunEvaluator, RunTask, Score, SuiteCase, TaskStatus
 
@@ -36,51 +43,32 @@ class CaseFacts:
         return all(chosen(options, name) in ("", value) for name, value in zip(FILTERS, values, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One response. `share` is None where it has no score, which is not a zero."""
-
-    number: int
-    response_id: int
-    share: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class CaseValue:
-    """A system's share of one case's points: reduced over its attempts, the null share, or None with the reason."""
-
-    share: float | None
-    is_missing: bool = False  # no response at all
+ATTEMPT = np.dtype([("system", "i8"), ("prompt", "i8"), ("number", "i8"), ("response", "i8"), ("share", "f8")])
+AttemptRow = tuple[int, int, int, int, float]  # as ATTEMPT, with the places of a system and a prompt; share NaN: none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SuiteScores:
-    """Every score of one evaluator over the chosen cases."""
+    """Every score of one evaluator over the chosen cases; arrays have the shape (systems, cases) where none is told."""
 
     cases: tuple[CaseFacts, ...]
     systems: dict[int, str]  # by name
-    attempts: dict[tuple[int, int], list[Attempt]] = field(default_factory=dict)  # by (system, prompt)
-    reduce_mode: str = "avg"
-    counts_missing: bool = True  # a case without a response gets its null score, else is left out
+    shares: Floats  # of the case's points, reduced over attempts; NaN where an attempt has no score, which is no zero
+    missing: np.ndarray  # whether the system has no response at all; its share is then the null share, or NaN
+    firsts: Ints  # key of the first attempt's response; 0: no response
+    attempts: np.ndarray  # of ATTEMPT, by system, prompt and number
+    prompts: Ints  # the place of each case's prompt, shape (cases,)
+    reduce_mode: str
 
-    def value(self, system_id: int, case: CaseFacts) -> CaseValue:
-        """Return what the case is worth to the system. One attempt without a score leaves the case without one."""
-        attempts = self.attempts.get((system_id, case.prompt_id))
-        if not attempts:
-            return CaseValue(case.null_share if self.counts_missing else None, is_missing=True)
-        shares = [attempt.share for attempt in attempts if attempt.share is not None]
-        if len(shares) < len(attempts):
-            return CaseValue(None)
-        return CaseValue(shares[0] if len(shares) == 1 else reduce_scores(shares, self.reduce_mode).score)
-
-    def responses_of(self, system_id: int) -> Iterator[Attempt]:
-        """Yield the system's attempts at the chosen cases."""
-        for case in self.cases:
-            yield from self.attempts.get((system_id, case.prompt_id), ())
-
-    @property
-    def most_attempts(self) -> int:
-        return max((len(rows) for rows in self.attempts.values()), default=0)
+    def among(self, response_ids: Collection[int]) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Yield the cells, by row and column, that have one of these responses, each with all its attempts."""
+        wanted = np.isin(self.attempts["response"], list(response_ids))
+        keys = self.attempts["system"] * len(self.cases) + self.attempts["prompt"]
+        for key in np.unique(keys[wanted]):
+            start, end = np.searchsorted(keys, [key, key + 1])
+            row, prompt = divmod(int(key), len(self.cases))
+            for column in np.flatnonzero(self.prompts == prompt):
+                yield row, int(column), self.attempts[start:end]
 
 
 def suite_cases(evaluator: RunEvaluator) -> list[CaseFacts]:
@@ -118,28 +106,53 @@ def read_scores(evaluator: RunEvaluator, options: Options) -> SuiteScores:
     wanted = options.get("systems")
     if wanted:
         systems = {pk: name for pk, name in systems.items() if pk in wanted}
-    scores = SuiteScores(
-        cases=cases,
-        systems=systems,
-        reduce_mode=evaluator.run.suite.attempt_reduce_mode,
-        counts_missing=chosen(options, "missing") != "skip",
-    )
-    prompts = {case.prompt_id for case in cases}
-    only = Q(response__system_id__in=list(systems)) if wanted else Q()
-    seen: set[int] = set()
+    places = {pk: place for place, pk in enumerate(systems)}
+    prompts = {pk: place for place, pk in enumerate(dict.fromkeys(case.prompt_id for case in cases))}
+    attempts = _attempts(evaluator, places, prompts, some=bool(wanted))
+    mode = evaluator.run.suite.attempt_reduce_mode
+    shares, firsts = _reduced(attempts, len(places), len(prompts), mode)
+    columns = np.array([prompts[case.prompt_id] for case in cases], dtype=np.int64)
+    shares, firsts = shares[:, columns], firsts[:, columns]
+    missing = firsts == 0
+    if chosen(options, "missing") != "skip":
+        shares = np.where(missing, np.array([case.null_share for case in cases]), shares)
+    return SuiteScores(cases, systems, shares, missing, firsts, attempts, columns, mode)
+
+
+def _attempts(
+    evaluator: RunEvaluator, systems: Mapping[int, int], prompts: Mapping[int, int], *, some: bool
+) -> np.ndarray:
+    """Return the attempts of these systems at these prompts, which are given with their places, in that order."""
+    only = Q(response__system_id__in=list(systems)) if some else Q()
     fields = ("response__system_id", "response__prompt_id", "response__attempt", "response_id")
+
+    def read(rows: Iterator[tuple[Any, ...]]) -> Iterator[AttemptRow]:
+        for system_id, prompt_id, number, response_id, share in rows:
+            if system_id in systems and prompt_id in prompts:
+                yield systems[system_id], prompts[prompt_id], number, response_id, nan if share is None else share
+
     scored = Score.objects.filter(only, evaluator=evaluator).values_list(*fields, "share")
-    for system_id, prompt_id, number, response_id, share in scored.iterator(chunk_size=CHUNK):
-        seen.add(response_id)
-        if prompt_id in prompts:
-            scores.attempts.setdefault((system_id, prompt_id), []).append(Attempt(number, response_id, share))
     open_tasks = RunTask.objects.filter(only, evaluator=evaluator).exclude(status=TaskStatus.DONE)
-    for system_id, prompt_id, number, response_id in open_tasks.values_list(*fields).iterator(chunk_size=CHUNK):
-        if response_id not in seen and prompt_id in prompts:
-            scores.attempts.setdefault((system_id, prompt_id), []).append(Attempt(number, response_id, None))
-    for rows in scores.attempts.values():
-        rows.sort(key=lambda attempt: attempt.number)
-    return scores
+    without = open_tasks.annotate(share=Value(None, FloatField())).values_list(*fields, "share")
+    known, waiting = (np.fromiter(read(rows.iterator(chunk_size=CHUNK)), ATTEMPT) for rows in (scored, without))
+    found = np.concatenate([known, waiting[~np.isin(waiting["response"], known["response"])]])
+    return found[np.lexsort((found["number"], found["prompt"], found["system"]))]
+
+
+def _reduced(attempts: np.ndarray, systems: int, prompts: int, mode: str) -> tuple[Floats, Ints]:
+    """Return by system and prompt the share reduced over attempts, and the first response."""
+    keys = attempts["system"] * prompts + attempts["prompt"]
+    found, starts, counts = np.unique(keys, return_index=True, return_counts=True)
+    reduced = attempts["share"][starts]
+    for place in np.flatnonzero(counts > 1):
+        shares = attempts["share"][starts[place] : starts[place] + counts[place]]
+        reduced[place] = nan if np.isnan(shares).any() else reduce_scores(shares.tolist(), mode).score
+    values = np.full(systems * prompts, nan)
+    firsts = np.zeros(systems * prompts, dtype=np.int64)
+    values[found] = reduced
+    firsts[found] = attempts["response"][starts]
+    shape = (systems, prompts)
+    return values.reshape(shape), firsts.reshape(shape)
 
 
 def _number(value: object) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalsite.reports.selectors.case_scores import FILTERS, CaseFacts, SuiteScores, read_scores, suite_cases
+from evalsite.reports.selectors.case_scores import FILTERS, SuiteScores, read_scores, suite_cases
 from evalsite.reports.selectors.human_labels import HumanLabel, human_labels
 from evalsite.reports.selectors.leaderboards import evaluator_with_run
 from evalsite.reports.selectors.marks import evaluator_mark
@@ -69,14 +69,28 @@ def compute_comparison(evaluator_id: int, options: Options) -> Payload:
     evaluator = evaluator_with_run(evaluator_id)
     scores = read_scores(evaluator, options)
     first, second = (int(pk) for pk in options["systems"])
-    rows = []
+    known = {pk: row for row, pk in enumerate(scores.systems)}
+    rows = _compared(scores, known[first], known[second]) if first in known and second in known else []
     wins = {"first": 0, "ties": 0, "second": 0}
-    for case in scores.cases:
-        one, other = scores.value(first, case).share, scores.value(second, case).share
-        if one is None or other is None:
-            continue
-        wins["first" if one > other else "second" if one < other else "ties"] += 1
-        responses = [_first_response(scores, pk, case) for pk in (first, second)]
+    for row in rows:
+        wins["first" if row["difference"] > 0 else "second" if row["difference"] < 0 else "ties"] += 1
+    rows.sort(key=lambda row: -abs(row["difference"]))
+    return {
+        "evaluator": _described(evaluator),
+        "systems": [{"id": pk, "name": scores.systems.get(pk, "")} for pk in (first, second)],
+        "n_cases": len(rows),
+        "wins": wins,
+        "cases": rows,
+    }
+
+
+def _compared(scores: SuiteScores, first: int, second: int) -> list[Payload]:
+    """Return the cases in which both systems, given by their rows, have a share."""
+    both = ~np.isnan(scores.shares[[first, second]]).any(axis=0)
+    rows = []
+    for place in np.flatnonzero(both):
+        case = scores.cases[place]
+        one, other = float(scores.shares[first, place]), float(scores.shares[second, place])
         rows.append(
             {
                 "case_id": case.pk,
@@ -85,17 +99,10 @@ def compute_comparison(evaluator_id: int, options: Options) -> Payload:
                 "first": one,
                 "second": other,
                 "difference": one - other,
-                "responses": responses,
+                "responses": [int(scores.firsts[row, place]) or None for row in (first, second)],
             }
         )
-    rows.sort(key=lambda row: -abs(float(str(row["difference"]))))
-    return {
-        "evaluator": _described(evaluator),
-        "systems": [{"id": pk, "name": scores.systems.get(pk, "")} for pk in (first, second)],
-        "n_cases": len(rows),
-        "wins": wins,
-        "cases": rows,
-    }
+    return rows
 
 
 def _described(evaluator: RunEvaluator) -> Payload:
@@ -121,32 +128,26 @@ def _clipped(mean: Estimate, clip: Clip | None) -> Estimate:
 
 def _suite(evaluator: RunEvaluator, options: Options) -> _Suite:
     scores = read_scores(evaluator, options)
-    system_ids = tuple(scores.systems)
     labels = {label.response_id: label for label in human_labels(evaluator)}
-    shape = (len(system_ids), len(scores.cases))
-    judge, people = np.full(shape, np.nan), np.full(shape, np.nan)
-    drawn, missing = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-    for row, pk in enumerate(system_ids):
-        for column, case in enumerate(scores.cases):
-            value = scores.value(pk, case)
-            judge[row, column] = np.nan if value.share is None else value.share
-            missing[row, column] = value.is_missing
-            if value.is_missing:
-                people[row, column] = judge[row, column]
-                continue
-            label = _case_label(scores, pk, case, labels, is_scored=value.share is not None)
-            drawn[row, column] = label.is_drawn
-            people[row, column] = np.nan if label.share is None else label.share
+    people = np.where(scores.missing, scores.shares, np.nan)
+    drawn = np.zeros(scores.shares.shape, dtype=bool)
+    for row, column, attempts in scores.among(labels):
+        is_scored = not np.isnan(scores.shares[row, column])
+        given = [labels.get(pk) for pk in attempts["response"].tolist()]
+        label = _case_label(given, scores.reduce_mode, is_scored=is_scored)
+        drawn[row, column] = label.is_drawn
+        people[row, column] = np.nan if label.share is None else label.share
     planned = int(drawn.any(axis=0).sum()) if options.get("looks") else 0
-    data = BoardData(judge, people, drawn, missing, _scale(judge, people), planned)
-    given = {pk: _labels_of(scores, pk, labels) for pk in system_ids}
+    data = BoardData(scores.shares, people, drawn, scores.missing, _scale(scores.shares, people), planned)
+    system_ids = tuple(scores.systems)
+    owned = _labels_by_system(scores, labels)
     return _Suite(
         scores,
         data,
         system_ids,
-        {pk: sum(bool(label.label) for label in own) for pk, own in given.items()},
+        {pk: sum(bool(label.label) for label in owned[pk]) for pk in system_ids},
         _clip_of(evaluator),
-        frozenset(pk for pk, own in given.items() if _has_no_numbers(own)),
+        frozenset(pk for pk in system_ids if _has_no_numbers(owned[pk])),
     )
 
 
@@ -156,26 +157,27 @@ class _CaseLabel:
     is_drawn: bool
 
 
-def _case_label(
-    scores: SuiteScores, system_id: int, case: CaseFacts, labels: Mapping[int, HumanLabel], *, is_scored: bool
-) -> _CaseLabel:
+def _case_label(attempts: Sequence[HumanLabel | None], reduce_mode: str, *, is_scored: bool) -> _CaseLabel:
     """Return people's share of a case: of its audited responses, and of others only where the judge gave no score.
 
     One response that was asked about and is not decided leaves the case undecided.
     """
-    attempts = scores.attempts.get((system_id, case.prompt_id), [])
-    given = [labels[attempt.response_id] for attempt in attempts if attempt.response_id in labels]
+    given = [label for label in attempts if label is not None]
     asked = [label for label in given if label.is_drawn or not is_scored]
     is_drawn = any(label.is_drawn for label in given)
     shares = [label.share for label in asked if label.share is not None]
-    is_whole = scores.reduce_mode == "avg" or len(asked) == len(attempts)
+    is_whole = reduce_mode == "avg" or len(asked) == len(attempts)
     if not shares or len(shares) < len(asked) or not is_whole:
         return _CaseLabel(None, is_drawn)
-    return _CaseLabel(shares[0] if len(shares) == 1 else reduce_scores(shares, scores.reduce_mode).score, is_drawn)
+    return _CaseLabel(shares[0] if len(shares) == 1 else reduce_scores(shares, reduce_mode).score, is_drawn)
 
 
-def _labels_of(scores: SuiteScores, system_id: int, labels: Mapping[int, HumanLabel]) -> list[HumanLabel]:
-    return [labels[a.response_id] for a in scores.responses_of(system_id) if a.response_id in labels]
+def _labels_by_system(scores: SuiteScores, labels: Mapping[int, HumanLabel]) -> dict[int, list[HumanLabel]]:
+    found: dict[int, list[HumanLabel]] = {pk: [] for pk in scores.systems}
+    system_ids = list(scores.systems)
+    for attempt in scores.attempts[np.isin(scores.attempts["response"], list(labels))]:
+        found[system_ids[attempt["system"]]].append(labels[int(attempt["response"])])
+    return found
 
 
 def _has_no_numbers(labels: Sequence[HumanLabel]) -> bool:
@@ -286,11 +288,6 @@ def _filters(evaluator: RunEvaluator) -> Payload:
     cases = suite_cases(evaluator)
     columns = ([c.scenario for c in cases], [c.lang for c in cases], [c.question_type for c in cases])
     return {name: sorted({value for value in found if value}) for name, found in zip(FILTERS, columns, strict=True)}
-
-
-def _first_response(scores: SuiteScores, system_id: int, case: CaseFacts) -> int | None:
-    attempts = scores.attempts.get((system_id, case.prompt_id))
-    return attempts[0].response_id if attempts else None
 
 
 def _mark(evaluator_id: int, options: Options) -> str:
