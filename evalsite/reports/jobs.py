@@ -19,6 +19,7 @@ from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.snapshots import Kept, ReportKind
 from evalsite.review.models import Queue
 from judging.models import SCORED_KINDS, EvaluatorKind, Run
+from judging.services.collecting import calm_collector
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +94,8 @@ def compute_report(kind_name: str, subject_id: int, options: dict[str, object]) 
     kind = _kinds()[kind_name]
     kept = snapshots.find(kind, subject_id=subject_id, options=options)
     if kept is None or not kept.is_current:
-        snapshots.compute(kind, subject_id=subject_id, options=options, at=timezone.now())
+        with calm_collector():
+            snapshots.compute(kind, subject_id=subject_id, options=options, at=timezone.now())
 
 
 def launch_report(kind_name: str, *, subject_id: int, options: Options) -> bool:

@@ -11,7 +11,7 @@ CALM = (200_000, 50, 100)  # collections of the youngest, middle and oldest obje
 
 @contextmanager
 def calm_collector() -> Iterator[None]:
-    """Collect rarely within; half of the CPU of an import of 100,000 rows goes into walking what it just made."""
+    """Collect rarely within: half of the CPU of a job that makes 100,000 rows goes into walking what it just made."""
     before = gc.get_threshold()
     gc.set_threshold(*CALM)
     try:

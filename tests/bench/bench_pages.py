@@ -112,29 +112,28 @@ def load(options: argparse.Namespace) -> dict[str, str]:
 
 def run_jobs() -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield what jobs compute after a run."""
-    from django.utils import timezone
-
-    from evalsite.reports.jobs import require
-    from evalsite.reports.services.kinds import KINDS
+    from evalsite.reports.jobs import compute_report
     from evalsite.review.models import Queue
     from judging.models import RunEvaluator
 
     evaluator = RunEvaluator.objects.order_by("pk")[0]
-    subjects = {"leaderboard": evaluator.pk, "agreement": Queue.objects.get().pk, "judges": 0}
-    for name, subject_id in subjects.items():
-        yield name, lambda: require(KINDS[name], subject_id=subject_id, options={}, at=timezone.now())  # noqa: B023 - called at once
+    yield "leaderboard", lambda: compute_report("leaderboard", evaluator.pk, {})
+    yield "agreement", lambda: compute_report("agreement", Queue.objects.get().pk, {})
+    yield "judges", lambda: compute_report("judges", 0, {})
 
 
 def scale_jobs() -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the leaderboard of the largest run and the judges' figures; these again, as after another run."""
-    from evalsite.reports.services.judge_reports import compute_judges
-    from evalsite.reports.services.leaderboards import compute_leaderboard
+    from evalsite.reports.jobs import compute_report
+    from evalsite.reports.models import Snapshot
     from judging.models import RunEvaluator
 
+    Snapshot.objects.all().delete()
     evaluator = RunEvaluator.objects.order_by("pk")[0]
-    yield "leaderboard", lambda: compute_leaderboard(evaluator.pk, {})
-    yield "judges, first", lambda: compute_judges(0, {})
-    yield "judges, next run", lambda: compute_judges(0, {})
+    yield "leaderboard", lambda: compute_report("leaderboard", evaluator.pk, {})
+    yield "judges, first", lambda: compute_report("judges", 0, {})
+    Snapshot.objects.filter(kind="judges").delete()
+    yield "judges, next run", lambda: compute_report("judges", 0, {})
 
 
 def time_page(name: str, url: str, *, requests: int) -> Page:

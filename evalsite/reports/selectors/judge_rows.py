@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from math import nan
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
+from django.db.models import TextField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
 from debate.models import Debate, DebateStatus, DecisionMethod
 from evalsite.reports.selectors.human_labels import FINAL
 from evalsite.reports.statistics.reply_rows import (
+    CALL,
     MICRO,
     NOT_ASKED,
     STATUSES,
     UNPRICED,
-    CallFacts,
+    VERDICT,
     ReplyRows,
-    VerdictFacts,
 )
 from evalsite.review.models import ItemArm, ReviewItem
 from evalsite.review.scales import Label, is_preference, labels_from_json, nearest_label
 from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, Run, RunEvaluator, Score, Verdict
 
 CHUNK = 5000
+CLOSE = 4  # calls are read by a range where no more than so many lie in it for each that is wanted
+SHARE = np.dtype([("verdict", "i8"), ("share", "f8")])
 PLACES = {status.value: place for place, status in enumerate(STATUSES)}
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +71,62 @@ def run_names(run_ids: Sequence[int]) -> dict[int, str]:
 
 
 def read_rows(evaluator: RunEvaluator) -> ReplyRows:
-    """Return an evaluator's verdicts, and every call ever made for them."""
-    called: set[int] = set()
-    return ReplyRows.of(_verdict_facts(evaluator, called), _call_facts(called))
+    """Return an evaluator's verdicts, and every call ever made for them.
+
+    Read in columns, and scores apart from verdicts: joined, PostgreSQL goes through the scores of all runs.
+    """
+    called = array("q")
+    said = _joined(_verdict_facts(evaluator, called), VERDICT)
+    scores = Score.objects.filter(evaluator=evaluator, verdict__isnull=False, share__isnull=False).order_by()
+    shares = np.fromiter(scores.values_list("verdict_id", "share").iterator(chunk_size=CHUNK), SHARE)
+    said = said[np.argsort(said["verdicts"])]
+    shares = shares[np.isin(shares["verdict"], said["verdicts"])]  # others came in between
+    said["shares"][np.searchsorted(said["verdicts"], shares["verdict"])] = shares["share"]
+    return ReplyRows.of(said, _joined(_call_facts(called), CALL))
 
 
-def _verdict_facts(evaluator: RunEvaluator, called: set[int]) -> Iterator[VerdictFacts]:
-    """Yield an evaluator's verdicts in any order and add their calls to `called`."""
+def _joined(parts: Iterable[np.ndarray], kind: np.dtype[np.void]) -> np.ndarray:
+    return np.concatenate([np.empty(0, kind), *parts])
+
+
+def _verdict_facts(evaluator: RunEvaluator, called: array[int]) -> Iterator[np.ndarray]:
+    """Yield an evaluator's verdicts in any order, without scores, and add their calls to `called`.
+
+    JSON is read as text, many rows at once: the conversion of each by itself takes longer than all else.
+    """
     asked = asked_of(evaluator)
     first = _first_tries(evaluator, called)
-    fields = ("pk", "response_id", "call_ids", "status", "score__share", "value__orders")
-    verdicts = Verdict.objects.filter(evaluator=evaluator).order_by().values_list(*fields)
-    for pk, response_id, call_ids, status, share, orders in verdicts.iterator(chunk_size=CHUNK):
-        called.update(call_ids)
-        reply = reply_key(response_id, call_ids, asked)
-        first_reply, tried = reply, status
-        if pk in first:
-            tried_calls, tried = first[pk]
-            first_reply = reply_key(response_id, tried_calls, asked)
-        in_both = isinstance(orders, list) and len(orders) == 2
-        preferences = (int(orders[0]), int(orders[1])) if in_both else (NOT_ASKED, NOT_ASKED)
-        yield pk, reply, first_reply, PLACES[status], PLACES[tried], nan if share is None else share, *preferences
+    verdicts = Verdict.objects.filter(evaluator=evaluator).order_by()
+    rows = verdicts.annotate(
+        calls=Cast("call_ids", TextField()), orders=KeyTextTransform("orders", "value")
+    ).values_list("pk", "response_id", "calls", "status", "orders")
+    for chunk in _batches(rows.iterator(chunk_size=CHUNK)):
+        keys, response_ids, calls, statuses, orders = zip(*chunk, strict=True)
+        call_lists: list[list[int]] = json.loads(f"[{','.join(calls)}]")
+        called.extend(chain.from_iterable(call_lists))
+        said = np.empty(len(chunk), VERDICT)
+        said["verdicts"] = keys
+        asked_for = zip(response_ids, call_lists, strict=True)
+        said["replies"] = [reply_key(response_id, call_ids, asked) for response_id, call_ids in asked_for]
+        said["statuses"] = [PLACES[status] for status in statuses]
+        said["first_replies"], said["first_statuses"], said["shares"] = said["replies"], said["statuses"], nan
+        for place, key in enumerate(keys if first else ()):
+            if key in first:
+                tried_calls, tried = first[key]
+                said["first_replies"][place] = reply_key(response_ids[place], tried_calls, asked)
+                said["first_statuses"][place] = PLACES[tried]
+        said["first_order"] = said["second_order"] = NOT_ASKED
+        for place, text in enumerate(orders):
+            if text is not None:
+                said["first_order"][place], said["second_order"][place] = _preferences(json.loads(text))
+        yield said
+
+
+def _preferences(orders: object) -> tuple[int, int]:
+    """Return the preferences of a verdict asked in both orders."""
+    if isinstance(orders, list) and len(orders) == 2:
+        return int(orders[0]), int(orders[1])
+    return NOT_ASKED, NOT_ASKED
 
 
 def asked_of(evaluator: RunEvaluator) -> int:
@@ -97,21 +142,35 @@ def reply_key(response_id: int, call_ids: Sequence[int], asked: int) -> int:
     return hash((response_id, *sorted(set(call_ids)))) if call_ids else hash((response_id, 0, asked))
 
 
-def _first_tries(evaluator: RunEvaluator, called: set[int]) -> dict[int, tuple[list[int], str]]:
+def _first_tries(evaluator: RunEvaluator, called: array[int]) -> dict[int, tuple[list[int], str]]:
     """Return calls and status of the first try of verdicts that were tried again; add all past calls to `called`."""
     first: dict[int, tuple[list[int], str]] = {}
     rows = PastVerdict.objects.filter(verdict__evaluator=evaluator).order_by("pk")
     for verdict_id, call_ids, status in rows.values_list("verdict_id", "call_ids", "status").iterator(chunk_size=CHUNK):
-        called.update(call_ids)
+        called.extend(call_ids)
         first.setdefault(verdict_id, (call_ids, status))
     return first
 
 
-def _call_facts(called: set[int]) -> Iterator[CallFacts]:
+def _call_facts(called: array[int]) -> Iterator[np.ndarray]:
+    """Yield each call once. Those of a run lie close together, and a range is read sooner than thousands of keys."""
     fields = ("pk", "prompt_tokens", "completion_tokens", "cost", "seconds")
-    for chunk in _chunks(sorted(called)):
-        for pk, prompt, completion, cost, seconds in Call.objects.filter(pk__in=chunk).values_list(*fields):
-            yield pk, prompt or 0, completion or 0, UNPRICED if cost is None else int(cost.scaleb(MICRO)), seconds
+    wanted = np.unique(np.asarray(called))
+    for start in range(0, len(wanted), CHUNK):
+        chunk = wanted[start : start + CHUNK]
+        first, last = int(chunk[0]), int(chunk[-1])
+        is_close = last - first < CLOSE * len(chunk)
+        calls = Call.objects.filter(pk__range=(first, last)) if is_close else Call.objects.filter(pk__in=chunk.tolist())
+        rows = list(calls.values_list(*fields))
+        if not rows:
+            continue
+        keys, prompts, completions, costs, seconds = zip(*rows, strict=True)
+        made = np.empty(len(rows), CALL)
+        made["calls"], made["seconds"] = keys, seconds
+        made["prompt_tokens"] = [count or 0 for count in prompts]
+        made["completion_tokens"] = [count or 0 for count in completions]
+        made["costs"] = [UNPRICED if cost is None else int(cost.scaleb(MICRO)) for cost in costs]
+        yield made[np.isin(made["calls"], chunk)] if is_close else made
 
 
 def compared_with_people(evaluators: Sequence[RunEvaluator]) -> list[Compared]:
@@ -174,3 +233,8 @@ def compared_with_debates(evaluator_ids: Sequence[int]) -> list[Compared]:
 def _chunks(keys: Sequence[int]) -> Iterator[Sequence[int]]:
     for start in range(0, len(keys), CHUNK):
         yield keys[start : start + CHUNK]
+
+
+def _batches(rows: Iterator[R]) -> Iterator[list[R]]:
+    while batch := list(islice(rows, CHUNK)):
+        yield batch

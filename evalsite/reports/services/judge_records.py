@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -17,29 +17,20 @@ from judging.models import RunEvaluator, RunStatus
 
 KIND = "judge-rows"
 OVER = (RunStatus.FINISHED, RunStatus.CANCELLED)
-LAYOUT = f"1.{sys.version_info.major}.{sys.version_info.minor}"  # of the kept rows, whose hashes are Python's
-READ_AT_ONCE = 20  # kept rows
+LAYOUT = f"3.{sys.version_info.major}.{sys.version_info.minor}"  # of the kept rows, whose hashes are Python's
 
 
 def record_of_judge(evaluators: Sequence[RunEvaluator]) -> JudgeRecord:
     """Return what a judge did in all its runs. `run` is loaded."""
-    return record_of(list(_parts(evaluators)))
-
-
-def _parts(evaluators: Sequence[RunEvaluator]) -> Iterator[ReplyRows]:
-    for start in range(0, len(evaluators), READ_AT_ONCE):
-        wanted = {row.pk: _fingerprint(row) for row in evaluators[start : start + READ_AT_ONCE] if _is_over(row)}
-        found = Snapshot.objects.filter(kind=KIND, subject_id__in=wanted, fingerprint__in=wanted.values())
-        kept = {pk: bytes(packed) for pk, packed in found.values_list("subject_id", "rows") if packed}
-        for evaluator in evaluators[start : start + READ_AT_ONCE]:
-            packed = kept.pop(evaluator.pk, None)
-            if packed is not None:
-                yield ReplyRows.unpack(packed)
-                continue
-            rows = read_rows(evaluator)
-            if evaluator.pk in wanted:
-                _keep(evaluator.pk, wanted[evaluator.pk], rows)
-            yield rows
+    over = {row.pk: _fingerprint(row) for row in evaluators if _is_over(row)}
+    kept = Snapshot.objects.filter(kind=KIND, subject_id__in=over, fingerprint__in=over.values(), rows__isnull=False)
+    known = set(kept.values_list("subject_id", flat=True))
+    for evaluator in evaluators:
+        if evaluator.pk in over and evaluator.pk not in known:
+            _keep(evaluator.pk, over[evaluator.pk], read_rows(evaluator))
+    parts = [read_rows(evaluator) for evaluator in evaluators if evaluator.pk not in over]
+    packed = kept.order_by().values_list("rows", flat=True).iterator(chunk_size=1)  # one at a time: they are large
+    return record_of([*parts, *(ReplyRows.unpack(bytes(rows)) for rows in packed if rows is not None)])
 
 
 def _is_over(evaluator: RunEvaluator) -> bool:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
@@ -21,8 +22,6 @@ NOT_ASKED = -128  # in place of a preference, where the judge was not asked in b
 MICRO = 6  # costs are whole millionths of a dollar
 UNPRICED = -1
 
-VerdictFacts = tuple[int, int, int, int, int, float, int, int]  # as VERDICT
-CallFacts = tuple[int, int, int, int, float]  # as CALL
 VERDICT = np.dtype(
     {
         "names": [
@@ -35,7 +34,7 @@ VERDICT = np.dtype(
 CALL = np.dtype(
     {
         "names": ["calls", "prompt_tokens", "completion_tokens", "costs", "seconds"],
-        "formats": ["i8", "i8", "i8", "i8", "f8"],
+        "formats": ["i8", "i4", "i4", "i8", "f8"],
     }
 )
 
@@ -58,18 +57,19 @@ class ReplyRows:
     seconds: Floats
 
     @classmethod
-    def of(cls, verdicts: Iterable[VerdictFacts], calls: Iterable[CallFacts]) -> ReplyRows:
-        """Return the columns of rows; calls are read after the last verdict."""
-        said = np.fromiter(verdicts, dtype=VERDICT)
-        made = np.fromiter(calls, dtype=CALL)
+    def of(cls, said: np.ndarray, made: np.ndarray) -> ReplyRows:
+        """Return the columns of rows of VERDICT and of CALL."""
         orders = np.stack([said["first_order"], said["second_order"]], axis=1)
         columns = {name: said[name] for name in VERDICT.names or () if not name.endswith("_order")}
         return cls(**columns, orders=orders, **{name: made[name] for name in CALL.names or ()})
 
     def pack(self) -> bytes:
-        """Return the columns as bytes."""
+        """Return the columns as bytes, each compressed by itself: several copies are held on the way to a database."""
         file = io.BytesIO()
-        np.savez(file, **{field.name: getattr(self, field.name) for field in fields(self)})
+        with ZipFile(file, "w", ZIP_DEFLATED, compresslevel=1) as archive:
+            for field in fields(self):
+                with archive.open(f"{field.name}.npy", "w") as member:
+                    np.save(member, np.ascontiguousarray(getattr(self, field.name)))
         return file.getvalue()
 
     @classmethod
@@ -106,7 +106,7 @@ class JudgeRecord:
 
 def record_of(parts: Sequence[ReplyRows]) -> JudgeRecord:
     """Return the record of a judge; of equal replies the newest verdict counts, since runs may differ in options."""
-    parts = parts or [ReplyRows.of((), ())]
+    parts = parts or [ReplyRows.of(np.empty(0, VERDICT), np.empty(0, CALL))]
     newest_first = np.argsort(-_column(parts, "verdicts"))
     replies, first_replies = (_column(parts, name)[newest_first] for name in ("replies", "first_replies"))
     kept = newest_first[np.sort(np.unique(replies, return_index=True)[1])]

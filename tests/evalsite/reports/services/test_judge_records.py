@@ -9,8 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors.judge_rows import judge_evaluators
 from evalsite.reports.services.judge_records import KIND, record_of_judge
-from judging.models import EvaluatorKind, RunEvaluator, RunStatus
+from judging.models import Call, EvaluatorKind, RunEvaluator, RunStatus
 from tests import factories
+from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -63,3 +64,22 @@ def test_record_of_judge_keeps_nothing_of_a_run_at_work() -> None:
 
     assert record_of_judge(judge_evaluators()).verdicts == 1
     assert not Snapshot.objects.filter(kind=KIND).exists()
+
+
+def test_record_of_judge_reads_calls_near_and_far_from_each_other_once() -> None:
+    judge = judged()
+    endpoint = judge.judge.endpoint if judge.judge else factories.judge().endpoint
+    near, _, far = (
+        Call.objects.create(
+            pk=pk, key=str(pk), endpoint=endpoint, status="finished", request={}, prompt_tokens=7, finished_at=NOON
+        )
+        for pk in (5, 6, 9_000_000)  # 6 is somebody else's
+    )
+    for call_ids in ([near.pk], [near.pk, far.pk], [far.pk]):
+        factories.verdict(evaluator=judge, share=None, status="unparsed", call_ids=call_ids)
+
+    fresh, kept = record_of_judge(judge_evaluators()), record_of_judge(judge_evaluators())
+
+    assert fresh.spent == kept.spent
+    assert (fresh.spent.calls, fresh.spent.prompt_tokens) == (2, 14)
+    assert (fresh.shares.tolist(), fresh.statuses) == ([0.5], {"ok": 1, "unparsed": 3})

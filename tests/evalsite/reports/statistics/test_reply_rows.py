@@ -7,14 +7,17 @@ from math import nan
 
 import numpy as np
 
-from evalsite.reports.statistics.reply_rows import NOT_ASKED, UNPRICED, ReplyRows, Spent, record_of
+from evalsite.reports.statistics.reply_rows import CALL, NOT_ASKED, UNPRICED, VERDICT, ReplyRows, Spent, record_of
 
 NONE = (NOT_ASKED, NOT_ASKED)
 FIRST = ReplyRows.of(
-    [(1, 70, 70, 0, 0, 0.5, 1, -1), (2, 80, 81, 0, 3, nan, *NONE)],
-    [(11, 100, 10, 30_000, 2.0), (12, 200, 20, UNPRICED, 4.0)],
+    np.array([(1, 70, 70, 0, 0, 0.5, 1, -1), (2, 80, 81, 0, 3, nan, *NONE)], VERDICT),
+    np.array([(11, 100, 10, 30_000, 2.0), (12, 200, 20, UNPRICED, 4.0)], CALL),
 )
-SECOND = ReplyRows.of([(3, 70, 70, 1, 1, 0.9, 0, 0)], [(11, 100, 10, 30_000, 2.0), (13, 1, 2, 10_000, 6.0)])
+SECOND = ReplyRows.of(
+    np.array([(3, 70, 70, 1, 1, 0.9, 0, 0)], VERDICT),
+    np.array([(11, 100, 10, 30_000, 2.0), (13, 1, 2, 10_000, 6.0)], CALL),
+)
 
 
 def test_record_of_counts_equal_replies_once_by_their_newest_verdict() -> None:
