@@ -55,6 +55,12 @@ def test_a_file_of_pairs_becomes_a_queue_that_hides_the_systems() -> None:
     page = ada.get(reverse("review:item-detail", args=[claim.item_id]))
 
     assert answer["Location"] == queue.get_absolute_url()
+    owned = rosa.get(queue.get_absolute_url()).text
+    assert ("What is 2+2?" in owned, "Came with the file" in owned, "Asked for by a file" in owned) == (
+        True,
+        False,
+        False,
+    )
     assert (queue.total_count, queue.open_count, queue.quorum) == (2, 2, 2)
     assert claim.item.material is not None
     assert claim.item.material.key == "p1"  # the file's own order
