@@ -18,14 +18,13 @@ from typing import Any
 import json_repair
 
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.llm.thinking import behind_thinking
 from judging.specs.json_depth import opens_too_deep
 
 MAX_REPLY = 200_000  # characters; a longer reply is no verdict
 MAX_FAILURES = 1000  # braces that open no JSON, after which a reply is not searched further
 MAX_REPAIR = 20_000  # characters; longer broken JSON is not repaired
 MAX_OBJECTS = 50  # objects with the wanted key; a reply with more is no verdict
-_THINKING_STARTS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-_THINKING_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _COURTESY = re.compile(
     r"(?:let me know|i hope|hope this|thanks|thank you|feel free|please (?:let|feel|note that i)|"
     r"if you (?:need|have|want|would)|is there anything)[^\n]{0,120}",
@@ -72,14 +71,6 @@ def body_of(text: str) -> str | JudgeVerdict:
     if body is None:
         return unread("The reply never ends its thinking.", "thinking_unclosed")
     return body or unread("The reply holds nothing but thinking.", "empty")
-
-
-def behind_thinking(text: str) -> str | None:
-    """Return what stands behind the last end of thinking; None where thinking was begun behind it and never ended."""
-    end = 0
-    for mark in _THINKING_ENDS.finditer(text):
-        end = mark.end()
-    return None if _THINKING_STARTS.search(text, end) else text[end:].strip()
 
 
 def without_fence(text: str) -> str:

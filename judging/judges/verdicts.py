@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-PARSER_VERSION = 2  # raised by every change of how a reply is read; 2: only behind thinking, analysis and quotations
+# Raised by every change of how a reply is read. 2: only behind thinking, analysis and quotations; 3: <reasoning> too.
+PARSER_VERSION = 3
 
 
 class VerdictStatus(StrEnum):

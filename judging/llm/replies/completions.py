@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import Any
 from judging.llm.attempts import Attempt, Outcome
 from judging.llm.replies.error_pages import page_of
 from judging.llm.replies.errors import Sent, classify_error
+from judging.llm.thinking import without_thinking
 
 STORABLE = str.maketrans({"\x00": "\ufffd"})  # PostgreSQL cannot hold NUL in text
 MOST_TOKENS = 2_000_000_000  # no call has more, and no column holds more
@@ -27,9 +27,6 @@ FILTERED = frozenset(
     ["content_filter", "sensitive", "safety", "recitation", "prohibited_content", "blocklist", "spii", "refusal"]
 )
 BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource", "network_error"})
-
-THINKING = re.compile(r"\s*<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
-LONE_END = re.compile(r"</(?:think|thinking|reasoning)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +120,6 @@ def _whole(found: Completion, sent: Sent) -> Attempt:
         retry_once=True,
         json_at_fault=not sent.used.isdisjoint(JSON_MODES),
     )
-
-
-def without_thinking(text: str) -> str:
-    """Return what stands behind a model's thinking; empty where the thinking never ends."""
-    ends = list(LONE_END.finditer(text))
-    if ends:
-        return text[ends[-1].end() :].strip()
-    return THINKING.sub("", text, count=1).strip() if THINKING.match(text) else text.strip()
 
 
 def seen_to_work(used: frozenset[str], text: str, logprobs: Mapping[str, float]) -> frozenset[str]:

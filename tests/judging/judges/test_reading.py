@@ -14,7 +14,7 @@ from judging.grading.answer_cleaning import clean_answer
 from judging.judges import accuracy, integrity
 from judging.judges.hostile import RUBRIC
 from judging.judges.interface import Judge
-from judging.judges.reading import MAX_REPLY, bare, behind_thinking, only_courtesy
+from judging.judges.reading import MAX_REPLY, bare, only_courtesy
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import VerdictStatus
@@ -96,10 +96,6 @@ def test_parse_reply_accepts_its_own_form_even_where_the_answer_holds_the_same()
     assert {name: value_of(name, form, form) is not None for name, form in FORMS.items() if name != "pairwise"} == (
         dict.fromkeys([name for name in FORMS if name != "pairwise"], True)
     )
-
-
-def test_behind_thinking_keeps_a_text_without_thinking() -> None:
-    assert [behind_thinking(text) for text in ("a", "x</think>a ", "<think>a", "a</think>")] == ["a", "a", None, ""]
 
 
 def test_only_courtesy_knows_courtesies_from_verdicts() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judging.llm.attempts import Attempt, Outcome
-from judging.llm.replies.completions import read_completion, without_thinking
+from judging.llm.replies.completions import read_completion
 from judging.llm.replies.errors import Sent
 
 NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
@@ -119,19 +119,3 @@ def test_read_completion_keeps_the_head_of_the_reply() -> None:
         "request_id": "r-1",
         "native_finish_reason": "STOP",
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        ("yes", "yes"),
-        ("<think>no</think> yes", "yes"),
-        ("no</think>yes", "yes"),
-        ("a</think>b</think>yes", "yes"),
-        ("<reasoning>no</reasoning>yes", "yes"),
-        ("<think>no", ""),
-        ("The tag <think> is used", "The tag <think> is used"),
-    ],
-)
-def test_without_thinking_leaves_the_answer(text: str, rest: str) -> None:
-    assert without_thinking(text) == rest

@@ -1,0 +1,30 @@
+"""What a model wrote before its answer: thinking that servers without a parser leave in the text.
+
+The tag that begins it is often part of the prompt's template, so that a reply holds only the one that ends it.
+"""
+
+from __future__ import annotations
+
+import re
+
+_STARTS = re.compile(r"<(?:think|thinking|reasoning)>", re.IGNORECASE)
+_ENDS = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+
+
+def behind_thinking(text: str) -> str | None:
+    """Return what stands behind the last end of thinking; None where thinking was begun behind it and never ended."""
+    end = _last_end(text)
+    return None if _STARTS.search(text, end) else text[end:].strip()
+
+
+def without_thinking(text: str) -> str:
+    """Return a text that may speak of such tags without the thinking it begins with; empty where that never ends."""
+    end = _last_end(text)
+    return "" if not end and _STARTS.match(text.lstrip()) else text[end:].strip()
+
+
+def _last_end(text: str) -> int:
+    end = 0
+    for mark in _ENDS.finditer(text):
+        end = mark.end()
+    return end
