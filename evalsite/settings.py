@@ -142,6 +142,13 @@ STOP_SECONDS = env.integer(
     low=0,
     high=3600,
 )
+TRIAL_BUDGET = env.integer(
+    "EVALSITE_TRIAL_BUDGET",
+    5,
+    "US dollars that one person's trials of judges on single responses may cost in 24 hours.",
+    low=0,
+    high=10_000,
+)
 CA_BUNDLE = env.file(
     "EVALSITE_CA_BUNDLE",
     "File of certificates (PEM) to trust, instead of the usual ones, when models are called.",

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Sum
 
 from judging.judges.registry import judge_kind
 from judging.models import Judge, Response, Rubric, RubricItem, Run, RunEvaluator, RunKind, RunTask, Suite
 from judging.services.evaluating import NEEDS, subject_of
 from judging.services.planning import EvaluatorChoice, RunNotPossible, RunPlan, create_run
+
+A_DAY = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +36,11 @@ def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
     """Make a run of this one task, under the newest suite that has the response's case; it still has to be worked.
 
     Raises:
-        RunNotPossible: no suite has the case, the case lacks what the judge needs, or the budget cannot be kept.
+        RunNotPossible: the person's trials have cost what a day's may, no suite has the case, the case lacks what the
+            judge needs, or the budget cannot be kept.
     """
+    if actor is not None:
+        _check_spent(actor, at)
     response, judge, rubric = wish.response, wish.judge, wish.rubric
     suite = Suite.objects.filter(cases__prompt=response.prompt_id).order_by("-number", "-pk").first()
     if suite is None:
@@ -62,6 +69,18 @@ def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
     run.kind = RunKind.SINGLE  # reports leave such runs out
     run.save(update_fields=["total", "planned_at", "kind"])
     return run
+
+
+def _check_spent(actor: User, at: datetime) -> None:
+    """Pass while a person's trials of the last day have cost less than they may."""
+    mine = Run.objects.filter(kind=RunKind.SINGLE, created_by=actor, created_at__gt=at - A_DAY)
+    sums = mine.aggregate(spent=Sum("spent"), unheard=Sum("unheard"))
+    spent = sum((amount for amount in sums.values() if amount is not None), Decimal(0))
+    if spent >= settings.TRIAL_BUDGET:
+        raise RunNotPossible(
+            f"Your trials of the last 24 hours have cost ${spent:.2f}; this site allows ${settings.TRIAL_BUDGET} "
+            "a day. Try again later, or start a run with a budget of its own."
+        )
 
 
 def _check_needs(suite: Suite, response: Response, evaluator: RunEvaluator) -> None:

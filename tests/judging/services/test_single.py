@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
 import pytest
 
 from evalsite.home import live_runs
@@ -11,7 +15,9 @@ from evalsite.review.selectors.pending import unheard_runs
 from judging.models import Response, Run, RunKind, RunStatus, Score
 from judging.selectors import benchmarks, responses
 from judging.selectors.runs import list_runs
+from judging.services.planning import RunNotPossible
 from judging.services.single import Wish, judge_once
+from tests import factories
 from tests.factories import NOON
 from tests.judging.services.run_rows import answered_suite, level_judge, work
 
@@ -36,3 +42,19 @@ def test_judge_once_makes_a_run_that_only_those_who_ask_for_it_see() -> None:
     assert evaluators_of([suite.pk])[suite.pk].every == ()
     assert (list(list_runs(single=True)), Score.objects.get().run) == ([run], run)
     assert Run.objects.get() == run
+
+
+def test_judge_once_refuses_a_person_whose_trials_have_cost_what_a_day_allows(settings: Any) -> None:
+    settings.TRIAL_BUDGET = 2
+    answered_suite(cases=1)
+    judge, rubric = level_judge()
+    ada, ben = factories.user("ada"), factories.user("ben")
+    wish = Wish(Response.objects.get(), judge, rubric)
+    first = judge_once(wish=wish, actor=ada, at=NOON)
+    Run.objects.filter(pk=first.pk).update(spent=Decimal("1.60"), unheard=Decimal("0.40"))
+
+    with pytest.raises(RunNotPossible, match=r"cost \$2\.00; this site allows \$2 a day"):
+        judge_once(wish=wish, actor=ada, at=NOON + timedelta(hours=23))
+
+    made = [judge_once(wish=wish, actor=who, at=NOON + timedelta(hours=hours)) for who, hours in ((ben, 23), (ada, 24))]
+    assert [run.kind for run in made] == [RunKind.SINGLE] * 2
