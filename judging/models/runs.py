@@ -149,9 +149,11 @@ class Lease(models.Model):
 class RunTask(models.Model):
     """One unit of a run's work: a response for an evaluator, a case to answer (kind esi), or one debate."""
 
-    # no index of its own: `task_run` begins with the run
+    # no indexes of their own: those below begin with them
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks", db_index=False)
-    evaluator = models.ForeignKey(RunEvaluator, null=True, on_delete=models.CASCADE, related_name="tasks")
+    evaluator = models.ForeignKey(
+        RunEvaluator, null=True, on_delete=models.CASCADE, related_name="tasks", db_index=False
+    )
     response = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="tasks")
     subject_id = models.BigIntegerField(null=True)  # the debate or the EsiItem, for runs of these kinds
     status = models.CharField(max_length=20, choices=TaskStatus, default=TaskStatus.WAITING)
@@ -166,8 +168,16 @@ class RunTask(models.Model):
             models.UniqueConstraint(fields=["run", "subject_id"], name="task_subject_once"),
         ]
         indexes = [
-            models.Index(fields=["run", "status"], name="task_status"),
-            models.Index(fields=["run", "id"], name="task_run"),  # a run's tasks in their order, page by page
+            # a run's tasks in their order, page by page, under each filter of the list
+            models.Index(fields=["run", "id"], name="task_run"),
+            models.Index(fields=["run", "status", "id"], name="task_run_status"),
+            models.Index(fields=["evaluator", "id"], name="task_evaluator"),
+            models.Index(fields=["evaluator", "status", "id"], name="task_evaluator_status"),
+            models.Index(
+                fields=["run", "failure_kind", "id"],
+                condition=models.Q(status=TaskStatus.FAILED),
+                name="task_failure",
+            ),
             # what to claim next, however many tasks have ended
             models.Index(fields=["run", "id"], condition=models.Q(status=TaskStatus.WAITING), name="task_waiting"),
         ]
