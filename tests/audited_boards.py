@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evalsite.review.models import ReviewItem
+from evalsite.review.models import FinalLabel, Provenance, Queue, Referral, ReviewItem, Subject
 from evalsite.review.scales import JUDGEMENT, labels_to_json
+from evalsite.review.services.final_labels import final_label_of
 from judging.models import Case, Prompt, Response, RunEvaluator, Score, ScoreStatus, Suite, SuiteCase
 from tests import factories
 
@@ -42,11 +44,8 @@ def store_board(
         _score(evaluator, response, share) for response, share in zip(responses, shares, strict=True)
     )
     queue = factories.queue(run=evaluator.run, labels=labels_to_json(JUDGEMENT))
-    ReviewItem.objects.bulk_create(
-        _item(queue, score, labels[row, column], number, inclusion=float(drawn.mean()))
-        for number, ((row, column), score) in enumerate(zip(kept, scores, strict=True))
-        if drawn[column]
-    )
+    asked = [(score, labels[place]) for place, score in zip(kept, scores, strict=True) if drawn[place[1]]]
+    _ask(queue, asked, inclusion=float(drawn.mean()))
     return evaluator
 
 
@@ -76,20 +75,42 @@ def _score(evaluator: RunEvaluator, response: Response, share: float | None) -> 
     return Score(**fields, value=share, full=1.0, share=share, created_at=factories.NOON)
 
 
-def _item(queue: Any, score: Score, label: float, number: int, *, inclusion: float) -> ReviewItem:
-    word = "" if np.isnan(label) else WORDS[float(label)]
+def _ask(queue: Queue, asked: Sequence[tuple[Score, float]], *, inclusion: float) -> None:
+    """Store the audited responses of a run as its routing does, with the final labels of those that are decided."""
+    subjects = Subject.objects.bulk_create(
+        Subject(key=f"{next(_numbers):064x}", is_pair=False, labels=queue.labels, created_at=factories.NOON)
+        for _ in asked
+    )
+    items = ReviewItem.objects.bulk_create(
+        _item(queue, subject, score.response, "" if np.isnan(label) else WORDS[float(label)], inclusion=inclusion)
+        for subject, (score, label) in zip(subjects, asked, strict=True)
+    )
+    about = {"run_id": queue.run_id, "arm": "audit", "reason": "audit", "created_at": factories.NOON}
+    Referral.objects.bulk_create(
+        Referral(subject=item.subject, item=item, response=item.response_a, inclusion_probability=inclusion, **about)
+        for item in items
+    )
+    FinalLabel.objects.bulk_create(
+        final_label_of(item, label=item.label, provenance=Provenance.MAJORITY, at=factories.NOON)
+        for item in items
+        if item.label
+    )
+
+
+def _item(queue: Queue, subject: Subject, response: Response, word: str, *, inclusion: float) -> ReviewItem:
     return ReviewItem(
         queue=queue,
-        score=score,
+        subject=subject,
+        response_a=response,
         reason="audit",
         reason_text="Drawn at random.",
         arm="audit",
         inclusion_probability=inclusion,
         status="settled" if word else "open",
         label=word,
-        shuffle=number,
+        shuffle=subject.pk,
         quorum=2,
-        content_hash=f"{number:064x}",
+        content_hash=subject.key,
         created_at=factories.NOON,
     )
 

@@ -11,8 +11,11 @@ from django.contrib.auth.models import User
 
 from debate.models import Debate, DebateSet, DebateStatus, Speaker, Statement
 from evalsite.accounts.roles import Role, set_role, sync_groups
-from evalsite.review.models import Annotation, Assignment, Queue, ReviewItem
-from evalsite.review.scales import PREFERENCE, labels_to_json
+from evalsite.review.models import Annotation, Assignment, Provenance, Queue, Referral, ReviewItem, Subject
+from evalsite.review.scales import PREFERENCE, labels_from_json, labels_to_json
+from evalsite.review.selectors.subjects import RubricParts, first_cases, material_facts, subject_facts
+from evalsite.review.services.final_labels import keep_final_label
+from evalsite.review.services.referring import store_subjects
 from judging.models import (
     Benchmark,
     Case,
@@ -221,11 +224,24 @@ def queue(**fields: Any) -> Queue:
 
 
 def review_item(**fields: Any) -> ReviewItem:
-    """Return an open item about a new unresolved debate, counted in its queue."""
+    """Return an open item about a new unresolved debate, counted in its queue, with its referral.
+
+    `debate`, `verdict` and `score` say what it is about; other items share the subject of the one they repeat.
+    """
     number = next(_numbers)
+    about = {name: fields.pop(name, None) for name in ("debate", "verdict", "score")}
+    if not {"retest_of", "material"} & set(fields) and not any(about.values()):
+        about["debate"] = debate()
     fields["queue"] = fields.get("queue") or queue()
-    if not {"debate", "verdict", "score"} & set(fields):
-        fields["debate"] = debate()
+    result = about["verdict"] or about["score"]
+    if about["debate"] is not None:
+        fields |= {"response_a": about["debate"].response_a, "response_b": about["debate"].response_b}
+    elif result is not None:
+        fields |= {"response_a": result.response}
+    fields["subject"] = fields.get("subject") or _subject_of(fields, about)
+    first = fields.get("retest_of")
+    if first is not None:
+        fields |= {"response_a": first.response_a, "response_b": first.response_b, "material": first.material}
     defaults = {"reason": "unresolved_debate", "reason_text": "The speakers still differ after 4 rounds."}
     numbers = {"shuffle": number, "quorum": fields["queue"].quorum, "content_hash": f"{number:064x}"}
     made = ReviewItem.objects.create(**defaults | numbers | {"created_at": NOON} | fields)
@@ -233,7 +249,48 @@ def review_item(**fields: Any) -> ReviewItem:
         open_count=made.queue.items.filter(status="open").count(), total_count=made.queue.items.count()
     )
     made.queue.refresh_from_db()
+    _refer(made, about)
     return made
+
+
+def _subject_of(fields: dict[str, Any], about: dict[str, Any]) -> Subject:
+    """Return the subject of an item to be, by its content; a retest has that of its first item."""
+    if fields.get("retest_of") is not None:
+        found: Subject = fields["retest_of"].subject
+        return found
+    labels = labels_from_json(fields["queue"].labels)
+    if fields.get("material") is not None:
+        facts = material_facts(fields["material"], criterion=fields.get("criterion", ""), labels=labels)
+        return store_subjects(facts=[facts], queue=fields["queue"], at=NOON)[facts.key]
+    result = about["verdict"] or about["score"]
+    owner = about["debate"].debate_set if about["debate"] is not None else result.evaluator
+    case = about["debate"].case if about["debate"] is not None else None
+    responses = [one for one in (fields["response_a"], fields.get("response_b")) if one is not None]
+    part = RubricParts().get(owner.rubric_id, case_key=responses[0].prompt.key, criterion=owner.criterion)
+    if result is not None:
+        case = first_cases(result.run.suite_id).get(responses[0].prompt_id)
+    facts = subject_facts(responses=responses, case=case, part=part, criterion=owner.criterion, labels=labels)
+    fields["is_turned"] = facts.is_turned
+    return store_subjects(facts=[facts], queue=fields["queue"], at=NOON)[facts.key]
+
+
+def _refer(item: ReviewItem, about: dict[str, Any]) -> None:
+    """Store why the item is there, and the final label that its status and label stand for."""
+    result = about["verdict"] or about["score"]
+    told: dict[str, Any] = {"subject": item.subject, "item": item, "reason": item.reason, "created_at": NOON}
+    if result is not None:
+        told |= {"run": result.run, "response": result.response}
+    elif about["debate"] is not None:
+        told |= {"debate_set": about["debate"].debate_set, "debate": about["debate"]}
+    if {"run", "debate"} & set(told) and item.retest_of is None:
+        if item.arm == "audit":
+            Referral.objects.create(arm="audit", inclusion_probability=item.inclusion_probability or 1.0, **told)
+        else:
+            evaluator = result.evaluator if result is not None else None
+            Referral.objects.create(arm="routed", evaluator=evaluator, **told)
+    if item.label and item.status in ("settled", "adjudicated"):
+        provenance = Provenance.MAJORITY if item.status == "settled" else Provenance.ADJUDICATION
+        keep_final_label(item=item, label=item.label, provenance=provenance, at=item.settled_at or NOON)
 
 
 def annotation(*, item: ReviewItem, label: str, annotator: User | None = None, **fields: Any) -> Annotation:

@@ -16,7 +16,8 @@ from redis.exceptions import RedisError
 from debate.models import DebateSet
 from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
 from evalsite.review.services.notices import send_waiting_mail
-from evalsite.review.services.opening import open_items_for_debates, open_items_for_run
+from evalsite.review.services.opening import open_items_for_run
+from evalsite.review.services.opening_debates import open_items_for_debates
 from evalsite.review.services.refreshing import refresh_items
 from evalsite.review.services.sending import send_rest
 from evalsite.review.states import ReviewRefused

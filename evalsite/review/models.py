@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from debate.models import Debate, DebateSet
 from evalsite.review.addresses import address_of
-from judging.models import Run, Score, Verdict
+from judging.models import Case, Response, RubricItem, Run, RunEvaluator
 
 
 class QueueMode(models.TextChoices):
@@ -47,6 +47,15 @@ class ItemArm(models.TextChoices):
     AUDIT = "audit", "Audit"
     RETEST = "retest", "Test-retest"
     GIVEN = "given", "Asked for by a file"
+
+
+class Provenance(models.TextChoices):
+    """How a final label came about. Only blind ones enter figures about judges."""
+
+    MAJORITY = "majority", "Blind majority"
+    ADJUDICATION = "adjudication", "Blind adjudication"
+    INFORMED = "informed", "Informed: somebody had seen machine verdicts"
+    IMPORTED = "imported", "Imported"
 
 
 class OrderPolicy(models.TextChoices):
@@ -132,14 +141,33 @@ class Material(models.Model):
         return self.key
 
 
+class Subject(models.Model):
+    """What people are asked about: one response, or two, to a question under a criterion. Equal content is one subject.
+
+    A label belongs to it, whichever judge, run, suite version or file leads there.
+    """
+
+    key = models.CharField(max_length=64, unique=True)  # review.selectors.subjects.subject_key
+    is_pair = models.BooleanField()  # labels of a pair say which response is better, in the order of their hashes
+    criterion = models.CharField(max_length=100, blank=True)
+    case = models.ForeignKey(Case, null=True, on_delete=models.PROTECT, related_name="+")  # its reference is shown
+    rubric_item = models.ForeignKey(RubricItem, null=True, on_delete=models.PROTECT, related_name="+")
+    labels = models.JSONField()  # the scale, as in Queue
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"subject {self.key[:12]}"
+
+
 class ReviewItem(models.Model):
-    """One question to people about exactly one verdict, score, debate or material of a file."""
+    """One subject in one queue. It hangs on no verdict, score or debate: whatever becomes of those, this stays."""
 
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="items")
-    debate = models.ForeignKey(Debate, null=True, on_delete=models.CASCADE, related_name="review_items")
-    verdict = models.ForeignKey(Verdict, null=True, on_delete=models.CASCADE, related_name="review_items")
-    score = models.ForeignKey(Score, null=True, on_delete=models.CASCADE, related_name="review_items")
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, related_name="items")
+    response_a = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="+")
+    response_b = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="+")  # pairs only
     material = models.ForeignKey(Material, null=True, on_delete=models.CASCADE, related_name="review_items")
+    is_turned = models.BooleanField(default=False)  # a pair whose A comes second in its subject
     retest_of = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="retests")
     only_for = models.ForeignKey(  # the one person whom a test-retest asks again
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="retests"
@@ -169,24 +197,17 @@ class ReviewItem(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(debate__isnull=False, verdict=None, score=None, material=None)
-                | models.Q(debate=None, verdict__isnull=False, score=None, material=None)
-                | models.Q(debate=None, verdict=None, score__isnull=False, material=None)
-                | models.Q(debate=None, verdict=None, score=None, material__isnull=False),
-                name="item_about_one_thing",
+                condition=models.Q(response_a__isnull=False, material=None)
+                | models.Q(response_a=None, response_b=None, material__isnull=False),
+                name="item_shows_responses_or_material",
             ),
             models.CheckConstraint(
                 condition=models.Q(retest_of=None, only_for=None)
                 | models.Q(retest_of__isnull=False, only_for__isnull=False),
                 name="item_retest_for_one_person",
             ),
-            *(
-                models.UniqueConstraint(
-                    fields=["queue", subject, "content_hash"],
-                    condition=models.Q(retest_of=None),
-                    name=f"item_{subject}_once",
-                )
-                for subject in ("debate", "verdict", "score", "material")
+            models.UniqueConstraint(
+                fields=["queue", "subject"], condition=models.Q(retest_of=None), name="item_subject_once"
             ),
             models.UniqueConstraint(fields=["retest_of", "only_for"], name="item_retest_once"),
         ]
@@ -213,6 +234,54 @@ class ReviewItem(models.Model):
     def address(self) -> str:
         """What stands for the item on pages of annotators: its number would tell which one repeats another."""
         return address_of(self.pk)
+
+
+class Referral(models.Model):
+    """Why a subject is with people: a rule of a run or debate set sent it, or its audit drew it. There may be many."""
+
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, related_name="referrals")
+    item = models.ForeignKey(  # None: nothing was opened, since the subject had its label
+        ReviewItem, null=True, on_delete=models.SET_NULL, related_name="referrals"
+    )
+    run = models.ForeignKey(Run, null=True, on_delete=models.CASCADE, related_name="referrals")
+    debate_set = models.ForeignKey(DebateSet, null=True, on_delete=models.CASCADE, related_name="referrals")
+    evaluator = models.ForeignKey(  # whose finding it was; None: the audit's, or a debate's
+        RunEvaluator, null=True, on_delete=models.SET_NULL, related_name="referrals"
+    )
+    response = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="referrals")
+    debate = models.ForeignKey(Debate, null=True, on_delete=models.SET_NULL, related_name="referrals")
+    arm = models.CharField(max_length=20, choices=ItemArm)
+    reason = models.CharField(max_length=40)  # a code of review.routing
+    inclusion_probability = models.FloatField(null=True)  # audit arm only
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(run__isnull=False, debate_set=None, response__isnull=False)
+                | models.Q(run=None, debate_set__isnull=False, response=None),
+                name="referral_of_run_or_debates",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(arm=ItemArm.AUDIT, inclusion_probability__isnull=False)
+                | models.Q(arm=ItemArm.ROUTED, inclusion_probability=None),
+                name="referral_audit_has_chance",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "response", "subject", "evaluator"],
+                condition=models.Q(evaluator__isnull=False),
+                name="referral_finding_once",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "response", "subject", "arm"],
+                condition=models.Q(run__isnull=False, evaluator=None),
+                name="referral_response_once",
+            ),
+            models.UniqueConstraint(fields=["debate", "subject", "arm"], name="referral_debate_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"referral {self.pk}"
 
 
 class AuditPlan(models.Model):
@@ -280,6 +349,7 @@ class Look(models.Model):
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="looks")  # the item's, for handing out
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="looks")
     looked_at = models.DateTimeField()
+    saw_verdicts = models.BooleanField(default=True)  # of machines too, not other people's answers alone
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["item", "person"], name="look_once")]
@@ -339,9 +409,46 @@ class Adjudication(models.Model):
     adopted = models.ForeignKey(Annotation, null=True, on_delete=models.SET_NULL)
     reason = models.TextField()
     created_at = models.DateTimeField()
+    is_blind = models.BooleanField(default=True)  # nobody had shown the adjudicator a machine verdict before
+    revealed_at = models.DateTimeField(null=True)  # when the verdicts were shown; fixes the label
+    revised_label = models.CharField(max_length=20, blank=True)  # beside the label, never in its place
+    revision_note = models.TextField(blank=True)
+    revised_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"adjudication {self.pk}"
+
+
+class FinalLabel(models.Model):
+    """The final human label of a subject, and how it came about; pairs in the order of the subject."""
+
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, related_name="final_labels")
+    item = models.ForeignKey(  # on which people decided; None: imported
+        ReviewItem, null=True, on_delete=models.CASCADE, related_name="final_labels"
+    )
+    provenance = models.CharField(max_length=20, choices=Provenance)
+    is_blind = models.BooleanField()
+    label = models.CharField(max_length=20)
+    share = models.FloatField(null=True)  # the label on the scale from 0 to 1; pairs: 1, 0.5, 0; None: a name
+    source = models.CharField(max_length=200, blank=True)  # imported: from whom
+    decided_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["item", "is_blind"], name="final_label_once"),
+            models.UniqueConstraint(
+                fields=["subject", "source"], condition=models.Q(item=None), name="final_label_imported_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(provenance__in=["majority", "adjudication"], is_blind=True)
+                | models.Q(provenance="informed", is_blind=False)
+                | models.Q(provenance="imported"),
+                name="final_label_blind_by_provenance",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"final label {self.pk}"
 
 
 class NoticeKind(models.TextChoices):

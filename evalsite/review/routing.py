@@ -76,8 +76,19 @@ class Decision:
 
     @property
     def is_routed(self) -> bool:
-        """Whether a review item is to be opened."""
+        """Whether people are asked."""
         return bool(self.reasons)
+
+    @property
+    def arms(self) -> frozenset[str]:
+        """Return the arms in which it comes to people: drawn by the audit, sent by a rule, or both."""
+        is_routed = any(reason is not Reason.AUDIT for reason in self.reasons)
+        drawn = {Arm.AUDIT.value} if self.inclusion_probability is not None else set()
+        return frozenset(drawn | ({Arm.ROUTED.value} if is_routed else set()))
+
+    def reason_of(self, arm: str) -> Reason:
+        """Return the weightiest reason in one arm."""
+        return next(reason for reason in self.reasons if (reason is Reason.AUDIT) == (arm == Arm.AUDIT))
 
 
 NOBODY = Decision(reasons=(), text="", arm=None, inclusion_probability=None, priority=0)

@@ -29,6 +29,7 @@ class Label:
 
 PREFERENCE = (Label("1", "A is better"), Label("0", "Neither is better"), Label("-1", "B is better"))
 JUDGEMENT = (Label("right", "Right", 1.0), Label("partly", "Partly right", 0.5), Label("wrong", "Wrong", 0.0))
+PREFERENCE_SHARES = {"1": 1.0, "0": 0.5, "-1": 0.0}  # what a preference is worth to the first of a pair
 _PREFERENCES = frozenset(label.value for label in PREFERENCE)
 _PREFERENCE_KEYS = {"1": "1", "0": "0", "-1": "2"}
 _DIGITS = "1234567890"

@@ -60,10 +60,9 @@ ITEM_TRANSITIONS = (
     Transition(ItemState.OPEN, ItemState.STALE, "rubric or response changed"),
     Transition(ItemState.OPEN, ItemState.ADJUDICATED, "a researcher decided before all answers were there"),
     Transition(ItemState.SPLIT, ItemState.ADJUDICATED, "a researcher gave the final word"),
-    Transition(ItemState.SPLIT, ItemState.SETTLED, "a revision made a majority"),
     Transition(ItemState.SPLIT, ItemState.OPEN, "more answers were asked for, or one was taken back"),
     Transition(ItemState.SPLIT, ItemState.STALE, "rubric or response changed"),
-    Transition(ItemState.SETTLED, ItemState.SPLIT, "reopened with a reason, or a revision broke the majority"),
+    Transition(ItemState.SETTLED, ItemState.SPLIT, "reopened with a reason"),
     Transition(ItemState.SETTLED, ItemState.OPEN, "more answers were asked for, or one was taken back"),
     Transition(ItemState.SETTLED, ItemState.STALE, "rubric or response changed"),
     Transition(ItemState.ADJUDICATED, ItemState.SPLIT, "reopened with a reason"),
@@ -268,6 +267,8 @@ def check_can_revise(item: ItemFacts, *, label: str, reason: str) -> None:
 
 def check_can_adjudicate(item: ItemFacts, *, label: str, reason: str) -> None:
     """Accept a final word on an item that people differ on or cannot answer. Raises: ReviewRefused."""
+    if item.has_answered:
+        raise ReviewRefused("You annotated this item yourself, so somebody else has to decide it.")
     if item.state not in (ItemState.SPLIT, ItemState.OPEN):
         raise ReviewRefused(_CLOSED[item.state])
     if not reason.strip():

@@ -161,40 +161,56 @@ def _queue(run: Any) -> Any:
     admin.is_superuser = True
     admin.save()
     evaluator = run.evaluators.order_by("position")[0]
-    keys = list(Verdict.objects.filter(evaluator=evaluator).order_by("pk").values_list("pk", flat=True))[::10]
-    items = _items(queue, keys)
+    verdicts = list(Verdict.objects.filter(evaluator=evaluator).select_related("response").order_by("pk"))[::10]
+    items = _items(queue, verdicts)
     _annotate(queue, [(item, slot, people[(item.pk + slot) % 3]) for item in items for slot in range(2)])
     queue.total_count = len(items)
     queue.save()
     return queue
 
 
-def _items(queue: Any, verdict_ids: list[int]) -> list[Any]:
-    from evalsite.review.models import ReviewItem
+def _items(queue: Any, verdicts: list[Any]) -> list[Any]:
+    from evalsite.review.models import FinalLabel, Provenance, Referral, ReviewItem, Subject
+    from evalsite.review.services.final_labels import final_label_of
 
-    return ReviewItem.objects.bulk_create(
+    subjects = Subject.objects.bulk_create(
+        (Subject(key=f"{row.pk:064x}", is_pair=False, labels=queue.labels, created_at=AT) for row in verdicts),
+        batch_size=BATCH,
+    )
+    items = ReviewItem.objects.bulk_create(
         (
             ReviewItem(
                 queue=queue,
-                verdict_id=key,
+                subject=subject,
+                response_a=row.response,
                 reason="audit",
                 reason_text="Drawn at random.",
                 arm="audit",
                 inclusion_probability=0.1,
-                shuffle=key * 7919 % 100_003,
+                shuffle=row.pk * 7919 % 100_003,
                 quorum=2,
                 answer_count=2,
                 status="settled",
                 label="right",
-                content_hash=f"{key:064x}",
-                scenario=SCENARIOS[key % len(SCENARIOS)],
+                content_hash=subject.key,
+                scenario=SCENARIOS[row.pk % len(SCENARIOS)],
                 created_at=AT,
                 settled_at=AT,
             )
-            for key in verdict_ids
+            for row, subject in zip(verdicts, subjects, strict=True)
         ),
         batch_size=BATCH,
     )
+    told = {"run": queue.run, "arm": "audit", "reason": "audit", "inclusion_probability": 0.1, "created_at": AT}
+    Referral.objects.bulk_create(
+        (Referral(subject=item.subject, item=item, response=item.response_a, **told) for item in items),
+        batch_size=BATCH,
+    )
+    FinalLabel.objects.bulk_create(
+        (final_label_of(item, label="right", provenance=Provenance.MAJORITY, at=AT) for item in items),
+        batch_size=BATCH,
+    )
+    return items
 
 
 def _annotate(queue: Any, asked: list[tuple[Any, int, Any]]) -> None:

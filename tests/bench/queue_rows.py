@@ -17,7 +17,7 @@ def fill_queue(items: int, *, quorum: int, name: str = "Bench queue", retest_sha
     """Return an open queue of pairs that ask which answer is better; `retest_share` of them twice of one person."""
     from django.db import transaction
 
-    from evalsite.review.models import ItemArm, Material, Queue, ReviewItem
+    from evalsite.review.models import ItemArm, Material, Queue, ReviewItem, Subject
     from evalsite.review.sampling import uniform_number
     from evalsite.review.scales import PREFERENCE, labels_to_json
     from evalsite.review.services.queues import free_slug, recount
@@ -45,9 +45,14 @@ def fill_queue(items: int, *, quorum: int, name: str = "Bench queue", retest_sha
             )
             for number in numbers
         )
+        subjects = Subject.objects.bulk_create(
+            Subject(key=f"{queue.pk:032x}{number:032x}", is_pair=True, labels=queue.labels, created_at=AT)
+            for number in numbers
+        )
         ReviewItem.objects.bulk_create(
             ReviewItem(
                 queue=queue,
+                subject=subject,
                 material=material,
                 reason="given",
                 reason_text="Came with the file.",
@@ -58,7 +63,7 @@ def fill_queue(items: int, *, quorum: int, name: str = "Bench queue", retest_sha
                 content_hash=f"{number:064x}",
                 created_at=AT,
             )
-            for number, material in zip(numbers, materials, strict=True)
+            for number, material, subject in zip(numbers, materials, subjects, strict=True)
         )
     with transaction.atomic():
         return recount(queue_id=queue.pk)  # as every service does that adds items

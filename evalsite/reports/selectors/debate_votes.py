@@ -25,8 +25,9 @@ from debate.protocol.ballots import Ballot, seat_names, system_ballot
 from debate.protocol.verdicts import Reading, read_author_compat, read_recorded, to_system_space
 from debate.selectors.labels import outside_labels
 from evalsite.reports.selectors.marks import label_mark
-from evalsite.review.models import LEFT_OUT, Annotation
-from evalsite.review.selectors.labels import human_labels_for_debates
+from evalsite.review.models import LEFT_OUT, Annotation, Referral
+from evalsite.review.selectors.final_labels import labels_of_debates
+from evalsite.review.subject_keys import turned_label
 from judging.models import SCORED_KINDS, EvaluatorKind, Score
 
 SETTLED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
@@ -213,28 +214,25 @@ class PeopleSaid:
 
 
 def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
-    """Return what people said of these debates, here and elsewhere. Three queries."""
-    ids = list(debate_ids)
-    outside = outside_labels(ids)
-    given = [(debate_id, f"{rater} (imported)", verdict) for debate_id, rater, verdict in outside]
-    rows = Annotation.objects.filter(item__debate__in=ids).exclude(item__status__in=LEFT_OUT).order_by("pk")
-    seen: set[tuple[int, str]] = set()
-    for debate_id, rater, label in rows.values_list("item__debate_id", "annotator__username", "label"):
-        if debate_id is not None and label in PREFERENCES and (debate_id, rater) not in seen:
-            seen.add((debate_id, rater))
-            given.append((debate_id, rater, PREFERENCES[label]))
-    votes: dict[int, list[int]] = defaultdict(list)
-    for debate_id, _, verdict in outside:
-        votes[debate_id].append(verdict)
-    final = {debate_id: most for debate_id, said in votes.items() if (most := _lead(said)) is not None}
-    settled = human_labels_for_debates(ids)
-    final |= {pk: PREFERENCES[label.label] for pk, label in settled.items() if label.label in PREFERENCES}
+    """Return what people said of these debates, here and elsewhere."""
+    ids = set(debate_ids)
+    sets = Debate.objects.filter(pk__in=ids).order_by().values_list("debate_set_id", flat=True).distinct()
+    labelled = {pk: row for pk, row in labels_of_debates(list(sets)).items() if pk in ids}
+    given = [(pk, f"{rater} (imported)", verdict) for pk, rater, verdict in outside_labels(list(ids))]
+    debates: dict[int, list[tuple[int, bool]]] = defaultdict(list)  # by item
+    referrals = Referral.objects.filter(debate__in=ids, item__isnull=False).order_by("debate_id").distinct()
+    texts = ("debate__response_a__text_hash", "item__response_a__text_hash")
+    for pk, item_id, one, other in referrals.values_list("debate_id", "item_id", *texts):
+        debates[item_id or 0].append((pk or 0, one != other))
+    rows = Annotation.objects.filter(item__in=debates).exclude(item__status__in=LEFT_OUT).order_by("pk")
+    said: dict[tuple[int, str], int] = {}  # of several answers of one person the first
+    for item_id, rater, label in rows.values_list("item_id", "annotator__username", "label"):
+        if label in PREFERENCES:
+            for pk, turned in debates[item_id]:
+                said.setdefault((pk, rater), PREFERENCES[turned_label(label, turned=turned)])
+    given += [(pk, rater, label) for (pk, rater), label in said.items()]
+    final = {pk: PREFERENCES[row.label] for pk, row in labelled.items() if row.label in PREFERENCES}
     return PeopleSaid(final, given)
-
-
-def _lead(said: Sequence[int]) -> int | None:
-    ranked = sorted(((said.count(value), value) for value in set(said)), reverse=True)
-    return None if len(ranked) > 1 and ranked[0][0] == ranked[1][0] else ranked[0][1]
 
 
 def scored_preferences(pairs: Iterable[tuple[int, int]]) -> dict[str, dict[tuple[int, int], int]]:

@@ -17,7 +17,6 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from debate.models import Debate, DebateStatus, DecisionMethod
-from evalsite.reports.selectors.human_labels import FINAL
 from evalsite.reports.statistics.reply_rows import (
     CALL,
     MICRO,
@@ -27,8 +26,8 @@ from evalsite.reports.statistics.reply_rows import (
     VERDICT,
     ReplyRows,
 )
-from evalsite.review.models import ItemArm, ReviewItem
-from evalsite.review.scales import Label, is_preference, labels_from_json, nearest_label
+from evalsite.review.scales import Label, is_preference, nearest_label
+from evalsite.review.selectors.final_labels import labels_of_evaluators
 from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, Run, RunEvaluator, Score, Verdict
 
 CHUNK = 5000
@@ -174,24 +173,22 @@ def _call_facts(called: array[int]) -> Iterator[np.ndarray]:
 
 
 def compared_with_people(evaluators: Sequence[RunEvaluator]) -> list[Compared]:
-    """Return the settled review items on these evaluators' verdicts, the judge's label on the queue's own scale.
+    """Return what these evaluators and people both judged, the judge's label on the scale of people.
 
-    Of several items about one reply, in queues of several runs, one counts: an audited one where there is one.
+    Of several runs with one reply, one counts: an audited one where there is one. `evaluator.run` is loaded.
     """
-    asked = {row.pk: asked_of(row) for row in evaluators}
-    items = ReviewItem.objects.filter(verdict__evaluator__in=list(asked), status__in=FINAL, retest_of=None)
-    items = items.exclude(label="")
-    fields = ("pk", "label", "scenario", "arm", "queue__labels", "verdict__value", "verdict__score__share")
-    reply = ("verdict__response_id", "verdict__call_ids", "verdict__evaluator_id")
     found: dict[int, Compared] = {}
-    for pk, label, scenario, arm, labels, value, share, response_id, call_ids, evaluator_id in (
-        items.order_by("pk").values_list(*fields, *reply).iterator(chunk_size=CHUNK)
-    ):
-        key = reply_key(response_id, call_ids, asked[evaluator_id])
-        is_audit = arm == ItemArm.AUDIT
-        if key not in found or (is_audit and not found[key].is_audit):
-            judge = judge_label(value, share, labels_from_json(labels))
-            found[key] = Compared(pk, judge, label, scenario, is_audit)
+    for evaluator, rows in zip(evaluators, labels_of_evaluators(evaluators).values(), strict=True):
+        verdicts = Verdict.objects.filter(evaluator=evaluator, response__in=[row.response_ids[0] for row in rows])
+        said = {pk: told for pk, *told in verdicts.values_list("response_id", "call_ids", "value", "score__share")}
+        for row in rows:
+            if row.label is None or row.response_ids[0] not in said:
+                continue
+            call_ids, value, share = said[row.response_ids[0]]
+            key = reply_key(row.response_ids[0], call_ids, asked_of(evaluator))
+            if key not in found or (row.is_drawn and not found[key].is_audit):
+                judge = judge_label(value, share, row.labels)
+                found[key] = Compared(row.item_id or 0, judge, row.label, row.scenario, row.is_drawn)
     return sorted(found.values(), key=lambda one: one.item_id)
 
 

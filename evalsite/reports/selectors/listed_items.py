@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from evalsite.review.models import ItemStatus, LabelledItem, ReviewItem
 
-SUBJECTS = ("debate__case__key", "verdict__response__prompt__key", "score__response__prompt__key", "material__key")
+SUBJECTS = ("response_a__prompt__key", "material__key")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from evalsite.review.selectors.labels import human_labels_for_debates, human_labels_for_verdicts, label_tables
 from evalsite.review.selectors.waiting import WaitingFor, read_waiting
 
-__all__ = [
-    "WaitingFor",
-    "human_labels_for_debates",
-    "human_labels_for_verdicts",
-    "label_tables",
-    "read_waiting",
-]
+__all__ = ["WaitingFor", "read_waiting"]

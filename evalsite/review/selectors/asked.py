@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from evalsite.review.models import Assignment, ItemArm, ItemStatus, Queue, ReviewItem
+from debate.models import DebateSet
+from evalsite.review.models import Assignment, ItemArm, ItemStatus, Queue, Referral, ReviewItem
+from evalsite.review.scales import Label, labels_from_json
 from judging.judges.words import DOUBTFUL
 from judging.models import Run, RunKind, RunStatus, Verdict
 from judging.states import ACTIVE
@@ -25,6 +27,8 @@ class VerdictPeople:
     item: ReviewItem | None  # the newest about its response and criterion
     queue: Queue | None
     is_unsettled: bool  # the rules would send it
+    label: str = ""  # of its subject, where that had one before anybody was asked
+    labels: tuple[Label, ...] = ()  # the scale
 
     @property
     def can_take_back(self) -> bool:
@@ -36,11 +40,9 @@ class VerdictPeople:
 
     @property
     def answer(self) -> str:
-        """The final word in the words of the queue's scale; empty while there is none."""
-        if self.item is None or self.queue is None or not self.item.label:
-            return ""
-        texts = {str(label["value"]): str(label["text"]) for label in self.queue.labels}
-        return texts.get(self.item.label, self.item.label)
+        """The final label in the words of its scale; empty while there is none."""
+        label = self.label if self.item is None else self.item.label
+        return next((row.text for row in self.labels if row.value == label), label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class RunPeople:
     queue: Queue | None
     unanswered: int  # items that somebody sent by hand and nobody has answered
     refusal: str  # why the rest cannot be sent now; empty where it can
+    reuse: Reuse
 
     @property
     def is_live(self) -> bool:
@@ -64,45 +67,71 @@ def people_of(verdict: Verdict) -> VerdictPeople:
 
 
 def people_of_verdicts(verdicts: Sequence[Verdict]) -> dict[int, VerdictPeople]:
-    """Return the same for many verdicts with their evaluators, by verdict, with one query."""
-    items = _items(verdicts) if verdicts else ReviewItem.objects.none()
-    found: dict[tuple[int | None, int, str], ReviewItem] = {}
-    for item in items:
-        result = item.verdict or item.score
-        if result is not None:
-            found[item.queue.run_id, result.response_id, item.criterion] = item
+    """Return the same for many verdicts with their evaluators, by verdict, with two queries."""
+    found: dict[tuple[int | None, int | None, str], Referral] = {}
+    for referral in _referrals(verdicts) if verdicts else ():
+        found[referral.run_id, referral.response_id, referral.subject.criterion] = referral
     return {
         verdict.pk: _people_of(verdict, found.get((verdict.run_id, verdict.response_id, verdict.evaluator.criterion)))
         for verdict in verdicts
     }
 
 
-def _items(verdicts: Sequence[Verdict]) -> QuerySet[ReviewItem]:
-    responses = {verdict.response_id for verdict in verdicts}
-    about = Q(verdict__response__in=responses) | Q(score__response__in=responses)
-    items = ReviewItem.objects.filter(about, queue__run__in={verdict.run_id for verdict in verdicts}, retest_of=None)
-    items = items.select_related("queue", "verdict", "score")
-    return items.defer("verdict__rationale", "verdict__value", "score__detail").order_by("pk")  # the newest wins
+def _referrals(verdicts: Sequence[Verdict]) -> QuerySet[Referral]:
+    referrals = Referral.objects.filter(
+        response__in={verdict.response_id for verdict in verdicts}, run__in={verdict.run_id for verdict in verdicts}
+    )
+    referrals = referrals.select_related("item__queue", "subject").prefetch_related("subject__final_labels")
+    return referrals.order_by("pk")  # the newest wins
 
 
-def _people_of(verdict: Verdict, item: ReviewItem | None) -> VerdictPeople:
+def _people_of(verdict: Verdict, referral: Referral | None) -> VerdictPeople:
     is_unsure = verdict.confidence is not None and verdict.confidence < settings.REVIEW_CONFIDENCE_THRESHOLD
     is_unsettled = verdict.status in UNUSABLE or is_unsure or bool({*FLIP_FLAGS, *DOUBTFUL}.intersection(verdict.flags))
-    return VerdictPeople(verdict, item, item.queue if item else None, is_unsettled)
+    if referral is None:
+        return VerdictPeople(verdict, None, None, is_unsettled)
+    item, labels = referral.item, labels_from_json(referral.subject.labels)
+    known = sorted(referral.subject.final_labels.all(), key=lambda row: (row.is_blind, row.pk))
+    return VerdictPeople(
+        verdict, item, item.queue if item else None, is_unsettled, known[-1].label if known else "", labels
+    )
 
 
 def people_of_run(run: Run) -> RunPeople:
     """Return how much of a run is with people, from its queue's counters and one count."""
     queue = Queue.objects.filter(run=run).first()
     unanswered = items_to_take_back(queue).count() if queue else 0
-    return RunPeople(run, queue, unanswered, why_not_yet(run) or ("" if run.done + run.failed else NOTHING_ENDED))
+    refusal = why_not_yet(run) or ("" if run.done + run.failed else NOTHING_ENDED)
+    return RunPeople(run, queue, unanswered, refusal, reuse_of(run=run))
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """How many subjects of a run or debate set people had to be asked about."""
+
+    asked: int  # newly, in its own queue
+    elsewhere: int  # that wait for people in another queue
+    reused: int  # that had a label
+
+
+def reuse_of(*, run: Run | None = None, debate_set: DebateSet | None = None) -> Reuse:
+    """Return how many subjects were asked about and how many labels reused. One query."""
+    referrals = Referral.objects.filter(run=run, debate_set=debate_set)
+    own = Q(item__queue__run=run) if run is not None else Q(item__queue__debate_set=debate_set)
+    counted = referrals.aggregate(
+        asked=Count("subject", filter=Q(item__isnull=False) & own, distinct=True),
+        elsewhere=Count("subject", filter=Q(item__isnull=False) & ~own, distinct=True),
+        reused=Count("subject", filter=Q(item=None), distinct=True),
+    )
+    return Reuse(**counted)
 
 
 def items_to_take_back(queue: Queue) -> QuerySet[ReviewItem]:
     """Return the items of a queue that were sent by hand, have no answer, and that nobody has written a draft for."""
     items = ReviewItem.objects.filter(queue=queue, sent_by__isnull=False, answer_count=0, status=ItemStatus.OPEN)
     begun = Assignment.objects.filter(item=OuterRef("pk"), draft_at__isnull=False)
-    return items.filter(~Exists(begun)).exclude(arm=ItemArm.AUDIT)
+    others = Referral.objects.filter(item=OuterRef("pk")).exclude(run=queue.run_id)  # another run waits for it too
+    return items.filter(~Exists(begun), ~Exists(others)).exclude(arm=ItemArm.AUDIT)
 
 
 BY_ITSELF = "When the run ends, everything unsettled goes to people by itself."

@@ -21,8 +21,9 @@ from evalsite.review.scales import (
     shown_label,
     words_about_worth,
 )
-from evalsite.review.selectors.subjects import Subject, part_of, subject_of
-from judging.models import Verdict
+from evalsite.review.selectors.subjects import ShownSubject, subject_of
+from evalsite.review.subject_keys import part_of, turned_label
+from judging.models import EvaluatorKind, Score, Verdict
 from judging.services.trees import tree_from_json
 from judging.specs.types import NodeSpec
 
@@ -185,7 +186,7 @@ def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> 
         worth=words_about_worth(labels)
         if any(line.points is not None or line.anchors or line.title for line in rubric)
         else "",
-        transcript=_transcript(item, swapped) if Part.TRANSCRIPT in parts and item.debate else None,
+        transcript=_transcript(item, swapped) if Part.TRANSCRIPT in parts and item.response_b_id else None,
         verdicts=_verdicts(item, parts, labels, swapped) if Part.VERDICTS in parts else (),
         reason=item.reason_text if Part.REASON in parts else "",
         answers=_answers(item, parts, labels, swapped) if Part.OTHER_ANSWERS in parts else (),
@@ -196,7 +197,7 @@ def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> 
 
 def swapped_for(*, item: ReviewItem, person_id: int) -> bool:
     """Return whether this person sees system B on the left; single responses have no sides."""
-    has_sides = item.debate_id is not None
+    has_sides = item.response_b_id is not None
     if item.material_id is not None:
         has_sides = is_preference(labels_from_json(item.queue.labels))
     first = item.retest_of or item
@@ -217,7 +218,7 @@ def shown_text(value: str, labels: tuple[Label, ...], *, swapped: bool) -> str:
     return next((label.text for label in labels if label.value == seen), seen)
 
 
-def rubric_lines(subject: Subject) -> tuple[RubricLine, ...]:
+def rubric_lines(subject: ShownSubject) -> tuple[RubricLine, ...]:
     """Return the rubric, or the criterion's part of it, as lines from the top down."""
     tree = part_of(subject.tree, subject.criterion)
     return tuple(_lines(tree_from_json(tree), 0)) if tree else ()
@@ -240,7 +241,7 @@ def _span(low: float, high: float) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-def _sides(subject: Subject, parts: frozenset[Part], swapped: bool) -> tuple[Side, ...]:
+def _sides(subject: ShownSubject, parts: frozenset[Part], swapped: bool) -> tuple[Side, ...]:
     responses = list(subject.responses)[::-1] if swapped else list(subject.responses)
     names = [response.system if Part.SYSTEM_NAMES in parts else "" for response in responses]
     letters = LETTERS if subject.is_pair else ("",)
@@ -257,13 +258,13 @@ def _stance(verdict: int | None, before: int | None, swapped: bool, *, is_first:
 
 def _transcript(item: ReviewItem, swapped: bool) -> Transcript | None:
     """Return the debate by round, in the order of speech; agents keep the numbers by which they address each other."""
-    debate = item.debate
-    if debate is None:
+    debates = debates_about(item)
+    if not debates:
         return None
-    rows = Statement.objects.filter(speaker__debate=debate).order_by("round", "speaker__seat")
+    rows = Statement.objects.filter(speaker__debate=debates[0]).order_by("round", "speaker__seat")
     rows = rows.only("round", "text", "verdict", "speaker__seat").select_related("speaker")
     statements = list(rows)
-    first, second = ("B", "A") if swapped != bool(debate.submission_order) else ("A", "B")
+    first, second = ("B", "A") if swapped != bool(debates[0].submission_order) else ("A", "B")
     held: dict[int, int] = {}
     rounds: dict[int, list[Turn]] = {}
     for row in statements:
@@ -284,18 +285,27 @@ def _agree(turns: list[Turn]) -> bool:
     return len(letters) == 1 and "?" not in letters
 
 
+def debates_about(item: ReviewItem) -> list[Debate]:
+    """Return the debates that led to an item's pair, those of its own queue's set first."""
+    debates = Debate.objects.filter(referrals__item=item.retest_of_id or item.pk).distinct().order_by("pk")
+    found = list(debates.select_related("response_a"))
+    return sorted(found, key=lambda debate: debate.debate_set_id != item.queue.debate_set_id)
+
+
 def _verdicts(
     item: ReviewItem, parts: frozenset[Part], labels: tuple[Label, ...], swapped: bool
 ) -> tuple[MachineVerdict, ...]:
-    if item.debate is not None:
-        return (_debate_verdict(item.debate, labels, swapped),)
-    result = item.verdict or item.score
-    if result is None:
+    if item.material_id is not None:
         return ()
-    rows = Verdict.objects.filter(
-        run_id=result.run_id, response_id=result.response_id, evaluator__criterion=result.evaluator.criterion
-    )
-    rows = rows.select_related("evaluator", "score").order_by("evaluator__position")
+    if item.response_b_id is not None:
+        return tuple(_debate_verdict(debate, item, labels, swapped) for debate in debates_about(item))
+    first_id = item.retest_of_id or item.pk
+    asked = {
+        "run__referrals__item": first_id,
+        "response__referrals__item": first_id,
+        "evaluator__criterion": item.criterion,
+    }
+    rows = Verdict.objects.filter(**asked).distinct().select_related("evaluator", "score")
     found = [
         MachineVerdict(
             source=row.evaluator.name if Part.MODEL_NAMES in parts else f"Judge {number}",
@@ -303,21 +313,22 @@ def _verdicts(
             rationale=row.rationale,
             confidence=row.confidence,
         )
-        for number, row in enumerate(rows, start=1)
+        for number, row in enumerate(rows.order_by("run_id", "evaluator__position", "pk"), start=1)
     ]
-    if item.score is not None and item.verdict is None:
-        share = item.score.share
-        text = f"could not decide: {item.score.status}" if share is None else f"{share:.0%} of the points"
+    ruled = Score.objects.filter(**asked, verdict=None).exclude(evaluator__kind=EvaluatorKind.INDEX).distinct()
+    for score in ruled.order_by("run_id", "evaluator__position", "pk"):
+        share = score.share
+        text = f"could not decide: {score.status}" if share is None else f"{share:.0%} of the points"
         found.append(MachineVerdict("Rules", text, "", None))
     return tuple(found)
 
 
-def _debate_verdict(debate: Debate, labels: tuple[Label, ...], swapped: bool) -> MachineVerdict:
+def _debate_verdict(debate: Debate, item: ReviewItem, labels: tuple[Label, ...], swapped: bool) -> MachineVerdict:
     if debate.status == DebateStatus.AGREED:
         told = "the opening" if not debate.agreed_round else f"round {debate.agreed_round}"
-        return MachineVerdict(
-            "The debate", f"{shown_text(str(debate.verdict), labels, swapped=swapped)}, agreed in {told}", "", None
-        )
+        is_same = item.response_a is None or debate.response_a.text_hash == item.response_a.text_hash
+        seen = shown_text(turned_label(str(debate.verdict), turned=not is_same), labels, swapped=swapped)
+        return MachineVerdict("The debate", f"{seen}, agreed in {told}", "", None)
     return MachineVerdict("The debate", f"{debate.get_status_display()} after {debate.round_count} rounds", "", None)
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from django.db.models import QuerySet
 
 from evalsite.review.models import Queue, ReviewItem
-from evalsite.review.selectors.provenance import CASE_KEYS, SUBJECTS, SYSTEMS_A, SYSTEMS_B
+from evalsite.review.selectors.provenance import PAIR, RESPONSE, SHOWN, kind_of, shown_value
 from evalsite.review.tables.annotations import ActsOfItem, ItemFacts
 
 CHUNK = 500
+FORMER_KINDS = {"debate": PAIR, "verdict": RESPONSE, "score": RESPONSE}  # in files of earlier versions
 Identity = tuple[str, str, str, str, str, str]
 
 
@@ -61,7 +62,8 @@ def _hashes(queue: Queue, ids: set[int]) -> dict[int, str]:
 
 
 def _identity(facts: ItemFacts) -> Identity:
-    return facts.item_hash, facts.subject, facts.case, facts.criterion, facts.system_a, facts.system_b
+    kind = FORMER_KINDS.get(facts.subject, facts.subject)
+    return facts.item_hash, kind, facts.case, facts.criterion, facts.system_a, facts.system_b
 
 
 def _alike(queue: Queue, items: Iterable[ActsOfItem]) -> dict[Identity, list[int]]:
@@ -75,13 +77,11 @@ def _alike(queue: Queue, items: Iterable[ActsOfItem]) -> dict[Identity, list[int
 
 
 def _identities(items: QuerySet[ReviewItem]) -> Iterable[tuple[Identity, int]]:
-    named = [path for paths in (CASE_KEYS, SYSTEMS_A, SYSTEMS_B) for path in paths.values()]
-    ids = [f"{subject}_id" for subject in SUBJECTS]
-    for row in items.values("pk", "content_hash", "criterion", *ids, *named):
-        subject = next(one for one in SUBJECTS if row[f"{one}_id"] is not None)
-        system_b = row[SYSTEMS_B[subject]] if subject in SYSTEMS_B else ""
-        names = (row[CASE_KEYS[subject]], row["criterion"], row[SYSTEMS_A[subject]], system_b)
-        yield (row["content_hash"], subject, *names), row["pk"]
+    named = [path for paths in SHOWN.values() for path in paths]
+    for row in items.values("pk", "content_hash", "criterion", "material_id", "response_b_id", *named):
+        kind = kind_of(has_material=row["material_id"] is not None, is_pair=row["response_b_id"] is not None)
+        case, system_a, system_b = (shown_value(row, name) for name in SHOWN)
+        yield (row["content_hash"], kind, case, row["criterion"], system_a, system_b), row["pk"]
 
 
 def _match_alike(one: ActsOfItem, found: Sequence[int], hashes: dict[int, str], matches: Matches) -> None:

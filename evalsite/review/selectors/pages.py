@@ -16,7 +16,6 @@ from evalsite.review.models import (
     AssignmentStatus,
     ItemArm,
     ItemStatus,
-    Material,
     OrderPolicy,
     Queue,
     QueueStatus,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 SCENARIOS_SECONDS = 300
 QUESTION_LENGTH = 140
 MEMBERS_LISTED = 20
-QUESTIONS = ("debate__case__prompt", "verdict__response__prompt", "score__response__prompt", "material")
+QUESTIONS = ("response_a__prompt", "material")
 ORDERS = {  # in which items are handed out
     OrderPolicy.URGENT: ("-priority", "shuffle", "pk"),
     OrderPolicy.GIVEN: ("pk",),
@@ -162,8 +161,7 @@ def full_agreement_of(*, queue: Queue) -> FullAgreement:
 
 def _holds(text: str) -> Q:
     """Return the condition for items in whose question, or in whose answer out of a file, a text stands."""
-    asked = Q(debate__case__prompt__text__icontains=text) | Q(verdict__response__prompt__text__icontains=text)
-    asked |= Q(score__response__prompt__text__icontains=text) | Q(material__question__icontains=text)
+    asked = Q(response_a__prompt__text__icontains=text) | Q(material__question__icontains=text)
     return asked | Q(material__response_a__icontains=text) | Q(material__response_b__icontains=text)
 
 
@@ -187,11 +185,9 @@ def my_answers(*, queue: Queue, user: User) -> QuerySet[Annotation]:
 
 def question_of(item: ReviewItem) -> str:
     """Return the beginning of what an item asks, in one line, by which people find it again."""
-    about = item.material or (item.debate.case.prompt if item.debate else None)
-    result = item.verdict or item.score
-    text = about.question if isinstance(about, Material) else about.text if about else ""
-    if result is not None:
-        text = result.response.prompt.text
+    text = item.material.question if item.material is not None else ""
+    if item.response_a is not None:
+        text = item.response_a.prompt.text
     line = " ".join(text.split())
     return line if len(line) <= QUESTION_LENGTH else f"{line[:QUESTION_LENGTH].rstrip()}…"
 
@@ -201,9 +197,7 @@ def items_to_adjudicate(*, queue_slug: str = "") -> QuerySet[ReviewItem]:
     items = ReviewItem.objects.filter(status=ItemStatus.SPLIT).exclude(queue__status=QueueStatus.ARCHIVED)
     if queue_slug:
         items = items.filter(queue__slug=queue_slug)
-    items = items.select_related(
-        "queue", "debate__case", "verdict__response__prompt", "score__response__prompt", "material"
-    )
+    items = items.select_related("queue", *QUESTIONS)
     return items.prefetch_related("annotations").order_by("queue_id", "-priority", "shuffle", "pk")
 
 

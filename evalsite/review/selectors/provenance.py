@@ -11,7 +11,7 @@ from evalsite.review.models import Assignment, AssignmentStatus, Queue
 from evalsite.review.tables.annotations import ACT_COLUMNS, ANSWERED, FLAGGED, ITEM_COLUMNS, SKIPPED
 
 CHUNK = 2_000
-SUBJECTS = ("debate", "verdict", "score", "material")
+PAIR, RESPONSE, MATERIAL = "pair", "response", "material"
 _PATHS = {  # column: path from a claim
     "queue": "queue__slug",
     "item": "item_id",
@@ -34,6 +34,7 @@ _PATHS = {  # column: path from a claim
     "adjudication_reason": "item__adjudication__reason",
     "adjudication_adopted": "item__adjudication__adopted__annotator__username",
     "adjudicated_at": "item__adjudication__created_at",
+    "adjudication_is_blind": "item__adjudication__is_blind",
     "annotator": "annotator__username",
     "slot": "annotation__slot",
     "saw_swapped": "swapped",
@@ -55,32 +56,35 @@ _PATHS = {  # column: path from a claim
 _NULLABLE = frozenset(
     {"inclusion_probability", "retest_of", "settled_at", "adjudicated_at", "slot", "answered_at", "seconds"}
     | {"active_seconds", "edited_at", "revealed_at", "revised_at", "guidelines_version"}
+    | {"adjudication_is_blind"}
 )
-CASE_KEYS = {
-    "debate": "debate__case__key",
-    "verdict": "verdict__response__prompt__key",
-    "score": "score__response__prompt__key",
-    "material": "material__key",
+SHOWN = {  # columns of the item and where they are found: in a file's row, else in the responses
+    "case": ("material__key", "response_a__prompt__key"),
+    "system_a": ("material__system_a", "response_a__system__name"),
+    "system_b": ("material__system_b", "response_b__system__name"),
 }
-SYSTEMS_A = {
-    "debate": "debate__response_a__system__name",
-    "verdict": "verdict__response__system__name",
-    "score": "score__response__system__name",
-    "material": "material__system_a",
-}
-SYSTEMS_B = {"debate": "debate__response_b__system__name", "material": "material__system_b"}
+
+
+def shown_value(row: dict[str, Any], name: str, *, prefix: str = "") -> str:
+    """Return one of the values of SHOWN from a row that holds all their paths."""
+    return next((found for path in SHOWN[name] if (found := row[prefix + path])), "")
+
+
+def kind_of(*, has_material: bool, is_pair: bool) -> str:
+    """Return how files call what an item is about."""
+    return MATERIAL if has_material else PAIR if is_pair else RESPONSE
 
 
 def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterator[dict[str, Any]]:
     """Yield each answer, skip and flag of a queue in a fixed order: by item, answers first by slot, then by person."""
     found = _acts(queue) if item_ids is None else _acts(queue).filter(item_id__in=item_ids)
-    subjects = [f"item__{subject}_id" for subject in SUBJECTS]
-    named = [f"item__{path}" for paths in (CASE_KEYS, SYSTEMS_A, SYSTEMS_B) for path in paths.values()]
+    named = [f"item__{path}" for paths in SHOWN.values() for path in paths]
+    about = [f"item__{name}_id" for name in ("subject", "material", "response_b")]
     measured = (
         *("status", "annotation__id", "annotation__active_seconds", "active_seconds"),
         *("annotation__seen_before", "seen_before"),
     )
-    for row in found.values(*_PATHS.values(), *subjects, *named, *measured).iterator(CHUNK):
+    for row in found.values(*_PATHS.values(), *about, *named, *measured).iterator(CHUNK):
         yield _typed(row)
 
 
@@ -92,15 +96,14 @@ def _acts(queue: Queue) -> QuerySet[Assignment]:
 
 
 def _typed(row: dict[str, Any]) -> dict[str, Any]:
-    subject = next(one for one in SUBJECTS if row[f"item__{one}_id"] is not None)
     is_answer = row["annotation__id"] is not None
     is_skip = row["status"] == AssignmentStatus.SKIPPED
     found = {column: row[path] for column, path in _PATHS.items()} | {
-        "subject": subject,
-        "subject_id": row[f"item__{subject}_id"],
-        "case": row[f"item__{CASE_KEYS[subject]}"],
-        "system_a": row[f"item__{SYSTEMS_A[subject]}"],
-        "system_b": row[f"item__{SYSTEMS_B[subject]}"] if subject in SYSTEMS_B else "",
+        "subject": kind_of(
+            has_material=row["item__material_id"] is not None, is_pair=row["item__response_b_id"] is not None
+        ),
+        "subject_id": row["item__subject_id"],
+        **{name: shown_value(row, name, prefix="item__") for name in SHOWN},
         "act": ANSWERED if is_answer else SKIPPED if is_skip else FLAGGED,
         "active_seconds": row["annotation__active_seconds"] if is_answer else row["active_seconds"],
         "seen_before": row["annotation__seen_before"] if is_answer else row["seen_before"],

@@ -1,4 +1,4 @@
-"""What an item is about: the question, the responses and the rubric as they stand now, and the hash of all three."""
+"""What an item shows: the question, the responses and the rubric's part, and the keys of all three."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from django.db.models import Model, QuerySet, Subquery
+from django.db.models import QuerySet
 
-from debate.models import Debate
-from evalsite.review.models import Material, ReviewItem
-from judging.models import Case, Response, Rubric, RubricItem, Score, SuiteCase, Verdict
+from evalsite.review.models import Material, ReviewItem, Subject
+from evalsite.review.scales import Label
+from evalsite.review.subject_keys import is_turned, part_json, shown_hash, subject_key
+from judging.models import Case, Response, Rubric, RubricItem, SuiteCase
 from judging.services.hashing import content_hash, text_hash
 
-ABOUT = {  # what an item may be about, and what is read of it
-    "debate": ("debate_set__rubric", "case__prompt", "response_a", "response_b"),
-    "verdict": ("response__prompt", "evaluator__rubric", "run"),
-    "score": ("response__prompt", "evaluator__rubric", "run"),
-    "material": (),
-}
-MODELS: dict[str, type[Model]] = {"debate": Debate, "verdict": Verdict, "score": Score, "material": Material}
+JOINED = ("queue", "material", "subject__case", "subject__rubric_item", "response_a__prompt", "response_b")
+CHUNK = 5_000
 
 
 class Asked(Protocol):
@@ -29,8 +25,6 @@ class Asked(Protocol):
     def text(self) -> str: ...
     @property
     def context(self) -> str: ...
-    @property
-    def content_hash(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +33,6 @@ class Question:
 
     text: str
     context: str
-
-    @property
-    def content_hash(self) -> str:
-        return content_hash([self.text, self.context])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +46,13 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ShownSubject:
     """One or two responses to a prompt, under a rubric's criterion."""
 
     prompt: Asked
     reference: str
     responses: tuple[Answered, ...]  # A then B for a pair
-    tree: dict[str, Any] | None  # of the rubric's newest version
+    tree: dict[str, Any] | None  # of the rubric's version that the subject names
     criterion: str
 
     @property
@@ -75,72 +65,32 @@ class Subject:
         return any(response.is_superseded for response in self.responses)
 
 
-def hash_of(*, prompt_hash: str, text_hashes: Sequence[str], tree: dict[str, Any] | None, criterion: str) -> str:
-    """Return the hash of what an annotator is shown."""
-    return content_hash([prompt_hash, list(text_hashes), part_of(tree, criterion) or {}, criterion])
-
-
-def hash_of_subject(subject: Subject) -> str:
-    """Return the hash of what an annotator is shown of this subject."""
-    texts = [response.text_hash for response in subject.responses]
-    return hash_of(
-        prompt_hash=subject.prompt.content_hash, text_hashes=texts, tree=subject.tree, criterion=subject.criterion
-    )
-
-
-def part_of(tree: dict[str, Any] | None, criterion: str) -> dict[str, Any] | None:
-    """Return the criterion's own node of a tree as stored; the whole tree where no node has that key."""
-    if tree is None or not criterion:
-        return tree
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if node.get("key") == criterion:
-            return node
-        waiting.extend(node.get("children", ()))
-    return tree
-
-
 def with_subjects(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
     """Join everything that `subject_of` reads of an item, and no system's name."""
-    joined = [f"{about}__{path}" for about, paths in ABOUT.items() for path in paths]
-    return items.select_related("queue", *ABOUT, *joined)
+    return items.select_related(*JOINED)
 
 
 def load_subject(item: ReviewItem) -> ReviewItem:
-    """Return one item with the same at hand: a single query of the tables that its kind needs, not of all."""
-    for about, model in MODELS.items():
-        key = getattr(item, f"{about}_id")
-        if key is not None and not (about in item._state.fields_cache and not ABOUT[about]):
-            setattr(item, about, model._default_manager.select_related(*ABOUT[about]).get(pk=key))
+    """Return one item with the same at hand, with a single query; a file's material is at hand already."""
+    if item.material_id is None:
+        read = with_subjects(ReviewItem.objects.filter(pk=item.pk)).get()
+        item.subject, item.response_a, item.response_b = read.subject, read.response_a, read.response_b
     return item
 
 
-def subject_of(
-    item: ReviewItem,
-    *,
-    trees: RubricTrees | None = None,
-    cases: RunCases | None = None,
-    with_names: bool = False,
-) -> Subject:
-    """Return what an item of `with_subjects` is about; caches serve long loops. Names of systems only where asked."""
-    trees = trees or RubricTrees()
+def subject_of(item: ReviewItem, *, with_names: bool = False) -> ShownSubject:
+    """Return what an item of `with_subjects` is about. Names of systems only where asked."""
     if item.material is not None:
-        return material_subject(item.material, criterion=item.criterion)
-    if item.debate is not None:
-        debate = item.debate
-        tree = trees.get(debate.debate_set.rubric, debate.case.key)
-        pair = (_answered(debate.response_a, with_names), _answered(debate.response_b, with_names))
-        return Subject(debate.case.prompt, debate.case.reference, pair, tree, debate.debate_set.criterion)
-    result = item.verdict or item.score
-    if result is None:
-        raise ValueError(f"{item} is about nothing")
-    cases = cases or RunCases()
-    case = cases.get(result.run.suite_id, result.response.prompt_id)
-    tree = trees.get(result.evaluator.rubric, result.response.prompt.key)
-    reference = case.reference if case is not None else ""
-    only = (_answered(result.response, with_names),)
-    return Subject(result.response.prompt, reference, only, tree, result.evaluator.criterion)
+        return _material_subject(item.material, criterion=item.criterion)
+    answered = [response for response in (item.response_a, item.response_b) if response is not None]
+    case, rubric_item = item.subject.case, item.subject.rubric_item
+    return ShownSubject(
+        prompt=answered[0].prompt,
+        reference=case.reference if case is not None else "",
+        responses=tuple(_answered(response, with_names) for response in answered),
+        tree=rubric_item.tree if rubric_item is not None else None,
+        criterion=item.criterion,
+    )
 
 
 def _answered(response: Response, with_names: bool) -> Answered:
@@ -148,63 +98,145 @@ def _answered(response: Response, with_names: bool) -> Answered:
     return Answered(response.text, response.text_hash, name, response.superseded_at is not None)
 
 
-def material_subject(material: Material, *, criterion: str) -> Subject:
-    """Return what a material of a file is about; its criterion in words stands for a rubric."""
+def _material_subject(material: Material, *, criterion: str) -> ShownSubject:
     texts = [(material.response_a, material.system_a), (material.response_b, material.system_b)]
     answers = tuple(Answered(text, text_hash(text), name) for text, name in (texts if material.is_pair else texts[:1]))
-    tree = None
-    if material.criterion_text:
-        tree = {"key": criterion or "criterion", "kind": "item", "text": material.criterion_text, "children": []}
-    return Subject(Question(material.question, material.context), material.reference, answers, tree, criterion)
+    question = Question(material.question, material.context)
+    return ShownSubject(question, material.reference, answers, _tree_of(material, criterion), criterion)
 
 
-class RubricTrees:
-    """Trees of the newest version of rubrics: one query for each rubric and case, or one for each rubric loaded."""
+def _tree_of(material: Material, criterion: str) -> dict[str, Any] | None:
+    """Return a file's criterion in words in the place of a rubric."""
+    if not material.criterion_text:
+        return None
+    return {"key": criterion or "criterion", "kind": "item", "text": material.criterion_text, "children": []}
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectFacts:
+    """A subject as it is to be stored, and how one item shows it."""
+
+    key: str
+    is_pair: bool
+    criterion: str
+    case_id: int | None
+    rubric_item_id: int | None
+    content_hash: str  # of what the item shows, a pair in the item's own order
+    is_turned: bool
+
+
+def subject_facts(
+    *, responses: Sequence[Response], case: Case | None, part: RubricPart, criterion: str, labels: Sequence[Label]
+) -> SubjectFacts:
+    """Return the subject of one response, or of a pair, whose prompts are loaded."""
+    prompt_hash, texts = responses[0].prompt.content_hash, [response.text_hash for response in responses]
+    return SubjectFacts(
+        key=subject_key(
+            prompt_hash=prompt_hash,
+            text_hashes=texts,
+            part=part.json,
+            criterion=criterion,
+            reference=case.reference if case is not None else "",
+            scale=_scale(labels),
+        ),
+        is_pair=len(texts) == 2,
+        criterion=criterion,
+        case_id=case.pk if case is not None else None,
+        rubric_item_id=part.item_id,
+        content_hash=shown_hash(prompt_hash=prompt_hash, text_hashes=texts, part=part.json, criterion=criterion),
+        is_turned=is_turned(texts),
+    )
+
+
+def material_facts(material: Material, *, criterion: str, labels: Sequence[Label]) -> SubjectFacts:
+    """Return the subject of a file's row. A question without context is the same as a benchmark's."""
+    texts = [text_hash(material.response_a)] + ([text_hash(material.response_b)] if material.is_pair else [])
+    part = part_json(_tree_of(material, criterion), criterion)
+    return SubjectFacts(
+        key=subject_key(
+            prompt_hash=content_hash([material.question, material.context, ""]),
+            text_hashes=texts,
+            part=part,
+            criterion=criterion,
+            reference=material.reference,
+            scale=_scale(labels),
+        ),
+        is_pair=material.is_pair,
+        criterion=criterion,
+        case_id=None,
+        rubric_item_id=None,
+        content_hash=shown_hash(
+            prompt_hash=content_hash([material.question, material.context]),
+            text_hashes=texts,
+            part=part,
+            criterion=criterion,
+        ),
+        is_turned=is_turned(texts),
+    )
+
+
+def _scale(labels: Iterable[Label]) -> list[tuple[str, float | None]]:
+    return [(label.value, label.share) for label in labels]
+
+
+@dataclass(frozen=True, slots=True)
+class RubricPart:
+    """What of a rubric a criterion names for one case."""
+
+    item_id: int | None = None
+    tree: dict[str, Any] | None = None
+    json: bytes = b"{}"
+
+
+NO_RUBRIC = RubricPart()
+
+
+class RubricParts:
+    """Parts of rubrics by rubric, case and criterion; every version is read at once, when it is first asked for."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], dict[str, Any] | None] = {}
-        self._loaded: dict[str, dict[str, dict[str, Any]]] = {}
+        self._items: dict[int, dict[str, RubricItem]] = {}
+        self._parts: dict[tuple[int, str], RubricPart] = {}  # by item and criterion
 
-    def get(self, rubric: Rubric | None, case_key: str) -> dict[str, Any] | None:
-        """Return the tree for a case, or the one for the whole benchmark, or None."""
-        if rubric is None:
-            return None
-        if rubric.slug in self._loaded:
-            trees = self._loaded[rubric.slug]
-            return trees.get(case_key) or trees.get("")
-        known = (rubric.slug, case_key)
-        if known not in self._known:
-            items = _newest_items(rubric.slug).filter(case_key__in=[case_key, ""])
-            found = items.order_by("-case_key").first()
-            self._known[known] = found.tree if found else None
-        return self._known[known]
+    def get(self, rubric_id: int | None, *, case_key: str, criterion: str) -> RubricPart:
+        """Return the part for a case, or the one for the whole benchmark, or none."""
+        if rubric_id is None:
+            return NO_RUBRIC
+        items = self._of(rubric_id)
+        item = items.get(case_key) or items.get("")
+        if item is None:
+            return NO_RUBRIC
+        known = (item.pk, criterion)
+        if known not in self._parts:
+            self._parts[known] = RubricPart(item.pk, item.tree, part_json(item.tree, criterion))
+        return self._parts[known]
 
-    def load(self, rubrics: Iterable[Rubric]) -> None:
-        """Read all trees of these rubrics at once."""
-        for slug in {rubric.slug for rubric in rubrics}:
-            self._loaded[slug] = dict(_newest_items(slug).values_list("case_key", "tree"))
+    def trees_of(self, rubric_id: int) -> list[dict[str, Any]]:
+        """Return all trees of a rubric."""
+        return [item.tree for item in self._of(rubric_id).values()]
 
-    def of(self, rubric: Rubric) -> list[dict[str, Any]]:
-        """Return all trees of a loaded rubric."""
-        return list(self._loaded[rubric.slug].values())
-
-
-def _newest_items(slug: str) -> QuerySet[RubricItem]:
-    newest = Rubric.objects.filter(slug=slug).order_by("-version").values("pk")[:1]
-    return RubricItem.objects.filter(rubric_id=Subquery(newest))
+    def _of(self, rubric_id: int) -> dict[str, RubricItem]:
+        if rubric_id not in self._items:
+            rows = RubricItem.objects.filter(rubric=rubric_id).only("case_key", "tree")
+            self._items[rubric_id] = {row.case_key: row for row in rows}
+        return self._items[rubric_id]
 
 
-class RunCases:
-    """Cases of a suite by prompt, one query for each."""
+def newest_rubric(slug: str) -> Rubric:
+    """Return the newest version of a rubric."""
+    return Rubric.objects.filter(slug=slug).order_by("-version")[0]
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int], Case | None] = {}
 
-    def get(self, suite_id: int, prompt_id: int) -> Case | None:
-        """Return the suite's first case of this prompt."""
-        known = (suite_id, prompt_id)
-        if known not in self._known:
-            links = SuiteCase.objects.filter(suite_id=suite_id, case__prompt_id=prompt_id).select_related("case")
-            link = links.order_by("position").first()
-            self._known[known] = link.case if link else None
-        return self._known[known]
+def first_cases(suite_id: int) -> dict[int, Case]:
+    """Return a suite's cases by prompt; of several cases of one prompt the first. Their grading is not read."""
+    links = SuiteCase.objects.filter(suite=suite_id).select_related("case").order_by("-position")
+    links = links.only("case__prompt_id", "case__key", "case__reference", "case__scenario", "case__lang")
+    return {link.case.prompt_id: link.case for link in links.iterator(CHUNK)}
+
+
+def subjects_by_key(keys: Iterable[str]) -> dict[str, Subject]:
+    """Return the stored subjects with these keys."""
+    wanted, found = list(dict.fromkeys(keys)), dict[str, Subject]()
+    for start in range(0, len(wanted), CHUNK):
+        found |= {row.key: row for row in Subject.objects.filter(key__in=wanted[start : start + CHUNK])}
+    return found

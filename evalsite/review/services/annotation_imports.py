@@ -22,6 +22,7 @@ from evalsite.review.models import (
     ItemArm,
     ItemStatus,
     NoticeKind,
+    Provenance,
     Queue,
     QueueMode,
     QueueStatus,
@@ -30,8 +31,10 @@ from evalsite.review.models import (
 from evalsite.review.sampling import uniform_number
 from evalsite.review.services.acts import announce
 from evalsite.review.services.annotation_plans import ImportPlan, ItemChange, PeopleChoice, plan_import
+from evalsite.review.services.final_labels import drop_final_labels, keep_final_label, majority_provenance
 from evalsite.review.services.notices import notify_adjudicators
 from evalsite.review.services.queues import recount
+from evalsite.review.services.settling import keep_revised_label
 from evalsite.review.tables.annotations import ANSWERED, SKIPPED, Act, AnnotationFile
 from judging import signals
 from judging.specs.problems import Problem, Severity
@@ -143,15 +146,18 @@ def _item_of(
     change: ItemChange, queue: Queue, people: PeopleChoice, ids: Mapping[str, int], at: datetime
 ) -> ReviewItem:
     if change.item_id is not None:
-        return ReviewItem(pk=change.item_id, queue=queue, retest_of_id=change.first_id)
+        item = ReviewItem.objects.get(pk=change.item_id)
+        item.queue = queue
+        return item
     first = queue.items.get(pk=change.first_id or 0)
     person_id = ids[people.here(change.facts.only_for)]
     return ReviewItem.objects.create(
         queue=queue,
-        debate_id=first.debate_id,
-        verdict_id=first.verdict_id,
-        score_id=first.score_id,
+        subject_id=first.subject_id,
+        response_a_id=first.response_a_id,
+        response_b_id=first.response_b_id,
         material_id=first.material_id,
+        is_turned=first.is_turned,
         retest_of=first,
         only_for_id=person_id,
         reason=first.reason,
@@ -183,11 +189,26 @@ def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, in
         item.quorum, item.status, item.label = change.quorum, change.status, change.label
         item.settled_at, item.answer_count = change.settled_at, counts.get(item.pk, 0)
         item.reopened_at = change.reopened_at
+        _keep_labels(item)
     ReviewItem.objects.bulk_update([item for _, item in stored], ITEM_FIELDS, batch_size=UPDATES)
     for is_open in (True, False):
         touched = [item.pk for change, item in stored if (change.status == ItemStatus.OPEN) == is_open]
         others = Assignment.objects.filter(item_id__in=touched, item__retest_of=None)
         others.exclude(item_open=is_open).update(item_open=is_open)
+
+
+def _keep_labels(item: ReviewItem) -> None:
+    """Store the final labels that an item's annotations and its adjudication come to, as if they were given here."""
+    if item.settled_at is None or item.status == ItemStatus.STALE:
+        return
+    provenance, answers = Provenance.INFORMED, list(item.annotations.all())
+    if item.status == ItemStatus.SETTLED:
+        provenance = majority_provenance(answers)
+    elif item.adjudication.is_blind:
+        provenance = Provenance.ADJUDICATION
+    drop_final_labels(item=item)
+    keep_final_label(item=item, label=item.label, provenance=provenance, at=item.settled_at)
+    keep_revised_label(item=item, answers=answers, at=item.settled_at)
 
 
 def _store_claims(
@@ -261,5 +282,6 @@ def _store_word(change: ItemChange, item: ReviewItem, ids: Mapping[str, int]) ->
         label=word.label,
         adopted=adopted,
         reason=word.reason,
+        is_blind=word.is_blind,
         created_at=word.at,
     )

@@ -43,6 +43,7 @@ class Adjudged:
     reason: str
     adopted: str
     at: datetime
+    is_blind: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ class _Planner:
         """Return since when an item waits for a researcher although its answers have a majority."""
         if item is not None and item.reopened_at is not None and status != ItemStatus.ADJUDICATED:
             return item.reopened_at
-        made = outcome([act.label for act in answers], quorum=quorum).state
+        made = outcome([act.blind_label for act in answers], quorum=quorum).state
         return self.at if (status, made) == (ItemStatus.SPLIT, ItemState.SETTLED) else None
 
     def _mapped(self, act: Act) -> Act:
@@ -257,13 +258,15 @@ class _Planner:
         facts = one.facts
         if item is not None and item.status == ItemStatus.STALE:
             return ItemStatus.STALE, item.label, item.settled_at
-        made = outcome([act.label for act in answers], quorum=quorum)
+        made = outcome([act.blind_label for act in answers], quorum=quorum)
+        # Until labels were kept apart, a revision could decide an item: files of that time are read by their answers.
+        revised = outcome([act.revised_label or act.blind_label for act in answers], quorum=quorum)
         if is_whole and facts.status and facts.status != ItemStatus.STALE:
-            if not _is_possible(facts, made.state, made.label or ""):
+            if _is_possible(facts, made.state, made.label or ""):
+                return ItemStatus(facts.status), facts.final_label, facts.settled_at
+            if not _is_possible(facts, revised.state, revised.label or ""):
                 text = f"{facts.name} cannot be {facts.status!r} with the label {facts.final_label!r}: "
                 self.say(one.place, text + "its answers and its adjudication say something else.")
-            else:
-                return ItemStatus(facts.status), facts.final_label, facts.settled_at
         if not facts.adjudicated_label and item is not None and item.status == ItemStatus.ADJUDICATED:
             return ItemStatus.ADJUDICATED, item.label, item.settled_at
         if facts.adjudicated_label:
@@ -300,6 +303,7 @@ def _adjudged_of(facts: ItemFacts, people: PeopleChoice | None = None) -> Adjudg
         reason=facts.adjudication_reason,
         adopted=who.here(facts.adjudication_adopted),
         at=facts.adjudicated_at,
+        is_blind=bool(facts.adjudication_is_blind),
     )
 
 

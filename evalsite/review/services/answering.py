@@ -14,7 +14,7 @@ from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.services.acts import announce
 from evalsite.review.services.claiming import TEXT_LIMIT, count_work, lease_time
 from evalsite.review.services.locking import claim_facts, lock_item
-from evalsite.review.services.settling import move_item, settle
+from evalsite.review.services.settling import keep_revised_label, move_item, settle
 from evalsite.review.states import (
     ItemState,
     ReviewRefused,
@@ -153,7 +153,7 @@ def reveal_item(*, item_id: int, annotator: User, at: datetime) -> Annotation:
 
 @transaction.atomic
 def revise_annotation(*, item_id: int, annotator: User, label: str, reason: str, at: datetime) -> Annotation:
-    """Store the one revision after the reveal beside the blind answer, and settle the item anew.
+    """Store the one revision after the reveal beside the blind answer; what the item settled on stays.
 
     Raises:
         ReviewRefused: not answered, revised already, no reason, adjudicated or stale.
@@ -165,7 +165,7 @@ def revise_annotation(*, item_id: int, annotator: User, label: str, reason: str,
         raise ReviewRefused("Look at the verdicts first; until then you may change the answer itself.")
     annotation.revised_label, annotation.revision_note, annotation.revised_at = label, reason.strip()[:TEXT_LIMIT], at
     annotation.save(update_fields=["revised_label", "revision_note", "revised_at"])
-    settle(item=item, answers=locked.answers, at=at)
+    keep_revised_label(item=item, answers=locked.answers, at=at)
     detail = {"from": annotation.label, "to": label}
     announce(actor=annotator, action="annotation.revised", subject=item, detail=detail)
     return annotation

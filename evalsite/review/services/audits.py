@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 
-from evalsite.review.models import AuditPlan, ItemArm, Queue, ReviewItem
+from evalsite.review.models import AuditPlan, ItemArm, Queue, Referral, ReviewItem
 from evalsite.review.routing import AUDITED, TEXT_LIMIT, cut
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.selectors.audits import AuditSubject
@@ -52,33 +52,21 @@ def plan_audit(*, subject: AuditSubject, size: int, actor: User | None, at: date
     return plan
 
 
-def mark_audited(*, queue: Queue, draw: AuditDraw) -> int:
-    """Give drawn items that were in the queue before the draw their arm and chance, and return how many changed.
+@transaction.atomic
+def keep_draw(*, queue: Queue, draw: AuditDraw) -> None:
+    """Bring the referrals and items of a run or debate set in step with a draw, whoever has answered what.
 
-    An item that a rule sent becomes part of the sample, or else the sample would lack what rules find; one that an
-    earlier, smaller draw took gets the chance of the larger one. Who has answered what plays no part.
+    What an earlier, smaller draw took gets the chance of the larger one; what a draw of another kind took leaves the
+    sample. An item that a rule sent becomes part of the sample, or else the sample would lack what rules find.
     """
-    changed: list[ReviewItem] = []
-    for item, key in _keyed(queue, draw.probability):
-        if key in draw.chosen:
-            if item.arm != ItemArm.AUDIT:
-                item.reason_text = cut(f"{item.reason_text} {AUDITED}".strip(), TEXT_LIMIT)
-            item.arm, item.inclusion_probability = ItemArm.AUDIT, draw.probability
-            changed.append(item)
+    drawn = Referral.objects.filter(run=queue.run_id, debate_set=queue.debate_set_id, arm=ItemArm.AUDIT)
+    inside = Q(response__prompt__key__in=draw.chosen) | Q(debate__case__key__in=draw.chosen)
+    drawn.filter(pk__in=drawn.exclude(inside).values("pk")).delete()
+    drawn.update(inclusion_probability=draw.probability)
+    items = queue.items.filter(pk__in=drawn.values("item"), retest_of=None)
+    changed = list(items.exclude(arm=ItemArm.AUDIT, inclusion_probability=draw.probability).order_by("pk"))
+    for item in changed:
+        if item.arm != ItemArm.AUDIT:
+            item.reason_text = cut(f"{item.reason_text} {AUDITED}".strip(), TEXT_LIMIT)
+        item.arm, item.inclusion_probability = ItemArm.AUDIT, draw.probability
     ReviewItem.objects.bulk_update(changed, ["arm", "inclusion_probability", "reason_text"], batch_size=BATCH)
-    return len(changed)
-
-
-def _keyed(queue: Queue, chance: float) -> Iterator[tuple[ReviewItem, str]]:
-    """Yield the items that are not in the sample with this chance yet, each with its key of the draw."""
-    items = queue.items.filter(retest_of=None).exclude(arm=ItemArm.AUDIT, inclusion_probability=chance)
-    items = items.select_related("verdict", "score").order_by("pk")
-    items = items.only(
-        "arm", "inclusion_probability", "reason_text", "criterion", "debate_id", "verdict__response", "score__response"
-    )
-    for item in items.iterator(BATCH):
-        about = item.verdict or item.score
-        if item.debate_id is not None:
-            yield item, str(item.debate_id)
-        elif about is not None:
-            yield item, f"{about.response_id}:{item.criterion}"

@@ -11,13 +11,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 
-from evalsite.review.models import ItemArm, Material, OrderPolicy, Queue, QueueMode, ReviewItem
+from evalsite.review.models import FinalLabel, ItemArm, Material, OrderPolicy, Queue, QueueMode, ReviewItem
 from evalsite.review.sampling import RETEST_SHARE, uniform_number
-from evalsite.review.scales import JUDGEMENT, PREFERENCE, Label, labels_to_json
-from evalsite.review.selectors.subjects import hash_of_subject, material_subject
+from evalsite.review.scales import JUDGEMENT, PREFERENCE, Label, labels_from_json, labels_to_json
+from evalsite.review.selectors.subjects import SubjectFacts, material_facts
 from evalsite.review.services.acts import announce
 from evalsite.review.services.notices import notify_members
 from evalsite.review.services.queues import PAIR_GUIDELINES, SINGLE_GUIDELINES, check_name, free_slug, recount
+from evalsite.review.services.referring import store_subjects
 from evalsite.review.tables.materials import MaterialFile, MaterialRow
 
 BATCH = 1_000
@@ -69,9 +70,7 @@ def create_queue(
     rows = iter(found.rows)
     while batch := list(islice(rows, BATCH)):
         materials = Material.objects.bulk_create(_material(queue, row) for row in batch)
-        ReviewItem.objects.bulk_create(
-            _item(queue, material, row, at) for material, row in zip(materials, batch, strict=True)
-        )
+        _open(queue, list(zip(materials, batch, strict=True)), at)
     queue = recount(queue_id=queue.pk)
     detail = {"file": wanted.file_name, "items": queue.total_count, "members": len(members)}
     announce(actor=actor, action="queue.created", subject=queue, detail=detail)
@@ -105,10 +104,31 @@ def _material(queue: Queue, row: MaterialRow) -> Material:
     )
 
 
-def _item(queue: Queue, material: Material, row: MaterialRow, at: datetime) -> ReviewItem:
+def _open(queue: Queue, rows: Sequence[tuple[Material, MaterialRow]], at: datetime) -> None:
+    """Open an item per row. Rows with equal content are one item; what has a blind final label is not asked again."""
+    labels = labels_from_json(queue.labels)
+    facts = [material_facts(material, criterion=row.criterion, labels=labels) for material, row in rows]
+    subjects = store_subjects(facts=facts, queue=queue, at=at)
+    labelled = FinalLabel.objects.filter(subject__in=list(subjects.values()), is_blind=True)
+    known = set(labelled.values_list("subject_id", flat=True))
+    ReviewItem.objects.bulk_create(
+        (
+            _item(queue, material, row, one, subjects[one.key].pk, at)
+            for (material, row), one in zip(rows, facts, strict=True)
+            if subjects[one.key].pk not in known
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def _item(
+    queue: Queue, material: Material, row: MaterialRow, facts: SubjectFacts, subject_id: int, at: datetime
+) -> ReviewItem:
     return ReviewItem(
         queue=queue,
+        subject_id=subject_id,
         material=material,
+        is_turned=facts.is_turned,
         reason=REASON,
         reason_text=REASON_TEXT,
         arm=ItemArm.GIVEN,
@@ -117,6 +137,6 @@ def _item(queue: Queue, material: Material, row: MaterialRow, at: datetime) -> R
         criterion=row.criterion,
         scenario=row.scenario,
         language=row.language,
-        content_hash=hash_of_subject(material_subject(material, criterion=row.criterion)),
+        content_hash=facts.content_hash,
         created_at=at,
     )

@@ -15,14 +15,25 @@ IN_WORK = (AssignmentStatus.LEASED, AssignmentStatus.LAPSED)
 
 
 @transaction.atomic
-def note_look(*, item: ReviewItem, person: User, at: datetime) -> None:
-    """Note that a person sees everything of an item now; their own blind answer, if any, is fixed by it."""
-    Look.objects.get_or_create(item=item, person=person, defaults={"queue_id": item.queue_id, "looked_at": at})
+def note_look(*, item: ReviewItem, person: User, at: datetime, saw_verdicts: bool = True) -> None:
+    """Note that a person sees other people's answers to an item now; their own blind answer, if any, is fixed by it.
+
+    `saw_verdicts`: they see what the machines said as well.
+    """
+    fields = {"queue_id": item.queue_id, "looked_at": at, "saw_verdicts": saw_verdicts}
+    look, is_new = Look.objects.get_or_create(item=item, person=person, defaults=fields)
+    if saw_verdicts and not is_new and not look.saw_verdicts:
+        Look.objects.filter(pk=look.pk).update(saw_verdicts=True)
     Annotation.objects.filter(item=item, annotator=person, revealed_at=None).update(revealed_at=at)
 
 
+def has_seen_verdicts(*, item: ReviewItem, person: User) -> bool:
+    """Return whether a person has been shown what the machines said of an item."""
+    return Look.objects.filter(item=item, person=person, saw_verdicts=True).exists()
+
+
 def has_looked(*, item: ReviewItem, person: User) -> bool:
-    """Return whether a person has seen everything of an item, or of the item that it repeats."""
+    """Return whether a person has seen other people's answers to an item, or to the one that it repeats."""
     return Look.objects.filter(Q(item=item) | Q(item=item.retest_of_id), person=person).exists()
 
 

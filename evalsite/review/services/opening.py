@@ -1,130 +1,40 @@
-"""Opens items for what machines left undecided and for the audit. Safe to repeat: what has an item is skipped."""
+"""Refers what a run's judges and rules left undecided, and what its audit drew, to people. Safe to repeat."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import groupby, islice, pairwise
-from typing import Any, TypeVar
+from itertools import groupby, pairwise
+from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
-from django.db.models import Avg, Count, Prefetch, Q
+from django.db.models import Avg, Count
 
-from debate.models import Debate, DebateSet, DebateStatus, Statement
-from evalsite.review.models import AuditPlan, ItemArm, ItemStatus, Queue, ReviewItem
+from evalsite.review.models import ItemArm, Queue, Referral
 from evalsite.review.routing import Decision, Facts, Reason, RoutingPolicy, route
-from evalsite.review.sampling import AuditDraw, draw_audit, draw_sample, uniform_number
-from evalsite.review.scales import PREFERENCE, Label, joined_scale, labels_from_json, nearest_label, scale_of
+from evalsite.review.sampling import AuditDraw
+from evalsite.review.scales import Label, joined_scale, labels_from_json, nearest_label, scale_of
 from evalsite.review.selectors.asked import FLIP_FLAGS
-from evalsite.review.selectors.audits import debate_keys, drawn_size, plan_of, run_keys
-from evalsite.review.selectors.pending import asks_people
-from evalsite.review.selectors.subjects import RubricTrees, hash_of
+from evalsite.review.selectors.audits import drawn_share, keys_of_run, plan_of
+from evalsite.review.selectors.subjects import RubricParts, first_cases, subject_facts
 from evalsite.review.services import queues
-from evalsite.review.services.audits import mark_audited
-from evalsite.review.services.settling import move_item
+from evalsite.review.services.audits import keep_draw
+from evalsite.review.services.referring import (
+    BATCH,
+    Referred,
+    batches,
+    draw_of,
+    known_arms,
+    new_item,
+    new_referral,
+    policy,
+    refer_all,
+    shuffle_of,
+)
 from judging.judges.words import doubts_in_words
-from judging.models import EvaluatorKind, Response, Run, RunEvaluator, Score, ScoreStatus, Verdict
+from judging.models import Case, EvaluatorKind, Response, Run, RunEvaluator, Score, ScoreStatus, Verdict
 from judging.services.trees import tree_from_json
-
-T = TypeVar("T")
-
-BATCH = 500
-RETRIED = "The debate had failed, was tried again and ended with a verdict."
-ENDED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED, DebateStatus.FAILED)
-
-
-def policy() -> RoutingPolicy:
-    """Return what the site's settings send to people."""
-    return RoutingPolicy(confidence_threshold=settings.REVIEW_CONFIDENCE_THRESHOLD)
-
-
-def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
-    """Open an item for each unresolved or audited debate of a set, and return how many are new.
-
-    People are not asked about baselines, nor where the criterion was damaged to see what that does.
-    """
-    if not asks_people(debate_set):
-        return 0
-    rules = policy()
-    queue = queues.queue_for_debates(debate_set=debate_set, labels=PREFERENCE, at=at)
-    draw = _draw(debate_keys(debate_set), seed=debate_set.pk, plan=plan_of(debate_set=debate_set), queue=queue)
-    _follow_retries(queue, draw, at)
-    known = set(queue.items.values_list("debate_id", flat=True))
-    ended = debate_set.debates.filter(status__in=ENDED).select_related("case__prompt", "response_a", "response_b")
-    ended = ended.prefetch_related(
-        Prefetch("speakers__statements", Statement.objects.only("speaker", "round", "verdict"))
-    )
-    trees = RubricTrees()
-    if debate_set.rubric is not None:
-        trees.load([debate_set.rubric])
-
-    def found() -> Iterator[ReviewItem]:
-        for debate in ended.order_by("pk").iterator(BATCH):
-            if debate.pk in known:
-                continue
-            shuffle = _shuffle(queue, f"debate:{debate.pk}")
-            decision = route(_debate_facts(debate, draw, shuffle), rules)
-            if decision.is_routed:
-                tree = trees.get(debate_set.rubric, debate.case.key)
-                fingerprint = hash_of(
-                    prompt_hash=debate.case.prompt.content_hash,
-                    text_hashes=[debate.response_a.text_hash, debate.response_b.text_hash],
-                    tree=tree,
-                    criterion=debate_set.criterion,
-                )
-                item = _item(queue, decision, shuffle, at)
-                item.debate, item.content_hash = debate, fingerprint
-                item.criterion, item.scenario, item.language = debate_set.criterion, debate.scenario, debate.case.lang
-                yield item
-
-    opened = _store(queue, found())
-    mark_audited(queue=queue, draw=draw)
-    Queue.objects.filter(pk=queue.pk).update(routed_at=at)
-    return opened
-
-
-@transaction.atomic
-def _follow_retries(queue: Queue, draw: AuditDraw, at: datetime) -> None:
-    """Bring the items of debates that failed and were tried again up to date; what people have begun stays theirs."""
-    failed = Q(status=ItemStatus.OPEN, reason=Reason.FAILED_VERDICT.value) & ~Q(debate__status=DebateStatus.FAILED)
-    items = queue.items.filter(failed | Q(status=ItemStatus.EXCLUDED, excluded_because=RETRIED), retest_of=None)
-    for item in items.select_for_update(of=("self",)).select_related("debate", "queue").order_by("pk"):
-        if item.debate is None or item.debate.status not in ENDED:
-            continue
-        decision = route(_debate_facts(item.debate, draw, item.shuffle), policy())
-        if decision.is_routed:
-            item.reason, item.reason_text, item.priority = decision.reasons[0].value, decision.text, decision.priority
-            item.excluded_because = ""
-            item.save(update_fields=["reason", "reason_text", "priority", "excluded_because"])
-            if not item.is_open:
-                move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
-        elif item.is_open and not item.assignments.exists():
-            item.excluded_because = RETRIED
-            item.save(update_fields=["excluded_because"])
-            move_item(item=item, status=ItemStatus.EXCLUDED, label="", at=at)
-
-
-def _debate_facts(debate: Debate, draw: AuditDraw, shuffle: int) -> Facts:
-    key = str(debate.pk)
-    return Facts(
-        key=key,
-        is_debate=True,
-        debate_rounds=debate.round_count if debate.status == DebateStatus.UNRESOLVED else None,
-        votes=_last_votes(debate),
-        verdict_status="failed" if debate.status == DebateStatus.FAILED else "",
-        audit_probability=draw.probability if key in draw.chosen else None,
-        shuffle=shuffle,
-    )
-
-
-def _last_votes(debate: Debate) -> tuple[int | None, ...]:
-    """Return what each speaker said last, in the order of their seats."""
-    speakers = sorted(debate.speakers.all(), key=lambda speaker: speaker.seat)
-    said = [max(speaker.statements.all(), key=lambda statement: statement.round, default=None) for speaker in speakers]
-    return tuple(statement.verdict for statement in said if statement is not None)
 
 
 @dataclass(slots=True)
@@ -140,6 +50,15 @@ class _Finding:
     def key(self) -> str:
         return f"{self.response_id}:{self.criterion}"
 
+    @property
+    def rows(self) -> list[Verdict | Score]:
+        return [*self.verdicts, *self.scores]
+
+    def by_evaluator(self) -> list[_Finding]:
+        """Return what each evaluator found alone."""
+        judged = [_Finding(self.response_id, self.criterion, verdicts=[row]) for row in self.verdicts]
+        return judged + [_Finding(self.response_id, self.criterion, scores=[row]) for row in self.scores]
+
 
 @dataclass(frozen=True, slots=True)
 class _Routing:
@@ -150,68 +69,57 @@ class _Routing:
     labels: tuple[Label, ...]
     draw: AuditDraw
     close: frozenset[int]  # systems whose rank one answer could change
-    trees: RubricTrees
-    groups: dict[int, tuple[str, str]]  # scenario and language by prompt
+    parts: RubricParts
+    cases: dict[int, Case]  # by prompt
     at: datetime
     sent_by: User | None = None  # who asked for it; None: the rules alone
     only: Verdict | None = None  # the one verdict that somebody sends, whatever the rules say
 
 
 def open_items_for_run(*, run: Run, at: datetime, sent_by: User | None = None) -> int:
-    """Open an item for each response that a run's judges or rules left undecided or the audit drew; return how many.
+    """Refer each response that a run's judges or rules left undecided or the audit drew; return how many items are new.
 
     People are asked once per response and criterion, however many judges there were. The audit draws from the run's
-    tasks, which are fixed when it starts, so that a retry changes nobody's chance.
+    cases, which are fixed when it starts, so that a retry changes nobody's chance.
     """
     routing = _routing_of(run, at, sent_by=sent_by)
-    opened = _store(routing.queue, _run_items(run, routing))
-    mark_audited(queue=routing.queue, draw=routing.draw)
+    opened = refer_all(routing.queue, _run_referred(run, routing), at)
+    keep_draw(queue=routing.queue, draw=routing.draw)
     Queue.objects.filter(pk=routing.queue.pk).update(routed_at=at)
     return opened
 
 
 def open_item_for_verdict(*, verdict: Verdict, sent_by: User, at: datetime) -> Queue:
-    """Open an item for the response and criterion of one verdict, whatever the rules say; return its queue."""
+    """Refer the response and criterion of one verdict, whatever the rules say; return the run's queue."""
     routing = _routing_of(verdict.run, at, sent_by=sent_by, only=verdict)
-    _store(routing.queue, _run_items(verdict.run, routing))
+    refer_all(routing.queue, _run_referred(verdict.run, routing), at)
     return routing.queue
 
 
 def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict | None = None) -> _Routing:
-    evaluators = list(run.evaluators.select_related("rubric").order_by("position"))
-    trees = RubricTrees()
-    trees.load([evaluator.rubric for evaluator in evaluators if evaluator.rubric is not None])
-    queue = queues.queue_for_run(run=run, labels=_labels_of(evaluators, trees), at=at)
-    cases = run.suite.cases.order_by("-pk")  # of several cases of one prompt, the first one's groups
+    evaluators, parts = list(run.evaluators.order_by("position")), RubricParts()
+    queue = queues.queue_for_run(run=run, labels=_labels_of(evaluators, parts), at=at)
+    seed, keys = keys_of_run(run)
     return _Routing(
         queue=queue,
         rules=policy(),
         labels=labels_from_json(queue.labels),
-        draw=_draw(run_keys(run), seed=run.pk, plan=plan_of(run=run), queue=queue),
+        draw=draw_of(keys, seed=seed, plan=plan_of(run=run), drawn=drawn_share(run=run)),
         close=close_systems(run),
-        trees=trees,
-        groups={pk: (scenario, lang) for pk, scenario, lang in cases.values_list("prompt_id", "scenario", "lang")},
+        parts=parts,
+        cases=first_cases(run.suite_id),
         at=at,
         sent_by=sent_by,
         only=only,
     )
 
 
-def _draw(keys: Sequence[str], *, seed: int, plan: AuditPlan | None, queue: Queue) -> AuditDraw:
-    """Return the sample of the plan, or of the site's share; never a smaller one than what was drawn before."""
-    draw = draw_audit(keys, seed=seed, share=settings.REVIEW_AUDIT_SHARE, minimum=settings.REVIEW_AUDIT_MINIMUM)
-    if plan is not None:
-        draw = draw_sample(keys, seed=seed, size=plan.size)
-    drawn = drawn_size(queue=queue, population=len(keys))
-    return draw_sample(keys, seed=seed, size=drawn) if drawn > len(draw.chosen) else draw
-
-
-def _labels_of(evaluators: Sequence[RunEvaluator], trees: RubricTrees) -> tuple[Label, ...]:
+def _labels_of(evaluators: Sequence[RunEvaluator], parts: RubricParts) -> tuple[Label, ...]:
     scales = [
         scale_of(tree_from_json(tree), criterion=evaluator.criterion)
         for evaluator in evaluators
-        if evaluator.rubric is not None and evaluator.kind == EvaluatorKind.JUDGE
-        for tree in trees.of(evaluator.rubric)
+        if evaluator.rubric_id is not None and evaluator.kind == EvaluatorKind.JUDGE
+        for tree in parts.trees_of(evaluator.rubric_id)
     ]
     return joined_scale(scales)
 
@@ -230,28 +138,26 @@ def close_systems(run: Run) -> frozenset[int]:
     return frozenset(found)
 
 
-def _run_items(run: Run, routing: _Routing) -> Iterator[ReviewItem]:
-    known = _known_subjects(routing.queue)
-    for findings in _batches(_findings(run, routing.only), BATCH):
+def _run_referred(run: Run, routing: _Routing) -> Iterator[Referred]:
+    referrals = Referral.objects.filter(run=run)
+    known = known_arms(referrals.values_list("response_id", "subject__criterion", "arm"))
+    for findings in batches(_findings(run, routing.only), BATCH):
         responses = Response.objects.select_related("prompt").in_bulk([finding.response_id for finding in findings])
         for finding in findings:
-            if (finding.response_id, finding.criterion) not in known:
-                item = _run_item(finding, responses[finding.response_id], routing)
-                if item is not None:
-                    yield item
-
-
-def _known_subjects(queue: Queue) -> set[tuple[int, str]]:
-    rows = queue.items.values_list("verdict__response_id", "score__response_id", "criterion")
-    return {(by_verdict or by_score or 0, criterion) for by_verdict, by_score, criterion in rows}
+            yield from _referred(
+                finding,
+                responses[finding.response_id],
+                routing,
+                known.get((finding.response_id, finding.criterion), frozenset()),
+            )
 
 
 def _findings(run: Run, only: Verdict | None) -> Iterator[_Finding]:
     """Yield what was found, response by response; both tables are read once, in step. `only`: about its subject."""
-    verdicts = Verdict.objects.filter(run=run).select_related("evaluator__rubric", "score").defer("rationale")
+    verdicts = Verdict.objects.filter(run=run).select_related("evaluator", "score").defer("rationale")
     verdicts = verdicts.order_by("response_id", "evaluator__position")
     scores = Score.objects.filter(run=run, verdict__isnull=True).exclude(evaluator__kind=EvaluatorKind.INDEX)
-    scores = scores.select_related("evaluator__rubric")
+    scores = scores.select_related("evaluator")
     scores = scores.order_by("response_id", "evaluator__position")
     if only is not None:
         subject = {"response": only.response_id, "evaluator__criterion": only.evaluator.criterion}
@@ -280,31 +186,59 @@ def _merge(verdict_groups: Iterable[Any], score_groups: Iterable[Any]) -> Iterat
         yield from found.values()
 
 
-def _run_item(finding: _Finding, response: Response, routing: _Routing) -> ReviewItem | None:
-    shuffle = _shuffle(routing.queue, finding.key)
-    facts = _run_facts(finding, routing, shuffle)
-    decision = route(replace(facts, can_flip_rank=response.system_id in routing.close), routing.rules)
-    if not decision.is_routed:
-        return None
-    item = _item(routing.queue, decision, shuffle, routing.at)
-    item.sent_by = routing.sent_by if routing.only is not None or item.arm == ItemArm.ROUTED else None
-    about = finding.verdicts[0] if finding.verdicts else finding.scores[0]
-    if isinstance(about, Verdict):
-        item.verdict = about
-    else:
-        item.score = about
-    item.criterion = finding.criterion
-    item.scenario, item.language = routing.groups.get(response.prompt_id, ("", ""))
-    item.content_hash = hash_of(
-        prompt_hash=response.prompt.content_hash,
-        text_hashes=[response.text_hash],
-        tree=routing.trees.get(about.evaluator.rubric, response.prompt.key),
-        criterion=finding.criterion,
+def _referred(finding: _Finding, response: Response, routing: _Routing, known: frozenset[str]) -> Iterator[Referred]:
+    shuffle = shuffle_of(routing.queue, finding.key)
+    case_key = response.prompt.key
+    facts = replace(
+        _run_facts(finding, routing),
+        can_flip_rank=response.system_id in routing.close,
+        shuffle=shuffle,
+        audit_probability=routing.draw.probability if case_key in routing.draw.chosen else None,
     )
-    return item
+    decision = route(facts, routing.rules)
+    if decision.arms <= known:
+        return
+    item = new_item(routing.queue, decision, shuffle, routing.at)
+    item.sent_by = routing.sent_by if routing.only is not None or item.arm == ItemArm.ROUTED else None
+    item.response_a, item.criterion = response, finding.criterion
+    case = routing.cases.get(response.prompt_id)
+    if case is not None:
+        item.scenario, item.language = case.scenario, case.lang
+    about = finding.rows[0].evaluator
+    subject = subject_facts(
+        responses=[response],
+        case=case,
+        part=routing.parts.get(about.rubric_id, case_key=case_key, criterion=finding.criterion),
+        criterion=finding.criterion,
+        labels=routing.labels,
+    )
+    yield Referred(subject, item, _referrals(finding, decision, routing))
 
 
-def _run_facts(finding: _Finding, routing: _Routing, shuffle: int) -> Facts:
+def _referrals(finding: _Finding, decision: Decision, routing: _Routing) -> list[Referral]:
+    """Return why one response is referred: an entry of the audit, and one of each evaluator that is in doubt."""
+    about: dict[str, Any] = {"run_id": routing.queue.run_id, "response_id": finding.response_id}
+    found = []
+    if ItemArm.AUDIT in decision.arms:
+        found.append(new_referral(decision, ItemArm.AUDIT, reason=Reason.AUDIT, **about))
+    if ItemArm.ROUTED not in decision.arms:
+        return found
+    if routing.only is not None:
+        reasons = {routing.only.evaluator_id: Reason.SENT_BY_HAND}
+    else:
+        reasons = {
+            alone.rows[0].evaluator_id: found_alone.reasons[0]
+            for alone in finding.by_evaluator()
+            if (found_alone := route(_run_facts(alone, routing), routing.rules)).is_routed
+        }
+    joint = decision.reason_of(ItemArm.ROUTED)
+    reasons = reasons or {row.evaluator_id: joint for row in finding.rows}  # a split of judges is everybody's
+    for evaluator_id, reason in reasons.items():
+        found.append(new_referral(decision, ItemArm.ROUTED, reason=reason, evaluator_id=evaluator_id, **about))
+    return found
+
+
+def _run_facts(finding: _Finding, routing: _Routing) -> Facts:
     worst = next((row.status for row in finding.verdicts if row.status in {"failed", "refused", "unparsed"}), "")
     confidences = [row.confidence for row in finding.verdicts if row.confidence is not None]
     undecided = next((row for row in finding.scores if row.status != ScoreStatus.COMPLETE), None)
@@ -316,9 +250,7 @@ def _run_facts(finding: _Finding, routing: _Routing, shuffle: int) -> Facts:
         order_flipped=any(FLIP_FLAGS.intersection(row.flags) for row in finding.verdicts),
         jury=_jury(finding, routing.labels),
         grader_problem=_problem(undecided) if undecided is not None else "",
-        audit_probability=routing.draw.probability if finding.key in routing.draw.chosen else None,
         sent=routing.only is not None,
-        shuffle=shuffle,
     )
 
 
@@ -342,37 +274,3 @@ def _jury(finding: _Finding, labels: tuple[Label, ...]) -> tuple[str, ...]:
 def _problem(score: Score) -> str:
     text = score.detail.get("reason") or score.detail.get("error") or ", ".join(map(str, score.flags))
     return str(text or score.get_status_display().lower())
-
-
-def _batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:
-    waiting = iter(rows)
-    while batch := list(islice(waiting, size)):
-        yield batch
-
-
-def _shuffle(queue: Queue, key: str) -> int:
-    return int(uniform_number("item", queue.pk, key) * 2**53)
-
-
-def _item(queue: Queue, decision: Decision, shuffle: int, at: datetime) -> ReviewItem:
-    return ReviewItem(
-        queue=queue,
-        reason=decision.reasons[0].value,
-        reason_text=decision.text,
-        arm=decision.arm.value if decision.arm else "",
-        inclusion_probability=decision.inclusion_probability,
-        priority=decision.priority,
-        shuffle=shuffle,
-        quorum=queue.quorum,
-        created_at=at,
-    )
-
-
-def _store(queue: Queue, items: Iterable[ReviewItem]) -> int:
-    """Store items batch by batch, then bring the counters up to date; an outage in the middle is mended by a repeat."""
-    before = ReviewItem.objects.filter(queue=queue).count()
-    for batch in _batches(items, BATCH):
-        ReviewItem.objects.bulk_create(batch, ignore_conflicts=True)
-    with transaction.atomic():
-        queues.recount(queue_id=queue.pk)
-    return ReviewItem.objects.filter(queue=queue).count() - before

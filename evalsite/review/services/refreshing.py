@@ -6,16 +6,23 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
 
 from evalsite.review.models import LEFT_OUT, Adjudication, ItemStatus, ReviewItem
-from evalsite.review.selectors.subjects import RubricTrees, RunCases, hash_of_subject, subject_of, with_subjects
+from evalsite.review.scales import labels_from_json
+from evalsite.review.selectors.subjects import (
+    RubricParts,
+    SubjectFacts,
+    newest_rubric,
+    subject_facts,
+    with_subjects,
+)
 from evalsite.review.services import queues
+from evalsite.review.services.referring import Referred, refer
 from evalsite.review.services.settling import move_item, settle
 from evalsite.review.states import ItemState, check_transition
+from judging.models import Rubric
 
 BATCH = 500
-ABOUT = ("debate__case", "verdict__response", "score__response")  # each leads to a prompt
 
 
 @dataclass(slots=True)
@@ -27,22 +34,50 @@ class Refreshed:
     restored: int = 0
 
 
+class _Now:
+    """What items would show now: under the newest version of their rubrics."""
+
+    def __init__(self) -> None:
+        self._parts, self._newest = RubricParts(), dict[int, int]()
+
+    def facts_of(self, item: ReviewItem) -> SubjectFacts | None:
+        """Return the subject as it stands now; None where a response has been replaced."""
+        responses = [response for response in (item.response_a, item.response_b) if response is not None]
+        if any(response.superseded_at is not None for response in responses):
+            return None
+        rubric_item = item.subject.rubric_item
+        rubric_id = None if rubric_item is None else self._newest_of(rubric_item.rubric)
+        part = self._parts.get(rubric_id, case_key=responses[0].prompt.key, criterion=item.criterion)
+        return subject_facts(
+            responses=responses,
+            case=item.subject.case,
+            part=part,
+            criterion=item.criterion,
+            labels=labels_from_json(item.subject.labels),
+        )
+
+    def _newest_of(self, rubric: Rubric) -> int:
+        if rubric.pk not in self._newest:
+            self._newest[rubric.pk] = newest_rubric(rubric.slug).pk
+        return self._newest[rubric.pk]
+
+
 def refresh_items(*, benchmark_id: int, at: datetime) -> Refreshed:
     """Compare every item of a benchmark with the content as it stands now. Safe to repeat.
 
     A changed rubric makes the item stale and opens a new one; a replaced response makes it stale only, since nobody has
-    judged the new text yet. Content that comes back brings its old item back, with its answers and final word.
+    judged the new text yet. Content that comes back brings its old item back, with its answers and final word. Final
+    labels stay with the subjects that they were given to.
     """
-    done, trees, cases = Refreshed(), RubricTrees(), RunCases()
+    done, now = Refreshed(), _Now()
     touched: set[int] = set()
-    for about in ABOUT:
-        items = with_subjects(ReviewItem.objects.filter(**{f"{about}__prompt__benchmark": benchmark_id}))
-        for item in items.order_by("pk").iterator(BATCH):
-            subject = subject_of(item, trees=trees, cases=cases)
-            now = "" if subject.is_superseded else hash_of_subject(subject)
-            if (item.status == ItemStatus.STALE) == (now == item.content_hash):
-                touched.add(item.queue_id)
-                _refresh(item.pk, now, done, at)
+    items = with_subjects(ReviewItem.objects.filter(response_a__prompt__benchmark=benchmark_id))
+    for item in items.select_related("subject__rubric_item__rubric").order_by("pk").iterator(BATCH):
+        facts = now.facts_of(item)
+        is_same = facts is not None and facts.content_hash == item.content_hash
+        if (item.status == ItemStatus.STALE) == is_same:
+            touched.add(item.queue_id)
+            _refresh(item.pk, facts, done, at)
     for queue_id in sorted(touched):
         with transaction.atomic():
             queues.recount(queue_id=queue_id)
@@ -50,9 +85,9 @@ def refresh_items(*, benchmark_id: int, at: datetime) -> Refreshed:
 
 
 @transaction.atomic
-def _refresh(item_id: int, now: str, done: Refreshed, at: datetime) -> None:
-    item = ReviewItem.objects.select_for_update(of=("self",)).get(pk=item_id)
-    if now == item.content_hash:
+def _refresh(item_id: int, facts: SubjectFacts | None, done: Refreshed, at: datetime) -> None:
+    item = ReviewItem.objects.select_for_update(of=("self",)).select_related("queue").get(pk=item_id)
+    if facts is not None and facts.content_hash == item.content_hash:
         if item.status == ItemStatus.STALE:
             _restore(item, at)
             done.restored += 1
@@ -62,14 +97,8 @@ def _refresh(item_id: int, now: str, done: Refreshed, at: datetime) -> None:
     check_transition(ItemState(item.status), ItemState.STALE)
     move_item(item=item, status=ItemStatus.STALE, label="", at=at)
     done.stale += 1
-    if now and item.retest_of_id is None and _same_subject(item, now) is None:
-        _ask_again(item, now, at)
-        done.asked_again += 1
-
-
-def _same_subject(item: ReviewItem, content_hash: str) -> ReviewItem | None:
-    about = Q(debate_id=item.debate_id, verdict_id=item.verdict_id, score_id=item.score_id, retest_of=None)
-    return ReviewItem.objects.filter(about, queue_id=item.queue_id, content_hash=content_hash).first()
+    if facts is not None and item.retest_of_id is None:
+        done.asked_again += _ask_again(item, facts, at)
 
 
 def _restore(item: ReviewItem, at: datetime) -> None:
@@ -83,12 +112,13 @@ def _restore(item: ReviewItem, at: datetime) -> None:
     settle(item=item, answers=item.annotations.all(), at=at)
 
 
-def _ask_again(item: ReviewItem, content_hash: str, at: datetime) -> None:
-    ReviewItem.objects.create(
-        queue_id=item.queue_id,
-        debate_id=item.debate_id,
-        verdict_id=item.verdict_id,
-        score_id=item.score_id,
+def _ask_again(item: ReviewItem, facts: SubjectFacts, at: datetime) -> bool:
+    """Refer the changed question for the reasons of the former one; return whether it opened an item."""
+    before = item.queue.items.count()
+    again = ReviewItem(
+        queue=item.queue,
+        response_a_id=item.response_a_id,
+        response_b_id=item.response_b_id,
         reason=item.reason,
         reason_text=item.reason_text,
         arm=item.arm,
@@ -99,7 +129,11 @@ def _ask_again(item: ReviewItem, content_hash: str, at: datetime) -> None:
         criterion=item.criterion,
         scenario=item.scenario,
         language=item.language,
-        content_hash=content_hash,
         sent_by_id=item.sent_by_id,
         created_at=at,
     )
+    referrals = list(item.referrals.order_by("pk"))
+    for referral in referrals:
+        referral.pk = None
+    refer(queue=item.queue, referred=[Referred(facts, again, referrals)], at=at)
+    return item.queue.items.count() > before

@@ -51,10 +51,11 @@ _MINE = Prepared(_mine)
 def _again(first: ReviewItem, queue: Queue, annotator: User, at: datetime) -> ReviewItem:
     return ReviewItem.objects.create(
         queue=queue,
-        debate_id=first.debate_id,
-        verdict_id=first.verdict_id,
-        score_id=first.score_id,
+        subject_id=first.subject_id,
+        response_a_id=first.response_a_id,
+        response_b_id=first.response_b_id,
         material_id=first.material_id,
+        is_turned=first.is_turned,
         retest_of=first,
         only_for=annotator,
         reason=first.reason,

@@ -9,7 +9,15 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from evalsite.review.models import Assignment, AssignmentStatus, ItemArm, Queue, QueueStatus, ReviewItem
+from evalsite.review.models import (
+    Assignment,
+    AssignmentStatus,
+    ItemArm,
+    Queue,
+    QueueStatus,
+    Referral,
+    ReviewItem,
+)
 from evalsite.review.selectors.asked import items_to_take_back, people_of, why_not_yet
 from evalsite.review.services import queues
 from evalsite.review.services.acts import announce
@@ -53,11 +61,14 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> Sent:
         raise ReviewRefused(refusal)
     with transaction.atomic():
         queue = open_item_for_verdict(verdict=verdict, sent_by=actor, at=at)
-        item = people_of(verdict).item
-        if item is None or item.sent_by_id != actor.pk or item.created_at != at:  # somebody else was faster
-            return Sent(queue, 0)
-        announce(actor=actor, action="item.sent", subject=item, detail={"verdict": verdict.pk})
-    return Sent(queue, 1)
+        known = people_of(verdict)
+        item = known.item
+        is_mine = item is not None and item.sent_by_id == actor.pk and item.created_at == at
+        if item is not None and is_mine:
+            announce(actor=actor, action="item.sent", subject=item, detail={"verdict": verdict.pk})
+    if item is None:
+        raise ReviewRefused(f"Nobody is asked: people have decided this already, and “{known.answer}” is used here.")
+    return Sent(queue, 1) if is_mine else Sent(known.queue or queue, 0)
 
 
 def send_rest(*, run: Run, actor: User, at: datetime) -> Sent:
@@ -89,7 +100,10 @@ def take_item_back(*, item_id: int, actor: User, at: datetime) -> Queue:
         is_audited=item.arm == ItemArm.AUDIT,
         is_begun=item.assignments.filter(draft_at__isnull=False).exists(),
     )
-    announce(actor=actor, action="item.taken_back", subject=item, detail={"verdict": item.verdict_id or ""})
+    if item.referrals.exclude(run=item.queue.run_id).exists():
+        raise ReviewRefused("Another run waits for the answers to this item too, so it stays.")
+    announce(actor=actor, action="item.taken_back", subject=item, detail={"response": item.response_a_id or ""})
+    item.referrals.all().delete()
     item.delete()
     return queues.recount(queue_id=item.queue_id)
 
@@ -104,6 +118,7 @@ def take_rest_back(*, run: Run, actor: User, at: datetime) -> int:
     ]
     live = Assignment.objects.filter(item=OuterRef("pk"), status=AssignmentStatus.LEASED, expires_at__gte=at)
     keys = list(sent.filter(~Exists(live), pk__in=locked).values_list("pk", flat=True))
+    Referral.objects.filter(item__in=keys).delete()
     ReviewItem.objects.filter(pk__in=keys).delete()
     queues.recount(queue_id=queue.pk)
     announce(actor=actor, action="queue.rest_taken_back", subject=queue, detail={"run": run.pk, "items": len(keys)})

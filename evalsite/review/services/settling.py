@@ -1,4 +1,4 @@
-"""Decides items: by majority, by a researcher's final word, or again after a reopening."""
+"""Decides items: by majority, by adjudication, or again after a reopening."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from evalsite.review.models import (
     ItemArm,
     ItemStatus,
     NoticeKind,
+    Provenance,
     Queue,
+    QueueMode,
     ReviewItem,
 )
 from evalsite.review.services.acts import announce
-from evalsite.review.services.looking import check_may_look, note_look
+from evalsite.review.services.final_labels import drop_final_labels, keep_final_label, majority_provenance
+from evalsite.review.services.looking import check_may_look, has_seen_verdicts, note_look
 from evalsite.review.services.notices import notify_adjudicators
 from evalsite.review.services.queues import recount
 from evalsite.review.states import (
@@ -33,6 +36,7 @@ from evalsite.review.states import (
     check_can_adjudicate,
     check_can_exclude,
     check_can_reopen,
+    check_label,
     check_transition,
     outcome,
 )
@@ -42,14 +46,15 @@ REASON_LIMIT = 300
 
 
 def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> bool:
-    """Bring a locked item's status and label up to date with all its answers; adjudicated and stale ones stay.
+    """Bring a locked item's status and label up to date with the first answers; adjudicated and stale ones stay.
 
-    A reopened item waits for a researcher, whatever its answers say. Returns whether anything of it changed; then its
-    count of answers is stored as well.
+    What people came to after a reveal changes nothing here. A reopened item waits for a researcher, whatever its
+    answers say. Returns whether anything of it changed; then its count of answers is stored as well.
     """
     if item.status in {ItemStatus.ADJUDICATED, *LEFT_OUT}:
         return False
-    found = outcome([annotation.final_label for annotation in answers], quorum=item.quorum)
+    answers = list(answers)
+    found = outcome([annotation.label for annotation in answers], quorum=item.quorum)
     if item.reopened_at is not None and found.state is ItemState.SETTLED:
         found = replace(found, state=ItemState.SPLIT, label=None)
     label = found.label or ""
@@ -58,7 +63,21 @@ def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> 
     if found.state != item.status:
         check_transition(ItemState(item.status), found.state)
     move_item(item=item, status=ItemStatus(found.state.value), label=label, at=at)
+    if label:
+        keep_final_label(item=item, label=label, provenance=majority_provenance(answers), at=at)
     return True
+
+
+def keep_revised_label(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> None:
+    """Store, beside the blind label of a locked item, the majority that its annotators came to after the reveal."""
+    answers = list(answers)
+    made = outcome([annotation.final_label for annotation in answers], quorum=item.quorum)
+    if item.status not in {ItemStatus.SETTLED, ItemStatus.SPLIT}:
+        return
+    if made.label and made.label != item.label:
+        keep_final_label(item=item, label=made.label, provenance=Provenance.INFORMED, at=at)
+    elif majority_provenance(answers) is Provenance.MAJORITY:
+        drop_final_labels(item=item, informed_only=True)
 
 
 def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime) -> None:
@@ -67,6 +86,8 @@ def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime)
     The queue's row comes last: everybody who settles an item of it waits for that row.
     """
     was_open, is_open = item.is_open, status == ItemStatus.OPEN
+    if item.settled_at is not None and status != ItemStatus.STALE:  # a label outlives the item's question
+        drop_final_labels(item=item)
     item.status, item.label = status, label
     item.settled_at = at if status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED} else None
     if status == ItemStatus.ADJUDICATED:
@@ -94,13 +115,17 @@ class FinalWord:
 def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: datetime) -> ReviewItem:
     """Store the final human word on an item that people split on, or that nobody is left to answer.
 
+    The label is blind where the adjudicator has been shown no machine verdict of the item.
+
     Raises:
-        ReviewRefused: it is closed, no reason, a label off the scale, or the adjudicator holds the item to answer it.
+        ReviewRefused: it is closed, they annotated it or hold it themselves, no reason, or a label off the scale.
     """
     item = _locked(item_id)
-    check_can_adjudicate(_facts(item), label=word.label, reason=word.reason)
+    has_answered = item.annotations.filter(annotator=adjudicator).exists()
+    check_can_adjudicate(_facts(item, has_answered=has_answered), label=word.label, reason=word.reason)
+    is_blind = item.queue.mode == QueueMode.BLIND and not has_seen_verdicts(item=item, person=adjudicator)
     check_may_look(item=item, person=adjudicator)
-    note_look(item=item, person=adjudicator, at=at)
+    note_look(item=item, person=adjudicator, at=at, saw_verdicts=False)
     adopted = item.annotations.filter(pk=word.adopted_id).first() if word.adopted_id else None
     if adopted is not None and adopted.final_label != word.label:
         adopted = None
@@ -110,11 +135,52 @@ def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: dat
         label=word.label,
         adopted=adopted,
         reason=word.reason.strip(),
+        is_blind=is_blind,
         created_at=at,
     )
     move_item(item=item, status=ItemStatus.ADJUDICATED, label=word.label, at=at)
+    provenance = Provenance.ADJUDICATION if is_blind else Provenance.INFORMED
+    keep_final_label(item=item, label=word.label, provenance=provenance, at=at)
     announce(actor=adjudicator, action="item.adjudicated", subject=item, detail={"label": word.label})
     return item
+
+
+@transaction.atomic
+def reveal_adjudication(*, item_id: int, person: User, at: datetime) -> None:
+    """Note that somebody sees the machine verdicts of a decided item now; an adjudication of theirs is fixed by it.
+
+    Raises:
+        ReviewRefused: the item is not decided yet.
+    """
+    item = _locked(item_id)
+    if item.settled_at is None:
+        raise ReviewRefused("Decide first; the machine verdicts are shown afterwards.")
+    note_look(item=item, person=person, at=at)
+    Adjudication.objects.filter(item=item, adjudicator=person, revealed_at=None).update(revealed_at=at)
+
+
+@transaction.atomic
+def revise_adjudication(*, item_id: int, adjudicator: User, label: str, reason: str, at: datetime) -> Adjudication:
+    """Store what the adjudicator thinks after the reveal, beside the label they decided on.
+
+    Raises:
+        ReviewRefused: it is not their adjudication, revised already, not revealed, no reason, or a label off the scale.
+    """
+    item = _locked(item_id)
+    word = Adjudication.objects.filter(item=item, adjudicator=adjudicator).first()
+    if word is None or word.revealed_at is None or item.status != ItemStatus.ADJUDICATED:
+        raise ReviewRefused("Only whoever decided the item can revise it, after looking at the machine verdicts.")
+    if word.revised_at is not None:
+        raise ReviewRefused("You have already revised this decision once.")
+    if not reason.strip():
+        raise ReviewRefused("Say why you changed your mind.")
+    check_label(_facts(item), label)
+    word.revised_label, word.revision_note, word.revised_at = label, reason.strip(), at
+    word.save(update_fields=["revised_label", "revision_note", "revised_at"])
+    if word.is_blind:
+        keep_final_label(item=item, label=label, provenance=Provenance.INFORMED, at=at)
+    announce(actor=adjudicator, action="item.revised", subject=item, detail={"from": word.label, "to": label})
+    return word
 
 
 @transaction.atomic
@@ -193,8 +259,9 @@ def _locked(item_id: int) -> ReviewItem:
     return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue").get(pk=item_id)
 
 
-def _facts(item: ReviewItem) -> ItemFacts:
+def _facts(item: ReviewItem, *, has_answered: bool = False) -> ItemFacts:
     return ItemFacts(
+        has_answered=has_answered,
         state=ItemState(item.status),
         queue=QueueState(item.queue.status),
         quorum=item.quorum,

@@ -33,7 +33,7 @@ class ItemFacts:
     queue: str = ""
     item: int = 0
     item_hash: str = ""
-    subject: str = ""  # debate, verdict, score or material
+    subject: str = ""  # pair, response or material; in files of earlier versions debate, verdict or score
     subject_id: int | None = None
     case: str = ""  # key of the case, or of the material
     system_a: str = ""
@@ -56,6 +56,7 @@ class ItemFacts:
     adjudication_reason: str = ""
     adjudication_adopted: str = ""  # whose answer the adjudicator took over
     adjudicated_at: datetime | None = None
+    adjudication_is_blind: bool | None = None  # None in files of earlier versions: it was not
 
     @property
     def name(self) -> str:
@@ -92,11 +93,6 @@ class Act:
     def is_answer(self) -> bool:
         """Whether the person answered."""
         return self.act == ANSWERED
-
-    @property
-    def label(self) -> str:
-        """The answer that counts: after a revision, where there was one."""
-        return self.revised_label or self.blind_label
 
 
 ITEM_COLUMNS = tuple(one.name for one in fields(ItemFacts))

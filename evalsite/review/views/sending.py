@@ -51,7 +51,7 @@ def item_take_back(request: PageRequest, item_id: int) -> HttpResponse:
 
     toast = _done(act)
     verdicts = Verdict.objects.select_related("run", "evaluator", "response")
-    verdict = verdicts.filter(pk=whole_number(request.POST.get("verdict", "")) or item.verdict_id or 0).first()
+    verdict = verdicts.filter(pk=whole_number(request.POST.get("verdict", "")) or 0).first()
     if verdict is None:
         return _redirect(request, item.queue.get_absolute_url(), toast)
     return _show_verdict(request, verdict, toast)

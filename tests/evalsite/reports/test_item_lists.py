@@ -63,17 +63,14 @@ def items_of(queue: Queue) -> list[ReviewItem]:
 def _reveal(*items: ReviewItem) -> None:
     """The machines said 1 of each; ben follows them on the second item, cat leaves them on the first."""
     for item in items:
-        assert item.debate is not None
-        Debate.objects.filter(pk=item.debate.pk).update(verdict=1, status="agreed")
+        Debate.objects.filter(referrals__item=item).update(verdict=1, status="agreed")
         item.annotations.update(revealed_at=factories.NOON)
     items[1].annotations.filter(annotator__username="ben").update(revised_label="1")
     items[0].annotations.filter(annotator__username="cat").update(revised_label="0")
 
 
 def _repeat(item: ReviewItem, person: User, label: str) -> None:
-    again = factories.review_item(
-        queue=item.queue, debate=item.debate, arm="retest", retest_of=item, only_for=person, quorum=1
-    )
+    again = factories.review_item(queue=item.queue, arm="retest", retest_of=item, only_for=person, quorum=1)
     factories.annotation(item=again, label=label, annotator=person)
 
 

@@ -15,6 +15,7 @@ from evalsite.review.models import (
     Adjudication,
     Annotation,
     Assignment,
+    FinalLabel,
     ItemArm,
     ItemStatus,
     Queue,
@@ -53,6 +54,7 @@ def bring(queue: Queue, found: AnnotationFile, **people: Any) -> Imported:
 
 def emptied(queue: Queue) -> Queue:
     """Delete everything that people did in a queue; items and retests stay."""
+    FinalLabel.objects.filter(item__queue=queue).delete()
     Adjudication.objects.filter(item__queue=queue).delete()
     Annotation.objects.filter(queue=queue).delete()
     Assignment.objects.filter(queue=queue).delete()
@@ -106,9 +108,7 @@ def busy_queue() -> Queue:
     flag_item(item_id=flagged.item_id, annotator=eve, text="broken, too", at=NOON)
     answer(items[6], ada, "1")
     ReviewItem.objects.filter(pk=items[6].pk).update(status=ItemStatus.STALE)
-    again = factories.review_item(
-        queue=queue, debate=items[0].debate, retest_of=items[0], only_for=ada, arm="retest", quorum=2
-    )
+    again = factories.review_item(queue=queue, retest_of=items[0], only_for=ada, arm="retest", quorum=2)
     ReviewItem.objects.filter(pk=again.pk).update(content_hash=items[0].content_hash)
     answer(again, ada, "-1")
     return recount(queue_id=queue.pk)

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from debate.models import DebateSet
 from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
-from evalsite.review.services.opening import open_items_for_debates, open_items_for_run
+from evalsite.review.services.opening import open_items_for_run
+from evalsite.review.services.opening_debates import open_items_for_debates
 from judging.management.base import BadInput, JsonCommand
 from judging.models import Run, RunStatus
 

@@ -63,7 +63,7 @@ def test_compute_judges_says_why_there_is_no_cost(calls: list[Decimal | None], r
 def test_compute_judges_counts_one_reply_once_however_many_runs_reused_it() -> None:
     first, second = judge_named("Strict"), judge_named("Strict")
     replies = [call(1, cost=Decimal("0.03")), call(2, cost=Decimal("0.01"))]
-    queue = factories.queue(labels=labels_to_json(JUDGEMENT))
+    queues = {judge: factories.queue(run=judge.run, labels=labels_to_json(JUDGEMENT)) for judge in (first, second)}
     for reply, share, status in zip(replies, (0.9, 0.2), ("ok", "repaired"), strict=True):
         response = factories.response()
         for judge, arm in ((first, "routed"), (second, "audit")):
@@ -75,7 +75,7 @@ def test_compute_judges_counts_one_reply_once_however_many_runs_reused_it() -> N
                 value={"orders": [1, 0]},
                 call_ids=[reply.pk],
             )
-            factories.review_item(queue=queue, verdict=verdict, status="settled", label="right", arm=arm)
+            factories.review_item(queue=queues[judge], verdict=verdict, status="settled", label="right", arm=arm)
 
     (row,) = compute_judges(0, {})["judges"]
 

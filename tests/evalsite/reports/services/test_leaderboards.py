@@ -9,7 +9,7 @@ import pytest
 
 from evalsite.reports.services.leaderboards import NO_NUMBERS, compute_comparison, compute_leaderboard
 from evalsite.review.models import ReviewItem
-from evalsite.review.scales import JUDGEMENT, PREFERENCE, labels_to_json
+from evalsite.review.scales import JUDGEMENT, labels_from_words, labels_to_json
 from judging.models import Score
 from tests import factories
 from tests.audited_boards import drawn_cases, noisy_judge, store_board
@@ -154,8 +154,8 @@ def test_compute_leaderboard_counts_routed_labels_but_does_not_average_them(scor
     assert (row["human"], row["decided"], row["drawn"]) == (1, 0, 0)
 
 
-def test_compute_leaderboard_cannot_average_preferences(scored: Scored) -> None:
-    human_item(scored, 0, "1", labels=PREFERENCE)
+def test_compute_leaderboard_cannot_average_names(scored: Scored) -> None:
+    human_item(scored, 0, "formal", labels=labels_from_words(["formal", "casual"]))
 
     assert compute_leaderboard(scored.rules.pk, {})["rows"][0]["figures"]["human"]["reason"] == NO_NUMBERS
 

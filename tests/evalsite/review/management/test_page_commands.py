@@ -30,7 +30,7 @@ def test_send_verdict_sends_in_a_researchers_name_once() -> None:
     item = ReviewItem.objects.get()
     assert told == "'bo' is no active person who may send verdicts to people."
     assert sent == [{"verdict": verdict.pk, "queue": item.queue.slug, "items": count} for count in (1, 0)]
-    assert (item.verdict, item.sent_by) == (verdict, ada)
+    assert (item.response_a, item.sent_by) == (verdict.response, ada)
 
 
 def disagreement(*labels: str) -> ReviewItem:

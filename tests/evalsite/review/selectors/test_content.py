@@ -20,8 +20,9 @@ def test_read_content_keeps_the_numbers_by_which_agents_address_each_other() -> 
         factories.statement(speaker=opening.speaker, round=1, text=f"Speaker {seat % 3 + 1} is right, says {seat}.")
 
     shown = []
+    item = factories.review_item(debate=debate)
     for shuffle in range(12):
-        item = factories.review_item(debate=debate, shuffle=shuffle)
+        ReviewItem.objects.filter(pk=item.pk).update(shuffle=shuffle)
         content = read_content(
             item=with_subjects(ReviewItem.objects.all()).get(pk=item.pk), parts=EVERYTHING, swapped=False
         )

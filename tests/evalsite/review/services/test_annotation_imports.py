@@ -112,7 +112,9 @@ def test_any_text_survives_the_round_trip(kind: str, start: str, texts: tuple[st
 
 
 def test_a_queue_made_of_the_same_file_elsewhere_takes_the_answers_by_content() -> None:
-    pairs = b"id,question,response_a,response_b,system_a,system_b\np1,Why?,Yes.,No.,oak,elm\np2,Why?,Yes.,No.,oak,elm\n"
+    pairs = (
+        b"id,question,response_a,response_b,system_a,system_b\np1,Why?,Yes.,No.,oak,elm\np2,Why?,Yes.,Never.,oak,elm\n"
+    )
     first, second = (_queue_of(pairs) for _ in range(2))
     ada = factories.user("ada", Role.ANNOTATOR)
     for item, label in zip(first.items.order_by("pk"), ("1", "-1"), strict=True):

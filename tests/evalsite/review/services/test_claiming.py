@@ -407,7 +407,7 @@ def test_progress_of_reserves_what_comes_back_and_forgets_a_skipped_retest() -> 
     before = progress_of(queue=queue, user=ada)
     answer(claim_next(queue=queue, annotator=ada, at=NOON))
     first = next(item for item in items if item.annotations.exists())
-    again = factories.review_item(queue=queue, debate=first.debate, retest_of=first, only_for=ada, arm="retest")
+    again = factories.review_item(queue=queue, retest_of=first, only_for=ada, arm="retest")
     recount(queue_id=queue.pk)  # the factory counts every item; a retest is nobody else's work
     after = progress_of(queue=queue, user=ada)
     claim = Assignment.objects.create(

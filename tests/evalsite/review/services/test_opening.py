@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from debate.models import Debate, DebateSet, DebateStatus, DecisionMethod
-from evalsite.review.models import ItemStatus, Queue, ReviewItem
+from evalsite.review.models import ItemStatus, Queue, Referral, ReviewItem
 from evalsite.review.sampling import draw_audit
 from evalsite.review.scales import JUDGEMENT, PREFERENCE, labels_to_json
-from evalsite.review.selectors import human_labels_for_verdicts
 from evalsite.review.selectors.audits import subject_of_debates
 from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
 from evalsite.review.services.audits import plan_audit
-from evalsite.review.services.opening import close_systems, open_items_for_debates, open_items_for_run
+from evalsite.review.services.opening import close_systems, open_items_for_run
+from evalsite.review.services.opening_debates import open_items_for_debates
 from evalsite.review.services.queues import update_queue
 from evalsite.review.services.refreshing import Refreshed, refresh_items
 from evalsite.review.services.settling import FinalWord, adjudicate_item
 from evalsite.review.states import ReviewRefused
-from judging.models import EvaluatorKind, Rubric, Run
+from judging.models import EvaluatorKind, Run
 from tests import factories
 from tests.factories import NOON
 
@@ -64,7 +64,14 @@ def test_open_items_for_debates_routes_the_unresolved_once() -> None:
         1,
         1,
     )
-    assert (item.debate, item.reason, item.reason_text, item.arm, item.inclusion_probability, item.scenario) == (
+    assert (
+        item.referrals.get().debate,
+        item.reason,
+        item.reason_text,
+        item.arm,
+        item.inclusion_probability,
+        item.scenario,
+    ) == (
         unresolved,
         "unresolved_debate",
         "The speakers still differ after 4 rounds.",
@@ -83,9 +90,10 @@ def test_open_items_for_debates_draws_the_audit_from_all_debates(settings: Any) 
 
     open_items_for_debates(debate_set=owner, at=NOON)
 
-    drawn = draw_audit([str(debate.pk) for debate in debates], seed=owner.pk, share=0.5)
-    items = ReviewItem.objects.all()
-    assert {str(item.debate_id) for item in items} == drawn.chosen
+    benchmark = debates[0].case.prompt.benchmark
+    drawn = draw_audit([debate.case.key for debate in debates], seed=benchmark.pk, share=0.5)
+    items = ReviewItem.objects.select_related("response_a__prompt")
+    assert {item.response_a.prompt.key for item in items if item.response_a} == drawn.chosen
     assert {(item.arm, item.inclusion_probability, item.reason) for item in items} == {("audit", 0.5, "audit")}
     assert {item.priority for item in items} == {2}  # as the unresolved ones, or the rest would be the audit alone
 
@@ -120,13 +128,10 @@ def test_open_items_for_run_asks_once_per_response_where_judges_split() -> None:
 
     item = ReviewItem.objects.get()
     assert (item.reason, item.reason_text) == ("jury_split", "The judges split 1 to 1.")
-    assert item.verdict is not None
-    ReviewItem.objects.update(status=ItemStatus.SETTLED, label="right", settled_at=NOON)
-    labelled = human_labels_for_verdicts(run_id=run.pk)
-    assert {verdict_id: label.label for verdict_id, label in labelled.items()} == dict.fromkeys(
-        run.verdicts.filter(response=item.verdict.response).values_list("pk", flat=True), "right"
-    )
-    assert len(labelled) == 2
+    assert sorted(item.referrals.values_list("evaluator__name", "arm", "reason")) == [
+        ("judge-0", "routed", "jury_split"),
+        ("judge-1", "routed", "jury_split"),
+    ]
 
 
 @pytest.mark.usefixtures("no_audit")
@@ -177,8 +182,8 @@ def test_open_items_for_run_routes_rules_that_could_not_decide() -> None:
     open_items_for_run(run=evaluator.run, at=NOON)
 
     item = ReviewItem.objects.get()
-    assert (item.score, item.reason, item.reason_text) == (
-        undecided,
+    assert (item.response_a, item.reason, item.reason_text) == (
+        undecided.response,
         "grader_incomplete",
         "The rules could not decide: the sandbox is not available.",
     )
@@ -251,7 +256,7 @@ def test_refresh_items_asks_again_under_a_changed_rubric_and_restores_the_former
     assert (old.status, new.status, old.shuffle == new.shuffle) == (ItemStatus.STALE, ItemStatus.OPEN, True)
     assert old.content_hash != new.content_hash
 
-    Rubric.objects.filter(version=2).delete()
+    factories.rubric(slug="r", version=3, trees={"": TREE})
     restored = refresh_items(benchmark_id=benchmark_id, at=NOON)
 
     old.refresh_from_db()
@@ -275,7 +280,7 @@ def test_refresh_items_brings_a_final_word_back_with_its_item() -> None:
     item.refresh_from_db()
     between = (item.status, item.label)
 
-    Rubric.objects.filter(version=2).delete()
+    factories.rubric(slug="r", version=3, trees={"": TREE})
     restored = refresh_items(benchmark_id=benchmark_id, at=NOON)
 
     item.refresh_from_db()
@@ -352,13 +357,15 @@ def test_open_items_for_debates_follows_debates_that_were_tried_again() -> None:
     agreed, begun, open_still = (factories.debate(debate_set=owner, status=DebateStatus.FAILED) for _ in range(3))
     open_items_for_debates(debate_set=owner, at=NOON)
     queue = Queue.objects.get()
-    factories.annotation(item=queue.items.get(debate=begun), label="1")
+    factories.annotation(item=queue.items.get(referrals__debate=begun), label="1")
     for debate in (agreed, begun):
         became(debate, DebateStatus.AGREED)
     became(open_still, DebateStatus.UNRESOLVED)
 
     open_items_for_debates(debate_set=owner, at=NOON)
-    rows = {item.debate_id: (item.status, item.reason) for item in queue.items.all()}
+    rows = {
+        row.debate_id: (row.item.status, row.item.reason) for row in Referral.objects.select_related("item") if row.item
+    }
     counted = Queue.objects.values_list("open_count", "total_count").get()
     became(agreed, DebateStatus.FAILED)
     open_items_for_debates(debate_set=owner, at=NOON)
@@ -369,7 +376,7 @@ def test_open_items_for_debates_follows_debates_that_were_tried_again() -> None:
         open_still.pk: (ItemStatus.OPEN, "unresolved_debate"),
     }
     assert counted == (2, 2)
-    assert queue.items.get(debate=agreed).status == ItemStatus.OPEN
+    assert queue.items.get(referrals__debate=agreed).status == ItemStatus.OPEN
 
 
 def became(debate: Debate, status: DebateStatus) -> None:

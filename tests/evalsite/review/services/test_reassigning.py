@@ -182,9 +182,7 @@ def test_withdraw_all_refuses_where_there_is_nothing(item: ReviewItem, owner: Us
 
 def test_a_test_retest_item_is_handed_to_nobody_else(owner: User) -> None:
     first, ada, ben = factories.review_item(), annotator("ada"), annotator("ben")
-    again = factories.review_item(
-        queue=first.queue, debate=first.debate, arm="retest", retest_of=first, only_for=ada, quorum=1
-    )
+    again = factories.review_item(queue=first.queue, arm="retest", retest_of=first, only_for=ada, quorum=1)
 
     with pytest.raises(ReviewRefused, match="asks one person again"):
         hand(again, ben, owner)

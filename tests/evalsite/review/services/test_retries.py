@@ -169,7 +169,7 @@ def test_retry_pays_for_no_verdict_whose_score_the_options_reject(fake_llm: Fake
 
 def people_work() -> dict[str, Any]:
     """Return everything that people have of a queue."""
-    fields = ("pk", "status", "label", "arm", "verdict", "score", "reason", "answer_count")
+    fields = ("pk", "status", "label", "arm", "subject", "response_a", "reason", "answer_count")
     return {
         "items": {row[0]: row[1:] for row in ReviewItem.objects.values_list(*fields)},
         "claims": sorted(Assignment.objects.values_list("item", "status", "token", "draft__note")),

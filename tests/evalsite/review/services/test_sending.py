@@ -35,8 +35,8 @@ def test_send_verdict_opens_one_item_and_says_where_it_is_already() -> None:
 
     queue, item = Queue.objects.get(), ReviewItem.objects.get()
     assert [one.count for one in sent] == [1, 0, 0]
-    assert (item.verdict, item.reason, item.reason_text, item.arm, item.sent_by) == (
-        first,
+    assert (item.response_a, item.reason, item.reason_text, item.arm, item.sent_by) == (
+        first.response,
         "sent_by_hand",
         "A researcher sent it.",
         "routed",

@@ -37,7 +37,8 @@ ROW: dict[str, Any] = {
     "system_b": "elm", "criterion": "", "scenario": "", "language": "", "reason": "audit", "reason_text": "Drawn.",
     "arm": "audit", "inclusion_probability": 0.1 + 0.2, "retest_of": None, "only_for": "", "quorum": 2,
     "status": "open", "final_label": "", "settled_at": None, "adjudicated_label": "", "adjudicator": "",
-    "adjudication_reason": "", "adjudication_adopted": "", "adjudicated_at": None, "act": "answered",
+    "adjudication_reason": "", "adjudication_adopted": "", "adjudicated_at": None, "adjudication_is_blind": None,
+    "act": "answered",
     "annotator": "ada", "slot": 0, "saw_swapped": True, "blind_label": "-1", "note": "", "claimed_at": NOON,
     "answered_at": NOON, "seconds": 12.5, "active_seconds": None, "edited_at": None, "revealed_at": None,
     "revised_label": "", "revision_note": "", "revised_at": None, "skip_reason": "", "flag": "",
@@ -96,7 +97,7 @@ def test_read_annotations_takes_very_long_notes_and_refuses_longer_ones(kind: st
     assert [one.message for one in refused.errors] == ["note has 20,001 characters; at most 20,000 fit."]
 
 
-@pytest.mark.parametrize(("kind", "place"), [("csv", "line 2"), ("jsonl", "line 1"), ("xlsx", "Sheet1!AF2")])
+@pytest.mark.parametrize(("kind", "place"), [("csv", "line 2"), ("jsonl", "line 1"), ("xlsx", "Sheet1!AG2")])
 def test_read_annotations_refuses_nul_by_place(kind: str, place: str) -> None:
     data = written([ROW | {"note": "a\x00b"}], kind)
 

@@ -17,7 +17,8 @@ from evalsite.accounts.roles import Role
 from evalsite.review.models import Assignment, AuditPlan, ItemArm, ReviewItem
 from evalsite.review.sampling import audit_offer, draw_sample
 from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
-from evalsite.review.services.opening import open_items_for_debates, open_items_for_run
+from evalsite.review.services.opening import open_items_for_run
+from evalsite.review.services.opening_debates import open_items_for_debates
 from judging.management.base import BadInput
 from judging.models import EvaluatorKind, Run
 from tests import factories
@@ -218,7 +219,7 @@ def test_the_page_has_a_fixed_number_of_queries(count: int, django_assert_num_qu
     open_items_for_run(run=run, at=NOON)
     rita = signed_in("rita", Role.RESEARCHER)
 
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         rita.get(reverse("review:audit-run", args=[run.pk]))
 
 

@@ -237,7 +237,7 @@ def test_item_revise_stores_both_answers_and_undo_is_refused_after_the_reveal() 
 def test_item_detail_has_a_fixed_number_of_queries(count: int, django_assert_num_queries: Any) -> None:
     queue = factories.queue()
     for _ in range(count):
-        factories.statement(debate=factories.review_item(queue=queue).debate)
+        factories.statement(debate=factories.review_item(queue=queue).referrals.get().debate)
     client, _ = signed_in("ada")
     claim = take(client, queue)
     url = reverse("review:item-detail", args=[claim.item_id])
@@ -331,9 +331,9 @@ def test_item_annotate_says_where_else_work_waits() -> None:
 def test_item_detail_shows_the_text_as_written() -> None:
     queue = factories.queue()
     item = factories.review_item(queue=queue)
-    assert item.debate is not None
-    item.debate.response_a.text = "**bold** <br> [unused]: x"
-    item.debate.response_a.save()
+    assert item.response_a is not None
+    item.response_a.text = "**bold** <br> [unused]: x"
+    item.response_a.save()
     client, _ = signed_in("ada")
     take(client, queue)
 

@@ -291,8 +291,8 @@ def test_queue_export_sends_the_same_rows_in_every_format() -> None:
     assert {name: line[name] for name in wanted} == {name: table[0][name] for name in wanted} == wanted
     assert (list(line), list(table[0])) == (list(ANNOTATION_COLUMNS), list(ANNOTATION_COLUMNS))
     assert (line["note"], table[0]["note"]) == ("=why", "'=why")
-    assert item.debate is not None
-    assert line["system_a"] == item.debate.debate_set.system_a.name
+    assert item.response_a is not None
+    assert line["system_a"] == item.response_a.system.name
     assert sent["xlsx"].startswith(b"PK")
     assert AuditEntry.objects.filter(action="annotations.exported").count() == 3
     assert client.get(reverse("review:queue-export", args=[item.queue.slug, "exe"])).status_code == 404
@@ -330,5 +330,5 @@ def test_queue_mine_lists_annotations_by_their_question(client: Client) -> None:
 
     page = client.get(item.queue.get_absolute_url()).content.decode()
 
-    assert item.debate is not None
-    assert f">{item.debate.case.prompt.text}</a>" in page
+    assert item.response_a is not None
+    assert f">{item.response_a.prompt.text}</a>" in page

@@ -1,0 +1,68 @@
+"""The content key of what people are asked about: equal question, responses, rubric part and scale, equal key. Pure.
+
+Keys are stored for good, so what is computed here must never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any
+
+from judging.llm.identity import canonical_json
+
+_TURNED = {"1": "-1", "-1": "1"}
+
+
+def part_of(tree: dict[str, Any] | None, criterion: str) -> dict[str, Any] | None:
+    """Return the criterion's own node of a tree as stored; the whole tree where no node has that key."""
+    if tree is None or not criterion:
+        return tree
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node.get("key") == criterion:
+            return node
+        waiting.extend(node.get("children", ()))
+    return tree
+
+
+def part_json(tree: dict[str, Any] | None, criterion: str) -> bytes:
+    """Return the canonical JSON of the criterion's part of a tree."""
+    return canonical_json(part_of(tree, criterion) or {})
+
+
+def shown_hash(*, prompt_hash: str, text_hashes: Sequence[str], part: bytes, criterion: str) -> str:
+    """Return the SHA-256 of what people are shown: of [prompt, texts, rubric part, criterion] as canonical JSON."""
+    head, tail = canonical_json([prompt_hash, list(text_hashes)]), canonical_json([criterion])
+    return sha256(b"".join((head[:-1], b",", part, b",", tail[1:]))).hexdigest()
+
+
+def subject_key(
+    *,
+    prompt_hash: str,
+    text_hashes: Sequence[str],
+    part: bytes,
+    criterion: str,
+    reference: str,
+    scale: Iterable[tuple[str, float | None]],
+) -> str:
+    """Return the key of a subject, whichever way round a pair comes; the scale is its labels and their worth."""
+    texts = sorted(text_hashes)
+    shown = shown_hash(prompt_hash=prompt_hash, text_hashes=texts, part=part, criterion=criterion)
+    return key_of(shown=shown, reference=reference, scale=scale)
+
+
+def key_of(*, shown: str, reference: str, scale: Iterable[tuple[str, float | None]]) -> str:
+    """Return the key of a subject from the hash of what is shown, with a pair in canonical order."""
+    return sha256(canonical_json([shown, reference, [list(label) for label in scale]])).hexdigest()
+
+
+def is_turned(text_hashes: Sequence[str]) -> bool:
+    """Return whether a pair comes the other way round than in its subject, whose texts are in the order of hashes."""
+    return list(text_hashes) != sorted(text_hashes)
+
+
+def turned_label(label: str, *, turned: bool) -> str:
+    """Return a preference as the other way round has it; its own inverse."""
+    return _TURNED.get(label, label) if turned else label
