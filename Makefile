@@ -60,7 +60,7 @@ check-style: $(VENV)/.development
 	$(BIN)/ruff format --check .
 
 check-types: $(VENV)/.development
-	$(BIN)/mypy .
+	$(BIN)/python -m mypy .
 
 check-contracts: $(VENV)/.development
 	$(BIN)/lint-imports
