@@ -72,6 +72,13 @@ def debate_options(query: QueryDict) -> dict[str, Any]:
     return options
 
 
+def arena_options(query: QueryDict) -> dict[str, Any]:
+    """Return the choices of debates, and the experiment whose debates are ranked."""
+    options = debate_options(query)
+    experiment = whole_number(query.get("experiment", ""))
+    return options if experiment is None else options | {"experiment": str(experiment)}
+
+
 def debates_behind_of(query: Query) -> Behind:
     """Return which figure's debates an address asks for; without `of_`, the names are those of the report's filters."""
     names = {"pair": "of_pair", "criterion": "of_criterion", "scenario": "of_scenario", "round": "of_round"}

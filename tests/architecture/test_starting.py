@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-HEAVY = ("evalica", "genai_prices", "nltk", "pandas", "rouge_score", "scipy.special", "scipy.sparse", "scipy.stats")
+HEAVY = ("genai_prices", "nltk", "pandas", "rouge_score", "scipy.special", "scipy.sparse", "scipy.stats", "statsmodels")
 SAY_WHAT_IS_LOADED = f"""
 import sys, django
 django.setup()

@@ -211,6 +211,7 @@ class PeopleSaid:
 
     final: dict[int, int]  # by debate: the settled or adjudicated label, else the most frequent of the imported ones
     given: list[tuple[int, str, int]]  # (debate, rater, label): every answer before anything was revealed
+    drawn: frozenset[int]  # debates in an audit, decided or not; labels from elsewhere were not asked for by outcome
 
 
 def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
@@ -218,7 +219,8 @@ def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
     ids = set(debate_ids)
     sets = Debate.objects.filter(pk__in=ids).order_by().values_list("debate_set_id", flat=True).distinct()
     labelled = {pk: row for pk, row in labels_of_debates(list(sets)).items() if pk in ids}
-    given = [(pk, f"{rater} (imported)", verdict) for pk, rater, verdict in outside_labels(list(ids))]
+    outside = outside_labels(list(ids))
+    given = [(pk, f"{rater} (imported)", verdict) for pk, rater, verdict in outside]
     debates: dict[int, list[tuple[int, bool]]] = defaultdict(list)  # by item
     referrals = Referral.objects.filter(debate__in=ids, item__isnull=False).order_by("debate_id").distinct()
     texts = ("debate__response_a__text_hash", "item__response_a__text_hash")
@@ -232,7 +234,8 @@ def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
                 said.setdefault((pk, rater), PREFERENCES[turned_label(label, turned=turned)])
     given += [(pk, rater, label) for (pk, rater), label in said.items()]
     final = {pk: PREFERENCES[row.label] for pk, row in labelled.items() if row.label in PREFERENCES}
-    return PeopleSaid(final, given)
+    drawn = {pk for pk, row in labelled.items() if row.is_drawn} | {pk for pk, _, _ in outside}
+    return PeopleSaid(final, given, frozenset(drawn))
 
 
 def scored_preferences(pairs: Iterable[tuple[int, int]]) -> dict[str, dict[tuple[int, int], int]]:

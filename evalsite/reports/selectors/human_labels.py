@@ -16,9 +16,10 @@ class HumanLabel:
     label: str  # final and blind; empty while it is not decided
     share: float | None  # None: not decided, or the scale has no numbers
     is_drawn: bool  # by the audit
+    is_routed: bool  # by a rule
 
 
 def human_labels(evaluator: RunEvaluator) -> list[HumanLabel]:
     """Return what people were asked about this evaluator's scores, by response. `evaluator.run` is loaded."""
     rows = labels_of_evaluators([evaluator])[evaluator.pk]
-    return [HumanLabel(row.response_ids[0], row.label or "", row.share, row.is_drawn) for row in rows]
+    return [HumanLabel(row.response_ids[0], row.label or "", row.share, row.is_drawn, row.is_routed) for row in rows]

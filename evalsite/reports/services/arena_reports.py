@@ -1,4 +1,4 @@
-"""A ranking of systems from the outcomes of their debates: all together, and by criterion and scenario."""
+"""A ranking of systems from their debates under one criterion: by the debates' outcomes or by people's word."""
 
 from __future__ import annotations
 
@@ -6,39 +6,58 @@ from collections import Counter
 from collections.abc import Sequence
 
 from debate.models import Debate, DebateSet, DecisionMethod
-from evalsite.reports.selectors.debate_votes import INTACT, Decision, debates_mark, decisions_of, sets_by_id
+from debate.protocol.metaeval import OutcomeRule
+from debate.protocol.verdicts import Reading
+from evalsite.reports.selectors.debate_votes import (
+    INTACT,
+    Decision,
+    debates_mark,
+    decisions_of,
+    people_said,
+    sets_by_id,
+)
 from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.services.debate_people import Verdicts, ranking, rate_of, verdicts_of
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
-from evalsite.reports.statistics.bradley_terry import Comparison, bradley_terry, win_rate
-from evalsite.reports.statistics.ranking import interval_ranks, overlapping
+from evalsite.reports.statistics.estimators.debates import RankedSystem
 
 FEWEST_SYSTEMS = 3
 TOO_FEW = "A ranking needs the debates of three systems or more; here are {}."
 
 
 def compute_arena(subject_id: int, options: Options) -> Payload:
-    """Return Bradley-Terry strengths from agreed debates of the chosen experiment, or of all sets of debates."""
+    """Return Bradley-Terry strengths from the debates of the chosen experiment or sets under one criterion.
+
+    Without a chosen criterion it is the one with most debates. Options: experiment, sets, criterion, scenario, rule
+    and reading.
+    """
     sets = sets_by_id(_set_ids(options), method=DecisionMethod.DEBATE)
     sets = {pk: one for pk, one in sets.items() if one.damage in INTACT}
-    every = decisions_of(sets)
-    picked = [one for one in every if _fits(one, options)]
-    criteria = sorted({one.owner.criterion for one in every})
-    scenarios = sorted({one.scenario for one in every if one.scenario})
+    reading = Reading(chosen(options, "reading") or Reading.STRICT)
+    rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
+    every = decisions_of(sets, reading=reading)
+    counts = Counter(one.owner.criterion for one in every)
+    criteria = sorted(counts)
+    criterion = chosen(options, "criterion") or next(iter(sorted(criteria, key=lambda name: (-counts[name], name))), "")
+    of_criterion = [one for one in every if one.owner.criterion == criterion]
+    scenarios = sorted({one.scenario for one in of_criterion if one.scenario})
+    picked = [one for one in of_criterion if chosen(options, "scenario") in ("", one.scenario)]
+    said = verdicts_of(picked, people_said([one.pk for one in picked]), rule)
     return {
         "criteria": criteria,
+        "criterion": criterion,
         "scenarios": scenarios,
+        "rule": rule.value,
+        "reading": reading.value,
+        "chosen": {"criterion": criterion, "scenario": chosen(options, "scenario")},
         "debates": len(picked),
-        "undecided": sum(one.stored_verdict is None for one in picked),
-        "whole": _ranking(picked),
-        "pairs": _pair_rows(picked),
-        "by_criterion": [
-            {"name": name, **_ranking([one for one in picked if one.owner.criterion == name])}
-            for name in criteria
-            if chosen(options, "criterion") in ("", name)
-        ],
+        "undecided": _undecided(picked, said),
+        "audited": sum(one.pk in said.people and one.pk not in said.open for one in picked),
+        "whole": _ranking(picked, said),
+        "pairs": _pair_rows(picked, said),
         "by_scenario": [
-            {"name": name, **_ranking([one for one in picked if one.scenario == name])}
+            {"name": name, **_ranking([one for one in picked if one.scenario == name], said)}
             for name in scenarios
             if chosen(options, "scenario") in ("", name)
         ],
@@ -47,88 +66,71 @@ def compute_arena(subject_id: int, options: Options) -> Payload:
 
 def _set_ids(options: Options) -> list[int] | None:
     experiment = chosen(options, "experiment")
-    if not experiment:
-        return None
-    return list(DebateSet.objects.filter(experiment=int(experiment)).values_list("pk", flat=True))
+    if experiment:
+        return list(DebateSet.objects.filter(experiment=int(experiment)).values_list("pk", flat=True))
+    return [int(pk) for pk in options.get("sets", [])] or None
 
 
-def _fits(one: Decision, options: Options) -> bool:
-    scenario, criterion = chosen(options, "scenario"), chosen(options, "criterion")
-    return scenario in ("", one.scenario) and criterion in ("", one.owner.criterion)
+def _undecided(decisions: Sequence[Decision], said: Verdicts) -> int:
+    """Return how many debates count for nothing: without an outcome, or waiting for the people who are to decide."""
+    if said.rule is OutcomeRule.HUMAN:
+        return sum(one.pk in said.open and one.pk not in said.people for one in decisions)
+    return sum(said.outcomes[one.pk] is None for one in decisions)
 
 
-def _comparisons(decisions: Sequence[Decision]) -> list[Comparison]:
-    return [
-        Comparison(str(one.case_id), one.owner.system_a, one.owner.system_b, one.stored_verdict)
-        for one in decisions
-        if one.stored_verdict is not None
-    ]
-
-
-def _ranking(decisions: Sequence[Decision]) -> Payload:
-    """Return rank, strength and win rate by system; or the reason why these systems have no common ranking.
-
-    The resamples depend on the debates alone, so the same debates have the same intervals wherever they are shown.
-    """
-    comparisons = _comparisons(decisions)
-    systems = sorted({name for one in comparisons for name in (one.first, one.second)})
-    base: Payload = {
-        "n": len(comparisons),
-        "systems": systems,
-        "rows": [],
-        "groups": [],
-        "reason": "",
-        "win_rate": None,
-    }
+def _ranking(decisions: Sequence[Decision], said: Verdicts) -> Payload:
+    """Return ranks, strength and win rate by system; or the reason why these systems have no common ranking."""
+    systems = sorted({name for one in decisions for name in (one.owner.system_a, one.owner.system_b)})
+    n = len(decisions) - _undecided(decisions, said)
+    base: Payload = {"n": n, "systems": systems, "rows": [], "groups": [], "reason": "", "win_rate": None}
     if len(systems) == FEWEST_SYSTEMS - 1:
-        base["win_rate"] = figure(win_rate(comparisons, systems[0]))
+        base["win_rate"] = figure(rate_of(systems[0], decisions, said))
     if len(systems) < FEWEST_SYSTEMS:
         return base | {"reason": TOO_FEW.format(len(systems) or "none")}
-    found = bradley_terry(comparisons)
+    found = ranking(decisions, said)
     if found.reason:
         return base | {"groups": [list(group) for group in found.groups], "reason": found.reason}
-    strengths = {one.system: one.estimate for one in found.strengths}
-    ranks, ties = interval_ranks(strengths), overlapping(strengths)
-    return base | {
-        "rows": [
-            {
-                "system": system,
-                "rank": ranks[system],
-                "tied_with": list(ties[system]),
-                "strength": figure(strength),
-                "win_rate": figure(win_rate(comparisons, system)),
-                "comparisons": strength.n,
-            }
-            for system, strength in strengths.items()
-        ]
+    return base | {"rows": [_row(row, decisions, said) for row in found.systems]}
+
+
+def _row(row: RankedSystem, decisions: Sequence[Decision], said: Verdicts) -> Payload:
+    return {
+        "system": row.name,
+        "ranks": [row.ranks.first, row.ranks.last],
+        "strength": figure(row.strength),
+        "win_rate": figure(rate_of(row.name, decisions, said)),
+        "comparisons": row.strength.n,
     }
 
 
-def _pair_rows(decisions: Sequence[Decision]) -> list[Payload]:
+def _pair_rows(decisions: Sequence[Decision], said: Verdicts) -> list[Payload]:
     """Return how the debates of every two systems ended, and how often the first was better, ties half."""
     pairs: dict[tuple[str, str], list[Decision]] = {}
     for one in decisions:
         first, second = sorted((one.owner.system_a, one.owner.system_b))
         pairs.setdefault((first, second), []).append(one)
-    return [_pair_row(first, second, pairs[first, second]) for first, second in sorted(pairs)]
+    return [_pair_row(first, second, pairs[first, second], said) for first, second in sorted(pairs)]
 
 
-def _pair_row(first: str, second: str, decisions: Sequence[Decision]) -> Payload:
-    comparisons = _comparisons(decisions)
-    results = Counter(one.preference if one.first == first else -one.preference for one in comparisons)
+def _pair_row(first: str, second: str, decisions: Sequence[Decision], said: Verdicts) -> Payload:
+    results: Counter[int] = Counter()
+    for one in decisions:
+        outcome = said.outcomes[one.pk]
+        if outcome is not None:
+            results[outcome if one.owner.system_a == first else -outcome] += 1
     return {
         "first": first,
         "second": second,
         "wins": results[1],
         "ties": results[0],
         "losses": results[-1],
-        "undecided": len(decisions) - len(comparisons),
-        "win_rate": figure(win_rate(comparisons, first)),
+        "undecided": len(decisions) - results.total(),
+        "win_rate": figure(rate_of(first, decisions, said)),
     }
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"win-rates.{debates_mark()}"  # the prefix is new whenever the payload gets another part
+    return f"by-rule.{debates_mark()}"  # the prefix is new whenever the payload gets another part
 
 
 def _size(subject_id: int, options: Options) -> int:

@@ -12,7 +12,7 @@ RULES = {
     OutcomeRule.MAJORITY: "most speakers agree",
     OutcomeRule.MAJORITY_TIE0: "most speakers agree, else a tie",
     OutcomeRule.ADJUDICATED: "all speakers agree, else people's word",
-    OutcomeRule.HUMAN: "people's word only",
+    OutcomeRule.HUMAN: "people's word, for debates that agreed as their audit shows",
 }
 READINGS = {
     Reading.STRICT: "strict, what the last line says",
@@ -20,14 +20,9 @@ READINGS = {
     Reading.AUTHOR_COMPAT: "as the original's authors mended it",
 }
 
-AGREED = Basis(  # of outcomes as they were stored, every verdict read strictly
-    {"rule": OutcomeRule.UNANIMOUS.value, "reading": Reading.STRICT.value},
-    f"Outcome of a debate: {RULES[OutcomeRule.UNANIMOUS]}. Reading of verdicts: {READINGS[Reading.STRICT]}.",
-)
-
 
 def debate_basis(payload: Payload) -> Basis:
-    """Return the rule, the reading and the choices of debates that a meta-evaluation was computed with."""
+    """Return the rule, the reading and the choices of debates that a report on debates was computed with."""
     rule, reading = OutcomeRule(payload["rule"]), Reading(payload["reading"])
     chosen = {name: payload["chosen"][name] for name in ("criterion", "scenario") if payload["chosen"][name]}
     only = "".join(f" Only {name} {value}." for name, value in chosen.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import combinations
 
@@ -23,23 +23,34 @@ from evalsite.reports.selectors.debate_votes import (
     sets_by_id,
 )
 from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.services.debate_people import (
+    PEOPLE_RULES,
+    Verdicts,
+    agreement_with_people,
+    difference_with_people,
+    people_rate,
+    verdicts_of,
+)
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import Computed, ReportKind
 from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.debate_rows import DebateRow, pack
 from evalsite.reports.statistics.estimates import Estimate, undefined
+from evalsite.reports.statistics.estimators.differences import SIGNIFICANT, case_means, holm
+from evalsite.reports.statistics.estimators.strata import FEWEST_FOR_CLAIMS, Inference, TooFew, census_mean
 from evalsite.reports.statistics.evaluators import (
     Cell,
     Label,
-    accuracy_differences,
+    Standing,
+    accuracy_difference,
     cell_agreement,
     first_place_rate,
+    labelled_by_both,
     standing,
-    win_rate,
+    weighted_system_level,
 )
 from evalsite.reports.statistics.fleiss import fleiss_kappa
 from evalsite.reports.statistics.intervals import wilson
-from evalsite.reports.statistics.ranking import holm
 from evalsite.reports.statistics.ratings import from_long
 
 DEBATE = "Debate"
@@ -49,6 +60,8 @@ REFUSED = ("refused", "refusal")
 READ = ("final_line", "phrase", "out_of_range_phrase")
 NOT_SPEAKING = "Not a speaker in these debates."
 NO_PEOPLE = "No debate here has a final human label yet."
+ABSTAINS = "The debate abstains where it does not agree, so it is compared where it decided."
+DECIDED_BY_PEOPLE = "People decided these outcomes, so the debate is not compared with them."
 
 
 @dataclass(slots=True)
@@ -85,13 +98,19 @@ class View:
     """The debates that the report is about, with their outcomes."""
 
     debates: list[Decision]
-    outcomes: dict[int, Label]
+    outcomes: Mapping[int, Label]
     people: PeopleSaid
+    said: Verdicts
     cells: dict[Cell, list[int]]
 
     @property
     def cases(self) -> dict[int, str]:
         return {one.pk: str(one.case_id) for one in self.debates}
+
+    @property
+    def is_by_people(self) -> bool:
+        """Whether enough labels may enter an estimate for people to be what evaluators are compared with."""
+        return len({one.case_id for one in self.debates if one.pk in self.said.people}) >= FEWEST_FOR_CLAIMS
 
 
 def compute_debates(subject_id: int, options: Options) -> Computed:
@@ -104,7 +123,6 @@ def compute_debates(subject_id: int, options: Options) -> Computed:
     picked = [one for one in every if _fits(one, options)]
     view = _view(picked, rule)
     evaluators = _evaluators(view, sets)
-    reference = view.people.final if view.people.final else view.outcomes
     payload: Payload = {
         "sets": [{"id": one.pk, "name": one.name, "source": one.source} for one in sets.values()],
         "criteria": sorted({one.owner.criterion for one in every}),
@@ -119,8 +137,8 @@ def compute_debates(subject_id: int, options: Options) -> Computed:
         "cells": [_cell(cell, items, view, evaluators) for cell, items in view.cells.items()],
         "evaluators": [_row(one, view) for one in evaluators],
         "wins": _wins(view, evaluators),
-        "reference": "people" if view.people.final else "debates",
-        "pairs": _pairs(evaluators, reference, view),
+        "reference": "people" if view.is_by_people else "debates",
+        "pairs": _pairs(evaluators, view),
         "open_ids": [one.pk for one in view.debates if view.outcomes[one.pk] is None][:200],
     }
     return Computed(payload, pack(_behind(view, evaluators)))
@@ -136,7 +154,7 @@ def _behind(view: View, evaluators: Sequence[Evaluator]) -> list[DebateRow]:
             scenario=one.scenario,
             agreed_in=first_consensus(one.ballot),
             outcome=view.outcomes[one.pk],
-            people=view.people.final.get(one.pk),
+            people=view.said.people.get(one.pk),
             labels={said.key: said.labels[one.pk] for said in evaluators if one.pk in said.labels},
         )
         for one in view.debates
@@ -153,9 +171,8 @@ def _view(debates: list[Decision], rule: OutcomeRule) -> View:
     cells: dict[Cell, list[int]] = defaultdict(list)
     for one in debates:
         cells[one.owner.pair, one.owner.criterion, one.scenario].append(one.pk)
-    human: dict[int | str, int] = {pk: label for pk, label in people.final.items()}  # noqa: C416 - widens the key
-    outcomes = {one.pk: outcome_of(one.ballot, rule, human) for one in debates}
-    return View(debates, outcomes, people, dict(sorted(cells.items())))
+    said = verdicts_of(debates, people, rule)
+    return View(debates, said.outcomes, people, said, dict(sorted(cells.items())))
 
 
 # --- who is compared
@@ -170,7 +187,7 @@ def _evaluators(view: View, sets: Mapping[int, SetFacts]) -> list[Evaluator]:
     _add_scores(found, view)
     own = Evaluator("debate", DEBATE, "debate")
     for one in view.debates:
-        own.labels[one.pk] = view.outcomes[one.pk]
+        own.labels[one.pk] = view.said.own[one.pk]
         own.orders[one.pk] = one.order
         own.spend(one.calls, one.cost)
         for seat in one.seats:
@@ -230,19 +247,25 @@ def _rounds(view: View) -> list[Payload]:
 def _people(view: View) -> Payload:
     waiting = [one.pk for one in view.debates if outcome_of(one.ballot, OutcomeRule.UNANIMOUS) is None]
     agreed = {one.pk: outcome_of(one.ballot, OutcomeRule.UNANIMOUS) for one in view.debates}
-    both = [(agreed[pk], label) for pk, label in view.people.final.items() if agreed.get(pk) is not None]
+    audited = [pk for pk in agreed if agreed[pk] is not None and pk in view.people.drawn]
     return {
         "sent": len(waiting),
-        "sent_share": figure(wilson(len(waiting), len(view.debates))) if view.debates else None,
+        "agreed_share": figure(_agreed_share(view, agreed)),
         "decided": sum(pk in view.people.final for pk in waiting),
         "labelled": len(view.people.final),
         "raters": len({rater for _, rater, _ in view.people.given}),
         "answers": len(view.people.given),
         "fleiss": figure(_fleiss(list(view.people.given))),
-        "agreed_debates": figure(
-            wilson(sum(one == other for one, other in both), len(both)) if both else undefined(NO_PEOPLE)
-        ),
+        "audited": sum(pk in view.said.people for pk in audited),
+        "drawn": len(audited),
+        "agreed_debates": figure(agreement_with_people(agreed, view.debates, view.said).estimate),
     }
+
+
+def _agreed_share(view: View, agreed: Mapping[int, Label]) -> Estimate:
+    """Return the share of debates that came to an agreement; the unit is the case."""
+    values = [float(agreed[one.pk] is not None) for one in view.debates]
+    return census_mean(list(case_means(values, [one.case_id for one in view.debates]).values()))
 
 
 def _fleiss(given: Sequence[tuple[int, str, int]]) -> Estimate:
@@ -269,10 +292,10 @@ def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Eva
         "tie": found.tie,
         "b": found.b,
         "mode": found.mode,
-        "labelled": sum(item in view.people.final for item in items),
+        "labelled": sum(item in view.said.people for item in items),
         "fleiss": figure(_fleiss(given)),
         "evaluators": {one.key: _in_cell(one.labels, view.outcomes, items) for one in evaluators},
-        "people": {one.key: _in_cell(one.labels, dict(view.people.final), items) for one in evaluators},
+        "people": {one.key: _people_in_cell(one.labels, items, view, debates) for one in evaluators},
     }
 
 
@@ -281,16 +304,48 @@ def _in_cell(labels: Mapping[int, Label], outcomes: Mapping[int, Label], items: 
     if found is None:
         return None
     counts = {"matches": found.matches, "pairs": found.n}
+    both = labelled_by_both(items, labels, outcomes)
     return {
         "example": figure(wilson(found.matches, found.n_with_outcome)) | counts,
-        "system": found.system_level,
-        "direction": found.same_direction,
+        "system": both.system_level,
+        "direction": both.same_direction,
     }
 
 
+def _people_in_cell(
+    labels: Mapping[int, Label], items: Sequence[int], view: View, debates: Mapping[int, Decision]
+) -> Payload | None:
+    """Return agreement with people in one cell, routed and audited debates weighted, and the system level."""
+    asked = [item for item in items if item in labels]
+    if not asked:
+        return None
+    found = agreement_with_people(labels, [debates[item] for item in asked], view.said).estimate
+    both = [item for item in asked if labels[item] is not None and item in view.said.people]
+    system = weighted_system_level(labels, view.said.people, _weights(asked, view))
+    counts = {"matches": sum(labels[item] == view.said.people[item] for item in both), "pairs": len(asked)}
+    return {"example": figure(found) | counts, "system": system, "direction": None}
+
+
+def _weights(items: Sequence[int], view: View) -> dict[int, float]:
+    """Return for how many debates each label by people stands: 1 where it was routed, else N / n of those agreed."""
+    agreed = [item for item in items if item not in view.said.open]
+    audited = [item for item in agreed if item in view.said.people]
+    weights = {item: 1.0 for item in items if item in view.said.open and item in view.said.people}
+    return weights | {item: len(agreed) / len(audited) for item in audited}
+
+
+def _people_system(one: Evaluator, view: View) -> Estimate:
+    """Return the share of cells in which evaluator and people have the same most frequent label."""
+    levels = [
+        weighted_system_level(one.labels, view.said.people, _weights([i for i in items if i in one.labels], view))
+        for items in view.cells.values()
+    ]
+    known = [level for level in levels if level is not None]
+    return wilson(sum(known), len(known)) if known else undefined(NO_PEOPLE)
+
+
 def _row(one: Evaluator, view: View) -> Payload:
-    against = standing(one.labels, view.outcomes, view.cells)
-    people = standing(one.labels, view.people.final, view.cells)
+    against = _against_outcomes(one, view)
     speaking = [debate for debate in view.debates if one.name in debate.ballot.rounds[0]]
     is_speaker = one.kind == "opening" and bool(speaking)
     others = leave_one_out([debate.ballot for debate in speaking], one.name) if is_speaker else None
@@ -313,8 +368,11 @@ def _row(one: Evaluator, view: View) -> Payload:
         "of_all": figure(against.of_all),
         "system": figure(against.system),
         "direction": figure(against.direction),
-        "people": figure(people.example if view.people.final else undefined(NO_PEOPLE)),
-        "people_system": figure(people.system if view.people.final else undefined(NO_PEOPLE)),
+        "people": figure(_with_people(one, view)),
+        "people_decided": figure(
+            agreement_with_people(one.labels, view.debates, view.said, decided_only=True).estimate
+        ),
+        "people_system": figure(_people_system(one, view)),
         "leave_one_out": figure(
             undefined(NOT_SPEAKING) if others is None else wilson(others.matches, others.n_with_outcome)
         ),
@@ -331,49 +389,82 @@ def _row(one: Evaluator, view: View) -> Payload:
     }
 
 
+def _against_outcomes(one: Evaluator, view: View) -> Standing:
+    """Return how labels compare with the outcomes; a debate that people decided is not compared with those people."""
+    found = standing(one.labels, view.outcomes, view.cells)
+    if view.said.rule not in PEOPLE_RULES:
+        return found
+    if one.kind == "debate":
+        nothing = undefined(DECIDED_BY_PEOPLE)
+        return Standing(nothing, nothing, nothing, nothing, found.missing)
+    if view.said.rule is OutcomeRule.HUMAN:
+        people = agreement_with_people(one.labels, view.debates, view.said).estimate
+        return replace(found, example=people, of_all=people, system=_people_system(one, view))
+    return found
+
+
+def _with_people(one: Evaluator, view: View) -> Estimate:
+    if not view.said.people:
+        return undefined(NO_PEOPLE)
+    if one.kind == "debate":
+        return undefined(ABSTAINS)
+    return agreement_with_people(one.labels, view.debates, view.said).estimate
+
+
 def _wins(view: View, evaluators: Sequence[Evaluator]) -> list[Payload]:
     """Return A's win rate per pair of systems: by the outcomes, by people and by each evaluator."""
+    debates = {one.pk: one for one in view.debates}
     pairs: dict[str, list[int]] = defaultdict(list)
     for (pair, _, _), items in view.cells.items():
         pairs[pair] += items
     return [
         {
             "pair": pair,
-            "people": figure(win_rate([view.people.final.get(item) for item in items])),
-            "evaluators": {one.key: figure(win_rate([one.labels.get(item) for item in items])) for one in evaluators},
+            "people": figure(people_rate([debates[item] for item in items], view.said)),
+            "evaluators": {one.key: figure(_rate([debates[item] for item in items], one.labels)) for one in evaluators},
         }
         for pair, items in pairs.items()
     ]
 
 
-def _pairs(evaluators: Sequence[Evaluator], reference: Mapping[int, Label], view: View) -> list[Payload]:
-    """Return paired differences in agreement with the reference; the debate takes part only where people are it."""
-    own = [one for one in evaluators if one.kind != "debate" or view.people.final]
+def _rate(debates: Sequence[Decision], labels: Mapping[int, Label]) -> Estimate:
+    """Return A's win rate by an evaluator's labels, ties half; the unit is the case."""
+    given = [(one.case_id, (1 + label) / 2) for one in debates if (label := labels.get(one.pk)) is not None]
+    return census_mean(list(case_means([points for _, points in given], [case for case, _ in given]).values()))
+
+
+def _pairs(evaluators: Sequence[Evaluator], view: View) -> list[Payload]:
+    """Return paired differences in agreement with people, where they have labelled enough, else with the outcomes.
+
+    The debate takes part only against people, and only over the debates in which it came to an end itself.
+    """
+    own = [one for one in evaluators if one.kind != "debate" or view.is_by_people]
     by_reach = sorted(own, key=lambda one: -len(one.labels))[:PAIRED_AT_MOST]
-    names = {one.key: one for one in by_reach}
-    found = []
-    for first, second in combinations(names.values(), 2):
-        both = {first.key: first.labels, second.key: second.labels}
-        for pair in accuracy_differences(both, reference, view.cases):
-            found.append((first, second, pair))
-    known = [pair.p_value for _, _, pair in found if pair.p_value is not None]
-    adjusted = iter(holm(known))
+    found = [(first, second, _difference(first, second, view)) for first, second in combinations(by_reach, 2)]
+    adjusted = iter(holm([one.p_value for _, _, one in found if isinstance(one, Inference)]))
     rows = []
-    for first, second, pair in found:
-        p_value = None if pair.p_value is None else next(adjusted)
+    for first, second, one in found:
+        p_value = next(adjusted) if isinstance(one, Inference) else None
         rows.append(
             {
                 "first": first.name,
                 "second": second.name,
                 "keys": [first.key, second.key],
-                "difference": figure(pair.difference),
-                "p_value": pair.p_value,
+                "difference": figure(one.estimate),
+                "p_value": one.p_value if isinstance(one, Inference) else None,
                 "holm_p": p_value,
-                "separated": p_value is not None and p_value <= 0.05,
+                "separated": p_value is not None and p_value <= SIGNIFICANT,
                 "cost_difference": _cost_difference(first, second),
             }
         )
     return rows
+
+
+def _difference(first: Evaluator, second: Evaluator, view: View) -> Inference | TooFew:
+    if view.is_by_people:
+        has_debate = "debate" in (first.kind, second.kind)
+        return difference_with_people(first.labels, second.labels, view.debates, view.said, decided_only=has_debate)
+    return accuracy_difference(first.labels, second.labels, view.outcomes, view.cases)
 
 
 def _cost_difference(first: Evaluator, second: Evaluator) -> float | None:

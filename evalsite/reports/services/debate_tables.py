@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import fmean
 
-from evalsite.reports.services.debate_basis import AGREED, debate_basis
+from evalsite.reports.services.debate_basis import debate_basis
 from evalsite.reports.services.paper_tables import Basis, PaperTable, Row
 from evalsite.reports.services.payloads import Payload
 
@@ -115,22 +115,22 @@ def _evaluator_table(payload: Payload, basis: Basis) -> PaperTable:
 
 
 def arena_tables(payload: Payload) -> dict[str, PaperTable]:
-    """Return the ranking (whole, by criterion, by scenario) and the pairs behind it."""
-    columns = ("part", "name", "rank", "system", "strength", "win_rate", "comparisons", "tied_with")
+    """Return the ranking (whole, by scenario) and the pairs behind it."""
+    columns = ("part", "name", "rank_first", "rank_last", "system", "strength", "win_rate", "comparisons")
     parts = [("all", "", payload["whole"])]
-    parts += [("criterion", part["name"], part) for part in payload["by_criterion"]]
     parts += [("scenario", part["name"], part) for part in payload["by_scenario"]]
     rows = [
-        {"part": part, "name": name} | row | {"tied_with": ", ".join(row["tied_with"])}
+        {"part": part, "name": name} | row | {"rank_first": row["ranks"][0], "rank_last": row["ranks"][1]}
         for part, name, found in parts
         for row in found["rows"]
     ]
     sums = ("wins", "ties", "losses", "undecided")
     figures = ("strength", "win_rate")
+    basis = debate_basis(payload)
     return {
-        "ranking": PaperTable("Bradley-Terry ranking from debates", AGREED, columns, rows, figures, keys=2),
+        "ranking": PaperTable("Bradley-Terry ranking from debates", basis, columns, rows, figures, keys=2),
         "pairs": PaperTable(
-            "Outcomes by pair", AGREED, ("first", "second", *sums, "win_rate"), payload["pairs"], ("win_rate",), keys=2
+            "Outcomes by pair", basis, ("first", "second", *sums, "win_rate"), payload["pairs"], ("win_rate",), keys=2
         ),
     }
 

@@ -163,7 +163,7 @@ def _case_label(attempts: Sequence[HumanLabel | None], reduce_mode: str, *, is_s
     One response that was asked about and is not decided leaves the case undecided.
     """
     given = [label for label in attempts if label is not None]
-    asked = [label for label in given if label.is_drawn or not is_scored]
+    asked = [label for label in given if label.is_drawn or (label.is_routed and not is_scored)]
     is_drawn = any(label.is_drawn for label in given)
     shares = [label.share for label in asked if label.share is not None]
     is_whole = reduce_mode == "avg" or len(asked) == len(attempts)

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from debate.protocol.metaeval import Agreement, agreement
-from evalsite.reports.statistics.estimates import Estimate, Interval, undefined, with_interval
+from evalsite.reports.statistics.estimates import Estimate, undefined
+from evalsite.reports.statistics.estimators.differences import case_means, paired_difference
+from evalsite.reports.statistics.estimators.strata import Inference, TooFew, people_only
 from evalsite.reports.statistics.intervals import wilson
-from evalsite.reports.statistics.ranking import PairedDifference, paired_differences
 
 Label = int | None
 Cell = tuple[str, ...]
@@ -63,9 +64,7 @@ def standing(
         return Standing(nothing, nothing, nothing, nothing, 0)
     given, wanted = [labels[item] for item in asked], [outcomes.get(item) for item in asked]
     found, against = agreement(given, wanted), agreement_with_outcomes(given, wanted)
-    by_cell = [
-        compared for items in cells.values() if (compared := cell_agreement(items, labels, outcomes)) is not None
-    ]
+    by_cell = [labelled_by_both(items, labels, outcomes) for items in cells.values()]
     modes = [one.system_level for one in by_cell if one.system_level is not None]
     directions = [one.same_direction for one in by_cell if one.same_direction is not None]
     return Standing(
@@ -85,15 +84,10 @@ def cell_agreement(
     return agreement([labels[item] for item in asked], [outcomes.get(item) for item in asked]) if asked else None
 
 
-def win_rate(labels: Sequence[Label]) -> Estimate:
-    """Return A's share of the labels given, ties half, with Wilson's interval of an equal count."""
-    given = [label for label in labels if label is not None]
-    if not given:
-        return undefined("No label was given.")
-    share = sum((1 + label) / 2 for label in given)
-    found = agreement(given, given).judge.win_rate_a
-    low, high = found.interval or (None, None)
-    return with_interval(share / len(given), Interval(low, high), n=len(given))
+def labelled_by_both(items: Sequence[int], labels: Mapping[int, Label], outcomes: Mapping[int, Label]) -> Agreement:
+    """Return the comparison over the items with a label and an outcome: most frequent labels of the same items."""
+    both = [item for item in items if labels.get(item) is not None and outcomes.get(item) is not None]
+    return agreement([labels[item] for item in both], [outcomes[item] for item in both])
 
 
 def first_place_rate(labels: Mapping[int, Label], orders: Mapping[int, int]) -> Estimate:
@@ -107,27 +101,36 @@ def first_place_rate(labels: Mapping[int, Label], orders: Mapping[int, int]) -> 
     return wilson(sum(first), len(first)) if first else undefined("It preferred neither answer to any other.")
 
 
-def accuracy_differences(
-    evaluators: Mapping[str, Mapping[int, Label]], reference: Mapping[int, Label], cases: Mapping[int, str]
-) -> tuple[PairedDifference, ...]:
-    """Return, for every two evaluators, how much more often the first says what the reference says.
+def accuracy_difference(
+    first: Mapping[int, Label], second: Mapping[int, Label], outcomes: Mapping[int, Label], cases: Mapping[int, str]
+) -> Inference | TooFew:
+    """Return how much more often the first says what the outcomes are, over the items both were asked about.
 
-    Over the items both were asked about, clustered by case, with Holm's correction over all pairs. A missing label says
-    nothing, so it is counted as not agreeing.
+    The unit is the case. A missing label says nothing, so it is counted as not agreeing.
     """
-    scores: dict[str, dict[str, list[float]]] = {}
-    shared = _asked_of_all(evaluators, reference)
-    for name, labels in evaluators.items():
-        own: dict[str, list[float]] = {}
-        for item in shared:
-            own.setdefault(cases[item], []).append(float(labels[item] == reference[item]))
-        scores[name] = own
-    return paired_differences(scores) if shared and len(scores) > 1 else ()
+    items = [item for item, outcome in outcomes.items() if outcome is not None and item in first and item in second]
+    gaps = [float(first[item] == outcomes[item]) - float(second[item] == outcomes[item]) for item in items]
+    return paired_difference([people_only(list(case_means(gaps, [cases[item] for item in items]).values()))])
 
 
-def _asked_of_all(evaluators: Mapping[str, Mapping[int, Label]], reference: Mapping[int, Label]) -> list[int]:
-    return [
-        item
-        for item, outcome in reference.items()
-        if outcome is not None and all(item in labels for labels in evaluators.values())
-    ]
+def weighted_system_level(
+    labels: Mapping[int, Label], people: Mapping[int, int], weights: Mapping[int, float]
+) -> bool | None:
+    """Return whether both have the same most frequent label (eq. 5) over the items both labelled, each weighing as much
+    as the items it stands for; None where one has none.
+    """
+    counts: tuple[dict[int, float], dict[int, float]] = ({}, {})
+    for item, weight in weights.items():
+        label = labels.get(item)
+        if label is not None:
+            for count, given in zip(counts, (label, people[item]), strict=True):
+                count[given] = count.get(given, 0.0) + weight
+    modes = [_leader(count) for count in counts]
+    return None if None in modes else modes[0] == modes[1]
+
+
+def _leader(counts: Mapping[int, float]) -> int | None:
+    ranked = sorted(counts.items(), key=lambda pair: -pair[1])
+    if not ranked or (len(ranked) > 1 and ranked[0][1] - ranked[1][1] < 1e-9):
+        return None
+    return ranked[0][0]

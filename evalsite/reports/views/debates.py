@@ -16,10 +16,10 @@ from debate.protocol.metaeval import OutcomeRule
 from debate.protocol.verdicts import Reading
 from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
-from evalsite.reports.forms import debate_options
+from evalsite.reports.forms import arena_options, debate_options
 from evalsite.reports.services import debate_charts
 from evalsite.reports.services.arena_reports import ARENA
-from evalsite.reports.services.debate_basis import AGREED, READINGS, RULES, debate_basis
+from evalsite.reports.services.debate_basis import READINGS, RULES, debate_basis
 from evalsite.reports.services.debate_reports import DEBATES
 from evalsite.reports.services.debate_tables import arena_tables, column_names, debate_tables, robustness_tables
 from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
@@ -27,7 +27,7 @@ from evalsite.reports.services.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.showing import common_axis
 from evalsite.reports.statistics.debate_rows import OUTCOME, PEOPLE
 from evalsite.reports.views.pages import report_page, waits_for_report
-from judging.http import PageRequest, page_of, table_response, whole_number
+from judging.http import PageRequest, page_of, table_response
 from judging.signals import acted
 from judging.tables import Table
 
@@ -86,8 +86,10 @@ def debate_export(request: PageRequest, table: str, format_name: str) -> HttpRes
 @permission_required("reports.view_snapshot", raise_exception=True)
 @vary_on_headers("HX-Request")
 def arena(request: PageRequest) -> HttpResponse:
-    """Show the Bradley-Terry ranking of systems from agreed debates."""
-    options = _arena_options(request)
+    """Show the Bradley-Terry ranking of systems from debates under one criterion."""
+    options = arena_options(request.GET)
+    sets = DebateSet.objects.filter(method=DecisionMethod.DEBATE).order_by("name", "pk")
+    ticked = set(options.get("sets", []))
     report = jobs.obtain(ARENA, subject_id=0, options=options, at=timezone.now())
     experiments = Experiment.objects.filter(kind=ExperimentKind.ROUND_ROBIN).order_by("-pk")
     context: dict[str, Any] = {
@@ -95,12 +97,15 @@ def arena(request: PageRequest) -> HttpResponse:
         "options": options,
         "formats": PAPER_FORMATS,
         "experiments": list(experiments[:100]),
+        "sets": [(pk, name, pk in ticked) for pk, name in sets.values_list("pk", "name")[:SETS_OFFERED]],
+        "chosen_sets": ticked,
+        "rules": [(rule.value, words) for rule, words in RULES.items()],
+        "readings": [(reading.value, words) for reading, words in READINGS.items()],
     }
     if report.payload is not None:
         payload = report.payload
         figures = [row["strength"] for row in payload["whole"]["rows"]]
-        parts = [("Criterion", payload["by_criterion"]), ("Scenario", payload["by_scenario"])]
-        context |= {"payload": payload, "axis": common_axis(figures), "parts": parts, "basis": AGREED.words}
+        context |= {"payload": payload, "axis": common_axis(figures), "basis": debate_basis(payload).words}
     return report_page(request, "arena", context)
 
 
@@ -109,7 +114,7 @@ def arena(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def arena_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the ranking or the pairs behind it."""
-    payload = jobs.payload_shown(ARENA, subject_id=0, options=_arena_options(request), at=timezone.now())
+    payload = jobs.payload_shown(ARENA, subject_id=0, options=arena_options(request.GET), at=timezone.now())
     return _download(request, arena_tables(payload), table, format_name, subject="arena", subject_id=None)
 
 
@@ -150,15 +155,6 @@ def robustness_export(
 
 def _robustness(experiment_id: int) -> Experiment:
     return get_object_or_404(Experiment, pk=experiment_id, kind=ExperimentKind.ROBUSTNESS)
-
-
-def _arena_options(request: PageRequest) -> dict[str, Any]:
-    names = ("scenario", "criterion")
-    options = {name: request.GET[name][:100] for name in names if request.GET.get(name)}
-    experiment = whole_number(request.GET.get("experiment", ""))
-    if experiment is not None:
-        options["experiment"] = str(experiment)
-    return options
 
 
 def _download(

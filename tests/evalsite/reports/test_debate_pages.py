@@ -109,9 +109,12 @@ def test_compute_debates_joins_people_by_debate_and_settles_open_ones_by_rule() 
     people = compute_debates(0, {"rule": "human"}).payload
 
     assert [one["resolved"] for one in (unanimous, adjudicated, people)] == [3, 4, 3]
-    assert unanimous["people"]["agreed_debates"]["value"] == 0.5  # of the two agreed ones with a label
+    assert unanimous["people"]["agreed_debates"]["reason"] == "Too few: 2 of 20."
     assert unanimous["people"]["fleiss"]["value"] == 1.0
-    assert evaluator(unanimous, "debate")["people"]["value"] == pytest.approx(1 / 3)  # the open one agrees with nothing
+    # D10: an open debate abstains; it was once counted as wrong.
+    assert evaluator(unanimous, "debate")["people"]["reason"].startswith("The debate abstains where it does not agree")
+    # B6: people decided these outcomes, so the debate is not compared with them.
+    assert evaluator(people, "debate")["example"]["value"] is None
     assert evaluator(adjudicated, "opening:judge-1")["example"]["value"] == 1.0
 
 
@@ -143,13 +146,16 @@ def test_compute_debates_sets_baselines_beside_debates_on_the_same_pairs() -> No
     single = evaluator(found, "method:Single judge: solo")
     assert (single["asked"], single["missing"], single["calls"], single["cost"]) == (4, 1, 4, 2.0)
     assert single["example"]["value"] == pytest.approx(2 / 3)
-    assert single["people"]["value"] == 0.5
+    assert single["people"]["reason"] == "Too few: 3 of 20."
     assert (single["calls_per_decision"], single["cost_per_decision"]) == (4 / 3, pytest.approx(2 / 3))
     assert single["agreements_per_dollar"] == 1.0  # two for two dollars
-    pair = next(p for p in found["pairs"] if {p["first"], p["second"]} == {"Single judge: solo", "Debate"})
-    sign = 1 if pair["first"] == "Debate" else -1
-    assert pair["difference"]["value"] == sign * 0.25  # 3 of 4 right against 2 of 4
-    assert found["reference"] == "people"
+    # Too few labels for people to be the reference; the debate is not compared with itself.
+    assert found["reference"] == "debates"
+    assert [(p["first"], p["second"], p["difference"]["reason"]) for p in found["pairs"]] == [
+        ("judge-1", "judge-2", "Too few: 3 of 30."),
+        ("judge-1", "Single judge: solo", "Too few: 3 of 30."),
+        ("judge-2", "Single judge: solo", "Too few: 3 of 30."),
+    ]
 
 
 def test_debate_report_filters_shows_people_and_exports_the_papers_tables(researcher: Client) -> None:
@@ -221,11 +227,10 @@ def test_debate_report_links_every_figure_to_as_many_debates_as_it_counts(resear
 
     assert counts == [
         *(2, 1, 1),  # agreed at the opening, in the first round, never
-        *(3, 2, 3, 2, 2),  # of two judges: debates with an outcome, and those that people labelled; the debate's own
+        *(3, 3),  # of two judges: debates with an outcome; too few are labelled for figures from people
         *(3, 3),  # the only cell
         *(2, 4, 4, 3),  # win rates: labels of people, of two judges, outcomes
-        *(2, 2, 2),  # the cell with people
-        *(2, 2, 2),  # pairs of evaluators, compared by people's labels
+        3,  # the pair of judges, compared by the outcomes
     ]
 
 
@@ -273,16 +278,16 @@ def test_compute_arena_says_why_there_is_no_ranking(verdicts: tuple[int, ...], s
 def test_compute_arena_gives_the_same_debates_the_same_interval() -> None:
     ant, bee, cow = three_systems()
     for a, b in ((ant, bee), (bee, cow), (ant, cow)):
-        contest(a, b, 1, 1, 1, -1, 0, 0)
+        contest(a, b, 1, 1, 1, -1, 0, 0, 1)
 
     found = compute_arena(0, {})
 
-    # One criterion and one scenario: the parts hold the debates of the whole.
-    assert found["by_criterion"][0]["rows"] == found["whole"]["rows"] == found["by_scenario"][0]["rows"]
+    # One scenario: it holds the debates of the whole, 21 cases.
+    assert found["whole"]["rows"] == found["by_scenario"][0]["rows"]
     assert found["whole"]["rows"][0]["strength"]["low"] is not None
 
 
-def test_compute_arena_calls_tied_what_overlaps() -> None:
+def test_compute_arena_gives_a_rank_to_what_tests_tell_apart() -> None:
     ant, bee, cow = three_systems()
     contest(ant, bee, *[1] * 11, *[-1] * 9)
     contest(bee, cow, *[1] * 26, *[-1] * 4)
@@ -290,11 +295,117 @@ def test_compute_arena_calls_tied_what_overlaps() -> None:
 
     found = compute_arena(0, {})["whole"]
 
-    assert [(row["system"], row["rank"], row["tied_with"]) for row in found["rows"]] == [
-        ("ant", 1, ["bee"]),
-        ("bee", 1, ["ant"]),
-        ("cow", 3, []),
+    assert [(row["system"], row["ranks"]) for row in found["rows"]] == [
+        ("ant", [1, 2]),
+        ("bee", [1, 2]),
+        ("cow", [3, 3]),
     ]
+
+
+def test_compute_arena_of_few_cases_shows_no_interval() -> None:
+    ant, bee, cow = three_systems()
+    for a, b in ((ant, bee), (bee, cow), (ant, cow)):
+        contest(a, b, 1, 1, -1)
+
+    row = compute_arena(0, {})["whole"]["rows"][0]
+
+    assert (row["ranks"], row["strength"]["low"]) == ([1, 3], None)
+    assert row["strength"]["reason"] == "Too few cases for an interval: 9 of 20."
+
+
+def people_settle(debate: Debate, label: int | None, *, arm: str = "routed") -> None:
+    """Store what people decided of a debate: None is not decided yet."""
+    queue = getattr(debate.debate_set, "queue", None) or factories.queue(debate_set=debate.debate_set)
+    status = "open" if label is None else "settled"
+    text = "" if label is None else str(label)
+    factories.review_item(queue=queue, debate=debate, arm=arm, status=status, label=text)
+
+
+def test_compute_arena_counts_what_people_decided() -> None:
+    # M8: 60 open debates that people decided 20 : 0 for the first of each pair once left everybody tied at 0.
+    ant, bee, cow = three_systems()
+    for a, b in ((ant, bee), (bee, cow), (ant, cow)):
+        owner = rows.debate_set(system_a=a, system_b=b)
+        for _ in range(20):
+            people_settle(rows.debate(owner=owner, votes=((1, -1), (1, -1))), 1)
+
+    for rule in ("adjudicated", "human"):
+        found = compute_arena(0, {"rule": rule})
+
+        ranks = [(row["system"], row["ranks"]) for row in found["whole"]["rows"]]
+        assert ranks == [("ant", [1, 1]), ("bee", [2, 2]), ("cow", [3, 3])]
+        assert (found["whole"]["n"], found["undecided"]) == (60, 0)
+    assert compute_arena(0, {})["undecided"] == 60
+
+
+def test_compute_arena_ranks_one_criterion() -> None:
+    ant, bee, cow = three_systems()
+    for criterion, verdict in (("helpfulness", 1), ("creativity", -1), ("helpfulness", 1)):
+        for a, b in ((ant, bee), (bee, cow), (ant, cow)):
+            owner = rows.debate_set(system_a=a, system_b=b, criterion=criterion)
+            for _ in range(10):
+                rows.debate(owner=owner, votes=((verdict, verdict),))
+
+    helpful, creative = compute_arena(0, {}), compute_arena(0, {"criterion": "creativity"})
+
+    assert (helpful["criterion"], helpful["debates"], helpful["criteria"]) == (
+        "helpfulness",
+        60,
+        ["creativity", "helpfulness"],
+    )
+    assert [[row["system"] for row in one["whole"]["rows"]] for one in (helpful, creative)] == [
+        ["ant", "bee", "cow"],
+        ["cow", "bee", "ant"],
+    ]
+
+
+def test_agreement_with_people_weights_the_audit_for_all_that_agreed() -> None:
+    # B6: 90 agreed debates that people would confirm in nine of ten, 30 of them audited; 30 open ones. The judge votes
+    # A each time: right in 90% of the agreed and, people saying B, in none of the open. Truth .675; pooled .45.
+    owner = rows.debate_set()
+    agreed = [rows.debate(owner=owner, votes=((1, 1), (1, 1))) for _ in range(90)]
+    undecided = [rows.debate(owner=owner, votes=((1, -1), (1, -1))) for _ in range(30)]
+    for place, debate in enumerate(agreed[:30]):
+        people_settle(debate, 1 if place < 27 else -1, arm="audit")
+    for debate in undecided:
+        people_settle(debate, -1)
+
+    found = compute_debates(0, {}).payload
+
+    judge, debates = evaluator(found, "opening:judge-1"), evaluator(found, "debate")
+    assert judge["people"]["value"] == pytest.approx(0.675)
+    assert (judge["people_decided"]["value"], debates["people_decided"]["value"]) == (pytest.approx(0.9),) * 2
+    assert found["people"]["agreed_debates"]["value"] == pytest.approx(0.9)
+    assert found["wins"][0]["people"]["value"] == pytest.approx(0.675)  # D1: pooled it was 45%
+    # The two say the same wherever the debate decided: no difference, where once a judge was 50 points ahead.
+    pair = next(one for one in found["pairs"] if {one["first"], one["second"]} == {"judge-1", "Debate"})
+    assert (pair["difference"]["value"], pair["separated"]) == (0.0, False)
+
+
+def test_a_debate_that_people_decided_is_not_compared_with_those_people() -> None:
+    owner = rows.debate_set()
+    for verdict in (1, -1) * 20:
+        people_settle(rows.debate(owner=owner, votes=((1, -1), (1, -1))), verdict)
+
+    for rule in ("adjudicated", "human"):
+        found = compute_debates(0, {"rule": rule}).payload
+
+        debates = evaluator(found, "debate")
+        assert (debates["example"]["value"], debates["people_decided"]["value"]) == (None, None)
+        assert evaluator(found, "opening:judge-1")["people"]["value"] == pytest.approx(0.5)
+
+
+def test_the_system_level_compares_labels_of_the_same_debates() -> None:
+    # M20: right in all six debates that agreed; in seven open ones it says B. Once "other mode" at 100% agreement.
+    owner = rows.debate_set()
+    for _ in range(6):
+        rows.debate(owner=owner, votes=((1, 1), (1, 1)))
+    for _ in range(7):
+        rows.debate(owner=owner, votes=((-1, 1), (-1, 1)))
+
+    cell = compute_debates(0, {}).payload["cells"][0]["evaluators"]["opening:judge-1"]
+
+    assert (cell["example"]["value"], cell["system"], cell["direction"]) == (1.0, True, True)
 
 
 def test_arena_of_two_systems_says_once_why_and_shows_their_win_rate(researcher: Client) -> None:
@@ -305,7 +416,7 @@ def test_arena_of_two_systems_says_once_why_and_shows_their_win_rate(researcher:
 
     # Once as a note; beside the parts a win rate stands in place of the sentence.
     assert page.count("A ranking needs the debates of three systems or more; here are 2.") == 1
-    assert page.count("75.0%") >= 3  # of the pair, of the criterion, of the scenario
+    assert page.count("75.0%") >= 2  # of the pair, of the scenario
     assert "Win rate of ant against bee" in page
 
 
@@ -336,13 +447,13 @@ def test_arena_export_never_computes_a_long_report_itself(
 def test_compute_arena_names_groups_that_cannot_be_compared() -> None:
     ant, bee, cow = three_systems()
     contest(ant, bee, 1, -1)
-    contest(bee, cow, 1, 1)
+    contest(cow, factories.system("dog"), 1, 1)
 
     found = compute_arena(0, {})["whole"]
 
     assert found["rows"] == []
-    assert found["groups"] == [["ant", "bee"], ["cow"]]
-    assert "one side won every comparison" in found["reason"]
+    assert found["groups"] == [["ant", "bee"], ["cow", "dog"]]
+    assert "No debate links these groups" in found["reason"]
 
 
 def test_arena_shows_and_exports_the_ranking(researcher: Client) -> None:
@@ -353,9 +464,9 @@ def test_arena_shows_and_exports_the_ranking(researcher: Client) -> None:
     page = text_of(researcher.get(reverse("reports:arena")))
     data = bytes(researcher.get(reverse("reports:arena-export", args=["ranking", "csv"])).getvalue())
 
-    assert page.count("1. ant") == 2  # by criterion and by scenario
+    assert page.count("1-3. ant") == 1  # by scenario
     lines = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"))))
-    assert [line["part"] for line in lines] == ["all"] * 3 + ["criterion"] * 3 + ["scenario"] * 3
+    assert [line["part"] for line in lines] == ["all"] * 3 + ["scenario"] * 3
 
 
 def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Client) -> None:

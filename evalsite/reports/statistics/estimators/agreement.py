@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
+from evalsite.reports.statistics.estimators.differences import paired_difference
 from evalsite.reports.statistics.estimators.strata import (
     FEWEST_CASES,
     FEWEST_FOR_CLAIMS,
@@ -36,43 +37,69 @@ class ComparedItem:
     is_routed: bool  # sent to people by a rule, so certain to be asked about; else drawn for the audit, or not asked
 
 
+@dataclass(frozen=True, slots=True)
+class _Item:
+    case: Hashable
+    value: float | None  # None: not known
+    is_routed: bool
+
+
 def share_equal(items: Iterable[ComparedItem], *, needed: int = FEWEST_CASES) -> Inference | TooFew:
     """Return the share of judged items on which people say the same, over all items, routed and audited ones weighted.
 
     Unit: the case, with the mean over its items. Cases whose items were all routed are a stratum of their own; in the
     others what is known of routed items serves as the judge's score does in a corrected mean.
     """
-    return shown_mean(_agreement_strata(items), needed=needed)
+    return shown_mean(
+        _strata([_Item(i.case, _equal(i), i.is_routed) for i in items if i.judge is not None]), needed=needed
+    )
 
 
-def _agreement_strata(items: Iterable[ComparedItem]) -> list[Stratum]:
-    by_case: dict[Hashable, list[ComparedItem]] = defaultdict(list)
+def agreement_difference(first: Iterable[ComparedItem], second: Iterable[ComparedItem]) -> Inference | TooFew:
+    """Return by how much more often the first judge says what people say, over the items both were asked about.
+
+    A missing verdict agrees with nothing. Both list the same items in the same order.
+    """
+    items = []
+    for one, other in zip(first, second, strict=True):
+        values = _equal(one), _equal(other)
+        value = None if values[0] is None or values[1] is None else values[0] - values[1]
+        items.append(_Item(one.case, value, one.is_routed))
+    return paired_difference(_strata(items))
+
+
+def _equal(item: ComparedItem) -> float | None:
+    return None if item.people is None else float(item.judge == item.people)
+
+
+def _strata(items: Iterable[_Item]) -> list[Stratum]:
+    by_case: dict[Hashable, list[_Item]] = defaultdict(list)
     for item in items:
-        if item.judge is not None:
-            by_case[item.case].append(item)
+        by_case[item.case].append(item)
     routed: tuple[list[float], list[float], list[float]] = ([], [], [])
     others: tuple[list[float], list[float], list[float]] = ([], [], [])
     for own in by_case.values():
-        label, known = _case_value(own)
-        labels, judge, rest = routed if all(item.is_routed for item in own) else others
-        if label is None:
+        value, known = _case_value(own)
+        values, judge, rest = routed if all(item.is_routed for item in own) else others
+        if value is None:
             rest.append(known)
         else:
-            labels.append(label)
+            values.append(value)
             judge.append(known)
     return [make_stratum(*part) for part in (others, routed)]
 
 
-def _case_value(items: Sequence[ComparedItem]) -> tuple[float | None, float]:
-    """Return the share of equal labels in a case (None where it is not known), and what routed items add to it."""
-    routed = [item for item in items if item.is_routed]
-    drawn = [item for item in items if not item.is_routed and item.people is not None]
-    equal_routed = sum(item.judge == item.people for item in routed if item.people is not None)
-    known = equal_routed / len(items) if len(routed) < len(items) else 0.0
-    if any(item.people is None for item in routed) or (len(routed) < len(items) and not drawn):
+def _case_value(items: Sequence[_Item]) -> tuple[float | None, float]:
+    """Return the mean value of a case (None where it is not known), and what is known of it from routed items."""
+    routed = [item.value for item in items if item.is_routed]
+    drawn = [item.value for item in items if not item.is_routed and item.value is not None]
+    unrouted = len(items) - len(routed)
+    of_routed = sum(value for value in routed if value is not None)
+    known = of_routed / len(items) if unrouted else 0.0
+    if None in routed or (unrouted and not drawn):
         return None, known
-    share = sum(item.judge == item.people for item in drawn) / len(drawn) if drawn else 0.0
-    return (equal_routed + share * (len(items) - len(routed))) / len(items), known
+    mean = sum(drawn) / len(drawn) if drawn else 0.0
+    return (of_routed + mean * unrouted) / len(items), known
 
 
 @dataclass(frozen=True, slots=True)

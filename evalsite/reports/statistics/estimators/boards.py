@@ -29,6 +29,7 @@ from evalsite.reports.statistics.estimators.strata import (
     Scale,
     Stratum,
     TooFew,
+    census_mean,
     look_multiplier,
     make_stratum,
     nonresponse_bounds,
@@ -37,8 +38,6 @@ from evalsite.reports.statistics.estimators.strata import (
 )
 
 Flags = NDArray[np.bool_]
-NO_SCORES = "No scores yet."
-FEW_FOR_INTERVAL = "Too few cases for an interval: {} of {}."
 TOO_FEW_AUDITED = "Too few: {} of {} audited cases."
 ONE_SYSTEM = "No other system has a score on the same case."
 
@@ -112,7 +111,7 @@ def system_mean(data: BoardData, system: int, mode: Mode) -> SystemFigure:
     """Return a system's mean, or why there is none."""
     judge, missing = data.judge[system], data.missing[system]
     if mode is Mode.RAW:
-        return SystemFigure(_raw(judge[~np.isnan(judge)], data.scale))
+        return SystemFigure(census_mean(judge[~np.isnan(judge)], scale=data.scale))
     labels = data.labels[system]
     scored = ~missing & ~np.isnan(judge)
     decided = scored & data.drawn[system] & ~np.isnan(labels)
@@ -148,16 +147,6 @@ def _unscored(labels: Floats) -> list[Stratum]:
 
 def _critical(data: BoardData, n: int) -> float | None:
     return look_multiplier(n, data.planned) if data.planned and n >= FEWEST_CASES else None
-
-
-def _raw(scores: Floats, scale: Scale) -> Estimate:
-    """Return the mean of scores; few cases have a mean, but no interval."""
-    n = len(scores)
-    if not n:
-        return Estimate(None, None, None, 0, NO_SCORES)
-    if n < FEWEST_CASES:
-        return Estimate(float(scores.mean()), None, None, n, FEW_FOR_INTERVAL.format(n, FEWEST_CASES))
-    return stratified_mean([people_only(scores)], scale=scale).estimate
 
 
 def _difference(data: BoardData, first: int, second: int, mode: Mode) -> Inference | TooFew:

@@ -13,10 +13,12 @@ import scipy
 from evalsite.reports.statistics.estimates import Estimate, Floats, Ints
 from evalsite.reports.statistics.estimators.differences import RankSet, holm, ranks_of
 from evalsite.reports.statistics.estimators.strata import (
+    FEW_FOR_INTERVAL,
     FEWEST_CASES,
     LEVEL,
     Inference,
     TooFew,
+    census_mean,
     make_stratum,
     shown_mean,
     t_quantile,
@@ -27,7 +29,7 @@ LEAST_POINTS = 0.25  # of either side of a pair: keeps strengths finite
 NO_DEBATES = "No debate has an outcome here."
 NO_AUDIT = "No agreed debate was audited, so nothing says how people would have decided those."
 WAITING = "Debates without agreement that wait for people: {}. A ranking by people's word needs all of them."
-TOO_FEW_CASES = "Too few: {} of {} cases."
+TOO_FEW_AUDITED = "Too few: {} of {} audited cases of debates that agreed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +71,14 @@ def _known_points(debate: DebatedPair) -> float:
     return 0.5 if known is None else known
 
 
-def outcome_win_rate(debates: Iterable[DebatedPair], *, needed: int = FEWEST_CASES) -> Inference | TooFew:
+def outcome_win_rate(debates: Iterable[DebatedPair]) -> Estimate:
     """Return the first system's win rate over the debates that have an outcome, ties half; the unit is the case."""
     by_case: dict[Hashable, list[float]] = defaultdict(list)
     for debate in debates:
         if debate.debate is not None:
             by_case[debate.case].append(debate.debate)
     means = [sum(own) / len(own) for own in by_case.values()]
-    return shown_mean([make_stratum(means, [0.0] * len(means))], needed=needed)
+    return census_mean(means)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +141,7 @@ def bradley_terry(outcomes: Outcomes, *, systems: int, degrees: int, pseudo_erro
     count = int(clusters.max()) + 1
     scores = np.zeros((count, systems))
     np.add.at(scores, clusters, (points - scipy.special.expit(design @ values))[:, None] * design)
-    meat = count / (count - 1) * scores.T @ scores
+    meat = count / max(count - 1, 1) * scores.T @ scores
     if inclusion:
         meat = meat + pseudo_errors * (1 - inclusion) / inclusion**2 * (pairs.T @ pairs) / len(pairs)
     return Strengths(values, bread @ meat @ bread, degrees, inclusion)
@@ -198,6 +200,8 @@ def ranked_by_people(debates: Sequence[DebatedPair]) -> Ranking:
     audited = {debate.case for debate in agreed if debate.people is not None}
     if agreed and not audited:
         return Ranking((), (), NO_AUDIT)
+    if agreed and len(audited) < FEWEST_CASES:
+        return Ranking((), (), TOO_FEW_AUDITED.format(len(audited), FEWEST_CASES))
     return _ranked(debates, cases=audited or {debate.case for debate in debates})
 
 
@@ -210,17 +214,23 @@ def _ranked(debates: Sequence[DebatedPair], *, cases: set[Hashable]) -> Ranking:
     if len(groups) > 1:
         listed = "; ".join(", ".join(group) for group in groups)
         return Ranking((), groups, f"No debate links these groups, so they have no common ranking: {listed}.")
-    if len(cases) < FEWEST_CASES:
-        return Ranking((), groups, TOO_FEW_CASES.format(len(cases), FEWEST_CASES))
     found = bradley_terry(outcomes, systems=len(names), degrees=len(cases) - 1)
-    ranks = _rank_sets(found)
+    is_few = len(cases) < FEWEST_CASES
+    ranks = dict.fromkeys(range(len(names)), RankSet(1, len(names))) if is_few else _rank_sets(found)
     played = np.bincount(np.concatenate([outcomes.first, outcomes.second]), minlength=len(names))
     rows = [
-        RankedSystem(name, Estimate(float(found.values[i]), *found.interval(i), int(played[i])), ranks[i])
+        RankedSystem(name, _strength(found, i, played=int(played[i]), cases=len(cases)), ranks[i])
         for i, name in enumerate(names)
     ]
     rows.sort(key=lambda row: (-(row.strength.value or 0.0), row.name))
     return Ranking(tuple(rows), groups, "", found.inclusion)
+
+
+def _strength(found: Strengths, position: int, *, played: int, cases: int) -> Estimate:
+    value = float(found.values[position])
+    if cases < FEWEST_CASES:
+        return Estimate(value, None, None, played, FEW_FOR_INTERVAL.format(cases, FEWEST_CASES))
+    return Estimate(value, *found.interval(position), played)
 
 
 def _arrays(debates: Sequence[DebatedPair], positions: Mapping[str, int]) -> Outcomes:

@@ -18,6 +18,8 @@ from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
 
 LEVEL = 0.95
 FEWEST_CASES = 20  # labelled cases behind any figure: with 15 an interval may cover 89% only
+NOTHING = "Nothing to average yet."
+FEW_FOR_INTERVAL = "Too few cases for an interval: {} of {}."
 FEWEST_FOR_CLAIMS = 30  # behind the sign of a difference, a claim on a slice and the kappa of a rare label
 
 
@@ -228,6 +230,16 @@ def shown_mean(
     if n < needed:
         return TooFew(n, needed)
     return stratified_mean(_merged(strata), scale=scale, pseudo=pseudo, critical=critical)
+
+
+def census_mean(values: Sequence[float] | Floats, *, scale: Scale = SHARE) -> Estimate:
+    """Return the mean of what is known of every case; few cases have a mean, but no interval."""
+    data = np.asarray(values, dtype=np.float64)
+    if not len(data):
+        return undefined(NOTHING)
+    if len(data) < FEWEST_CASES:
+        return Estimate(float(data.mean()), None, None, len(data), FEW_FOR_INTERVAL.format(len(data), FEWEST_CASES))
+    return stratified_mean([people_only(data)], scale=scale).estimate
 
 
 def _merged(strata: Sequence[Stratum]) -> list[Stratum]:

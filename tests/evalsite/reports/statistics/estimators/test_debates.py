@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evalsite.reports.statistics.estimates import Estimate
 from evalsite.reports.statistics.estimators.debates import (
     DebatedPair,
     outcome_win_rate,
@@ -12,7 +13,7 @@ from evalsite.reports.statistics.estimators.debates import (
     win_rate,
 )
 from evalsite.reports.statistics.estimators.differences import RankSet
-from evalsite.reports.statistics.estimators.strata import TooFew, make_stratum, stratified_mean
+from evalsite.reports.statistics.estimators.strata import make_stratum, stratified_mean
 
 
 def test_win_rate_weights_audited_debates_for_all_that_agreed() -> None:
@@ -28,10 +29,10 @@ def test_win_rate_weights_audited_debates_for_all_that_agreed() -> None:
     assert found.estimate.value == pytest.approx(0.675)
 
 
-def test_outcome_win_rate_needs_twenty_cases() -> None:
+def test_outcome_win_rate_of_few_cases_has_no_interval() -> None:
     debates = [DebatedPair(n // 2, "A", "B", 1.0, None) for n in range(30)]
 
-    assert outcome_win_rate(debates) == TooFew(15, 20)
+    assert outcome_win_rate(debates) == Estimate(1.0, None, None, 15, "Too few cases for an interval: 15 of 20.")
 
 
 def test_ranked_by_people_counts_what_people_decided() -> None:
@@ -70,7 +71,16 @@ def test_ranked_by_outcomes_names_groups_that_never_met() -> None:
     assert (found.systems, found.groups) == ((), (("A", "B"), ("C", "D")))
 
 
-def test_ranked_by_outcomes_needs_twenty_cases() -> None:
+def test_ranked_by_outcomes_of_few_cases_has_no_intervals() -> None:
     debates = [DebatedPair(n, first, second, 1.0, None) for n in range(19) for first, second in ("AB", "BC", "AC")]
 
-    assert ranked_by_outcomes(debates).reason == "Too few: 19 of 20 cases."
+    found = ranked_by_outcomes(debates).systems
+
+    assert [(row.name, row.ranks, row.strength.low) for row in found] == [(name, RankSet(1, 3), None) for name in "ABC"]
+    assert found[0].strength.reason == "Too few cases for an interval: 19 of 20."
+
+
+def test_ranked_by_people_needs_twenty_audited_cases() -> None:
+    debates = [DebatedPair(n, "A", "B", 1.0, 1.0 if n < 19 else None) for n in range(60)]
+
+    assert ranked_by_people(debates).reason == "Too few: 19 of 20 audited cases of debates that agreed."
