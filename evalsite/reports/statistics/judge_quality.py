@@ -1,4 +1,4 @@
-"""How good a judge is: agreement with people, position consistency, readable replies, and how alike a panel errs.
+"""How good a judge is: agreement with people, position consistency, readable replies, and what a reveal changes.
 
 Preferences are in system space (1 = A better, 0 = tie, -1 = B better), never by position; None = no usable verdict.
 """
@@ -6,13 +6,12 @@ Preferences are in system space (1 = A better, 0 = tie, -1 = B better), never by
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
-from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, undefined, with_interval
+from evalsite.reports.statistics.estimates import Estimate
 from evalsite.reports.statistics.intervals import clustered_mean, mean_interval, of_share, wilson
 
 
@@ -134,58 +133,6 @@ def reply_rates(statuses: Sequence[str]) -> ReplyRates:
         unparsed=wilson(counts["unparsed"], n),
         failed=wilson(counts["failed"], n),
     )
-
-
-def leave_one_out_agreement(stances: Mapping[str, Sequence[int | None]], juror: str) -> Estimate:
-    """Return how often a juror's stance equals the one that all OTHER jurors share; n = items where they share one.
-
-    A judge that sat in a debate is part of its outcome, so agreement with the outcome itself flatters it.
-
-    Raises:
-        KeyError: the juror did not sit in the debate.
-    """
-    own = stances[juror]
-    others = [side for name, side in stances.items() if name != juror]
-    pairs = []
-    for mine, *rest in zip(own, *others, strict=True):
-        if rest and mine is not None and None not in rest and len(set(rest)) == 1:
-            pairs.append(mine == rest[0])
-    return wilson(sum(pairs), len(pairs)) if pairs else undefined("The other speakers agree on no item.")
-
-
-def effective_judges(errors: Mapping[str, Sequence[bool | None]]) -> Estimate:
-    """Return how many independent judges a panel of k is worth: k / (1 + (k - 1) r), at most k and at least 1.
-
-    r is the mean correlation of being wrong over all pairs of judges (items both judged); pairs in which a judge is
-    always right or always wrong have no correlation and are left out. A negative r counts as 0. n = items.
-    Source: Kish's design effect.
-
-    Raises:
-        ValueError: judges differ in the number of items.
-    """
-    sizes = {len(row) for row in errors.values()}
-    if len(sizes) > 1:
-        raise ValueError("every judge needs one entry per item")
-    n, k = (sizes.pop() if sizes else 0), len(errors)
-    if k < 2:
-        return undefined("A panel needs two judges or more.", n=n)
-    wrong = {name: np.array([np.nan if e is None else float(e) for e in row]) for name, row in errors.items()}
-    found = [r for a, b in combinations(wrong.values(), 2) if (r := _correlation(a, b)) is not None]
-    if not found:
-        return undefined(
-            "No two judges both err on some items and not on others, so their errors cannot be compared.", n=n
-        )
-    shared = max(0.0, sum(found) / len(found))
-    reason = "No interval: the figure summarises correlations between judges."
-    return with_interval(k / (1 + (k - 1) * shared), Interval(None, None, reason), n=n)
-
-
-def _correlation(first: Floats, second: Floats) -> float | None:
-    both = ~np.isnan(first) & ~np.isnan(second)
-    a, b = first[both], second[both]
-    if a.size < 2 or a.std() == 0 or b.std() == 0:
-        return None
-    return float(((a - a.mean()) * (b - b.mean())).mean() / (a.std() * b.std()))
 
 
 @dataclass(frozen=True, slots=True)

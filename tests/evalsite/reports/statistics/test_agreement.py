@@ -12,16 +12,15 @@ from evalsite.reports.statistics.agreement import (
     pair_agreements,
     summarise,
 )
-from evalsite.reports.statistics.alpha import AlphaParts, Metric, alpha_parts, krippendorff_alpha
+from evalsite.reports.statistics.alpha import Metric, krippendorff_alpha
 from evalsite.reports.statistics.bootstrap import Bootstrap, bootstrap_interval, percentile_interval
 from evalsite.reports.statistics.confusion import confusion, confusion_of, disagreeing_items
 from evalsite.reports.statistics.estimates import Estimate, Interval
 from evalsite.reports.statistics.fleiss import fleiss_kappa
-from evalsite.reports.statistics.handbook import linearised_alpha, linearised_slope
 from evalsite.reports.statistics.interpret import describe_reliability, format_estimate, prevalence_warning
 from evalsite.reports.statistics.intervals import wilson
 from evalsite.reports.statistics.percent import percent_agreement
-from evalsite.reports.statistics.profiles import count_profiles, distinct_rows
+from evalsite.reports.statistics.profiles import distinct_rows
 from evalsite.reports.statistics.ratings import RatingTable, from_contingency, from_counts, from_rows
 
 SMALL = from_rows(
@@ -185,18 +184,6 @@ def test_distinct_rows_of_a_wide_matrix() -> None:
     found = distinct_rows(matrix)
 
     assert (len(found.rows), found.rows[found.which].tolist()) == (19, matrix.tolist())
-
-
-def test_linearised_alpha_agrees_with_measured_slopes_when_raters_are_unequal() -> None:
-    table = random_table(3000, 3)
-    profiles = count_profiles(table)
-    parts = alpha_parts(profiles, table, Metric.NOMINAL)
-    assert isinstance(parts, AlphaParts)
-
-    closed = linearised_alpha(profiles).error
-    measured = linearised_slope(parts.coefficient, parts.features, profiles.multiplicity).error
-
-    assert closed == pytest.approx(measured, rel=0.01)
 
 
 def test_krippendorff_alpha_ordinal_ignores_the_numbers_behind_labels() -> None:

@@ -16,15 +16,7 @@ from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.estimators.rogan_gladen import rogan_gladen
 from evalsite.reports.statistics.estimators.strata import make_stratum, stratified_mean
 from evalsite.reports.statistics.fleiss import brennan_prediger, fleiss_kappa
-from evalsite.reports.statistics.handbook import (
-    Linearised,
-    linearised_alpha,
-    linearised_brennan_prediger,
-    linearised_fleiss,
-    linearised_gwet,
-    linearised_slope,
-)
-from evalsite.reports.statistics.kappa import Weights, cohen_kappa, conger_kappa, conger_parts
+from evalsite.reports.statistics.kappa import Weights, cohen_kappa, conger_kappa
 from evalsite.reports.statistics.percent import percent_agreement
 from evalsite.reports.statistics.profiles import count_profiles, item_features, label_shares
 from evalsite.reports.statistics.ratings import RatingTable, from_contingency, from_counts, from_rows
@@ -180,13 +172,6 @@ def test_krippendorff_alpha_reproduces_every_metric(vectors: dict[str, Any], nam
     assert got == pytest.approx(wanted, abs=SIX_PLACES)
 
 
-@pytest.mark.parametrize("name", ["krippendorff_2011_4obs", "wikipedia_krippendorff_3coders"])
-def test_linearised_gwet_reproduces_interval_with_gaps(vectors: dict[str, Any], name: str) -> None:
-    estimate = linearised_gwet(item_features(count_profiles(build(vectors[name])))).estimate
-
-    assert [estimate.low, estimate.high] == pytest.approx(vectors[name]["gwet_ac1_ci"], abs=FIVE_PLACES)
-
-
 @pytest.mark.parametrize("name", ["fleiss_1971_psychiatric", "wikipedia_fleiss"])
 def test_label_shares_and_item_agreement_reproduce_published_tables(vectors: dict[str, Any], name: str) -> None:
     vector = vectors[name]
@@ -256,26 +241,6 @@ def test_pandalm_summary(pandalm_table: RatingTable, pandalm_expected: dict[str,
         pandalm_expected["unanimous_items"],
         pandalm_expected["three_way_split_items"],
     )
-
-
-def test_pandalm_closed_form_errors(pandalm_table: RatingTable, pandalm_expected: dict[str, Any]) -> None:
-    profiles = count_profiles(pandalm_table)
-    items = item_features(profiles)
-    features, multiplicity, coefficient = conger_parts(pandalm_table)
-
-    def spelled(found: Linearised) -> list[float | None]:
-        return [found.estimate.value, found.error, found.estimate.low, found.estimate.high]
-
-    got = {
-        "gwet_ac1": spelled(linearised_gwet(items)),
-        "irrcac_fleiss": spelled(linearised_fleiss(items)),
-        "irrcac_krippendorff": spelled(linearised_alpha(profiles)),
-        "irrcac_conger": spelled(linearised_slope(coefficient, features, multiplicity)),
-        "brennan_prediger": spelled(linearised_brennan_prediger(items)),
-    }
-    for name, numbers in got.items():
-        wanted = pandalm_expected[name]
-        assert numbers == pytest.approx([wanted["value"], wanted["se"], *wanted["ci"]], abs=FIVE_PLACES), name
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,9 @@
-"""May this judge stand in for a person? The alternative annotator test."""
+"""The alternative annotator test: does a judge agree with people at least as well as they do with each other?"""
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,12 +11,14 @@ import numpy as np
 import scipy
 
 from evalsite.reports.statistics.estimates import Floats, Ints
+from evalsite.reports.statistics.intervals import cluster_codes
 from evalsite.reports.statistics.ratings import MISSING, RatingTable
 
 PEOPLE_NEEDED = 3
-ITEMS_NEEDED = 30
+CASES_NEEDED = 30
 FALSE_DISCOVERY_RATE = 0.05
 WINNING_RATE_NEEDED = 0.5
+PEOPLE_LISTED = 5
 
 
 class Annotators(StrEnum):
@@ -34,7 +35,7 @@ class Annotators(StrEnum):
 
 
 class Closeness(StrEnum):
-    """How near an answer is to the remaining people's."""
+    """How near an annotation is to the remaining people's."""
 
     EQUAL_LABELS = "equal labels"  # share of the remaining people who gave the same label
     NEAR_VALUES = "near values"  # minus the root mean squared distance to their values
@@ -45,19 +46,19 @@ class LeftOut:
     """The judge against one person, both compared with everyone else."""
 
     person: str
-    n: int
-    judge_wins: float  # share of items on which the judge is at least as close as the person
+    n: int  # cases
+    judge_wins: float  # share of cases on which the judge is at least as close as the person
     person_wins: float
     p_value: float
-    replaced: bool  # the judge is at least as good, less the margin, after Benjamini-Yekutieli
+    is_matched: bool  # the judge is at least as good, less the margin, after Benjamini-Yekutieli
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
+class AnnotatorTest:
     """`passed` is None when the test could not be held; `reason` says why, or what the result means."""
 
     passed: bool | None
-    winning_rate: float | None  # share of people whom the judge may replace
+    winning_rate: float | None  # share of people whom the judge matches
     advantage: float | None  # chance that the judge is at least as close as a person drawn at random
     people: tuple[LeftOut, ...]
     reason: str
@@ -67,50 +68,71 @@ def alternative_annotator_test(
     table: RatingTable,
     judge: Sequence[str | None],
     annotators: Annotators,
+    *,
+    cases: Sequence[Hashable],
     closeness: Closeness = Closeness.EQUAL_LABELS,
-) -> StandIn:
+) -> AnnotatorTest:
     """Return whether the judge passes against the people of `table` (one judge label per item, None = no verdict).
 
     For each person j and item that j, the judge and someone else answered: W_f = 1 when the judge is at least as close
-    to the others as j, W_h the other way round. H0: mean(W_h - W_f) >= margin, one-sided t-test; Benjamini-Yekutieli at
-    0.05 over people; the judge passes when it may replace at least half. Needs 3 people with 30 items each.
+    to the others as j, W_h the other way round. H0: mean(W_h - W_f) >= margin, one-sided t-test over cases (the items
+    of a case, `cases` gives it for each item, are averaged first); Benjamini-Yekutieli at 0.05 over people; the judge
+    passes when it matches at least half. Needs 3 people with items of 30 cases each.
     Source: Calderon, Reichart and Dror 2025, "The Alternative Annotator Test".
 
     Raises:
         ValueError: the judge did not label as many items as the table has, or a label is off the scale.
     """
     judged = np.array([MISSING if label is None else table.labels.index(label) for label in judge], dtype=np.int64)
-    if len(judged) != len(table.items):
-        raise ValueError(f"{len(judged)} verdicts for {len(table.items)} items")
+    if not len(judged) == len(cases) == len(table.items):
+        raise ValueError(f"{len(judged)} verdicts and {len(cases)} cases for {len(table.items)} items")
     if closeness is Closeness.NEAR_VALUES and table.values is None:
-        return StandIn(None, None, None, (), "The labels are not numbers, so distances between them mean nothing.")
-    wins = {person: _wins(table, judged, index, closeness) for index, person in enumerate(table.raters)}
-    able = {person: pair for person, pair in wins.items() if pair.shape[1] >= ITEMS_NEEDED}
+        reason = "The labels are not numbers, so distances between them mean nothing."
+        return AnnotatorTest(None, None, None, (), reason)
+    codes = cluster_codes(cases)
+    wins = {person: _wins(table, judged, index, closeness, codes) for index, person in enumerate(table.raters)}
+    able = {person: own for person, own in wins.items() if own.n >= CASES_NEEDED}
     if not table.raters_known or len(able) < PEOPLE_NEEDED:
-        return StandIn(None, None, None, (), _too_few(len(able)))
-    p_values = [_p_value(pair[1] - pair[0], annotators.margin) for pair in able.values()]
-    replaced = benjamini_yekutieli(p_values, rate=FALSE_DISCOVERY_RATE)
+        return AnnotatorTest(None, None, None, (), _too_few({person: own.n for person, own in wins.items()}))
+    p_values = [_p_value(own.person - own.judge, annotators.margin) for own in able.values()]
+    matched = benjamini_yekutieli(p_values, rate=FALSE_DISCOVERY_RATE)
     people = tuple(
-        LeftOut(person, pair.shape[1], float(pair[0].mean()), float(pair[1].mean()), p_value, won)
-        for (person, pair), p_value, won in zip(able.items(), p_values, replaced, strict=True)
+        LeftOut(person, own.n, float(own.judge.mean()), float(own.person.mean()), p_value, is_matched)
+        for (person, own), p_value, is_matched in zip(able.items(), p_values, matched, strict=True)
     )
-    rate = sum(replaced) / len(people)
+    rate = sum(matched) / len(people)
     advantage = sum(person.judge_wins for person in people) / len(people)
     passed = rate >= WINNING_RATE_NEEDED
-    words = "may stand in" if passed else "may not stand in"
-    reason = f"The judge {words} for {annotators.value}: it may replace {sum(replaced)} of {len(people)} people."
-    return StandIn(passed, rate, advantage, people, reason)
+    reason = (
+        f"The judge agrees with the others at least as well as {sum(matched)} of {len(people)} annotators "
+        f"({annotators.value}: margin {annotators.margin:g})."
+    )
+    return AnnotatorTest(passed, rate, advantage, people, reason)
 
 
-def _too_few(able: int) -> str:
+def _too_few(shared: Mapping[str, int]) -> str:
+    able = sum(n >= CASES_NEEDED for n in shared.values())
+    each = ", ".join(f"{person} {n}" for person, n in sorted(shared.items(), key=lambda pair: -pair[1])[:PEOPLE_LISTED])
     return (
-        f"The test needs {PEOPLE_NEEDED} people who each share {ITEMS_NEEDED} items with the judge and someone else; "
-        f"so far {able} {'does' if able == 1 else 'do'}."
+        f"{able} of {PEOPLE_NEEDED} people needed share {CASES_NEEDED} cases with the judge and somebody else "
+        f"({each or 'nobody has one'})."
     )
 
 
-def _wins(table: RatingTable, judged: Ints, person: int, closeness: Closeness) -> Floats:
-    """Return W_f and W_h over the items that can be compared, shape (2, items)."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wins:
+    """W_f (judge) and W_h (person), the means of each case."""
+
+    judge: Floats
+    person: Floats
+
+    @property
+    def n(self) -> int:
+        return len(self.judge)
+
+
+def _wins(table: RatingTable, judged: Ints, person: int, closeness: Closeness, cases: Ints) -> _Wins:
+    """Return the wins over the items that can be compared."""
     own = table.codes[:, person]
     others = np.delete(table.codes, person, axis=1)
     usable = (own != MISSING) & (judged != MISSING) & (others != MISSING).any(axis=1)
@@ -119,7 +141,12 @@ def _wins(table: RatingTable, judged: Ints, person: int, closeness: Closeness) -
     judge_score, person_score = near(verdicts, others, table), near(own, others, table)
     # Scores that are equal in exact arithmetic must tie although their sums were rounded differently.
     tie = np.isclose(judge_score, person_score, rtol=0, atol=1e-12)
-    return np.stack([tie | (judge_score > person_score), tie | (person_score > judge_score)]).astype(np.float64)
+    _, clusters = np.unique(cases[usable], return_inverse=True)
+    sizes = np.bincount(clusters)
+    return _Wins(
+        np.bincount(clusters, weights=tie | (judge_score > person_score)) / sizes,
+        np.bincount(clusters, weights=tie | (person_score > judge_score)) / sizes,
+    )
 
 
 def _share_equal(answers: Ints, others: Ints, _table: RatingTable) -> Floats:
@@ -156,12 +183,3 @@ def benjamini_yekutieli(p_values: Sequence[float], *, rate: float) -> tuple[bool
     last = max((k for k, i in enumerate(ranked, start=1) if p_values[i] <= k * allowed), default=0)
     rejected = set(ranked[:last])
     return tuple(i in rejected for i in range(m))
-
-
-def certificate_key(*, model: str, prompt: str, rubric: str) -> str:
-    """Return the SHA-256 that binds a passed test to the judge it was held with; any change makes it lapse."""
-    digest = hashlib.sha256()
-    for part in (model, prompt, rubric):
-        data = part.encode()
-        digest.update(len(data).to_bytes(8, "big") + data)  # the length keeps "ab" + "c" apart from "a" + "bc"
-    return digest.hexdigest()

@@ -1,0 +1,129 @@
+"""Selective prediction: from which confidence on a judge may decide alone, with a bound on how often it is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import scipy
+
+ALPHA = 0.1  # tolerated error rate among accepted verdicts
+DELTA = 0.1  # tolerated chance that the guarantee fails
+MOST_LABELS = 10_000  # that anybody would be told to collect
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedVerdict:
+    """A verdict of the audit arm that people have decided."""
+
+    confidence: float  # 0..1, measured
+    is_correct: bool  # the judge's label is people's
+    case: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One point of the risk-coverage curve: what is accepted at or above a confidence."""
+
+    threshold: float
+    accepted: int  # verdicts
+    errors: int
+    cases: int  # that the accepted verdicts are about
+    bound: float  # the error rate among accepted verdicts is below this with probability 1 - delta
+
+    @property
+    def risk(self) -> float:
+        """The share of accepted verdicts that are wrong."""
+        return self.errors / self.accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Verdicts at or above the threshold of `chosen` stand; None: no threshold keeps the error rate."""
+
+    chosen: Step | None
+    labels_needed: int | None  # further audited cases, if errors stay as rare; None: no number would do
+    reason: str
+
+
+def risk_coverage(verdicts: Sequence[AuditedVerdict], *, delta: float = DELTA) -> tuple[Step, ...]:
+    """Return one step for each confidence that occurs, the strictest first.
+
+    Verdicts on one case err together, so a case counts once: the bound is that of n cases with the error rate of the
+    accepted verdicts, which is exact where each case has one verdict and wider than needed where verdicts on a case
+    are independent.
+    """
+    steps: list[Step] = []
+    errors, cases = 0, set[Hashable]()
+    ranked = sorted(verdicts, key=lambda verdict: -verdict.confidence)
+    for place, verdict in enumerate(ranked, start=1):
+        errors += not verdict.is_correct
+        cases.add(verdict.case)
+        if place == len(ranked) or ranked[place].confidence != verdict.confidence:  # equal ones are accepted together
+            wrong_cases = math.ceil(errors / place * len(cases) - 1e-9)
+            bound = error_bound(wrong_cases, len(cases), delta=delta)
+            steps.append(Step(verdict.confidence, place, errors, len(cases), bound))
+    return tuple(steps)
+
+
+def choose_threshold(steps: Sequence[Step], *, alpha: float = ALPHA, delta: float = DELTA) -> Decision:
+    """Return the smallest threshold whose bound, and that of every stricter one, is at most alpha.
+
+    `steps` come from `risk_coverage` over the audit arm only: on verdicts chosen for low confidence the guarantee does
+    not hold. The walk starts at the strictest threshold that accepts enough cases to pass without an error, a choice
+    that looks at confidences but not at errors, and stops at the first failure, so that no correction for many tests
+    is needed. Source: fixed-sequence testing as in Jung, Brahman and Choi 2024, "Trust or Escalate".
+    """
+    fewest = labels_needed(0.0, alpha=alpha, delta=delta)
+    total = steps[-1].cases if steps else 0
+    if total < fewest:
+        return Decision(None, fewest - total, f"{total} audited cases; at least {fewest} are needed.")
+    chosen = None
+    for step in steps:
+        if step.cases < fewest:
+            continue
+        if step.bound > alpha:
+            break
+        chosen = step
+    if chosen is None:
+        needed = _further_labels(steps, fewest, alpha=alpha, delta=delta)
+        return Decision(None, needed, "Even the most confident verdicts are wrong too often.")
+    reason = (
+        f"Accepts {chosen.accepted / steps[-1].accepted:.0%}, wrong in at most {chosen.bound:.1%} "
+        f"with {1 - delta:.0%} certainty."
+    )
+    return Decision(chosen, 0, reason)
+
+
+def _further_labels(steps: Sequence[Step], fewest: int, *, alpha: float, delta: float) -> int | None:
+    """Return how many further audited cases would give the strictest threshold its proof, at its present error rate."""
+    strictest = next(step for step in steps if step.cases >= fewest)
+    if strictest.risk >= alpha:
+        return None
+    try:
+        accepted = labels_needed(strictest.risk, alpha=alpha, delta=delta)
+    except ValueError:
+        return None
+    return max(1, math.ceil(accepted * steps[-1].cases / strictest.cases) - steps[-1].cases)
+
+
+def error_bound(errors: int, n: int, *, delta: float = DELTA) -> float:
+    """Return the Clopper-Pearson upper bound of an error rate: beta.ppf(1 - delta, errors + 1, n - errors)."""
+    if errors >= n:
+        return 1.0
+    return float(scipy.special.betaincinv(errors + 1, n - errors, 1 - delta))
+
+
+def labels_needed(error_rate: float, *, alpha: float = ALPHA, delta: float = DELTA, limit: int = MOST_LABELS) -> int:
+    """Return how many labels above a threshold prove an error rate below alpha when `error_rate` of them are wrong.
+
+    The errors expected are rounded up.
+
+    Raises:
+        ValueError: no number up to `limit` is enough (error_rate is too close to alpha or above it).
+    """
+    for n in range(1, limit + 1):
+        if error_bound(math.ceil(error_rate * n - 1e-9), n, delta=delta) <= alpha:
+            return n
+    raise ValueError(f"an error rate of {error_rate:.1%} cannot be shown to lie below {alpha:.1%}")
