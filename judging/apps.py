@@ -21,4 +21,5 @@ class JudgingConfig(AppConfig):
 
         register(RunKind.GRADING, GradingExecutor())
         register(RunKind.SINGLE, GradingExecutor())
+        register(RunKind.ANCHOR, GradingExecutor())
         register(RunKind.ESI, EsiExecutor())

@@ -55,6 +55,7 @@ class Facts:
     verdict_status: str = ""  # ok | repaired | refused | unparsed | failed
     doubts: tuple[str, ...] = ()  # why the value that was read is in doubt, in words
     confidence: float | None = None  # 0..1, measured; None: not measured
+    own_threshold: float | None = None  # chosen for the judge whose confidence it is; None: the policy's
     order_flipped: bool = False  # the judge changed its preference when the answers were swapped
     jury: tuple[str, ...] = ()  # labels of several judges on the same subject, by one rubric
     grader_problem: str = ""  # why a rule grader could not decide
@@ -149,7 +150,7 @@ def _rule_findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
         found[Reason.ORDER_FLIP] = "The judge changed its mind when the answers were swapped."
     if len(set(facts.jury)) > 1:
         found[Reason.JURY_SPLIT] = f"The judges split {_tally(facts.jury)}."
-    threshold = policy.confidence_threshold
+    threshold = policy.confidence_threshold if facts.own_threshold is None else facts.own_threshold
     if threshold is not None and facts.confidence is not None and facts.confidence < threshold:
         found[Reason.LOW_CONFIDENCE] = f"The judge's confidence is {facts.confidence:.2f}, below {threshold:.2f}."
     return found

@@ -19,6 +19,7 @@ from judging.models.responses import Response, System
 from judging.models.rubrics import Rubric, RubricItem
 from judging.models.runs import (
     SCORED_KINDS,
+    UNREPORTED_KINDS,
     EvaluatorKind,
     Lease,
     PastScore,
@@ -65,6 +66,7 @@ __all__ = [
     "RunStatus",
     "RunTask",
     "SCORED_KINDS",
+    "UNREPORTED_KINDS",
     "Score",
     "ScoreStatus",
     "Suite",

@@ -20,9 +20,11 @@ class RunKind(models.TextChoices):
     ESI = "esi", "ESI"
     DEBATE = "debate", "Debate"
     SINGLE = "single", "One response"  # one judge on one response, for a look; in no report
+    ANCHOR = "anchor", "Anchor set"  # a judge asked again about labelled responses, to see whether it changed
 
 
 SCORED_KINDS = (RunKind.GRADING, RunKind.ESI)  # runs whose results are scores of responses
+UNREPORTED_KINDS = (RunKind.SINGLE, RunKind.ANCHOR)  # runs whose results are in no report about systems
 
 
 class RunStatus(models.TextChoices):

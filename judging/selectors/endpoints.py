@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from judging.llm.limiter import connect, endpoint_status
 from judging.llm.limits import LimiterStatus
-from judging.models import Call, CallHour, Judge, ModelEndpoint, RunEvaluator, RunKind
+from judging.models import UNREPORTED_KINDS, Call, CallHour, Judge, ModelEndpoint, RunEvaluator
 from judging.selectors.targets import key_is_set, target_of
 
 RECENT = timedelta(hours=24)
@@ -116,7 +116,7 @@ def prompt_versions(judge: Judge) -> list[PromptVersion]:
     """Return the prompt versions that a judge's runs were started with, the most used first."""
     rows = (
         RunEvaluator.objects.filter(judge=judge)
-        .exclude(run__kind=RunKind.SINGLE)
+        .exclude(run__kind__in=UNREPORTED_KINDS)
         .order_by()
         .values("options__prompt_hash")
         .annotate(n=Count("run", distinct=True))

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
 
-from judging.models import Case, Prompt, Response, Rubric, RubricItem, RunKind, Score, SuiteCase, System, Verdict
+from judging.models import (
+    UNREPORTED_KINDS,
+    Case,
+    Prompt,
+    Response,
+    Rubric,
+    RubricItem,
+    Score,
+    SuiteCase,
+    System,
+    Verdict,
+)
 
 SIDE_BY_SIDE = 4  # systems on one page of a case
 
@@ -52,7 +63,7 @@ def newest_scores(response_ids: Iterable[int]) -> dict[int, tuple[Score, ...]]:
     """Return the scores of responses, the newest of every evaluator name, by name."""
     rows = (
         Score.objects.filter(response_id__in=list(response_ids))
-        .exclude(run__kind=RunKind.SINGLE)
+        .exclude(run__kind__in=UNREPORTED_KINDS)
         .select_related("evaluator", "run")
         .defer("detail", "run__options", "evaluator__options")
         .order_by("-run_id", "-pk")
@@ -68,7 +79,7 @@ def scores_of(response: Response) -> QuerySet[Score]:
     """Return every score of a response that reports know of, newest run first."""
     return (
         Score.objects.filter(response=response)
-        .exclude(run__kind=RunKind.SINGLE)
+        .exclude(run__kind__in=UNREPORTED_KINDS)
         .select_related("evaluator__judge", "run")
         .order_by("-run_id", "evaluator__position", "pk")
     )

@@ -58,11 +58,14 @@ def freeze(*, judge: Judge | None, options: Mapping[str, Any]) -> dict[str, Any]
     if judge is None:
         return dict(options)
     frozen = {**judge.options, **options}
+    endpoint = judge.endpoint
+    asked_with = {"reasoning": True, **endpoint.extra} if endpoint.reasoning else dict(endpoint.extra)
     return {
+        **({"endpoint_options": asked_with} if asked_with else {}),
         "judge_kind": judge.kind,
         "judge_options": frozen,
-        "endpoint": judge.endpoint.name,
-        "model": judge.endpoint.model,
+        "endpoint": endpoint.name,
+        "model": endpoint.model,
         "prompt_hash": judge_kind(judge.kind).prompt_hash(frozen),
     }
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from debate.models import DebateSet
 from evalsite.review.models import Assignment, ItemArm, ItemStatus, Queue, Referral, ReviewItem
 from evalsite.review.scales import Label, labels_from_json
+from evalsite.review.selectors.thresholds import unsure_verdicts
 from judging.judges.words import DOUBTFUL
 from judging.models import Run, RunKind, RunStatus, Verdict
 from judging.states import ACTIVE
@@ -67,12 +67,19 @@ def people_of(verdict: Verdict) -> VerdictPeople:
 
 
 def people_of_verdicts(verdicts: Sequence[Verdict]) -> dict[int, VerdictPeople]:
-    """Return the same for many verdicts with their evaluators, by verdict, with two queries."""
+    """Return the same for many verdicts with their evaluators, by verdict, with two queries, and two more
+    where confidence was measured.
+    """
     found: dict[tuple[int | None, int | None, str], Referral] = {}
     for referral in _referrals(verdicts) if verdicts else ():
         found[referral.run_id, referral.response_id, referral.subject.criterion] = referral
+    unsure = unsure_verdicts(verdicts)
     return {
-        verdict.pk: _people_of(verdict, found.get((verdict.run_id, verdict.response_id, verdict.evaluator.criterion)))
+        verdict.pk: _people_of(
+            verdict,
+            found.get((verdict.run_id, verdict.response_id, verdict.evaluator.criterion)),
+            is_unsure=verdict.pk in unsure,
+        )
         for verdict in verdicts
     }
 
@@ -85,8 +92,7 @@ def _referrals(verdicts: Sequence[Verdict]) -> QuerySet[Referral]:
     return referrals.order_by("pk")  # the newest wins
 
 
-def _people_of(verdict: Verdict, referral: Referral | None) -> VerdictPeople:
-    is_unsure = verdict.confidence is not None and verdict.confidence < settings.REVIEW_CONFIDENCE_THRESHOLD
+def _people_of(verdict: Verdict, referral: Referral | None, *, is_unsure: bool) -> VerdictPeople:
     is_unsettled = verdict.status in UNUSABLE or is_unsure or bool({*FLIP_FLAGS, *DOUBTFUL}.intersection(verdict.flags))
     if referral is None:
         return VerdictPeople(verdict, None, None, is_unsettled)

@@ -18,6 +18,7 @@ from evalsite.review.scales import Label, joined_scale, labels_from_json, neares
 from evalsite.review.selectors.asked import FLIP_FLAGS
 from evalsite.review.selectors.audits import drawn_share, keys_of_run, plan_of
 from evalsite.review.selectors.subjects import RubricParts, first_cases, subject_facts
+from evalsite.review.selectors.thresholds import thresholds_of
 from evalsite.review.services import queues
 from evalsite.review.services.audits import keep_draw
 from evalsite.review.services.referring import (
@@ -71,6 +72,7 @@ class _Routing:
     close: frozenset[int]  # systems whose rank one answer could change
     parts: RubricParts
     cases: dict[int, Case]  # by prompt
+    thresholds: dict[int, float]  # of confidence, by evaluator
     at: datetime
     sent_by: User | None = None  # who asked for it; None: the rules alone
     only: Verdict | None = None  # the one verdict that somebody sends, whatever the rules say
@@ -108,6 +110,7 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict |
         close=close_systems(run),
         parts=parts,
         cases=first_cases(run.suite_id),
+        thresholds=thresholds_of(evaluators),
         at=at,
         sent_by=sent_by,
         only=only,
@@ -240,18 +243,26 @@ def _referrals(finding: _Finding, decision: Decision, routing: _Routing) -> list
 
 def _run_facts(finding: _Finding, routing: _Routing) -> Facts:
     worst = next((row.status for row in finding.verdicts if row.status in {"failed", "refused", "unparsed"}), "")
-    confidences = [row.confidence for row in finding.verdicts if row.confidence is not None]
+    confidence, threshold = _least_sure(finding, routing.thresholds)
     undecided = next((row for row in finding.scores if row.status != ScoreStatus.COMPLETE), None)
     return Facts(
         key=finding.key,
         verdict_status=worst,
         doubts=doubts_in_words(flag for row in finding.verdicts for flag in row.flags),
-        confidence=min(confidences, default=None),
+        confidence=confidence,
+        own_threshold=threshold,
         order_flipped=any(FLIP_FLAGS.intersection(row.flags) for row in finding.verdicts),
         jury=_jury(finding, routing.labels),
         grader_problem=_problem(undecided) if undecided is not None else "",
         sent=routing.only is not None,
     )
+
+
+def _least_sure(finding: _Finding, thresholds: dict[int, float]) -> tuple[float | None, float | None]:
+    """Return confidence and threshold of the verdict that falls short by most; None where none was measured."""
+    rows = ((row.confidence, thresholds[row.evaluator_id]) for row in finding.verdicts)
+    measured = [(confidence, threshold) for confidence, threshold in rows if confidence is not None]
+    return min(measured, key=lambda pair: pair[0] - pair[1], default=(None, None))
 
 
 def _jury(finding: _Finding, labels: tuple[Label, ...]) -> tuple[str, ...]:

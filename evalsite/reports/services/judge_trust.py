@@ -1,0 +1,163 @@
+"""How far one version of a judge can be trusted: its audited verdicts beside people's labels."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from evalsite.reports.selectors import judge_rows
+from evalsite.reports.selectors.audited_verdicts import (
+    AuditedResponse,
+    AuditedResponses,
+    audited_responses,
+    blind_annotations,
+)
+from evalsite.reports.selectors.marks import work_mark
+from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.snapshots import ReportKind
+from evalsite.reports.statistics.alternative_annotator import Annotators, Closeness, alternative_annotator_test
+from evalsite.reports.statistics.confusion import confusion_of
+from evalsite.reports.statistics.estimates import Estimate, undefined
+from evalsite.reports.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
+from evalsite.reports.statistics.estimators.strata import people_only, shown_mean
+from evalsite.reports.statistics.ratings import from_rows
+from evalsite.reports.statistics.reliability import reliability
+from evalsite.reports.statistics.risk_coverage import AuditedVerdict
+from evalsite.review.scales import Label
+from judging.judges.versions import changes_between
+from judging.models import RunEvaluator
+from judging.selectors.judge_versions import versions_of
+
+BINARY = {0.0, 1.0}
+NO_LABELS = "No audited verdict of this version has a final human label yet."
+
+
+def compute_judge_trust(subject_id: int, options: Options) -> Payload:
+    """Return what the audit says of one version of the judge that the options name; without a version, the newest."""
+    evaluators = judge_rows.judge_evaluators(chosen(options, "name"))
+    versions = versions_of(evaluators)
+    by_key: dict[str, list[RunEvaluator]] = {}
+    for evaluator in evaluators:
+        by_key.setdefault(versions[evaluator.pk].key, []).append(evaluator)
+    key = chosen(options, "version") if chosen(options, "version") in by_key else next(iter(by_key))
+    own = by_key[key]
+    audited = audited_responses(own)
+    shown = versions[own[0].pk]
+    return {
+        "name": own[0].name,
+        "version": {"key": key, "parts": shown.to_json()},
+        "evaluator_id": own[0].pk,
+        "versions": [
+            {
+                "key": other,
+                "runs": [{"id": row.run_id, "name": row.run.name} for row in rows],
+                "changes": list(changes_between(versions[rows[0].pk], shown)),
+            }
+            for other, rows in by_key.items()
+        ],
+        "verdicts": sum(row.done for row in own),
+        "drawn": audited.drawn,
+        "decided": len(audited.decided) + audited.outdated,
+        "outdated": audited.outdated,
+        **_against_people(audited),
+    }
+
+
+def _against_people(audited: AuditedResponses) -> Payload:
+    read = [row for row in audited.decided if row.judge is not None]
+    labels = _scale(read)
+    codes = {label.value: place for place, label in enumerate(labels)}
+    items = [ComparedItem(row.case, codes[row.judge or ""], codes[row.people], is_routed=False) for row in read]
+    verdicts = _measured(read)
+    return {
+        "unread": len(audited.decided) - len(read),
+        "items": len(read),
+        "cases": len({row.case for row in read}),
+        "labels": [asdict(label) for label in labels],
+        "confusion": _confusion(read, labels),
+        "agreement": figure(share_equal(items).estimate if read else undefined(NO_LABELS)),
+        "kappa": figure(shown_kappa(items, labels=len(labels)).estimate if read else undefined(NO_LABELS)),
+        "recalls": [_recall(label, labels, read) for label in labels],
+        "measured": [[verdict.confidence, verdict.is_correct, verdict.case] for verdict in verdicts],
+        "reliability": [asdict(part) for part in reliability(verdicts)],
+        "tests": _tests(read, labels),
+    }
+
+
+def measured_verdicts(payload: Payload) -> list[AuditedVerdict]:
+    """Return the audited verdicts with a measured confidence that a stored report holds."""
+    return [AuditedVerdict(*row) for row in payload["measured"]]
+
+
+def _measured(read: Sequence[AuditedResponse]) -> list[AuditedVerdict]:
+    return [
+        AuditedVerdict(row.confidence, row.judge == row.people, row.case) for row in read if row.confidence is not None
+    ]
+
+
+def _scale(read: Sequence[AuditedResponse]) -> tuple[Label, ...]:
+    """Return the labels of the commonest scale, then those that only others have."""
+    scales = Counter(row.scale for row in read)
+    found = {label.value: label for scale, _ in scales.most_common() for label in reversed(scale)}
+    return tuple(reversed(found.values()))
+
+
+def _confusion(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> list[list[int]]:
+    names = [label.value for label in labels]
+    found = confusion_of(
+        [row.judge for row in read], [row.people for row in read], names, [str(row.subject_id) for row in read]
+    )
+    return [list(row) for row in found.counts]
+
+
+def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedResponse]) -> Payload:
+    """Return how often the judge says a label where people do; unit: the case."""
+    by_case: dict[int, list[bool]] = defaultdict(list)
+    for row in read:
+        if row.people == label.value:
+            by_case[row.case].append(row.judge == label.value)
+    shares = [sum(equal) / len(equal) for equal in by_case.values()]
+    name = f"Where people say {label.text}"
+    if {one.share for one in labels} == BINARY and len(labels) == len(BINARY):
+        name = f"Sensitivity ({label.text})" if label.share else f"Specificity ({label.text})"
+    return {"name": name, "label": label.value, "items": sum(map(len, by_case.values()))} | figure(_mean(shares))
+
+
+def _mean(shares: Sequence[float]) -> Estimate:
+    return shown_mean([people_only(shares)]).estimate
+
+
+def _tests(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> dict[str, Any]:
+    """Return the alternative annotator test for each kind of annotator."""
+    people = blind_annotations(row.subject_id for row in read)
+    names = sorted({annotation.person for annotation in people})
+    cells = {(annotation.subject_id, annotation.person): annotation.label for annotation in people}
+    values = [label.share for label in labels if label.share is not None]
+    is_graded = len(values) == len(labels) > len(BINARY)
+    table = from_rows(
+        [[cells.get((row.subject_id, name)) for name in names] for row in read],
+        [label.value for label in labels] or ["none"],
+        raters=names,
+        items=[str(row.subject_id) for row in read],
+        values=values if is_graded else None,
+    )
+    closeness = Closeness.NEAR_VALUES if is_graded else Closeness.EQUAL_LABELS
+    judge, cases = [row.judge for row in read], [row.case for row in read]
+    return {
+        annotators.value: asdict(alternative_annotator_test(table, judge, annotators, cases=cases, closeness=closeness))
+        for annotators in Annotators
+    }
+
+
+def _mark(subject_id: int, options: Options) -> str:
+    return f"judge-trust.{work_mark()}"
+
+
+def _rows(subject_id: int, options: Options) -> int:
+    return sum(evaluator.done for evaluator in judge_rows.judge_evaluators(chosen(options, "name")))
+
+
+JUDGE_TRUST = ReportKind("judge-trust", _mark, _rows, compute_judge_trust)

@@ -1,0 +1,98 @@
+"""Makes anchor sets, and has a judge asked about them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalsite.review.models import Anchor, AnchorRound, AnchorSet
+from evalsite.review.scales import Label, labels_to_json
+from evalsite.review.states import ReviewRefused
+from judging import signals
+from judging.models import Response, Run, RunEvaluator
+from judging.selectors.judge_versions import versions_of
+from judging.services.anchoring import ask_again
+
+FEWEST_ANCHORS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class NewAnchor:
+    """A labelled response and what the judge said of it."""
+
+    response_id: int
+    verdict_id: int
+    label: str
+    judge_label: str | None
+    scale: tuple[Label, ...]
+
+
+@transaction.atomic
+def make_anchor_set(
+    *, evaluator: RunEvaluator, anchors: Sequence[NewAnchor], actor: User | None, at: datetime
+) -> AnchorSet:
+    """Store an anchor set of an evaluator's labelled responses.
+
+    Raises:
+        ReviewRefused: there are too few of them.
+    """
+    if len(anchors) < FEWEST_ANCHORS:
+        raise ReviewRefused(
+            f"An anchor set needs {FEWEST_ANCHORS} audited cases with a final label that the judge of one run has "
+            f"judged; there are {len(anchors)}."
+        )
+    version = versions_of([evaluator])[evaluator.pk]
+    made = AnchorSet.objects.create(
+        version_key=version.key,
+        version=version.to_json(),
+        evaluator_name=evaluator.name,
+        evaluator=evaluator,
+        made_by=actor,
+        made_at=at,
+    )
+    Anchor.objects.bulk_create(
+        Anchor(
+            anchor_set=made,
+            verdict_id=anchor.verdict_id,
+            response_id=anchor.response_id,
+            label=anchor.label,
+            judge_label=anchor.judge_label or "",
+            scale=labels_to_json(anchor.scale),
+        )
+        for anchor in anchors
+    )
+    _announce(made, actor, "anchors.made", {"anchors": len(anchors)})
+    return made
+
+
+@transaction.atomic
+def ask_anchors(*, anchor_set: AnchorSet, budget: Decimal | None, actor: User | None, at: datetime) -> Run:
+    """Make the run that asks the judge about every anchor again; it still has to be worked.
+
+    Raises:
+        ReviewRefused: the run that the set was made from is gone.
+        RunNotPossible: the judge has changed or is retired, or the budget cannot be kept.
+    """
+    if anchor_set.evaluator is None:
+        raise ReviewRefused("The run that this anchor set was made from is gone. Make a new set.")
+    responses = Response.objects.filter(pk__in=anchor_set.anchors.values("response")).order_by("pk")
+    run = ask_again(evaluator=anchor_set.evaluator, responses=list(responses), budget=budget, actor=actor, at=at)
+    AnchorRound.objects.create(anchor_set=anchor_set, run=run)
+    _announce(anchor_set, actor, "anchors.asked", {"run": run.pk})
+    return run
+
+
+def _announce(anchor_set: AnchorSet, actor: User | None, action: str, detail: dict[str, object]) -> None:
+    signals.acted.send(
+        sender=AnchorSet,
+        actor_id=actor.pk if actor else None,
+        action=action,
+        subject=anchor_set.evaluator_name,
+        subject_id=anchor_set.pk,
+        detail=detail,
+    )

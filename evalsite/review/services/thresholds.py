@@ -1,0 +1,68 @@
+"""Stores from which confidence on a version of a judge decides alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalsite.review.models import EvaluatorThreshold
+from judging import signals
+from judging.judges.versions import JudgeVersion
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenThreshold:
+    """A threshold and what it promises."""
+
+    threshold: float
+    alpha: float
+    delta: float
+    accepted: float  # share of the audited verdicts
+    bound: float
+    cases: int
+
+
+@transaction.atomic
+def save_threshold(
+    *, name: str, version: JudgeVersion, chosen: ChosenThreshold, actor: User | None, at: datetime
+) -> EvaluatorThreshold:
+    """Store the threshold that the next runs of this version are routed by, in place of an earlier one."""
+    saved, _ = EvaluatorThreshold.objects.update_or_create(
+        version_key=version.key,
+        defaults={
+            "version": version.to_json(),
+            "evaluator_name": name,
+            "threshold": chosen.threshold,
+            "alpha": chosen.alpha,
+            "delta": chosen.delta,
+            "accepted": chosen.accepted,
+            "bound": chosen.bound,
+            "cases": chosen.cases,
+            "saved_by": actor,
+            "saved_at": at,
+        },
+    )
+    detail = {"threshold": chosen.threshold, "alpha": chosen.alpha, "delta": chosen.delta, "cases": chosen.cases}
+    _announce(saved, actor, "threshold.saved", detail)
+    return saved
+
+
+@transaction.atomic
+def remove_threshold(*, saved: EvaluatorThreshold, actor: User | None) -> None:
+    """Let the next runs of the version be routed by the site's default again."""
+    _announce(saved, actor, "threshold.removed", {"threshold": saved.threshold})
+    saved.delete()
+
+
+def _announce(saved: EvaluatorThreshold, actor: User | None, action: str, detail: dict[str, object]) -> None:
+    signals.acted.send(
+        sender=EvaluatorThreshold,
+        actor_id=actor.pk if actor else None,
+        action=action,
+        subject=saved.evaluator_name,
+        subject_id=saved.pk,
+        detail=detail | {"version": saved.version_key[:12]},
+    )

@@ -1,0 +1,88 @@
+"""What a judge's verdicts depend on, as one version: its key, and in words how two versions differ. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from typing import Any
+
+from judging.judges.verdicts import PARSER_VERSION
+from judging.llm.identity import canonical_json
+
+HASH_SHOWN = 8  # digits of a hash that tell two versions apart for readers
+NOT_VERSIONED = ("history", "rescoring", "endpoint")  # of an evaluator's options: what was before, and a local name
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeVersion:
+    """Model, prompt, rubric, options and parser version; judges that share all five are one version."""
+
+    model: str
+    prompt: str  # SHA-256 of what it is sent
+    rubric: str  # SHA-256 of the rubric's content; empty without one
+    criterion: str
+    options: Mapping[str, Any]
+    parser: int
+
+    @property
+    def key(self) -> str:
+        """The SHA-256 (64 hex digits) of the version."""
+        return sha256(canonical_json(self.to_json())).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the version as it is stored beside what was found about it."""
+        return asdict(self)
+
+
+def version_from_json(stored: Mapping[str, Any]) -> JudgeVersion:
+    """Return the version that `to_json` wrote."""
+    return JudgeVersion(**{field.name: stored[field.name] for field in fields(JudgeVersion)})
+
+
+def version_of_options(options: Mapping[str, Any], *, rubric_hash: str, criterion: str) -> JudgeVersion:
+    """Return the version of an evaluator from what its run froze; replies are read as this site reads them now."""
+    rest = {name: value for name, value in options.items() if name not in {"model", "prompt_hash", *NOT_VERSIONED}}
+    return JudgeVersion(
+        model=str(options.get("model", "")),
+        prompt=str(options.get("prompt_hash", "")),
+        rubric=rubric_hash,
+        criterion=criterion,
+        options=rest,
+        parser=PARSER_VERSION,
+    )
+
+
+def changes_between(before: JudgeVersion, now: JudgeVersion) -> tuple[str, ...]:
+    """Return a sentence for each part in which two versions differ; none for equal ones."""
+    found = []
+    if before.model != now.model:
+        found.append(f"The model was {before.model} and is {now.model}.")
+    if before.prompt != now.prompt:
+        found.append(f"The prompt changed, from {_short(before.prompt)} to {_short(now.prompt)}.")
+    if (before.rubric, before.criterion) != (now.rubric, now.criterion):
+        found.append(f"The rubric changed, from {_short(before.rubric)} to {_short(now.rubric)}.")
+    found += _option_changes(before.options, now.options, {"prompt_text"})
+    if before.parser != now.parser:
+        found.append(f"Replies are read by parser version {now.parser} and were read by version {before.parser}.")
+    return tuple(found)
+
+
+def _option_changes(before: Mapping[str, Any], now: Mapping[str, Any], hidden: set[str]) -> list[str]:
+    """Return the changed options, those of nested groups by their own names; the prompt's text has its own sentence."""
+    found: list[str] = []
+    for name in sorted({*before, *now} - hidden):
+        old, new = before.get(name), now.get(name)
+        if isinstance(old, Mapping) or isinstance(new, Mapping):
+            found += _option_changes(old or {}, new or {}, hidden)
+        elif old != new:
+            found.append(f"The option “{name}” was {_shown(old)} and is {_shown(new)}.")
+    return found
+
+
+def _shown(value: Any) -> str:
+    return "not set" if value is None else str(value)[:60]
+
+
+def _short(digest: str) -> str:
+    return digest[:HASH_SHOWN] or "none"
