@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0014_anchor_runs'),
+        ('judging', '0018_anchor_runs'),
         ('review', '0008_items_hang_on_subjects'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -45,7 +46,8 @@ def save_threshold(
             "saved_at": at,
         },
     )
-    detail = {"threshold": chosen.threshold, "alpha": chosen.alpha, "delta": chosen.delta, "cases": chosen.cases}
+    promise = {"alpha": chosen.alpha, "delta": chosen.delta, "bound": chosen.bound, "cases": chosen.cases}
+    detail = {"threshold": chosen.threshold} | promise
     _announce(saved, actor, "threshold.saved", detail)
     return saved
 
@@ -57,7 +59,7 @@ def remove_threshold(*, saved: EvaluatorThreshold, actor: User | None) -> None:
     saved.delete()
 
 
-def _announce(saved: EvaluatorThreshold, actor: User | None, action: str, detail: dict[str, object]) -> None:
+def _announce(saved: EvaluatorThreshold, actor: User | None, action: str, detail: dict[str, Any]) -> None:
     signals.acted.send(
         sender=EvaluatorThreshold,
         actor_id=actor.pk if actor else None,

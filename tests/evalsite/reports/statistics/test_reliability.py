@@ -15,13 +15,11 @@ def test_reliability_bins_hold_twenty_cases_and_keep_equal_confidences_together(
     verdicts += [AuditedVerdict(0.8, True, 100 + place) for place in range(22)]
     verdicts += [AuditedVerdict(0.9, False, 200 + place) for place in range(3)]
 
-    found = reliability(verdicts)
+    low, high = reliability(verdicts)
 
-    assert found == (
-        ReliabilityBin(0.5, 0.5, 0.5, shown_mean([people_only([1.0] * 5 + [0.0] * 20)]).estimate),
-        ReliabilityBin(0.8, 0.9, pytest.approx((22 * 0.8 + 3 * 0.9) / 25), found[1].agreement),
-    )
-    assert (found[1].agreement.value, found[1].agreement.n) == (22 / 25, 25)
+    assert low == ReliabilityBin(0.5, 0.5, 0.5, shown_mean([people_only([1.0] * 5 + [0.0] * 20)]).estimate)
+    assert (high.low, high.high, high.agreement.value, high.agreement.n) == (0.8, 0.9, 22 / 25, 25)
+    assert high.confidence == pytest.approx((22 * 0.8 + 3 * 0.9) / 25)
 
 
 def test_reliability_averages_the_verdicts_of_a_case() -> None:

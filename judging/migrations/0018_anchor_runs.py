@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0013_system_responses_index'),
+        ('judging', '0017_filtered_task_list_indexes'),
     ]
 
     operations = [

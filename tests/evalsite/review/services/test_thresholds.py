@@ -1,0 +1,83 @@
+"""A saved threshold routes the next runs of its version, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.accounts.models import AuditEntry
+from evalsite.review.models import EvaluatorThreshold, ReviewItem
+from evalsite.review.selectors.asked import people_of_verdicts
+from evalsite.review.selectors.thresholds import thresholds_of
+from evalsite.review.services.opening import open_items_for_run
+from evalsite.review.services.thresholds import ChosenThreshold, remove_threshold, save_threshold
+from judging.models import EvaluatorKind, RunEvaluator
+from judging.selectors.judge_versions import versions_of
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+CHOSEN = ChosenThreshold(threshold=0.9, alpha=0.1, delta=0.1, accepted=0.71, bound=0.082, cases=60)
+
+
+def judge(model: str = "gpt-4", *, confidence: float = 0.8) -> RunEvaluator:
+    """Return a judge of a finished run with one verdict."""
+    run = factories.run(status="finished", finished_at=NOON)
+    options = {"judge_kind": "generic", "model": model, "prompt_hash": "a" * 64, "judge_options": {}}
+    evaluator = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, name="Strict", options=options)
+    factories.verdict(evaluator=evaluator, share=1.0, confidence=confidence)
+    return evaluator
+
+
+def save(evaluator: RunEvaluator) -> EvaluatorThreshold:
+    version = versions_of([evaluator])[evaluator.pk]
+    return save_threshold(name=evaluator.name, version=version, chosen=CHOSEN, actor=None, at=NOON)
+
+
+@pytest.mark.usefixtures("no_audit")
+def test_save_threshold_routes_the_next_run_of_the_version() -> None:
+    before = judge()
+    open_items_for_run(run=before.run, at=NOON)
+    save(before)
+    same, changed = judge(), judge("gpt-5")
+
+    opened = [open_items_for_run(run=evaluator.run, at=NOON) for evaluator in (same, changed)]
+
+    assert opened == [1, 0]  # .8 is below .9, and not below the site's .7
+    item = ReviewItem.objects.get()
+    assert (item.reason, item.reason_text) == ("low_confidence", "The judge's confidence is 0.80, below 0.90.")
+
+
+@pytest.mark.usefixtures("no_audit")
+def test_of_two_judges_the_one_that_falls_short_is_named() -> None:
+    first = judge(confidence=0.8)
+    save(first)
+    other = factories.evaluator(run=first.run, kind=EvaluatorKind.JUDGE, name="Other", options={"model": "lax"})
+    factories.verdict(evaluator=other, response=first.verdicts.get().response, share=1.0, confidence=0.75)
+
+    open_items_for_run(run=first.run, at=NOON)
+
+    assert ReviewItem.objects.get().reason_text == "The judge's confidence is 0.80, below 0.90."
+
+
+def test_people_of_verdicts_knows_the_threshold_of_the_version() -> None:
+    first, other = judge(), judge("gpt-5")
+    save(first)
+    verdicts = [first.verdicts.get(), other.verdicts.get()]
+
+    found = people_of_verdicts(verdicts)
+
+    assert [found[verdict.pk].is_unsettled for verdict in verdicts] == [True, False]
+
+
+def test_remove_threshold_brings_the_sites_default_back() -> None:
+    evaluator = judge()
+    saved = save(evaluator)
+
+    remove_threshold(saved=saved, actor=None)
+
+    assert thresholds_of([evaluator]) == {evaluator.pk: 0.7}
+    assert list(AuditEntry.objects.order_by("pk").values_list("action", "subject")) == [
+        ("threshold.saved", "Strict"),
+        ("threshold.removed", "Strict"),
+    ]
