@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -15,6 +16,7 @@ from evalsite.reports.services.debate_basis import READINGS, RULES
 from evalsite.reports.statistics.debate_rows import OUTCOME, PEOPLE, Behind
 from evalsite.reports.statistics.estimators.boards import Mode
 from evalsite.reports.statistics.item_lists import Cell
+from evalsite.reports.statistics.risk_coverage import ALPHA, DELTA
 from evalsite.review.scales import words_of
 from evalsite.review.tables.labels import LabelColumns
 from judging.forms.files import SizedFileField
@@ -92,6 +94,48 @@ def two_systems(values: list[str]) -> tuple[int, int] | None:
     """Return two different keys of systems, None where the address does not name just two."""
     keys = [key for value in values if (key := whole_number(value)) is not None]
     return (keys[0], keys[1]) if len(keys) == 2 and keys[0] != keys[1] else None
+
+
+class ThresholdForm(forms.Form):
+    """How often accepted verdicts may be wrong, and how certain that shall be."""
+
+    error = forms.FloatField(
+        min_value=0.5,
+        max_value=50,
+        initial=100 * ALPHA,
+        label="Wrong at most, %",
+        help_text="Of the verdicts that no person checks.",
+        widget=forms.NumberInput(attrs={"step": "0.5"}),
+    )
+    certainty = forms.FloatField(
+        min_value=50,
+        max_value=99.9,
+        initial=100 * (1 - DELTA),
+        label="Certainty, %",
+        help_text="That the error rate is not higher.",
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+
+    @property
+    def alpha(self) -> float:
+        return float(self.cleaned_data["error"]) / 100
+
+    @property
+    def delta(self) -> float:
+        return 1 - float(self.cleaned_data["certainty"]) / 100
+
+
+class AnchorForm(forms.Form):
+    """What asking the anchors again may cost."""
+
+    budget = forms.DecimalField(
+        required=False,
+        min_value=Decimal("0.000001"),
+        max_digits=14,
+        decimal_places=6,
+        label="Budget in USD",
+        help_text="Left empty: no cap.",
+    )
 
 
 class LabelImportForm(forms.Form):

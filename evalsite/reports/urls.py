@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from evalsite.reports.views import agreement, debate_items, debates, differences, judges, labels, leaderboards
+from evalsite.reports.views import agreement, debate_items, debates, differences, judges, labels, leaderboards, trust
 
 app_name = "reports"
 urlpatterns = [
@@ -48,5 +48,13 @@ urlpatterns = [
     path("labels/<slug:slug>/exports/<slug:table>.<slug:format_name>", labels.labels_export, name="labels-export"),
     path("judges/", judges.judge_list, name="judge-list"),
     path("judges/detail/", judges.judge_detail, name="judge-detail"),
+    path("judges/trust/", trust.judge_trust, name="judge-trust"),
+    path("judges/threshold/", trust.judge_threshold, name="judge-threshold"),
+    path("judges/threshold/remove/", trust.threshold_remove, name="threshold-remove"),
+    path("judges/certificate/", trust.certificate_issue, name="certificate-issue"),
+    path("judges/anchors/", trust.anchors_make, name="anchors-make"),
+    path("judges/anchors/ask/", trust.anchors_ask, name="anchors-ask"),
+    path("judges/charts/<slug:chart>.svg", trust.trust_chart, name="trust-chart"),
+    path("judges/trust/exports/<slug:table>.<slug:format_name>", trust.trust_export, name="trust-export"),
     path("judges/exports/<slug:table>.<slug:format_name>", judges.judge_export, name="judge-export"),
 ]

@@ -578,6 +578,10 @@ class EvaluatorThreshold(models.Model):
     def __str__(self) -> str:
         return f"{self.evaluator_name} from {self.threshold:g}"
 
+    @property
+    def certainty(self) -> float:
+        return 1 - self.delta
+
 
 class Certificate(models.Model):
     """The outcome of the alternative annotator test for one version of a judge."""

@@ -193,6 +193,14 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "reports:judge-list": RESEARCHERS,
     "reports:judge-detail": RESEARCHERS_OBJECT,
     "reports:judge-export": RESEARCHERS_OBJECT,
+    "reports:judge-trust": {"get": (403, 302, 302)},
+    "reports:judge-threshold": RESEARCHERS_OBJECT,
+    "reports:threshold-remove": RESEARCHERS_ACT,
+    "reports:certificate-issue": RESEARCHERS_ACT,
+    "reports:anchors-make": RESEARCHERS_ACT,
+    "reports:anchors-ask": RESEARCHERS_ACT,
+    "reports:trust-chart": RESEARCHERS_OBJECT,
+    "reports:trust-export": RESEARCHERS_OBJECT,
 }
 OPEN = {"login": 200, "healthz": (200, 503), "livez": 200, "readyz": 200}  # for nobody, by GET
 

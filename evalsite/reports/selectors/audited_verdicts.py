@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from evalsite.reports.selectors.human_labels import FINAL
 from evalsite.reports.selectors.judge_rows import judge_label
-from evalsite.review.models import Annotation, ItemArm, QueueMode, ReviewItem
-from evalsite.review.scales import Label, labels_from_json
+from evalsite.review.models import Annotation, QueueMode, ReviewItem
+from evalsite.review.scales import Label
+from evalsite.review.selectors.final_labels import labels_of_evaluators
+from evalsite.review.subject_keys import turned_label
 from judging.judges.verdicts import PARSER_VERSION
 from judging.models import RunEvaluator, Verdict
 
@@ -19,13 +20,12 @@ CHUNK = 5000
 class AuditedResponse:
     """A response that the audit drew and people decided, and what the judge said of it."""
 
-    subject_id: int
+    item_id: int | None  # on which people decided; None: the label was imported
     verdict_id: int
     response_id: int
-    evaluator_id: int
     case: int  # the prompt's key: all responses to one question are one case
     scale: tuple[Label, ...]
-    people: str  # final label
+    people: str  # final blind label
     judge: str | None  # None: no usable verdict
     confidence: float | None
 
@@ -39,66 +39,43 @@ class AuditedResponses:
     outdated: int  # decided ones whose reply was read by another parser version; they are left out
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    subject_id: int
-    response_id: int
-    case: int
-    scale: tuple[Label, ...]
-    label: str  # empty: not decided
-
-
 def audited_responses(evaluators: Sequence[RunEvaluator]) -> AuditedResponses:
-    """Return the audited responses of evaluators of one version, newest first; each subject once."""
+    """Return the audited responses of evaluators of one version, newest first; each response once."""
     seen: set[int] = set()
     decided: list[AuditedResponse] = []
     drawn_count = outdated = 0
-    for evaluator in evaluators:
-        drawn = [row for row in _drawn(evaluator) if row.subject_id not in seen]
-        seen |= {row.subject_id for row in drawn}
+    for evaluator, labels in zip(evaluators, labels_of_evaluators(evaluators).values(), strict=True):
+        drawn = [row for row in labels if row.is_drawn and row.response_ids[0] not in seen]
+        seen |= {row.response_ids[0] for row in drawn}
         drawn_count += len(drawn)
-        verdicts = _verdicts(evaluator, [row.response_id for row in drawn if row.label])
+        verdicts = _verdicts(evaluator, [row.response_ids[0] for row in drawn if row.label is not None])
         for row in drawn:
-            verdict = verdicts.get(row.response_id)
-            if not row.label or verdict is None:
+            verdict = verdicts.get(row.response_ids[0])
+            if row.label is None or verdict is None:
                 continue
             if verdict.parser_version != PARSER_VERSION:
                 outdated += 1
                 continue
             score = getattr(verdict, "score", None)
-            said = judge_label(verdict.value, score.share if score is not None else None, row.scale)
             decided.append(
                 AuditedResponse(
-                    subject_id=row.subject_id,
+                    item_id=row.item_id,
                     verdict_id=verdict.pk,
-                    response_id=row.response_id,
-                    evaluator_id=evaluator.pk,
-                    case=row.case,
-                    scale=row.scale,
+                    response_id=verdict.response_id,
+                    case=row.prompt_id,
+                    scale=row.labels,
                     people=row.label,
-                    judge=said,
+                    judge=judge_label(verdict.value, score.share if score is not None else None, row.labels),
                     confidence=verdict.confidence,
                 )
             )
     return AuditedResponses(drawn_count, tuple(decided), outdated)
 
 
-def _drawn(evaluator: RunEvaluator) -> list[_Drawn]:
-    items = ReviewItem.objects.filter(
-        queue__run=evaluator.run_id, criterion=evaluator.criterion, arm=ItemArm.AUDIT, retest_of=None
-    )
-    fields = ("pk", "verdict__response_id", "verdict__response__prompt_id", "queue__labels", "status", "label")
-    rows = items.filter(verdict__isnull=False).order_by("pk").values_list(*fields)
-    return [
-        _Drawn(pk, response_id, prompt_id, labels_from_json(labels), label if status in FINAL else "")
-        for pk, response_id, prompt_id, labels, status, label in rows
-    ]
-
-
 def _verdicts(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int, Verdict]:
     found: dict[int, Verdict] = {}
-    for start in range(0, len(response_ids), CHUNK):
-        rows = Verdict.objects.filter(evaluator=evaluator, response__in=response_ids[start : start + CHUNK])
+    for ids in _chunks(response_ids):
+        rows = Verdict.objects.filter(evaluator=evaluator, response__in=ids)
         rows = rows.select_related("score").defer("rationale", "score__detail").order_by("pk")
         found |= {verdict.response_id: verdict for verdict in rows}
     return found
@@ -106,19 +83,34 @@ def _verdicts(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int,
 
 @dataclass(frozen=True, slots=True)
 class BlindAnnotation:
-    """What one person said of a subject before seeing anything that would bias them."""
+    """What one person said of the subject of an item before seeing anything that would bias them."""
 
-    subject_id: int
+    item_id: int
     person: str
     label: str
 
 
-def blind_annotations(subject_ids: Iterable[int]) -> list[BlindAnnotation]:
-    """Return people's first blind labels of these subjects."""
-    wanted = sorted(subject_ids)
+def blind_annotations(item_ids: Iterable[int]) -> list[BlindAnnotation]:
+    """Return people's first blind labels of the subjects of these items, on whichever item they gave them."""
     found: list[BlindAnnotation] = []
-    for start in range(0, len(wanted), CHUNK):
-        rows = Annotation.objects.filter(item__in=wanted[start : start + CHUNK], item__retest_of=None)
-        rows = rows.filter(seen_before=False, mode=QueueMode.BLIND).order_by("item_id", "pk")
-        found += [BlindAnnotation(*row) for row in rows.values_list("item_id", "annotator__username", "label")]
+    for ids in _chunks(sorted(item_ids)):
+        turned, items_of = dict[int, bool](), dict[int, list[int]]()
+        items = ReviewItem.objects.filter(pk__in=ids).order_by("pk")
+        for pk, subject_id, is_turned in items.values_list("pk", "subject_id", "is_turned"):
+            turned[pk] = is_turned
+            items_of.setdefault(subject_id, []).append(pk)
+        rows = Annotation.objects.filter(item__subject__in=items_of, item__retest_of=None)
+        rows = rows.filter(seen_before=False, mode=QueueMode.BLIND).order_by("created_at", "pk")
+        first: dict[tuple[int, str], BlindAnnotation] = {}
+        fields = ("item__subject_id", "item__is_turned", "annotator__username", "label")
+        for subject_id, is_turned, person, label in rows.values_list(*fields):
+            for pk in items_of[subject_id]:
+                told = turned_label(label, turned=is_turned != turned[pk])
+                first.setdefault((pk, person), BlindAnnotation(pk, person, told))
+        found += first.values()
     return found
+
+
+def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(ids), CHUNK):
+        yield ids[start : start + CHUNK]

@@ -24,7 +24,7 @@ from evalsite.reports.statistics.estimates import Estimate, undefined
 from evalsite.reports.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
 from evalsite.reports.statistics.estimators.strata import people_only, shown_mean
 from evalsite.reports.statistics.ratings import from_rows
-from evalsite.reports.statistics.reliability import reliability
+from evalsite.reports.statistics.reliability import ReliabilityBin, reliability
 from evalsite.reports.statistics.risk_coverage import AuditedVerdict
 from evalsite.review.scales import Label
 from judging.judges.versions import changes_between
@@ -92,6 +92,18 @@ def measured_verdicts(payload: Payload) -> list[AuditedVerdict]:
     return [AuditedVerdict(*row) for row in payload["measured"]]
 
 
+def reliability_bins(payload: Payload) -> tuple[ReliabilityBin, ...]:
+    """Return the bins of the reliability diagram of a stored report."""
+    return reliability(measured_verdicts(payload))
+
+
+def evaluators_of_version(name: str, version_key: str) -> list[RunEvaluator]:
+    """Return the evaluators of one version under a name, the newest run first."""
+    evaluators = judge_rows.judge_evaluators(name)
+    versions = versions_of(evaluators)
+    return [evaluator for evaluator in evaluators if versions[evaluator.pk].key == version_key]
+
+
 def _measured(read: Sequence[AuditedResponse]) -> list[AuditedVerdict]:
     return [
         AuditedVerdict(row.confidence, row.judge == row.people, row.case) for row in read if row.confidence is not None
@@ -108,7 +120,7 @@ def _scale(read: Sequence[AuditedResponse]) -> tuple[Label, ...]:
 def _confusion(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> list[list[int]]:
     names = [label.value for label in labels]
     found = confusion_of(
-        [row.judge for row in read], [row.people for row in read], names, [str(row.subject_id) for row in read]
+        [row.judge for row in read], [row.people for row in read], names, [str(row.response_id) for row in read]
     )
     return [list(row) for row in found.counts]
 
@@ -132,16 +144,16 @@ def _mean(shares: Sequence[float]) -> Estimate:
 
 def _tests(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> dict[str, Any]:
     """Return the alternative annotator test for each kind of annotator."""
-    people = blind_annotations(row.subject_id for row in read)
+    people = blind_annotations(row.item_id for row in read if row.item_id is not None)
     names = sorted({annotation.person for annotation in people})
-    cells = {(annotation.subject_id, annotation.person): annotation.label for annotation in people}
+    cells = {(annotation.item_id, annotation.person): annotation.label for annotation in people}
     values = [label.share for label in labels if label.share is not None]
     is_graded = len(values) == len(labels) > len(BINARY)
     table = from_rows(
-        [[cells.get((row.subject_id, name)) for name in names] for row in read],
+        [[cells.get((row.item_id or 0, name)) for name in names] for row in read],
         [label.value for label in labels] or ["none"],
         raters=names,
-        items=[str(row.subject_id) for row in read],
+        items=[str(row.response_id) for row in read],
         values=values if is_graded else None,
     )
     closeness = Closeness.NEAR_VALUES if is_graded else Closeness.EQUAL_LABELS

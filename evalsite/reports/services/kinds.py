@@ -8,6 +8,7 @@ from evalsite.reports.services.breakdowns import BREAKDOWN
 from evalsite.reports.services.debate_reports import DEBATES
 from evalsite.reports.services.differences import DIFFERENCES
 from evalsite.reports.services.judge_reports import JUDGE, JUDGES
+from evalsite.reports.services.judge_trust import JUDGE_TRUST
 from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.services.leaderboards import COMPARISON, LEADERBOARD
 from evalsite.reports.services.robustness_reports import ROBUSTNESS
@@ -18,7 +19,7 @@ KINDS: dict[str, ReportKind] = {
     for kind in (
         *(LEADERBOARD, COMPARISON, BREAKDOWN, DIFFERENCES),
         *(AGREEMENT, LABEL_AGREEMENT),
-        *(JUDGES, JUDGE),
+        *(JUDGES, JUDGE, JUDGE_TRUST),
         *(DEBATES, ARENA, ROBUSTNESS),
     )
 }

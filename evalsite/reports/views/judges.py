@@ -15,6 +15,7 @@ from evalsite.reports.selectors.judge_rows import judge_exists, run_names
 from evalsite.reports.services import showing
 from evalsite.reports.services.judge_reports import JUDGE, JUDGES
 from evalsite.reports.views.pages import download, report_page, waits_for_report
+from evalsite.reports.views.trust import trust_context
 from judging.http import PageRequest
 
 
@@ -42,6 +43,8 @@ def judge_detail(request: PageRequest) -> HttpResponse:
         raise Http404("No run has had a judge of this name.")
     report = jobs.obtain(JUDGE, subject_id=0, options={"name": name}, at=timezone.now())
     context: dict[str, Any] = {"name": name, "report": report}
+    if not request.htmx:  # the fragment on trust polls for itself
+        context |= trust_context(name, str(request.GET.get("version", ""))[:64])
     if report.payload is not None:
         payload = report.payload
         names = run_names([row["run_id"] for row in payload["runs"]])

@@ -9,8 +9,9 @@ from typing import Any, Concatenate, ParamSpec
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
-from evalsite.reports.exports import FORMATS
+from evalsite.reports.exports import FORMATS, PAPER_FORMATS
 from evalsite.reports.jobs import BeingComputed
+from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
 from judging.http import PageRequest, table_response
 from judging.signals import acted
 from judging.tables import Table
@@ -65,3 +66,27 @@ def download(
         detail={"table": table, "format": format_name},
     )
     return table_response(tables[table], format_name, file_name=f"{subject} {table}")
+
+
+def download_paper(
+    request: PageRequest,
+    tables: dict[str, PaperTable],
+    *,
+    table: str,
+    format_name: str,
+    subject: str,
+    subject_id: int | None,
+) -> HttpResponse | StreamingHttpResponse:
+    """Return one table for a paper or for programs, and enter it in the audit log. Raises: Http404."""
+    if table not in tables or format_name not in PAPER_FORMATS:
+        raise Http404("There is no such table or format.")
+    acted.send(
+        sender=Table,
+        actor_id=request.user.pk,
+        action="report.exported",
+        subject=subject[:200],
+        subject_id=subject_id,
+        detail={"table": table, "format": format_name},
+    )
+    made = paper_table(tables[table]) if format_name == "tex" else data_table(tables[table])
+    return table_response(made, format_name, file_name=f"{subject} {table}")

@@ -1,0 +1,84 @@
+"""Thresholds and certificates of judges: what holds for a version, and what lapsed with an earlier one, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalsite.review.models import Certificate, EvaluatorThreshold
+from judging.judges.versions import JudgeVersion, changes_between, version_from_json
+from judging.models import EvaluatorKind, RunEvaluator
+from judging.selectors.judge_versions import versions_of
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdState:
+    """The threshold of a version, or the newest of an earlier version with what has changed since."""
+
+    saved: EvaluatorThreshold | None
+    lapsed: EvaluatorThreshold | None = None
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateState:
+    """The certificate of a version, or the newest of an earlier version with what has changed since."""
+
+    name: str
+    certificate: Certificate | None
+    lapsed: Certificate | None = None
+    changes: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The state in one sentence."""
+        if self.certificate is not None:
+            outcome = "passed" if self.certificate.passed else "not passed"
+            return f"Alternative annotator test {outcome}, {self.certificate.items} audited items."
+        if self.lapsed is not None:
+            return f"Certificate lapsed. {' '.join(self.changes)}"
+        return "No certificate."
+
+
+def threshold_state(*, name: str, version: JudgeVersion) -> ThresholdState:
+    """Return the threshold that the next runs of a version are routed by."""
+    saved = EvaluatorThreshold.objects.select_related("saved_by")
+    own = saved.filter(version_key=version.key).first()
+    if own is not None:
+        return ThresholdState(own)
+    lapsed = saved.filter(evaluator_name=name).order_by("-saved_at", "-pk").first()
+    if lapsed is None:
+        return ThresholdState(None)
+    return ThresholdState(None, lapsed, changes_between(version_from_json(lapsed.version), version))
+
+
+def certificate_states(evaluators: Sequence[RunEvaluator]) -> dict[int, CertificateState]:
+    """Return the state of each judge's certificate by its key, with three queries; rules have none."""
+    judges = [evaluator for evaluator in evaluators if evaluator.kind == EvaluatorKind.JUDGE]
+    versions = versions_of(judges)
+    return {
+        judge.pk: state
+        for judge, state in zip(judges, _states([(judge.name, versions[judge.pk]) for judge in judges]), strict=True)
+    }
+
+
+def certificate_state(*, name: str, version: JudgeVersion) -> CertificateState:
+    """Return the state of the certificate of one version."""
+    return _states([(name, version)])[0]
+
+
+def _states(wanted: Sequence[tuple[str, JudgeVersion]]) -> list[CertificateState]:
+    certificates = Certificate.objects.select_related("issued_by")
+    keys = {version.key for _, version in wanted}
+    by_key = {row.version_key: row for row in certificates.filter(version_key__in=keys)}
+    others = certificates.filter(evaluator_name__in={name for name, _ in wanted}).order_by("issued_at", "pk")
+    newest = {row.evaluator_name: row for row in others}
+    found = []
+    for name, version in wanted:
+        own, lapsed = by_key.get(version.key), newest.get(name)
+        if own is not None or lapsed is None:
+            found.append(CertificateState(name, own))
+        else:
+            changes = changes_between(version_from_json(lapsed.version), version)
+            found.append(CertificateState(name, None, lapsed, changes))
+    return found

@@ -1,0 +1,157 @@
+"""Line charts as geometry: what templates draw as SVG, on a page or as a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT = 480, 280
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 30, 46  # margins
+MOST_TICKS = 6
+STEPS = (1, 2, 2.5, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point with its interval, if it has one, and its words."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A named line; `tone` is main, second or guide. Guides have no dots."""
+
+    name: str
+    points: Sequence[Point]
+    tone: str = "main"
+    has_dots: bool = False
+    has_line: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of a chart with its ticks: positions and their words."""
+
+    title: str
+    low: float
+    high: float
+    ticks: Sequence[tuple[float, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A dot in the drawing's units; `low` and `high` are the ends of its interval."""
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A series in the drawing's units, and where its entry of the legend begins."""
+
+    name: str
+    tone: str
+    path: str  # the points of a polyline; empty where dots stand alone
+    marks: tuple[Mark, ...]
+    legend_x: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A tick in the drawing's units."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart ready to be drawn."""
+
+    title: str
+    x_title: str
+    y_title: str
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    lines: tuple[Line, ...]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    top: int = TOP
+    bottom: int = HEIGHT - BOTTOM
+    middle: int = (TOP + HEIGHT - BOTTOM) // 2
+
+
+LETTER = 7.0  # about as wide as a letter of the legend
+SAMPLE = 30.0  # of a line in the legend, with its gaps
+
+
+def draw(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> Chart:
+    """Return the chart of some series; what lies outside the axes is cut to them."""
+    lines: list[Line] = []
+    legend_x = float(LEFT)
+    for one in series:
+        marks = tuple(_mark(point, x, y) for point in one.points)
+        path = " ".join(f"{mark.x},{mark.y}" for mark in marks) if one.has_line else ""
+        lines.append(Line(one.name, one.tone, path, marks if one.has_dots else (), legend_x))
+        legend_x += SAMPLE + LETTER * len(one.name)
+    return Chart(
+        title=title,
+        x_title=x.title,
+        y_title=y.title,
+        x_ticks=tuple(Tick(_x(at, x), text) for at, text in x.ticks),
+        y_ticks=tuple(Tick(_y(at, y), text) for at, text in y.ticks),
+        lines=tuple(lines),
+    )
+
+
+def percent_axis(title: str, *, high: float = 1.0) -> Axis:
+    """Return an axis from 0 to `high` with ticks in round percent."""
+    rough = high / (MOST_TICKS - 1)
+    power = 10 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in STEPS if factor * power >= rough - 1e-12)
+    count = math.ceil(high / step - 1e-9)
+    return Axis(title, 0.0, count * step, [(k * step, f"{k * step * 100:g}%") for k in range(count + 1)])
+
+
+def thinned(points: Sequence[Point], most: int = 200) -> list[Point]:
+    """Return at most about `most` of the points, first and last among them."""
+    if len(points) <= most:
+        return list(points)
+    step = (len(points) - 1) / (most - 1)
+    return [points[round(k * step)] for k in range(most)]
+
+
+def highest(values: Iterable[float], *, least: float) -> float:
+    """Return the highest of the values, `least` where all are lower."""
+    return max([least, *values])
+
+
+def _mark(point: Point, x: Axis, y: Axis) -> Mark:
+    low = None if point.low is None else _y(point.low, y)
+    high = None if point.high is None else _y(point.high, y)
+    return Mark(_x(point.x, x), _y(point.y, y), low, high, point.says)
+
+
+def _x(value: float, axis: Axis) -> float:
+    return round(LEFT + _share(value, axis) * (WIDTH - LEFT - RIGHT), 1)
+
+
+def _y(value: float, axis: Axis) -> float:
+    return round(HEIGHT - BOTTOM - _share(value, axis) * (HEIGHT - TOP - BOTTOM), 1)
+
+
+def _share(value: float, axis: Axis) -> float:
+    width = axis.high - axis.low
+    return min(1.0, max(0.0, (value - axis.low) / width)) if width else 0.5

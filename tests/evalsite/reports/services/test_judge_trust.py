@@ -1,0 +1,159 @@
+"""What the audit says of a judge, and what follows from it: threshold, certificate, tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.reports.selectors.certificates import CertificateState, certificate_states, threshold_state
+from evalsite.reports.services.calibration import (
+    NotCalibrated,
+    NotHeld,
+    calibrate,
+    certify,
+    save_calibration,
+    version_of_payload,
+)
+from evalsite.reports.services.judge_trust import compute_judge_trust
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.trust_tables import trust_tables
+from evalsite.reports.statistics.alternative_annotator import Annotators
+from evalsite.reports.statistics.estimators.strata import people_only, shown_mean
+from evalsite.review.models import Certificate
+from judging.models import Verdict
+from judging.selectors.judge_versions import versions_of
+from tests import factories
+from tests.evalsite.reports.audited import Audited, audited_judge
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+# 40 cases that the judge is sure of, one of them wrong; 20 that it is not, half of them wrong.
+SURE = [Audited(True, place > 0, 0.95) for place in range(40)]
+UNSURE = [Audited(True, place < 10, 0.6) for place in range(20)]
+
+
+def trust(name: str = "Strict", **options: str) -> Payload:
+    return compute_judge_trust(0, {"name": name, **options})
+
+
+def test_compute_judge_trust_compares_audited_verdicts_with_people() -> None:
+    evaluator = audited_judge([*SURE, *UNSURE, Audited(False, False, None)])
+
+    found = trust()
+
+    assert (found["drawn"], found["decided"], found["items"], found["cases"]) == (61, 61, 61, 61)
+    assert [label["value"] for label in found["labels"]] == ["met", "not met"]
+    assert found["confusion"] == [[49, 11], [0, 1]]
+    assert found["agreement"]["value"] == pytest.approx(50 / 61)
+    sensitivity = figure(shown_mean([people_only([1.0] * 49)]).estimate)
+    assert found["recalls"] == [
+        {"name": "Sensitivity (Met)", "label": "met", "items": 49} | sensitivity,
+        {"name": "Specificity (Not met)", "label": "not met", "items": 12}
+        | {"value": None, "low": None, "high": None, "n": 12, "reason": "Too few: 12 of 20."},
+    ]
+    assert len(found["measured"]) == 60
+    assert [(part["low"], part["agreement"]["value"]) for part in found["reliability"]] == [(0.6, 0.5), (0.95, 39 / 40)]
+    assert found["version"]["key"] == versions_of([evaluator])[evaluator.pk].key
+
+
+def test_compute_judge_trust_leaves_out_what_another_parser_read() -> None:
+    audited_judge(SURE)
+    Verdict.objects.filter(pk__in=Verdict.objects.order_by("pk").values("pk")[:3]).update(parser_version=1)
+
+    found = trust()
+
+    assert (found["decided"], found["outdated"], found["items"]) == (40, 3, 37)
+
+
+def test_compute_judge_trust_tells_versions_apart() -> None:
+    first = audited_judge(SURE)
+    second = audited_judge(SURE[:5], model="gpt-5")
+
+    newest, older = trust(), trust(version=versions_of([first])[first.pk].key)
+
+    assert (newest["items"], older["items"]) == (5, 40)
+    changes = {row["runs"][0]["id"]: row["changes"] for row in newest["versions"]}
+    assert changes == {second.run_id: [], first.run_id: [f"The model was {first.options['model']} and is gpt-5."]}
+
+
+def test_calibrate_says_what_the_threshold_promises() -> None:
+    audited_judge([*SURE, *UNSURE])
+
+    found = calibrate(trust())
+
+    assert found.decision.chosen is not None
+    assert (found.decision.chosen.threshold, found.decision.chosen.errors) == (0.95, 1)
+    assert found.decision.reason == "Accepts 67%, wrong in at most 9.4% with 90% certainty."  # 40 of 60
+    assert found.annotations_per_thousand == 667  # 1,000 / 3, two annotations each
+
+
+def test_calibrate_counts_responses_to_one_case_once() -> None:
+    audited_judge([Audited(True, True)] * 40, responses=4)
+
+    with pytest.raises(NotCalibrated, match="10 audited cases; at least 22 are needed"):
+        save_calibration(trust(), calibrate(trust()), actor=None, at=NOON)
+
+
+def test_threshold_lapses_with_the_version_and_says_why() -> None:
+    first = audited_judge([*SURE, *UNSURE])
+    saved = save_calibration(trust(), calibrate(trust()), actor=None, at=NOON)
+    second = audited_judge(SURE[:1], prompt_hash="b" * 64)
+    versions = versions_of([first, second])
+
+    held = threshold_state(name="Strict", version=versions[first.pk])
+    lapsed = threshold_state(name="Strict", version=versions[second.pk])
+
+    assert (held.saved, held.lapsed) == (saved, None)
+    assert (lapsed.saved, lapsed.lapsed) == (None, saved)
+    assert lapsed.changes == ("The prompt changed, from aaaaaaaa to bbbbbbbb.",)
+
+
+def test_certify_is_not_held_without_three_people() -> None:
+    people = [factories.user(name) for name in ("ada", "bob")]
+    audited_judge(SURE, people=people)
+
+    with pytest.raises(NotHeld) as refusal:
+        certify(trust(), annotators=Annotators.CROWD, actor=None, at=NOON)
+
+    assert str(refusal.value) == (
+        "Not held: 2 of 3 people needed share 30 cases with the judge and somebody else (ada 40, bob 40)."
+    )
+    assert not Certificate.objects.exists()
+
+
+def test_certificate_belongs_to_its_version() -> None:
+    people = [factories.user(name) for name in ("ada", "bob", "cy")]
+    first = audited_judge(SURE, people=people)
+    certificate = certify(trust(), annotators=Annotators.EXPERTS, actor=people[0], at=NOON)
+    same, changed = audited_judge(SURE[:1]), audited_judge(SURE[:1], model="gpt-5")
+
+    found = certificate_states([first, same, changed])
+
+    assert (certificate.passed, certificate.items, certificate.annotators) == (True, 40, "experts")
+    assert certificate.figures["agreement"]["value"] == pytest.approx(39 / 40)
+    assert found[first.pk] == found[same.pk] == CertificateState("Strict", certificate)
+    assert found[changed.pk].words == (f"Certificate lapsed. The model was {first.options['model']} and is gpt-5.")
+
+
+def test_trust_tables_hold_what_the_page_shows() -> None:
+    audited_judge([*SURE, *UNSURE])
+    payload = trust()
+
+    tables = trust_tables(payload, steps=calibrate(payload).steps, drift=None, annotators="skilled")
+
+    assert {name: len(table.rows) for name, table in tables.items()} == {
+        "agreement": 4,
+        "confusion": 2,
+        "reliability": 2,
+        "risk-coverage": 2,
+        "annotators": 0,
+        "drift": 0,
+    }
+    assert tables["confusion"].rows == [
+        {"judge": "Met", "Met": 49, "Not met": 11},
+        {"judge": "Not met", "Met": 0, "Not met": 0},
+    ]
+    assert tables["agreement"].basis.columns == {
+        "judge": "Strict",
+        "version": version_of_payload(payload).key[:12],
+    }

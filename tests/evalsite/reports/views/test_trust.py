@@ -1,0 +1,159 @@
+"""Threshold, certificate and anchors on a judge's page, as a researcher sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.reports.services.judge_trust import compute_judge_trust
+from evalsite.review.models import AnchorSet, Certificate, EvaluatorThreshold
+from tests import factories
+from tests.evalsite.reports.audited import Audited, audited_judge
+
+pytestmark = pytest.mark.django_db
+
+SURE = [Audited(True, place > 0, 0.95) for place in range(40)]
+UNSURE = [Audited(True, place < 10, 0.6) for place in range(20)]
+CHOSEN = {"name": "Strict", "error": "10", "certainty": "90"}
+
+
+def page(name: str, **query: str) -> str:
+    return f"{reverse(f'reports:{name}')}?{urlencode({'name': 'Strict'} | query)}"
+
+
+def said(response: Any) -> list[str]:
+    return [str(message) for message in get_messages(response.wsgi_request)]
+
+
+def test_judge_threshold_shows_the_promise_and_saves_it(researcher: Client) -> None:
+    audited_judge([*SURE, *UNSURE])
+
+    shown = researcher.get(page("judge-threshold")).content.decode()
+    looked = researcher.post(reverse("reports:judge-threshold"), CHOSEN | {"look": "1"})
+    saved = researcher.post(reverse("reports:judge-threshold"), CHOSEN)
+
+    assert "Accepts 67%, wrong in at most 9.4% with 90% certainty." in shown
+    assert "the site's default" in shown
+    assert looked.status_code == 200
+    assert said(saved) == ["Saved: the next runs send verdicts below 0.95 to people"]
+    threshold = EvaluatorThreshold.objects.get()
+    assert (threshold.threshold, threshold.alpha, threshold.cases) == (0.95, 0.1, 60)
+    assert threshold.saved_by is not None
+    detail = researcher.get(saved["Location"]).content.decode()
+    assert "Accepts 67%, wrong in at most 9.4% with 90% certainty." in detail
+
+
+def test_judge_threshold_refuses_what_no_label_supports(researcher: Client) -> None:
+    audited_judge([*SURE, *UNSURE])
+
+    response = researcher.post(reverse("reports:judge-threshold"), CHOSEN | {"error": "5"})
+
+    assert response.status_code == 200
+    assert "Even the most confident verdicts are wrong too often." in response.content.decode()
+    assert not EvaluatorThreshold.objects.exists()
+
+
+def test_judge_page_says_that_a_judge_is_not_calibrated(researcher: Client) -> None:
+    audited_judge(SURE[:3])
+
+    shown = " ".join(researcher.get(page("judge-detail")).content.decode().split())
+
+    assert (
+        "Not calibrated: verdicts with a measured confidence below the site's default of <strong>0.70</strong>" in shown
+    )
+    assert "Not held: 0 of 3 people needed share 30 cases with the judge and somebody else (nobody has one)." in shown
+    assert "No anchor set yet." in shown
+
+
+def test_judge_page_says_what_lapsed_and_why(researcher: Client) -> None:
+    first = audited_judge(SURE, people=[factories.user(name) for name in ("ada", "bob", "cy")])
+    researcher.post(reverse("reports:judge-threshold"), CHOSEN)
+    researcher.post(page("certificate-issue"), {"annotators": "skilled"})
+    audited_judge(SURE[:3], model="gpt-5")
+
+    shown = " ".join(researcher.get(page("judge-detail")).content.decode().split())
+
+    assert Certificate.objects.get().passed
+    why = f"it belongs to another version of this judge. The model was {first.options['model']} and is gpt-5."
+    assert shown.count(why) == 2
+    assert "The threshold of 0.95 lapsed" in shown
+
+
+def test_threshold_remove_brings_the_default_back(researcher: Client) -> None:
+    audited_judge([*SURE, *UNSURE])
+    researcher.post(reverse("reports:judge-threshold"), CHOSEN)
+
+    response = researcher.post(page("threshold-remove"))
+
+    assert said(response)[-1] == "Removed: the next runs are routed by the site's default"
+    assert not EvaluatorThreshold.objects.exists()
+
+
+def test_anchors_make_keeps_one_response_of_each_case(researcher: Client) -> None:
+    audited_judge([Audited(True, True)] * 50, responses=2)
+
+    response = researcher.post(page("anchors-make"))
+
+    assert said(response) == ["An anchor set of 25 responses was made"]
+    anchors = AnchorSet.objects.get().anchors.select_related("response")
+    assert len({anchor.response.prompt_id for anchor in anchors}) == 25
+    assert {(anchor.label, anchor.judge_label) for anchor in anchors} == {("met", "met")}
+    assert "25 labelled responses" in researcher.get(page("judge-detail")).content.decode()
+
+
+def test_anchors_make_refuses_too_few(researcher: Client) -> None:
+    audited_judge(SURE[:19])
+
+    response = researcher.post(page("anchors-make"))
+
+    assert said(response) == [
+        "An anchor set needs 20 audited cases with a final label that the judge of one run has judged; there are 19."
+    ]
+
+
+@pytest.mark.parametrize("chart", ["risk-coverage", "reliability", "drift"])
+def test_charts_are_downloaded_as_svg(researcher: Client, chart: str) -> None:
+    audited_judge([*SURE, *UNSURE])
+    researcher.post(page("anchors-make"))
+
+    response = researcher.get(f"{reverse('reports:trust-chart', args=[chart])}?name=Strict")
+
+    assert response["Content-Type"] == "image/svg+xml"
+    assert response.content.startswith(
+        b'<?xml version="1.0" encoding="UTF-8"?>\n<svg xmlns="http://www.w3.org/2000/svg"'
+    )
+    assert b"prefers-color-scheme: dark" in response.content
+
+
+@pytest.mark.parametrize("table", ["agreement", "confusion", "reliability", "risk-coverage", "annotators", "drift"])
+@pytest.mark.parametrize("format_name", ["csv", "tex"])
+def test_tables_are_downloaded(researcher: Client, table: str, format_name: str) -> None:
+    audited_judge([*SURE, *UNSURE], people=[factories.user(name) for name in ("ada", "bob", "cy")])
+    researcher.post(page("anchors-make"))
+
+    response = researcher.get(f"{reverse('reports:trust-export', args=[table, format_name])}?name=Strict")
+
+    lines = b"".join(response.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+    rows = {"agreement": 4, "confusion": 2, "reliability": 2, "risk-coverage": 2, "annotators": 3, "drift": 1}
+    if format_name == "csv":
+        assert len(lines) == rows[table] + 1
+    else:
+        assert lines[0].startswith("% needs")
+        assert any("Strict, version" in line for line in lines)
+
+
+@pytest.mark.parametrize("cases", [1, 3])
+def test_judge_page_takes_the_same_queries_whatever_its_size(
+    researcher: Client, django_assert_num_queries: Any, cases: int
+) -> None:
+    audited_judge(SURE[:cases])
+    version = compute_judge_trust(0, {"name": "Strict"})["version"]["key"]
+    researcher.get(page("judge-detail", version=version))  # both reports are stored from here on
+
+    with django_assert_num_queries(28):
+        researcher.get(page("judge-detail", version=version))
