@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 
 from evalsite.review.models import ItemArm, ItemStatus
 from evalsite.review.scales import Label, labels_to_json
+from judging.judges.verdicts import PARSER_VERSION
 from judging.models import EvaluatorKind, Judge, RunEvaluator, Suite
 from tests import factories
 
@@ -58,7 +59,7 @@ def audited_judge(
             response=response,
             share=float(row.judge),
             confidence=row.confidence,
-            parser_version=2,
+            parser_version=PARSER_VERSION,
         )
         label = "met" if row.people else "not met"
         item = factories.review_item(
