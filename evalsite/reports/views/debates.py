@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
@@ -22,14 +22,11 @@ from evalsite.reports.services.arena_reports import ARENA
 from evalsite.reports.services.debate_basis import READINGS, RULES, debate_basis
 from evalsite.reports.services.debate_reports import DEBATES
 from evalsite.reports.services.debate_tables import arena_tables, column_names, debate_tables, robustness_tables
-from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
 from evalsite.reports.services.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.showing import common_axis
 from evalsite.reports.statistics.debate_rows import OUTCOME, PEOPLE
-from evalsite.reports.views.pages import report_page, waits_for_report
-from judging.http import PageRequest, page_of, table_response
-from judging.signals import acted
-from judging.tables import Table
+from evalsite.reports.views.pages import download_paper, report_page, waits_for_report
+from judging.http import PageRequest, page_of
 
 SETS_OFFERED = 300
 
@@ -79,7 +76,9 @@ def debate_report(request: PageRequest) -> HttpResponse:
 def debate_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download a table of the meta-evaluation under the address's choices."""
     payload = jobs.payload_shown(DEBATES, subject_id=0, options=debate_options(request.GET), at=timezone.now())
-    return _download(request, debate_tables(payload), table, format_name, subject="debates", subject_id=None)
+    return download_paper(
+        request, debate_tables(payload), table=table, format_name=format_name, subject="debates", subject_id=None
+    )
 
 
 @require_GET
@@ -115,7 +114,9 @@ def arena(request: PageRequest) -> HttpResponse:
 def arena_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the ranking or the pairs behind it."""
     payload = jobs.payload_shown(ARENA, subject_id=0, options=arena_options(request.GET), at=timezone.now())
-    return _download(request, arena_tables(payload), table, format_name, subject="arena", subject_id=None)
+    return download_paper(
+        request, arena_tables(payload), table=table, format_name=format_name, subject="arena", subject_id=None
+    )
 
 
 @require_GET
@@ -150,28 +151,10 @@ def robustness_export(
     experiment = _robustness(experiment_id)
     payload = jobs.payload_shown(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
     tables = robustness_tables(payload)
-    return _download(request, tables, table, format_name, subject=experiment.name, subject_id=experiment.pk)
+    return download_paper(
+        request, tables, table=table, format_name=format_name, subject=experiment.name, subject_id=experiment.pk
+    )
 
 
 def _robustness(experiment_id: int) -> Experiment:
     return get_object_or_404(Experiment, pk=experiment_id, kind=ExperimentKind.ROBUSTNESS)
-
-
-def _download(
-    request: PageRequest,
-    tables: dict[str, PaperTable],
-    table: str,
-    format_name: str,
-    *,
-    subject: str,
-    subject_id: int | None,
-) -> HttpResponse | StreamingHttpResponse:
-    if table not in tables or format_name not in PAPER_FORMATS:
-        raise Http404("There is no such table or format.")
-    detail = {"table": table, "format": format_name}
-    acted.send(
-        sender=Table, actor_id=request.user.pk, action="report.exported", subject=subject[:200], subject_id=subject_id,
-        detail=detail,
-    )  # fmt: skip
-    made = paper_table(tables[table]) if format_name == "tex" else data_table(tables[table])
-    return table_response(made, format_name, file_name=f"{subject} {table}")
