@@ -7,19 +7,14 @@ the criterion and the numbers of its levels stay; only the levels' texts are dam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from math import comb
 from random import Random
 
-from debate.protocol.ballots import Vote
-from debate.protocol.metaeval import Agreement, agreement
 from debate.protocol.setups import Criterion
 
 DAMAGED_SHARE = 0.35  # of the letters, for gibberish and masked
 SYMBOLS = "$%&#@!*?<>()^€17490"
-SIGNIFICANCE = 0.05
 _WORD = re.compile(r"\w(?:[\w'’-]*\w)?")
 _LABEL = re.compile(r"\A\s*[^.!?\n]{1,40}? [-–—] (?=\S)")
 
@@ -72,50 +67,6 @@ def given_variants(criteria: Mapping[str, Mapping[str, str]], name: str) -> dict
         if levels is not None:
             found[damage] = Criterion(name, dict(levels))
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Robustness:
-    """What one damage does to one judge, on the same items."""
-
-    base: Agreement  # with the intact criterion
-    damaged: Agreement
-    changed: int  # items with a verdict in both whose verdict differs
-    compared: int  # items with a verdict in both
-    lost: int  # right before, not now
-    gained: int  # not right before, right now
-
-    @property
-    def p_value(self) -> float:
-        """The exact two-sided sign test over the items that went from right to wrong or back (McNemar)."""
-        n, k = self.lost + self.gained, min(self.lost, self.gained)
-        return min(1.0, 2 * sum(comb(n, i) for i in range(k + 1)) / (1 << n))
-
-    @property
-    def holds(self) -> bool:
-        """Whether no loss of agreement can be shown at the 5% level; few items show little."""
-        return self.lost <= self.gained or self.p_value >= SIGNIFICANCE
-
-
-def robustness(*, base: Sequence[Vote], damaged: Sequence[Vote], outcomes: Sequence[Vote]) -> Robustness:
-    """Return how a judge's verdicts under a damaged criterion compare with its own and with the outcomes.
-
-    All in system space and in the same order of items; a missing verdict agrees with nothing.
-
-    Raises:
-        ValueError: the three have not the same length.
-    """
-    rows = list(zip(base, damaged, outcomes, strict=True))
-    both = [(before, after) for before, after, _ in rows if before is not None and after is not None]
-    right = [(before == outcome, after == outcome) for before, after, outcome in rows if outcome is not None]
-    return Robustness(
-        base=agreement(base, outcomes),
-        damaged=agreement(damaged, outcomes),
-        changed=sum(before != after for before, after in both),
-        compared=len(both),
-        lost=sum(before and not after for before, after in right),
-        gained=sum(after and not before for before, after in right),
-    )
 
 
 def _same(text: str, _: Random) -> str:

@@ -139,19 +139,21 @@ def robustness_tables(payload: Payload) -> dict[str, PaperTable]:
     """Return agreement by damage as in the paper's table, and everything behind it."""
     names = tuple(damage["name"] for damage in payload["damages"])
     short = [
-        {"judge": row["judge"]} | {cell["damage"]: cell["agreement"] for cell in row["cells"]} | {"holds": row["holds"]}
+        {"judge": row["judge"]}
+        | {cell["damage"]: cell["agreement"] for cell in row["cells"]}
+        | {"finding": row["verdict"]}
         for row in payload["judges"]
     ]
-    counts = ("n", "missing", "refused", "unread", "lost", "gained", "p_value", "holds")
+    counts = ("n", "missing", "refused", "unread", "drop", "p_holds", "p_falls", "verdict")
     long = [{"judge": row["judge"]} | cell for row in payload["judges"] for cell in row["cells"]]
     columns = ("judge", "damage", *counts, "agreement", "same")
     basis = Basis({"reference": payload["reference"]}, f"Compared with: {payload['reference'] or 'no outcome'}.")
     return {
         "variants": PaperTable(
-            "Agreement by damage to the criterion", basis, ("judge", *names, "holds"), short, figures=names
+            "Agreement by damage to the criterion", basis, ("judge", *names, "finding"), short, figures=names
         ),
         "details": PaperTable(
-            "Judges under damaged criteria", basis, columns, long, figures=("agreement", "same"), keys=2
+            "Judges under damaged criteria", basis, columns, long, figures=("agreement", "same", "drop"), keys=2
         ),
     }
 

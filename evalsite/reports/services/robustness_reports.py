@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from debate.models import Debate, DebateSet, DecisionMethod
 from debate.protocol.metaeval import OutcomeRule, outcome_of
-from debate.protocol.variants import Damage, Robustness, robustness
+from debate.protocol.variants import Damage
 from evalsite.reports.selectors.debate_votes import (
     INTACT,
     Decision,
@@ -21,7 +21,8 @@ from evalsite.reports.services.debate_reports import READ, REFUSED
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.statistics.estimates import Estimate, undefined
-from evalsite.reports.statistics.intervals import wilson
+from evalsite.reports.statistics.estimators.robustness import MARGIN, Drop, Finding, fewest_pairs, robustness
+from evalsite.reports.statistics.estimators.strata import census_mean
 
 Subject = tuple[int, int]
 Label = int | None
@@ -59,6 +60,8 @@ def compute_robustness(experiment_id: int, options: Options) -> Payload:
         "reference": source,
         "outcomes": len(reference),
         "n": len({one.responses for one in decisions}),
+        "margin": MARGIN,
+        "fewest": fewest_pairs(len(Damage) - 1),
         "judges": [_judge_row(judge, conditions, reference) for judge in judges],
     }
 
@@ -77,9 +80,10 @@ def _conditions(decisions: Sequence[Decision]) -> dict[tuple[str, Damage], Condi
 
 
 def _reference(decisions: Sequence[Decision]) -> tuple[dict[Subject, int], str]:
-    """Return what the judges are held against: people's labels and unanimous debates over the same pairs.
+    """Return what the judges are held against, and what that is: people's labels, else the debates of one set.
 
-    Where there are neither, it is empty: then only the change against the intact text can be told.
+    Of several sets of debates over these pairs the one with most outcomes counts, so that no set of other agents
+    overwrites it. Where there is nothing, only the change against the intact text can be told.
     """
     if not decisions:
         return {}, ""
@@ -93,33 +97,90 @@ def _reference(decisions: Sequence[Decision]) -> tuple[dict[Subject, int], str]:
     }
     wanted = {one.responses for one in decisions}
     held = [one for one in decisions_of(debates) if one.responses in wanted]
-    agreed = {
-        one.responses: outcome for one in held if (outcome := outcome_of(one.ballot, OutcomeRule.UNANIMOUS)) is not None
-    }
     people = people_said([one.pk for one in held]).final
     labelled = {one.responses: people[one.pk] for one in held if one.pk in people}
-    if labelled:
-        return agreed | labelled, "people's labels, and debates in which all speakers agreed"
-    return agreed, "debates in which all speakers agreed" if agreed else ""
+    outcomes: dict[int, dict[Subject, int]] = {}
+    for one in held:
+        outcome = outcome_of(one.ballot, OutcomeRule.UNANIMOUS)
+        if outcome is not None:
+            outcomes.setdefault(one.owner.pk, {})[one.responses] = outcome
+    if not outcomes:
+        return labelled, "people's labels" if labelled else ""
+    chosen_set = min(outcomes, key=lambda pk: (-len(outcomes[pk]), pk))
+    agreed = f"debates of “{debates[chosen_set].name}” in which all speakers agreed"
+    return outcomes[chosen_set] | labelled, f"people's labels, and {agreed}" if labelled else agreed
 
 
 def _judge_row(
     judge: str, conditions: Mapping[tuple[str, Damage], Condition], reference: Mapping[Subject, int]
 ) -> Payload:
     intact = conditions.get((judge, Damage.NONE), Condition())
-    cells = [_cell(damage, intact, conditions.get((judge, damage), Condition()), reference) for damage in Damage]
-    lost = [cell["words"] for cell in cells if cell["holds"] is False]
-    return {"judge": judge, "cells": cells, "holds": not lost, "lost": lost}
+    known = {damage: conditions.get((judge, damage), Condition()) for damage in Damage}
+    agreement = {damage: _agreement(one, reference) for damage, one in known.items()}
+    floor = _largest_share(intact, reference)
+    low = agreement[Damage.NONE].low
+    drops = _drops(intact, known, reference, can_hold=low is not None and low > floor)
+    verdicts = {drop.verdict for drop in drops.values()}
+    return {
+        "judge": judge,
+        "floor": floor,
+        "cells": [
+            _cell(damage, one, agreement[damage], _same(intact, one), drops.get(damage))
+            for damage, one in known.items()
+        ],
+        "verdict": _overall(verdicts, tested=len(drops)).value,
+        "lost": [WORDS[damage] for damage, drop in drops.items() if drop.verdict is Finding.FALLS],
+    }
 
 
-def _cell(damage: Damage, intact: Condition, own: Condition, reference: Mapping[Subject, int]) -> Payload:
-    subjects = [subject for subject in intact.labels if subject in own.labels]
-    found = robustness(
-        base=[intact.labels[subject] for subject in subjects],
-        damaged=[own.labels[subject] for subject in subjects],
-        outcomes=[reference.get(subject) for subject in subjects],
-    )
-    same = found.compared - found.changed
+def _agreement(condition: Condition, reference: Mapping[Subject, int]) -> Estimate:
+    """Return the share of pairs with an outcome on which the judge says the same; a missing verdict does not."""
+    values = [float(label == reference[one]) for one, label in condition.labels.items() if one in reference]
+    return census_mean(values) if values else undefined(NO_OUTCOME)
+
+
+def _same(intact: Condition, own: Condition) -> Estimate:
+    """Return how often the verdict is that under the intact text."""
+    both = [(intact.labels.get(one), label) for one, label in own.labels.items()]
+    values = [float(before == after) for before, after in both if before is not None and after is not None]
+    return census_mean(values) if values else undefined(NOTHING_COMPARED)
+
+
+def _largest_share(intact: Condition, reference: Mapping[Subject, int]) -> float:
+    """Return the agreement of naming the commonest label throughout; 1 without any."""
+    labels = [reference[one] for one in intact.labels if one in reference]
+    return max((labels.count(label) for label in set(labels)), default=1) / max(len(labels), 1)
+
+
+def _drops(
+    intact: Condition, known: Mapping[Damage, Condition], reference: Mapping[Subject, int], *, can_hold: bool
+) -> dict[Damage, Drop]:
+    """Return the fall in agreement under each damage with two pairs or more, tested with Holm's correction.
+
+    A judge whose intact agreement is not above that of naming the commonest label cannot be said to hold.
+    """
+    before: dict[Damage, list[float]] = {}
+    after: dict[Damage, list[float]] = {}
+    for damage, own in known.items():
+        pairs = [one for one in own.labels if one in intact.labels and one in reference]
+        if damage is not Damage.NONE and len(pairs) >= 2:
+            before[damage] = [float(intact.labels[one] == reference[one]) for one in pairs]
+            after[damage] = [float(own.labels[one] == reference[one]) for one in pairs]
+    found = robustness(list(before.values()), list(after.values()), can_hold=can_hold)
+    return dict(zip(before, found, strict=True))
+
+
+def _overall(verdicts: set[Finding], *, tested: int) -> Finding:
+    """Return what can be said of all damages together."""
+    if Finding.FALLS in verdicts:
+        return Finding.FALLS
+    if not tested or Finding.CANNOT_TELL in verdicts:
+        return Finding.CANNOT_TELL
+    return Finding.HOLDS
+
+
+def _cell(damage: Damage, own: Condition, agreement: Estimate, same: Estimate, drop: Drop | None) -> Payload:
+    fall = undefined(NO_OUTCOME) if drop is None else Estimate(drop.drop, drop.low, drop.high, drop.n)
     return {
         "damage": damage.value,
         "words": WORDS[damage],
@@ -127,22 +188,17 @@ def _cell(damage: Damage, intact: Condition, own: Condition, reference: Mapping[
         "missing": sum(label is None for label in own.labels.values()),
         "refused": own.refused,
         "unread": own.unread,
-        "agreement": figure(_agreement(found)),
-        "same": figure(wilson(same, found.compared) if found.compared else undefined(NOTHING_COMPARED)),
-        "lost": found.lost,
-        "gained": found.gained,
-        "p_value": found.p_value,
-        "holds": None if damage is Damage.NONE or not found.damaged.n_with_outcome else found.holds,
+        "agreement": figure(agreement),
+        "same": figure(same),
+        "drop": figure(fall),
+        "p_holds": drop.p_holds if drop else None,
+        "p_falls": drop.p_falls if drop else None,
+        "verdict": drop.verdict.value if drop else None,
     }
 
 
-def _agreement(found: Robustness) -> Estimate:
-    against = found.damaged
-    return wilson(against.matches, against.n_with_outcome) if against.n_with_outcome else undefined(NO_OUTCOME)
-
-
 def _mark(experiment_id: int, options: Options) -> str:
-    return debates_mark()
+    return f"margin.{debates_mark()}"  # the prefix is new whenever the payload gets another part
 
 
 def _size(experiment_id: int, options: Options) -> int:

@@ -17,7 +17,6 @@ from debate.protocol.variants import (
     all_variants,
     damaged,
     given_variants,
-    robustness,
 )
 
 TEXT = "Helpful - The user's reply is on-point, clear and short."
@@ -84,22 +83,6 @@ def test_given_variants_are_known_by_their_number() -> None:
         Damage.SHORTENED: Criterion("wit", {"1": "b"}),
         Damage.MASKED: Criterion("wit", {"1": "c"}),
     }
-
-
-def test_robustness_counts_what_the_damage_cost() -> None:
-    # Ten items won by A. Intact: 9 right, 1 tie. Damaged: 2 right, 7 for B, 1 without a verdict (the former tie).
-    found = robustness(base=[1] * 9 + [0], damaged=[1] * 2 + [-1] * 7 + [None], outcomes=[1] * 10)
-
-    assert (found.lost, found.gained, found.changed, found.compared) == (7, 0, 7, 9)
-    assert (found.base.of_all.value, found.damaged.of_all.value, found.damaged.judge.missing) == (0.9, 0.2, 1)
-    assert found.p_value == 2 / 2**7  # all seven changes went one way
-    assert found.holds is False
-
-
-def test_robustness_holds_where_nothing_is_lost() -> None:
-    found = robustness(base=[1, 0], damaged=[1, 0], outcomes=[1, None])
-
-    assert (found.holds, found.p_value) == (True, 1.0)
 
 
 @pytest.mark.shared_data

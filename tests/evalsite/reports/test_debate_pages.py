@@ -493,9 +493,9 @@ def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Cli
     (judge,) = found["judges"]
     cells = {cell["damage"]: cell for cell in judge["cells"]}
     assert [cells[name]["agreement"]["value"] for name in votes] == [1.0, 0.125, 0.875]
-    assert (cells["masked"]["lost"], cells["masked"]["gained"]) == (7, 0)
-    assert cells["masked"]["p_value"] == pytest.approx(2 / 2**7)  # seven losses and no gain, both sides
-    assert (cells["masked"]["holds"], cells["flipped"]["holds"]) == (False, True)
+    # Seven of eight lost is a fall whatever the number; one of eight says nothing (M17: once "Holds").
+    assert (cells["masked"]["drop"]["value"], cells["flipped"]["drop"]["value"]) == (0.875, 0.125)
+    assert (cells["masked"]["verdict"], cells["flipped"]["verdict"]) == ("falls", "cannot tell")
     assert cells["masked"]["same"]["value"] == pytest.approx(1 / 7)
     assert judge["lost"] == ["letters masked"]
     assert "Loses agreement" in page
@@ -503,6 +503,64 @@ def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Cli
     out = io.StringIO()
     call_command("report", "robustness", "--experiment", str(experiment.pk), "--json", stdout=out)
     assert json.loads(out.getvalue()) == {"experiment": {"id": experiment.pk, "name": "Robustness"}} | found
+
+
+def damaged_set(debates: list[Debate], votes: list[int], *, damage: str, experiment: Experiment) -> None:
+    """Store a judge's verdicts on the pairs of these debates under a damaged criterion."""
+    owner = None
+    for debate, vote in zip(debates, votes, strict=True):
+        owner = judged(debate, method="single", vote=vote, owner=owner, damage=damage)
+    assert owner is not None
+    DebateSet.objects.filter(pk=owner.pk).update(experiment=experiment)
+
+
+@pytest.mark.parametrize(
+    ("intact", "damaged", "finding"),
+    [
+        ([1, -1] * 30, [1, -1] * 30, "holds"),  # right throughout
+        ([1, 1] * 30, [1, 1] * 30, "cannot tell"),  # D5: never reads the criterion, and agrees as a coin does
+        ([1, -1] * 30, [-1, 1] * 30, "falls"),
+    ],
+)
+def test_robustness_holds_only_where_it_is_shown(intact: list[int], damaged: list[int], finding: str) -> None:
+    owner = rows.debate_set()
+    debates = [rows.debate(owner=owner, votes=((verdict, verdict),)) for verdict in [1, -1] * 30]
+    experiment = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
+    damaged_set(debates, intact, damage="none", experiment=experiment)
+    damaged_set(debates, damaged, damage="masked", experiment=experiment)
+
+    found = compute_robustness(experiment.pk, {})
+
+    assert [row["verdict"] for row in found["judges"]] == [finding]
+
+
+def test_robustness_of_five_pairs_cannot_tell() -> None:
+    # M17: agreement 100% to 0% on five pairs, p = .0625, was a green "Holds".
+    owner = rows.debate_set()
+    debates = [rows.debate(owner=owner, votes=((1, 1),)) for _ in range(5)]
+    experiment = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
+    damaged_set(debates, [1] * 5, damage="none", experiment=experiment)
+    damaged_set(debates, [-1] * 5, damage="masked", experiment=experiment)
+
+    assert compute_robustness(experiment.pk, {})["judges"][0]["verdict"] == "cannot tell"
+
+
+def test_robustness_takes_its_reference_from_the_set_with_most_outcomes() -> None:
+    # D5: a later set of other agents overwrote the outcomes.
+    owner = rows.debate_set(name="Real agents")
+    debates = [rows.debate(owner=owner, votes=((1, 1),)) for _ in range(3)]
+    other = rows.debate_set(name="Other agents", system_a=owner.system_a, system_b=owner.system_b)
+    late = rows.debate(owner=other, votes=((-1, -1),))
+    first = debates[0]
+    late.case, late.response_a, late.response_b = first.case, first.response_a, first.response_b
+    late.save()
+    experiment = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
+    damaged_set(debates, [1, 1, 1], damage="none", experiment=experiment)
+
+    found = compute_robustness(experiment.pk, {})
+
+    assert found["reference"] == "debates of “Real agents” in which all speakers agreed"
+    assert found["judges"][0]["cells"][0]["agreement"]["value"] == 1.0
 
 
 def test_report_robustness_takes_the_newest_and_names_what_there_is() -> None:

@@ -18,7 +18,7 @@ SIGNIFICANT = 0.025  # one-sided
 FEWEST_FOR_SEVERAL = 50  # pairs, where five damages are compared
 
 
-class Verdict(StrEnum):
+class Finding(StrEnum):
     """What can be said of a judge under a damaged criterion."""
 
     HOLDS = "holds"
@@ -36,7 +36,7 @@ class Drop:
     high: float
     p_holds: float  # of a fall as large as the margin
     p_falls: float  # of no fall
-    verdict: Verdict
+    verdict: Finding
     n: int
 
 
@@ -46,10 +46,15 @@ def fewest_pairs(damages: int) -> int:
 
 
 def robustness(
-    intact: Sequence[Sequence[float] | Floats], damaged: Sequence[Sequence[float] | Floats], *, margin: float = MARGIN
+    intact: Sequence[Sequence[float] | Floats],
+    damaged: Sequence[Sequence[float] | Floats],
+    *,
+    margin: float = MARGIN,
+    can_hold: bool = True,
 ) -> tuple[Drop, ...]:
     """Return what each damage does to agreement by case (1 = agrees) with the same fixed labels.
 
+    `can_hold` is False for a judge whose intact agreement is no better than naming the commonest label.
     "Holds" is shown, not assumed: the fall is significantly smaller than the margin, from enough pairs. Source:
     Schuirmann 1987.
 
@@ -66,13 +71,21 @@ def robustness(
     p_falls = holm([float(scipy.special.stdtr(f.degrees, -f.centre / f.error)) for f in falls])
     needed = fewest_pairs(len(falls))
     return tuple(
-        Drop(fall.unbounded, fall.low, fall.high, held, fell, _verdict(held, fell, fall.n >= needed), fall.n)
+        Drop(
+            fall.unbounded,
+            fall.low,
+            fall.high,
+            held,
+            fell,
+            _verdict(held, fell, can_hold=can_hold and fall.n >= needed),
+            fall.n,
+        )
         for fall, held, fell in zip(falls, p_holds, p_falls, strict=True)
     )
 
 
-def _verdict(p_holds: float, p_falls: float, is_enough: bool) -> Verdict:
-    holds, falls = p_holds <= SIGNIFICANT and is_enough, p_falls <= SIGNIFICANT
+def _verdict(p_holds: float, p_falls: float, *, can_hold: bool) -> Finding:
+    holds, falls = p_holds <= SIGNIFICANT and can_hold, p_falls <= SIGNIFICANT
     if holds:
-        return Verdict.SMALL_FALL if falls else Verdict.HOLDS
-    return Verdict.FALLS if falls else Verdict.CANNOT_TELL
+        return Finding.SMALL_FALL if falls else Finding.HOLDS
+    return Finding.FALLS if falls else Finding.CANNOT_TELL

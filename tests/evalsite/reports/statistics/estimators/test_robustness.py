@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from evalsite.reports.statistics.estimators.drift import drift
-from evalsite.reports.statistics.estimators.robustness import Verdict, robustness
+from evalsite.reports.statistics.estimators.robustness import Finding, robustness
 from evalsite.reports.statistics.estimators.strata import TooFew
 
 
-@pytest.mark.parametrize(("lost", "verdict"), [(0, Verdict.HOLDS), (30, Verdict.FALLS)])
-def test_robustness_of_100_pairs(lost: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("lost", "verdict"), [(0, Finding.HOLDS), (30, Finding.FALLS)])
+def test_robustness_of_100_pairs(lost: int, verdict: Finding) -> None:
     damaged = [0.0] * lost + [1.0] * (100 - lost)
 
     assert robustness([[1.0] * 100], [damaged])[0].verdict is verdict
@@ -18,13 +18,13 @@ def test_robustness_of_100_pairs(lost: int, verdict: Verdict) -> None:
 
 def test_robustness_says_nothing_of_five_pairs_that_all_fell() -> None:
     # McNemar: p = .0625, which once was shown as "Holds".
-    assert robustness([[1.0] * 5], [[0.0] * 5])[0].verdict is Verdict.CANNOT_TELL
+    assert robustness([[1.0] * 5], [[0.0] * 5])[0].verdict is Finding.CANNOT_TELL
 
 
 def test_robustness_under_five_damages_needs_fifty_pairs() -> None:
     found = robustness([[1.0] * 45] * 5, [[1.0] * 45] * 5, margin=0.5)
 
-    assert [drop.verdict for drop in found] == [Verdict.CANNOT_TELL] * 5
+    assert [drop.verdict for drop in found] == [Finding.CANNOT_TELL] * 5
     assert max(drop.p_holds for drop in found) < 0.025
 
 
