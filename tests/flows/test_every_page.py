@@ -73,12 +73,16 @@ def queue(site: LiveSite, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the slug of a queue of pairs that asks two people."""
     path: Path = tmp_path_factory.mktemp("pages") / "pairs.jsonl"
     row = {
-        "question": "What is $1 + 1$, in code?",
         "response_a": "Two, since $$\\frac{4}{2} = 2$$\n\n```python\nassert 1 + 1 == 2  # " + "long " * 40 + "\n```",
         "response_b": "| a | b |\n|---|---|\n| 1 | **2** |\n\n> It costs $5 or $10.\n\n[more](https://example.org)",
         "criterion_text": "# Which one helps more?\n\n- the *right* one",
     }
-    path.write_text("\n".join(json.dumps({"id": f"pages-{number}", **row}) for number in range(3)))
+    path.write_text(
+        "\n".join(
+            json.dumps({"id": f"pages-{number}", "question": f"What is ${number} + 1$, in code?", **row})
+            for number in range(3)
+        )
+    )
     made = site.command("create_queue", str(path), "--name", "Every page", "--quorum", "2", "--json")
     assert made.returncode == 0, made.stderr
     return str(json.loads(made.stdout)["queue"])
