@@ -24,20 +24,33 @@ def store_board(
 ) -> RunEvaluator:
     """Return the evaluator of a run whose systems have these scores (NaN: none) and whose drawn cases were audited.
 
-    `labels` are 1, 0.5 or 0 (NaN: not decided); `missing` says where a system has no response.
+    `labels` are 1, 0.5 or 0 (NaN: not decided); `missing` says where a system has no response. Both arrays may have the
+    attempts of each case as a third dimension.
     """
-    n_systems, n_cases = judge.shape
-    absent = np.zeros(judge.shape, dtype=bool) if missing is None else missing
+    judge, labels = (values if values.ndim == 3 else values[:, :, None] for values in (judge, labels))
+    n_systems, n_cases, n_attempts = judge.shape
+    absent = np.zeros((n_systems, n_cases), dtype=bool) if missing is None else missing
     evaluator = _evaluator(_suite(n_cases))
     systems = [factories.system(f"system {number:02d} of {next(_numbers)}") for number in range(n_systems)]
     evaluator.run.systems.set(systems)
     prompts = list(evaluator.run.suite.cases.order_by("pk").values_list("prompt_id", flat=True))
-    kept = [(row, column) for row in range(n_systems) for column in range(n_cases) if not absent[row, column]]
+    kept = [
+        (row, column, attempt)
+        for row in range(n_systems)
+        for column in range(n_cases)
+        for attempt in range(n_attempts)
+        if not absent[row, column]
+    ]
     responses = Response.objects.bulk_create(
         Response(
-            prompt_id=prompts[column], system=systems[row], text="x", text_hash="0" * 64, imported_at=factories.NOON
+            prompt_id=prompts[column],
+            system=systems[row],
+            attempt=attempt,
+            text="x",
+            text_hash="0" * 64,
+            imported_at=factories.NOON,
         )
-        for row, column in kept
+        for row, column, attempt in kept
     )
     shares = [None if np.isnan(judge[place]) else float(judge[place]) for place in kept]
     scores = Score.objects.bulk_create(
