@@ -155,5 +155,5 @@ def test_judge_page_takes_the_same_queries_whatever_its_size(
     version = compute_judge_trust(0, {"name": "Strict"})["version"]["key"]
     researcher.get(page("judge-detail", version=version))  # both reports are stored from here on
 
-    with django_assert_num_queries(28):
+    with django_assert_num_queries(29):
         researcher.get(page("judge-detail", version=version))

@@ -1,0 +1,75 @@
+"""`anchor JUDGE [--make] [--ask] [--wait]`: labelled responses that a judge is asked about again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db import transaction
+from django.utils import timezone
+
+from evalsite.reports.management.judges import add_judge, trust_payload
+from evalsite.reports.selectors.anchor_rounds import newest_anchor_set
+from evalsite.reports.services.anchor_drift import anchors_for, drift_of_version
+from evalsite.reports.services.judge_trust import evaluators_of_version
+from evalsite.reports.services.trust_tables import drift_rows
+from evalsite.review.services.anchors import ask_anchors, make_anchor_set
+from evalsite.review.states import ReviewRefused
+from judging.jobs import launch_run
+from judging.management import choices
+from judging.management.base import BadInput, JsonCommand
+from judging.management.waiting import wait_for_run
+from judging.services.planning import RunNotPossible
+
+
+class Command(JsonCommand):
+    """Without an option it shows the rounds of the newest set."""
+
+    help = "Make an anchor set of a judge, ask it again by new calls, and show whether its agreement changed."
+    needs_broker = True
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add the judge and what to do."""
+        add_judge(parser)
+        parser.add_argument(
+            "--make", action="store_true", help="make a new set of audited responses with a final label"
+        )
+        parser.add_argument("--ask", action="store_true", help="ask the judge about the newest set again")
+        parser.add_argument("--budget", default="", help="US dollars that asking may cost at most")
+        parser.add_argument("--wait", action="store_true", help="until the round has ended")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Return the rounds."""
+        payload = trust_payload(options)
+        key = payload["version"]["key"]
+        run_id = None
+        try:
+            if options["make"]:
+                evaluator, anchors = anchors_for(evaluators_of_version(payload["name"], key))
+                make_anchor_set(evaluator=evaluator, anchors=anchors, actor=None, at=timezone.now())
+            if options["ask"]:
+                run_id = _ask(key, options)
+        except (ReviewRefused, RunNotPossible) as refusal:
+            raise BadInput(str(refusal)) from refusal
+        if run_id is not None and options["wait"]:
+            wait_for_run(run_id, bar=not options["as_json"])
+        drift = drift_of_version(key)
+        return {
+            "judge": payload["name"],
+            "version": key,
+            "anchors": drift.anchors if drift is not None else 0,
+            "run": run_id,
+            "asks": drift.asks if drift is not None else "",
+            "rounds": drift_rows(drift),
+        }
+
+
+def _ask(key: str, options: dict[str, Any]) -> int:
+    newest = newest_anchor_set(key)
+    if newest is None:
+        raise BadInput("This version has no anchor set yet; make one with --make.")
+    with transaction.atomic():
+        budget = choices.dollars_of(options["budget"])
+        run = ask_anchors(anchor_set=newest, budget=budget, actor=None, at=timezone.now())
+        launch_run(run_id=run.pk, waiting=run.total)
+    return run.pk

@@ -1,0 +1,59 @@
+"""`calibrate JUDGE --error 10 --certainty 90 [--save]`: from which confidence on a judge decides alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from evalsite.reports.forms import ThresholdForm
+from evalsite.reports.management.judges import add_judge, trust_payload
+from evalsite.reports.services.calibration import NotCalibrated, calibrate, save_calibration
+from judging.management.base import BadInput, JsonCommand, form_refusal
+
+
+class Command(JsonCommand):
+    """Exit code 2 where --save is given and no threshold keeps the error rate."""
+
+    help = "Choose the confidence threshold of one version of a judge from its audited verdicts."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add the judge and what is wanted."""
+        add_judge(parser)
+        parser.add_argument("--error", type=float, default=10.0, help="accepted verdicts may be wrong in this percent")
+        parser.add_argument("--certainty", type=float, default=90.0, help="with this certainty in percent")
+        parser.add_argument("--save", action="store_true", help="route the next runs of this version by it")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Return the threshold, what it promises and the curve behind it."""
+        form = ThresholdForm({"error": options["error"], "certainty": options["certainty"]})
+        if not form.is_valid():
+            raise form_refusal(form)
+        payload = trust_payload(options)
+        found = calibrate(payload, alpha=form.alpha, delta=form.delta)
+        if options["save"]:
+            try:
+                save_calibration(payload, found, actor=None, at=timezone.now())
+            except NotCalibrated as refusal:
+                raise BadInput(f"Not saved: {refusal}") from refusal
+        chosen = found.decision.chosen
+        return {
+            "judge": payload["name"],
+            "version": payload["version"]["key"],
+            "threshold": chosen.threshold if chosen is not None else None,
+            "reason": found.decision.reason,
+            "accepted": found.accepted,
+            "bound": chosen.bound if chosen is not None else None,
+            "labels_needed": found.decision.labels_needed,
+            "annotations_per_thousand": found.annotations_per_thousand,
+            "saved": options["save"],
+            "default_threshold": settings.REVIEW_CONFIDENCE_THRESHOLD,
+            "curve": [asdict(step) for step in found.steps],
+        }
+
+    def summary(self, result: dict[str, Any]) -> str:
+        """Leave the curve to --json."""
+        return super().summary({key: value for key, value in result.items() if key != "curve"})

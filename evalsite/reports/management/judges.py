@@ -1,0 +1,43 @@
+"""Arguments by which commands name one version of a judge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from evalsite.reports import jobs
+from evalsite.reports.selectors.judge_rows import judge_evaluators
+from evalsite.reports.services.judge_trust import JUDGE_TRUST
+from evalsite.reports.services.payloads import Payload
+from judging.management.base import BadInput
+from judging.selectors.judge_versions import versions_of
+
+LISTED = 50
+
+
+def add_judge(parser: CommandParser) -> None:
+    """Add the judge's name and, where it is not the newest, its version."""
+    parser.add_argument("judge", help="the judge's name as on the page of judges, with its rubric")
+    parser.add_argument("--version-key", default="", help="head of the version's key; the newest run's without it")
+
+
+def trust_payload(options: dict[str, Any]) -> Payload:
+    """Return the report on the audit of the version that the arguments name.
+
+    Raises:
+        BadInput: there is no such judge or version.
+    """
+    name, head = options["judge"], options["version_key"]
+    evaluators = judge_evaluators(name)
+    if not evaluators:
+        known = list(dict.fromkeys(row.name for row in judge_evaluators()))[:LISTED]
+        raise BadInput(f"No run has had a judge “{name}”. Judges: {', '.join(known) or 'none yet'}.")
+    keys = list(dict.fromkeys(version.key for version in versions_of(evaluators).values()))
+    matching = [key for key in keys if key.startswith(head)] if head else keys[:1]
+    if len(matching) != 1:
+        shown = ", ".join(key[:12] for key in keys)
+        raise BadInput(f"“{head}” names {len(matching)} versions of “{name}”. Versions: {shown}.")
+    chosen = {"name": name, "version": matching[0]}
+    return jobs.require(JUDGE_TRUST, subject_id=0, options=chosen, at=timezone.now())

@@ -1,0 +1,177 @@
+"""The commands `calibrate`, `certify` and `anchor`, the last one with real calls to a fake model."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from evalsite.reports.services.anchor_drift import drift_of_version
+from evalsite.review.models import AnchorRound, AnchorSet, Certificate, EvaluatorThreshold, ReviewItem
+from evalsite.review.scales import labels_to_json, level_scale
+from evalsite.review.services.anchors import ask_anchors
+from evalsite.review.services.opening import open_items_for_run
+from judging.management.base import BadInput
+from judging.models import Call, ModelEndpoint, RunEvaluator, RunKind
+from judging.services.evaluating import freeze
+from judging.services.planning import RunNotPossible
+from tests import factories
+from tests.evalsite.reports.audited import Audited, audited_judge
+from tests.factories import NOON
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.run_rows import HALF, judged_run, work
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SURE = [Audited(True, place > 0, 0.95) for place in range(40)]
+
+
+def as_json(*arguments: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command(*arguments, "--json", stdout=out)
+    found = json.loads(out.getvalue())
+    assert isinstance(found, dict)
+    return found
+
+
+def refusal(*arguments: str) -> str:
+    with pytest.raises(BadInput) as refused:
+        call_command(*arguments)
+    assert refused.value.returncode == 2
+    return str(refused.value)
+
+
+def test_calibrate_prints_the_curve_and_saves_when_told() -> None:
+    audited_judge(SURE)
+
+    looked = as_json("calibrate", "Strict")
+    assert not EvaluatorThreshold.objects.exists()
+    saved = as_json("calibrate", "Strict", "--save")
+
+    assert (looked["threshold"], looked["reason"], looked["saved"]) == (
+        0.95,
+        "Accepts 100%, wrong in at most 9.4% with 90% certainty.",
+        False,
+    )
+    assert looked["curve"] == [{"threshold": 0.95, "accepted": 40, "errors": 1, "cases": 40, "bound": looked["bound"]}]
+    assert saved["saved"]
+    assert EvaluatorThreshold.objects.get().version_key == saved["version"]
+
+
+def test_calibrate_refuses_in_words() -> None:
+    audited_judge(SURE)
+
+    assert refusal("calibrate", "Lax") == "No run has had a judge “Lax”. Judges: Strict."
+    assert refusal("calibrate", "Strict", "--version-key", "x").startswith("“x” names 0 versions of “Strict”.")
+    assert refusal("calibrate", "Strict", "--error", "2", "--save") == (
+        "Not saved: 40 audited cases; at least 114 are needed."
+    )
+    assert refusal("calibrate", "Strict", "--error", "80").startswith("Wrong at most, %:")
+
+
+def test_certify_issues_and_shows_a_certificate() -> None:
+    audited_judge(SURE, people=[factories.user(name) for name in ("ada", "bob", "cy")])
+
+    before = as_json("certify", "Strict", "--show")
+    issued = as_json("certify", "Strict", "--annotators", "crowd")
+
+    assert (before["state"], before["passed"]) == ("No certificate.", None)
+    assert (issued["state"], issued["annotators"], issued["items"]) == (
+        "Alternative annotator test passed, 40 audited items.",
+        "crowd",
+        40,
+    )
+    assert Certificate.objects.get().version_key == issued["version"]
+
+
+def test_certify_is_not_held_with_too_few_people() -> None:
+    audited_judge(SURE, people=[factories.user("ada")])
+
+    assert refusal("certify", "Strict") == (
+        "Not held: 0 of 3 people needed share 30 cases with the judge and somebody else (ada 0)."
+    )
+
+
+def anchored(fake_llm: FakeLLM) -> RunEvaluator:
+    """Return a level judge that gave 24 responses 50 of 100, where people say 50 of 20 and 100 of four."""
+    fake_llm.config(reply=HALF)
+    run = judged_run(cases=24, url=fake_llm.url)
+    assert work(run) == "ended" or run.status == "finished"
+    evaluator = run.evaluators.get()
+    queue = factories.queue(run=run, labels=labels_to_json(level_scale([25, 50])))
+    for place, verdict in enumerate(evaluator.verdicts.order_by("pk")):
+        label = "100" if place < 4 else "50"
+        factories.review_item(queue=queue, verdict=verdict, arm="audit", status="settled", label=label, settled_at=NOON)
+    return evaluator
+
+
+def test_anchor_asks_again_by_new_calls_and_shows_the_drift(fake_llm: FakeLLM) -> None:
+    evaluator = anchored(fake_llm)
+    before = Call.objects.count()
+    fake_llm.config(reply=HALF.replace("50", "25"))
+
+    found = as_json("anchor", evaluator.name, "--make", "--ask", "--wait")
+
+    run = AnchorRound.objects.get().run
+    assert (run.kind, run.status, run.total, run.done) == (RunKind.ANCHOR, "finished", 24, 24)
+    assert Call.objects.count() == before + 24  # nothing is reused, though every question was asked before
+    first, second = found["rounds"]
+    assert (first["agreement"]["value"], first["change"], first["run"]) == (pytest.approx(20 / 24), None, None)
+    assert (second["agreement"]["value"], second["run"]) == (0.0, run.pk)
+    assert second["change"]["value"] == pytest.approx(-20 / 24)
+    assert second["flips"] == pytest.approx(20 / 24)
+    assert second["p_value"] < 0.001
+    assert found["asks"] == ""
+
+
+def test_an_anchor_round_sends_nothing_to_people(fake_llm: FakeLLM) -> None:
+    evaluator = anchored(fake_llm)
+    items = ReviewItem.objects.count()
+
+    as_json("anchor", evaluator.name, "--make", "--ask", "--wait")
+
+    assert ReviewItem.objects.count() == items
+    assert open_items_for_run(run=evaluator.run, at=NOON) == 0
+
+
+def test_anchors_are_asked_for_when_another_model_answers(fake_llm: FakeLLM) -> None:
+    evaluator = anchored(fake_llm)
+    as_json("anchor", evaluator.name, "--make")
+    endpoint = ModelEndpoint.objects.get()
+    Call.objects.create(
+        key="f" * 64,
+        endpoint=endpoint,
+        status="finished",
+        request={},
+        reply_head={"model": "fake-2027", "system_fingerprint": "fp_1"},
+        finished_at=timezone.now() + timedelta(minutes=1),
+    )
+
+    drift = drift_of_version(AnchorSet.objects.get().version_key)
+
+    assert drift is not None
+    assert drift.asks == "The endpoint now answers as fake-2027 (fp_1); the anchors were answered by fake."
+
+
+def test_anchors_are_not_asked_of_a_changed_judge(fake_llm: FakeLLM) -> None:
+    evaluator = anchored(fake_llm)
+    as_json("anchor", evaluator.name, "--make")
+    ModelEndpoint.objects.update(model="fake-2")
+
+    with pytest.raises(RunNotPossible, match=r"The model was fake and is fake-2\. Make a new anchor set for it\."):
+        ask_anchors(anchor_set=AnchorSet.objects.get(), budget=None, actor=None, at=NOON)
+    assert "The model was fake and is fake-2." in refusal("anchor", evaluator.name, "--ask")
+    assert not AnchorRound.objects.exists()
+
+
+def test_what_an_endpoint_is_asked_with_is_frozen() -> None:
+    plain = factories.judge(kind="level_cascade")
+    eager = factories.judge(kind="level_cascade", endpoint=factories.endpoint(extra={"reasoning_effort": "high"}))
+
+    assert "endpoint_options" not in freeze(judge=plain, options={})
+    assert freeze(judge=eager, options={})["endpoint_options"] == {"reasoning_effort": "high"}
