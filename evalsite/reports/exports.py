@@ -22,11 +22,15 @@ PAPER_FORMATS = ("csv", "xlsx", "tex")  # of tables that go into papers
 CHUNK = 2000
 
 
-def leaderboard_tables(payload: Payload, *, mode: Mode) -> dict[str, Table]:
-    """Return the tables behind a leaderboard by name; the matrix is that of one mode."""
+def leaderboard_tables(payload: Payload, *, mode: Mode, certificate: str) -> dict[str, Table]:
+    """Return the tables behind a leaderboard by name; the matrix is that of one mode.
+
+    `certificate` says whether the judge that scored it may be trusted; rules have none.
+    """
     names = {row["system_id"]: row["system"] for row in payload["rows"]}
+    systems = (_system_row(row) | {"certificate": certificate} for row in payload["rows"])
     return {
-        "systems": _table("systems", SYSTEM_COLUMNS, (_system_row(row) for row in payload["rows"])),
+        "systems": _table("systems", SYSTEM_COLUMNS, systems),
         "pairs": _table("pairs", PAIR_COLUMNS, _pair_rows(payload["pairs"], names)),
         "matrix": _matrix_table(payload, mode),
     }
@@ -38,6 +42,7 @@ SYSTEM_COLUMNS = (
     *(f"{mode}_{name}" for mode in Mode for name in MODE_COLUMNS),
     *("n_scored", "n_unscored", "n_missing", "n_human", "n_audited", "n_drawn"),
     *("human_worst", "human_best", "corrected_worst", "corrected_best"),
+    "certificate",
 )
 PAIR_COLUMNS = (
     "mode",

@@ -11,9 +11,12 @@ from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import exports, jobs
+from evalsite.reports.selectors.certificates import all_certificates
 from evalsite.reports.selectors.judge_rows import judge_exists, run_names
 from evalsite.reports.services import showing
 from evalsite.reports.services.judge_reports import JUDGE, JUDGES
+from evalsite.reports.services.paper_tables import data_table
+from evalsite.reports.services.trust_tables import certificate_table
 from evalsite.reports.views.pages import download, report_page, waits_for_report
 from evalsite.reports.views.trust import trust_context
 from judging.http import PageRequest
@@ -63,11 +66,14 @@ def judge_detail(request: PageRequest) -> HttpResponse:
 @permission_required("reports.view_snapshot", raise_exception=True)
 @waits_for_report
 def judge_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
-    """Download the judges or the speakers."""
-    payload = jobs.payload_shown(JUDGES, subject_id=0, options={}, at=timezone.now())
+    """Download the judges, the speakers or the certificates of judges."""
+    if table == "certificates":
+        tables = {"certificates": data_table(certificate_table(all_certificates()))}
+    else:
+        tables = exports.judge_tables(jobs.payload_shown(JUDGES, subject_id=0, options={}, at=timezone.now()))
     return download(
         request,
-        exports.judge_tables(payload),
+        tables,
         table=table,
         format_name=format_name,
         subject="judges",

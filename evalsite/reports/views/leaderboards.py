@@ -13,6 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LeaderboardChoice, leaderboard_choice, two_systems
+from evalsite.reports.selectors.certificates import certificate_states
 from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of, scored_suites
 from evalsite.reports.services import showing
 from evalsite.reports.services.breakdowns import BREAKDOWN
@@ -62,7 +63,7 @@ def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     }
     if evaluator is not None:
         report = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-        context["report"] = report
+        context |= {"report": report, "certificate": certificate_states([evaluator]).get(evaluator.pk)}
         if report.payload is not None:
             rows = showing.leaderboard_rows(report.payload, mode=choice.mode, sort=choice.sort)
             context |= {
@@ -142,7 +143,9 @@ def leaderboard_export(
         tables = {"breakdown": exports.breakdown_table(payload)}
     else:
         payload = jobs.payload_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
-        tables = exports.leaderboard_tables(payload, mode=choice.mode)
+        state = certificate_states([evaluator]).get(evaluator.pk)
+        words = state.words if state is not None else ""
+        tables = exports.leaderboard_tables(payload, mode=choice.mode, certificate=words)
     return download(
         request,
         tables,

@@ -157,3 +157,23 @@ def test_judge_page_takes_the_same_queries_whatever_its_size(
 
     with django_assert_num_queries(29):
         researcher.get(page("judge-detail", version=version))
+
+
+def test_a_leaderboard_and_its_export_say_whether_its_judge_is_certified(researcher: Client) -> None:
+    evaluator = audited_judge(SURE, people=[factories.user(name) for name in ("ada", "bob", "cy")])
+    board = f"{reverse('reports:leaderboard-detail', args=[evaluator.run.suite_id])}?evaluator={evaluator.pk}"
+    export = reverse("reports:leaderboard-export", args=[evaluator.run.suite_id, "systems", "csv"])
+
+    before = researcher.get(board).content.decode()
+    researcher.post(page("certificate-issue"), {"annotators": "skilled"})
+    after = researcher.get(board).content.decode()
+    file = researcher.get(f"{export}?evaluator={evaluator.pk}")
+    listed = researcher.get(reverse("reports:judge-export", args=["certificates", "csv"]))
+
+    words = "Alternative annotator test passed, 40 audited items."
+    assert "No certificate" in before
+    assert words in after
+    header, row = b"".join(file.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+    assert header.endswith(",certificate")
+    assert row.endswith(f'"{words}"')
+    assert b"".join(listed.streaming_content).decode().splitlines()[1].startswith("Strict,True,skilled,40,")  # type: ignore[attr-defined]
