@@ -28,7 +28,7 @@ def leaderboard_tables(payload: Payload, *, mode: Mode, certificate: str) -> dic
     `certificate` says whether the judge that scored it may be trusted; rules have none.
     """
     names = {row["system_id"]: row["system"] for row in payload["rows"]}
-    systems = (_system_row(row) | {"certificate": certificate} for row in payload["rows"])
+    systems = ({**_system_row(row), "certificate": certificate} for row in payload["rows"])
     return {
         "systems": _table("systems", SYSTEM_COLUMNS, systems),
         "pairs": _table("pairs", PAIR_COLUMNS, _pair_rows(payload["pairs"], names)),
