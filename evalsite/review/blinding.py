@@ -58,6 +58,10 @@ _TASK = frozenset({Part.QUESTION, Part.RESPONSES, Part.RUBRIC, Part.OWN_ANSWER})
 _REVEALED = _TASK | {Part.TRANSCRIPT, Part.VERDICTS}
 _AFTER_QUORUM = _REVEALED | {Part.OTHER_ANSWERS, Part.FINAL_LABEL, Part.REASON}
 EVERYTHING = frozenset(Part)
+_ADJUDICATOR_DECIDES = {  # nothing that a machine said, or the label would depend on it
+    Mode.BLIND: _TASK | {Part.OTHER_ANSWERS, Part.FINAL_LABEL},
+    Mode.DEBATE: _TASK | {Part.OTHER_ANSWERS, Part.FINAL_LABEL, Part.TRANSCRIPT},
+}
 
 _ANNOTATOR_SEES = {
     (Mode.BLIND, Stage.BEFORE_ANSWER): _TASK,
@@ -74,14 +78,15 @@ def visible(viewer: Viewer, mode: Mode, stage: Stage) -> frozenset[Part]:
 
     Names of systems and models stay hidden from annotators for good, since they will meet the same systems again; the
     arm stays hidden from them so that audited items cannot be told apart, and with it the reason until the quorum. An
-    adjudicator sees all answers with their reasons, but neither who gave them nor which systems are meant.
+    adjudicator sees all answers with their reasons, but neither who gave them nor which systems are meant, and what
+    machines said only after deciding.
     """
     if viewer is Viewer.STRANGER:
         return frozenset()
     if viewer is Viewer.OWNER:
         return EVERYTHING
     if viewer is Viewer.ADJUDICATOR:
-        return _AFTER_QUORUM
+        return _AFTER_QUORUM if stage is not Stage.BEFORE_ANSWER else _ADJUDICATOR_DECIDES[mode]
     return _ANNOTATOR_SEES[mode, stage]
 
 

@@ -14,7 +14,7 @@ from django_rq import get_queue, job
 from redis.exceptions import RedisError
 
 from debate.models import DebateSet
-from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
+from evalsite.review.selectors.pending import run_asks_people, unheard_debate_sets, unheard_runs
 from evalsite.review.services.notices import send_waiting_mail
 from evalsite.review.services.opening import open_items_for_run
 from evalsite.review.services.opening_debates import open_items_for_debates
@@ -29,7 +29,8 @@ logger = logging.getLogger(__name__)
 @job("default")
 def route_run(run_id: int) -> None:
     """Open review items for a finished run. Safe to repeat: what has an item is skipped."""
-    opened = open_items_for_run(run=Run.objects.select_related("suite").get(pk=run_id), at=timezone.now())
+    run = Run.objects.select_related("suite").get(pk=run_id)
+    opened = open_items_for_run(run=run, at=timezone.now()) if run_asks_people(run) else 0
     logger.info("review.run_routed run_id=%s opened=%s", run_id, opened)
 
 

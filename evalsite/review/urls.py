@@ -42,6 +42,16 @@ urlpatterns: list[URLPattern] = [
     path("items/<item:item_id>/people/hand/", assigning.item_hand, name="item-hand"),
     path("items/<item:item_id>/people/<int:person_id>/withdraw/", assigning.item_withdraw, name="item-withdraw"),
     path("items/<item:item_id>/adjudicate/", adjudication.item_adjudicate, name="item-adjudicate"),
+    path(
+        "items/<item:item_id>/adjudicate/reveal/",
+        adjudication.item_adjudication_reveal,
+        name="item-adjudication-reveal",
+    ),
+    path(
+        "items/<item:item_id>/adjudicate/revise/",
+        adjudication.item_adjudication_revise,
+        name="item-adjudication-revise",
+    ),
     path("items/<item:item_id>/exclude/", adjudication.item_exclude, name="item-exclude"),
     path("items/<item:item_id>/reopen/", adjudication.item_reopen, name="item-reopen"),
     path("items/<item:item_id>/take-back/", sending.item_take_back, name="item-take-back"),

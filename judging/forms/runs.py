@@ -65,6 +65,12 @@ class RunForm(SelectionForm):
         help_text="Replies of earlier runs are not reused, and everything is paid for again. For a model that changed "
         "behind its name, or to see how far a judge agrees with itself.",
     )
+    asks_nobody = forms.BooleanField(
+        required=False,
+        label="Send nothing to people",
+        help_text="Otherwise, when the run ends, what judges and rules left open goes to the annotators, and with it a "
+        "random audit. You can still send it later, from the run's page.",
+    )
     first_attempts = forms.IntegerField(
         required=False, min_value=1, max_value=1000, label="Attempts", help_text="Only the first n. Left empty: all."
     )
@@ -138,6 +144,7 @@ class RunForm(SelectionForm):
             compat=data["compat"],
             budget=data["budget"],
             fresh=data["fresh"],
+            asks_people=not data["asks_nobody"],
             selection=data["selection"],
         )
 

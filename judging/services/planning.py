@@ -73,6 +73,7 @@ class RunPlan:
     budget: Decimal | None = None  # USD
     fresh: bool = False  # ask for every reply again, also where an earlier run has one
     selection: CaseSelection = ALL_CASES
+    asks_people: bool = True  # whether what stays open goes to people when it ends
 
     @property
     def options(self) -> dict[str, Any]:
@@ -81,6 +82,7 @@ class RunPlan:
             "first_attempts": self.first_attempts,
             "compat": self.compat,
             "fresh": self.fresh,
+            "asks_people": self.asks_people,
             "selection": self.selection.to_json(),
             FROZEN: freeze_endpoints(endpoints),
         }

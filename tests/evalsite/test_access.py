@@ -151,6 +151,8 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "review:item-reveal": EVERYBODY_ACT,
     "review:item-revise": EVERYBODY_ACT,
     "review:item-adjudicate": RESEARCHERS_ACT,
+    "review:item-adjudication-reveal": RESEARCHERS_ACT,
+    "review:item-adjudication-revise": RESEARCHERS_ACT,
     "review:item-exclude": RESEARCHERS_ACT,
     "review:item-reopen": RESEARCHERS_ACT,
     "review:item-ask-more": RESEARCHERS_ACT,

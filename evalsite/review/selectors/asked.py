@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from debate.models import DebateSet
 from evalsite.review.models import Assignment, ItemArm, ItemStatus, Queue, Referral, ReviewItem
 from evalsite.review.scales import Label, labels_from_json
 from evalsite.review.selectors.thresholds import unsure_verdicts
@@ -53,7 +52,7 @@ class RunPeople:
     queue: Queue | None
     unanswered: int  # items that somebody sent by hand and nobody has answered
     refusal: str  # why the rest cannot be sent now; empty where it can
-    reuse: Reuse
+    reuse: Reuse | None  # None: nothing has been referred
 
     @property
     def is_live(self) -> bool:
@@ -108,7 +107,7 @@ def people_of_run(run: Run) -> RunPeople:
     queue = Queue.objects.filter(run=run).first()
     unanswered = items_to_take_back(queue).count() if queue else 0
     refusal = why_not_yet(run) or ("" if run.done + run.failed else NOTHING_ENDED)
-    return RunPeople(run, queue, unanswered, refusal, reuse_of(run=run))
+    return RunPeople(run, queue, unanswered, refusal, reuse_of(queue) if queue is not None else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +119,14 @@ class Reuse:
     reused: int  # that had a label
 
 
-def reuse_of(*, run: Run | None = None, debate_set: DebateSet | None = None) -> Reuse:
-    """Return how many subjects were asked about and how many labels reused. One query."""
-    referrals = Referral.objects.filter(run=run, debate_set=debate_set)
-    own = Q(item__queue__run=run) if run is not None else Q(item__queue__debate_set=debate_set)
+def reuse_of(queue: Queue) -> Reuse:
+    """Return how many subjects of a run or debate set were asked about, and how many labels reused. One query."""
+    referrals = Referral.objects.filter(run=queue.run_id, debate_set=queue.debate_set_id)
     counted = referrals.aggregate(
-        asked=Count("subject", filter=Q(item__isnull=False) & own, distinct=True),
-        elsewhere=Count("subject", filter=Q(item__isnull=False) & ~own, distinct=True),
+        elsewhere=Count("subject", filter=Q(item__isnull=False) & ~Q(item__queue=queue), distinct=True),
         reused=Count("subject", filter=Q(item=None), distinct=True),
     )
-    return Reuse(**counted)
+    return Reuse(asked=queue.total_count, **counted)
 
 
 def items_to_take_back(queue: Queue) -> QuerySet[ReviewItem]:
@@ -141,6 +138,7 @@ def items_to_take_back(queue: Queue) -> QuerySet[ReviewItem]:
 
 
 BY_ITSELF = "When the run ends, everything unsettled goes to people by itself."
+NOT_BY_ITSELF = "Nothing goes to people by itself, as was chosen at its start. Send it when the run has ended."
 NOTHING_ENDED = "No task of this run has ended, so there is nothing to send."
 
 
@@ -149,7 +147,7 @@ def why_not_yet(run: Run) -> str:
     if run.kind == RunKind.SINGLE:
         return "One judge on one response: send it from the page of its verdict."
     if run.status in ACTIVE:
-        return BY_ITSELF
+        return BY_ITSELF if run.options.get("asks_people") is not False else NOT_BY_ITSELF
     if run.kind == RunKind.ESI and run.status == RunStatus.PAUSED:
         return f"{BY_ITSELF} Resume it, or cancel it and send then."
     return ""

@@ -8,7 +8,7 @@ from statistics import median
 from django.db.models import Max, Min
 from django.db.models.functions import Coalesce
 
-from debate.models import DebateSet
+from debate.models import DebateSet, DebateSource
 from evalsite.review.models import Annotation, AuditPlan, ItemArm, Queue, Referral
 from judging.models import EvaluatorKind, Run, RunKind, RunTask
 
@@ -67,6 +67,15 @@ class AuditSubject:
         if found is None:
             raise ValueError("an audit of nothing")
         return found
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether nothing is drawn by itself: an imported record, or a run that was to send nothing, untouched."""
+        if self.plan is not None or self.queue is not None:
+            return False
+        if self.run is not None:
+            return self.run.options.get("asks_people") is False
+        return self.debate_set is not None and self.debate_set.source == DebateSource.IMPORT
 
     @property
     def noun(self) -> str:

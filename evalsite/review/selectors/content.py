@@ -349,15 +349,16 @@ def _answers(
     item: ReviewItem, parts: frozenset[Part], labels: tuple[Label, ...], swapped: bool
 ) -> tuple[PersonAnswer, ...]:
     rows = Annotation.objects.filter(item=item).select_related("assignment", "annotator").order_by("slot")
+    sees_verdicts = Part.VERDICTS in parts  # a revision tells what somebody who saw them made of them
     return tuple(
         PersonAnswer(
             annotation_id=row.pk,
             name=str(row.annotator) if Part.PEOPLE in parts else f"Person {number}",
-            label=shown_label(row.final_label, labels, swapped=swapped),
-            text=shown_text(row.final_label, labels, swapped=swapped),
+            label=shown_label(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
+            text=shown_text(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
             note=row.note,
-            blind_text=shown_text(row.label, labels, swapped=swapped) if row.revised_label else "",
-            revision_note=row.revision_note,
+            blind_text=shown_text(row.label, labels, swapped=swapped) if row.revised_label and sees_verdicts else "",
+            revision_note=row.revision_note if sees_verdicts else "",
             saw_swapped=row.assignment.swapped != swapped,
             at=row.created_at,
             source_file=row.source_file if Part.PEOPLE in parts else "",

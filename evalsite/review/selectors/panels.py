@@ -13,6 +13,7 @@ from evalsite.review.blinding import EVERYTHING, Mode, Part, Stage, Viewer, stag
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
 from evalsite.review.scales import labels_from_json
 from evalsite.review.selectors.content import ItemContent, read_content, shown_text
+from evalsite.review.selectors.looks import has_seen_verdicts
 from evalsite.review.selectors.remarks import Remark, remarks_on
 from evalsite.review.selectors.subjects import load_subject, with_subjects
 from evalsite.review.selectors.waiting import Progress, progress_of
@@ -158,7 +159,9 @@ def _state(item: ReviewItem, claim: Assignment | None, annotation: Annotation | 
 
 
 def read_adjudication(*, item_id: int, user: User, at: datetime) -> Panel:
-    """Return an item with all answers and their reasons, for somebody who settles it.
+    """Return an item with all answers and their reasons, for somebody who decides it.
+
+    What machines said is there once the item is decided and the person has asked for it, or has annotated it.
 
     Raises:
         ReviewItem.DoesNotExist: there is no such item.
@@ -167,7 +170,10 @@ def read_adjudication(*, item_id: int, user: User, at: datetime) -> Panel:
     annotation = Annotation.objects.filter(item=item, annotator=user).select_related("assignment").first()
     viewer = viewer_of(is_member=True, has_claimed=annotation is not None, is_adjudicating=True, is_owner=False)
     swapped = annotation is not None and annotation.assignment.swapped
-    parts = visible(viewer, Mode(item.queue.mode), stage_of(has_answered=True, takes_answers=item.is_open))
+    is_decided = item.settled_at is not None
+    is_revealed = annotation is not None or (is_decided and has_seen_verdicts(item=item, person=user))
+    stage = stage_of(has_answered=is_revealed, takes_answers=item.is_open)
+    parts = visible(viewer, Mode(item.queue.mode), stage)
     return Panel(
         item=item,
         state=ANSWERED,
@@ -175,10 +181,10 @@ def read_adjudication(*, item_id: int, user: User, at: datetime) -> Panel:
         claim=None,
         annotation=annotation,
         swapped=swapped,
-        is_revealed=True,
+        is_revealed=is_revealed,
         own_text="",
         own_blind_text="",
-        may_adjudicate=True,
+        may_adjudicate=annotation is None,
         at=at,
         remarks=_remarks(item),
     )

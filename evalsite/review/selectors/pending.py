@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
-from debate.models import Debate, DebateSet, DebateStatus, DecisionMethod
+from debate.models import Debate, DebateSet, DebateSource, DebateStatus, DecisionMethod
 from debate.protocol.variants import Damage
+from evalsite.review.models import AuditPlan, Queue
 from judging.models import SCORED_KINDS, Run, RunStatus
 
 DAMAGES = [damage.value for damage in Damage if damage is not Damage.NONE]
@@ -16,7 +17,13 @@ def unheard_runs() -> QuerySet[Run]:
     """Return finished runs with scores that have not been routed since they finished or their audit was planned."""
     never = Q(queue__isnull=True) | Q(queue__routed_at__isnull=True) | Q(queue__routed_at__lt=F("finished_at"))
     never |= Q(queue__routed_at__lt=F("audit_plan__chosen_at"))
-    return Run.objects.filter(never, kind__in=SCORED_KINDS, status=RunStatus.FINISHED).order_by("pk")
+    asked = ~Q(options__asks_people=False) | Q(queue__isnull=False) | Q(audit_plan__isnull=False)
+    return Run.objects.filter(never, asked, kind__in=SCORED_KINDS, status=RunStatus.FINISHED).order_by("pk")
+
+
+def run_asks_people(run: Run) -> bool:
+    """Return whether what a run leaves open goes to people by itself: not where its owner chose to send nothing."""
+    return run.options.get("asks_people") is not False or _was_asked(run=run)
 
 
 def unheard_debate_sets() -> QuerySet[DebateSet]:
@@ -24,7 +31,8 @@ def unheard_debate_sets() -> QuerySet[DebateSet]:
     debates = Debate.objects.filter(debate_set=OuterRef("pk"))
     ended = DebateSet.objects.filter(Exists(debates), ~Exists(debates.filter(status__in=UNFINISHED)))
     unharmed = Q(setup__damage__isnull=True) | ~Q(setup__damage__in=DAMAGES)
-    ended = ended.filter(unharmed, method=DecisionMethod.DEBATE)
+    asked = ~Q(source=DebateSource.IMPORT) | Q(audit_plan__isnull=False) | Q(queue__isnull=False)
+    ended = ended.filter(unharmed, asked, method=DecisionMethod.DEBATE)
     ended = ended.filter(Q(run__isnull=True) | Q(run__status=RunStatus.FINISHED))
     ended = ended.annotate(ended_at=Max("debates__finished_at"))
     never = Q(queue__isnull=True) | Q(queue__routed_at__isnull=True) | Q(queue__routed_at__lt=F("ended_at"))
@@ -33,5 +41,17 @@ def unheard_debate_sets() -> QuerySet[DebateSet]:
 
 
 def asks_people(debate_set: DebateSet) -> bool:
-    """Return whether people settle what a set leaves open: a real debate under a criterion as it was written."""
+    """Return whether what a set leaves open goes to people; an imported record only where somebody asked for it."""
+    if debate_set.source != DebateSource.IMPORT:
+        return may_ask_people(debate_set)
+    return may_ask_people(debate_set) and _was_asked(debate_set=debate_set)
+
+
+def _was_asked(**about: Run | DebateSet) -> bool:
+    """Return whether somebody has sent something of it to people, or planned its audit."""
+    return Queue.objects.filter(**about).exists() or AuditPlan.objects.filter(**about).exists()
+
+
+def may_ask_people(debate_set: DebateSet) -> bool:
+    """Return whether people can settle what a set leaves open: a real debate under a criterion as it was written."""
     return debate_set.method == DecisionMethod.DEBATE and debate_set.setup.get("damage") not in DAMAGES

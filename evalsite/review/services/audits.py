@@ -12,7 +12,7 @@ from evalsite.review.models import AuditPlan, ItemArm, Queue, Referral, ReviewIt
 from evalsite.review.routing import AUDITED, TEXT_LIMIT, cut
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.selectors.audits import AuditSubject
-from evalsite.review.selectors.pending import asks_people
+from evalsite.review.selectors.pending import may_ask_people
 from evalsite.review.states import ReviewRefused
 from judging import signals
 
@@ -28,7 +28,7 @@ def plan_audit(*, subject: AuditSubject, size: int, actor: User | None, at: date
     """
     if not subject.population:
         raise ReviewRefused("There is nothing to draw from yet.")
-    if subject.debate_set is not None and not asks_people(subject.debate_set):
+    if subject.debate_set is not None and not may_ask_people(subject.debate_set):
         raise ReviewRefused("People are not asked about baselines, nor about debates under a damaged criterion.")
     if not 0 <= size <= subject.population:
         raise ReviewRefused(f"Choose between 0 and {subject.population:,}.")

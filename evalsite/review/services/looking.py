@@ -27,11 +27,6 @@ def note_look(*, item: ReviewItem, person: User, at: datetime, saw_verdicts: boo
     Annotation.objects.filter(item=item, annotator=person, revealed_at=None).update(revealed_at=at)
 
 
-def has_seen_verdicts(*, item: ReviewItem, person: User) -> bool:
-    """Return whether a person has been shown what the machines said of an item."""
-    return Look.objects.filter(item=item, person=person, saw_verdicts=True).exists()
-
-
 def has_looked(*, item: ReviewItem, person: User) -> bool:
     """Return whether a person has seen other people's answers to an item, or to the one that it repeats."""
     return Look.objects.filter(Q(item=item) | Q(item=item.retest_of_id), person=person).exists()

@@ -23,9 +23,10 @@ from evalsite.review.models import (
     QueueMode,
     ReviewItem,
 )
+from evalsite.review.selectors.looks import has_seen_verdicts
 from evalsite.review.services.acts import announce
 from evalsite.review.services.final_labels import drop_final_labels, keep_final_label, majority_provenance
-from evalsite.review.services.looking import check_may_look, has_seen_verdicts, note_look
+from evalsite.review.services.looking import check_may_look, note_look
 from evalsite.review.services.notices import notify_adjudicators
 from evalsite.review.services.queues import recount
 from evalsite.review.states import (
@@ -127,7 +128,7 @@ def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: dat
     check_may_look(item=item, person=adjudicator)
     note_look(item=item, person=adjudicator, at=at, saw_verdicts=False)
     adopted = item.annotations.filter(pk=word.adopted_id).first() if word.adopted_id else None
-    if adopted is not None and adopted.final_label != word.label:
+    if adopted is not None and adopted.label != word.label:
         adopted = None
     Adjudication.objects.create(
         item=item,

@@ -7,8 +7,9 @@ from typing import Any
 
 from django import template
 
+from evalsite.review.models import Queue
 from evalsite.review.selectors import asked
-from evalsite.review.selectors.asked import RunPeople, VerdictPeople
+from evalsite.review.selectors.asked import Reuse, RunPeople, VerdictPeople
 from judging.models import Run, RunTask, Verdict
 
 register = template.Library()
@@ -44,6 +45,12 @@ def people_of_tasks(rows: Iterable[tuple[RunTask, Any]]) -> dict[int, VerdictPeo
 def people_of_run(run: Run) -> RunPeople:
     """Return how much of a run is with people."""
     return asked.people_of_run(run)
+
+
+@register.simple_tag
+def reuse_of(queue: Queue) -> Reuse:
+    """Return how many subjects of a queue's run or debate set people had to be asked about."""
+    return asked.reuse_of(queue)
 
 
 @register.filter

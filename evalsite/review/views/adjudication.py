@@ -10,10 +10,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from evalsite.review.forms import AdjudicationForm, ReasonForm
+from evalsite.review.forms import AdjudicationForm, ReasonForm, RevisionForm
 from evalsite.review.models import ItemStatus, ReviewItem
 from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.selectors import pages
+from evalsite.review.selectors.looks import has_seen_verdicts
 from evalsite.review.selectors.panels import Panel, read_adjudication
 from evalsite.review.services import settling
 from evalsite.review.services.looking import check_may_look, note_look
@@ -33,7 +34,7 @@ def adjudication_list(request: PageRequest) -> HttpResponse:
     for item in page.object_list:
         texts = {label.value: label.text for label in labels_from_json(item.queue.labels)}
         answers = sorted(item.annotations.all(), key=lambda answer: answer.slot)
-        rows.append({"item": item, "votes": [texts.get(answer.final_label, answer.final_label) for answer in answers]})
+        rows.append({"item": item, "votes": [texts.get(answer.label, answer.label) for answer in answers]})
     context = {"page_obj": page, "rows": rows, "queue_slug": slug}
     return render(request, "review/adjudication_list.html", context)
 
@@ -65,6 +66,8 @@ def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
         "form": form,
         "reason_form": ReasonForm(),
         "is_split": panel.item.status in {ItemStatus.SPLIT, ItemStatus.OPEN},
+        "is_informed": has_seen_verdicts(item=panel.item, person=request.user),
+        "revision_form": _revision_form(request, panel),
         **material_of(request, panel.content, url=request.path),
         "is_decided": panel.item.status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED},
     }
@@ -72,11 +75,19 @@ def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
 
 
 def _read(request: PageRequest, item_id: int) -> Panel:
-    """Return the item with all answers, and note that this person has seen them."""
+    """Return the item with all answers, and note that this person has seen them, and what of machines they see."""
     panel = read_adjudication(item_id=item_id, user=request.user, at=timezone.now())
     check_may_look(item=panel.item, person=request.user)
-    note_look(item=panel.item, person=request.user, at=timezone.now())
+    note_look(item=panel.item, person=request.user, at=timezone.now(), saw_verdicts=panel.is_revealed)
     return panel
+
+
+def _revision_form(request: PageRequest, panel: Panel) -> RevisionForm | None:
+    """Return the form of whoever decided the item and has looked at the machine verdicts since, once."""
+    word = getattr(panel.item, "adjudication", None)
+    if word is None or word.adjudicator_id != request.user.pk or not panel.is_revealed or word.revised_at is not None:
+        return None
+    return RevisionForm(choices=panel.content.choices)
 
 
 def _store(request: PageRequest, panel: Panel, form: AdjudicationForm) -> bool:
@@ -92,6 +103,38 @@ def _store(request: PageRequest, panel: Panel, form: AdjudicationForm) -> bool:
         form.add_error(None, str(refusal))
         return False
     return True
+
+
+@require_POST
+@permission_required("review.adjudicate", raise_exception=True)
+def item_adjudication_reveal(request: PageRequest, item_id: int) -> HttpResponse:
+    """Show the machine verdicts of a decided item; what was decided is fixed from then on."""
+    item = get_object_or_404(ReviewItem, pk=item_id)
+    try:
+        settling.reveal_adjudication(item_id=item.pk, person=request.user, at=timezone.now())
+    except ReviewRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("review:item-adjudicate", item_id)
+
+
+@require_POST
+@permission_required("review.adjudicate", raise_exception=True)
+def item_adjudication_revise(request: PageRequest, item_id: int) -> HttpResponse:
+    """Store what the adjudicator thinks after the reveal, beside the label they decided on."""
+    item = get_object_or_404(ReviewItem, pk=item_id)
+    try:
+        settling.revise_adjudication(
+            item_id=item.pk,
+            adjudicator=request.user,
+            label=request.POST.get("label", ""),
+            reason=request.POST.get("reason", ""),
+            at=timezone.now(),
+        )
+    except ReviewRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "Stored beside the final label, which stays as it was")
+    return redirect("review:item-adjudicate", item_id)
 
 
 @require_POST

@@ -82,6 +82,8 @@ def _in_force(subject: AuditSubject) -> int:
     """Return the size that holds now: the plan's, or the site's share, but what was drawn stays drawn."""
     share, minimum = settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM
     default = audit_size(subject.population, share=share, minimum=minimum)
+    if subject.is_unasked:
+        return 0
     wanted = min(subject.plan.size, subject.population) if subject.plan is not None else default
     return max(wanted, subject.drawn)
 

@@ -38,6 +38,7 @@ class Command(JsonCommand):
         parser.add_argument("--seed", type=int, default=0, help="of the cases that --limit draws")
         parser.add_argument("--first-attempts", type=int, help="only the first n attempts of each system")
         parser.add_argument("--fresh", action="store_true", help="reuse no reply of earlier runs")
+        parser.add_argument("--no-review", action="store_true", help="send nothing to people when the run ends")
         parser.add_argument("--compat", action="store_true", help="grade as the original InfiBench program did")
         parser.add_argument("--name", default="")
         parser.add_argument("--estimate", action="store_true", help="print calls and cost; start nothing")
@@ -77,6 +78,7 @@ def _plan(options: dict[str, Any]) -> RunPlan:
         first_attempts=attempts,
         compat=options["compat"],
         fresh=options["fresh"],
+        asks_people=not options["no_review"],
         budget=choices.dollars_of(options["budget"]),
         selection=choices.selection_of(options, suite=suite),
     )

@@ -75,14 +75,14 @@ def _listed(item: ReviewItem) -> dict[str, Any]:
 def _shown(*, item_id: int, person: User) -> dict[str, Any]:
     item = ReviewItem.objects.select_related("queue").get(pk=item_id)
     check_may_look(item=item, person=person)
-    note_look(item=item, person=person, at=timezone.now())
+    note_look(item=item, person=person, at=timezone.now(), saw_verdicts=False)
     return {
         "item": item.pk,
         "queue": item.queue.slug,
         "address": item.get_absolute_url(),
         "labels": {label["value"]: label["text"] for label in item.queue.labels},
         "annotations": [
-            {"annotation": annotation.pk, "label": annotation.final_label, "reason": annotation.note}
+            {"annotation": annotation.pk, "label": annotation.label, "reason": annotation.note}
             for annotation in item.annotations.order_by("slot", "pk")
         ],
     }
@@ -94,4 +94,4 @@ def _final_word(options: dict[str, Any]) -> FinalWord:
     adopted = Annotation.objects.filter(item=options["item"], pk=options["adopt"]).first()
     if adopted is None:
         raise BadInput(f"Item {options['item']} has no annotation {options['adopt']}.")
-    return FinalWord(adopted.final_label, options["reason"], adopted.pk)
+    return FinalWord(adopted.label, options["reason"], adopted.pk)

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Annotation, Assignment, QueueMode, ReviewItem
+from evalsite.review.models import Annotation, Assignment, FinalLabel, QueueMode, ReviewItem
 from tests import factories
 from tests.evalsite.review.views.clients import HTMX, send, signed_in, take
 
@@ -131,3 +131,33 @@ def test_item_detail_shows_owners_everything() -> None:
         "token",
         "probability",  # shown rounded
     }
+
+
+def test_adjudication_offers_no_machine_verdict_before_the_decision() -> None:
+    """M4: whoever decides a disagreement between people must not be led by what machines said."""
+    item, secrets = _split_world(QueueMode.BLIND)
+    rita, _ = signed_in("rita", Role.RESEARCHER)
+    ReviewItem.objects.filter(pk=item.pk).update(status="split", label="", settled_at=None)
+    url = reverse("review:item-adjudicate", args=[item.pk])
+
+    undecided = rita.get(url).content.decode()
+    early = rita.post(reverse("review:item-adjudication-reveal", args=[item.pk]), follow=True).content.decode()
+    rita.post(url, {"decision": "l0", "reason": "Neither says why."})
+    decided = rita.get(url).content.decode()
+    revealed = rita.post(reverse("review:item-adjudication-reveal", args=[item.pk]), follow=True).content.decode()
+    told = {"label": "1", "reason": "The debate found a mistake."}
+    revised = rita.post(reverse("review:item-adjudication-revise", args=[item.pk]), told, follow=True).content.decode()
+
+    hidden = ("secret-statement", secrets["reason"])
+    assert [any(secret in page for secret in hidden) for page in (undecided, early, decided, revealed)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert ("Decide first" in early, "Show the machine verdicts" in decided) == (True, True)
+    assert ("Store beside the final label" in revealed, "The debate found a mistake." in revised) == (True, True)
+    labels = FinalLabel.objects.filter(item=item).order_by("is_blind")
+    assert list(labels.values_list("provenance", "is_blind")) == [("informed", False), ("adjudication", True)]
+    item.refresh_from_db()
+    assert (item.status, item.label) == ("adjudicated", "0")
