@@ -261,7 +261,7 @@ def _subject_of(fields: dict[str, Any], about: dict[str, Any]) -> Subject:
     labels = labels_from_json(fields["queue"].labels)
     if fields.get("material") is not None:
         facts = material_facts(fields["material"], criterion=fields.get("criterion", ""), labels=labels)
-        return store_subjects(facts=[facts], queue=fields["queue"], at=NOON)[facts.key]
+        return store_subjects(facts=[facts], at=NOON)[facts.key]
     result = about["verdict"] or about["score"]
     owner = about["debate"].debate_set if about["debate"] is not None else result.evaluator
     case = about["debate"].case if about["debate"] is not None else None
@@ -271,7 +271,7 @@ def _subject_of(fields: dict[str, Any], about: dict[str, Any]) -> Subject:
         case = first_cases(result.run.suite_id).get(responses[0].prompt_id)
     facts = subject_facts(responses=responses, case=case, part=part, criterion=owner.criterion, labels=labels)
     fields["is_turned"] = facts.is_turned
-    return store_subjects(facts=[facts], queue=fields["queue"], at=NOON)[facts.key]
+    return store_subjects(facts=[facts], at=NOON)[facts.key]
 
 
 def _refer(item: ReviewItem, about: dict[str, Any]) -> None:

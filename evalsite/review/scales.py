@@ -51,14 +51,20 @@ def level_scale(scores: Iterable[int]) -> tuple[Label, ...]:
     return tuple(Label(str(value), f"{value} of 100", value / 100) for value in values)
 
 
-def joined_scale(scales: Sequence[tuple[Label, ...]]) -> tuple[Label, ...]:
-    """Return the scale that all share, the union of level scales, or right, partly, wrong where they differ."""
+def joined_scale(scales: Iterable[tuple[Label, ...]]) -> tuple[Label, ...]:
+    """Return the scale that all share, the union of level scales, or all labels, without worth, of others.
+
+    Right, partly, wrong where there is none.
+    """
     different = list(dict.fromkeys(scales))
+    if not different:
+        return JUDGEMENT
     if len(different) == 1:
         return different[0]
-    if different and all(_is_level_scale(scale) for scale in different):
+    if all(_is_level_scale(scale) for scale in different):
         return level_scale(int(label.value) for scale in different for label in scale)
-    return JUDGEMENT
+    texts = {label.value: label.text for scale in different for label in scale}
+    return tuple(Label(value, text) for value, text in texts.items())
 
 
 def is_preference(labels: Sequence[Label]) -> bool:
@@ -175,7 +181,7 @@ def labels_from_words(words: Iterable[str]) -> tuple[Label, ...]:
 
 def labels_from_json(rows: Iterable[Mapping[str, Any]]) -> tuple[Label, ...]:
     """Return the labels that `labels_to_json` wrote."""
-    return tuple(Label(str(row["value"]), str(row["text"]), row.get("share")) for row in rows)
+    return tuple(Label(str(row["value"]), str(row.get("text") or row["value"]), row.get("share")) for row in rows)
 
 
 def find_node(tree: NodeSpec, key: str) -> NodeSpec | None:

@@ -144,7 +144,7 @@ class ItemFacts:
     quorum: int
     answers: int  # committed by anyone
     leased: int = 0  # live claims of other people
-    labels: tuple[str, ...] = ()  # of the queue's scale
+    labels: tuple[str, ...] = ()  # of its scale
     is_member: bool = True
     has_answered: bool = False
     has_revised: bool = False
@@ -234,9 +234,9 @@ def check_can_answer(item: ItemFacts, claim: ClaimFacts | None, *, token: str, l
 
 
 def check_label(item: ItemFacts, label: str) -> None:
-    """Accept a label of the queue's scale. Raises: ReviewRefused."""
+    """Accept a label of the item's scale. Raises: ReviewRefused."""
     if label not in item.labels:
-        raise ReviewRefused(f"“{label}” is not on this queue's scale: {', '.join(item.labels)}.")
+        raise ReviewRefused(f"“{label}” is not on this item's scale: {', '.join(item.labels)}.")
 
 
 def check_can_undo(item: ItemFacts, *, answered_at: datetime | None, at: datetime) -> None:

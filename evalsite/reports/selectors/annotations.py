@@ -29,6 +29,7 @@ from evalsite.review.models import (
     Queue,
     ReviewItem,
 )
+from evalsite.review.scales import Label, joined_scale, labels_from_json
 
 GROUPS = ("criterion", "scenario", "language")
 CHUNK = 20_000
@@ -113,7 +114,7 @@ def read_answers(queue: Queue, options: Options) -> QueueAnswers:
     given = _Given.of(rows.values_list("item_id", "annotator_id", "label", "period", "seconds", "active_seconds"))
     names = dict(User.objects.filter(pk__in=set(given.people)).values_list("pk", "username"))
     people = {person: names[person] for person in dict.fromkeys(given.people)}
-    found = _answers(given, _chosen_items(items, options), people, queue.labels, keep_unanswered=False)
+    found = _answers(given, _chosen_items(items, options), people, _scale_of(items, options), keep_unanswered=False)
     return replace(found, period_starts=starts)
 
 
@@ -126,7 +127,7 @@ def read_labels(table: LabelTable, options: Options) -> QueueAnswers:
     given = _Given.of(rows.values_list("item_id", "rater", "label", "period", "none", "none"))
     raters = {name: name for name in dict.fromkeys(given.people)}
     places = _chosen_items(LabelledItem.objects.filter(table=table), options)
-    found = _answers(given, places, raters, table.labels, keep_unanswered=True)
+    found = _answers(given, places, raters, labels_from_json(table.labels), keep_unanswered=True)
     return replace(found, period_starts=starts)
 
 
@@ -154,6 +155,18 @@ def _period_of(name: str, starts: Sequence[date]) -> Case | Value:
     marks = [datetime.combine(day, time(), tzinfo=get_default_timezone()) for day in starts]
     cases = [When(**{f"{name}__gte": mark}, then=Value(place)) for place, mark in reversed(list(enumerate(marks)))]
     return Case(*cases, default=Value(MISSING), output_field=IntegerField())
+
+
+def _scale_of(items: QuerySet[ReviewItem], options: Options) -> tuple[Label, ...]:
+    """Return the scale of the chosen items: their own where all have one, else what their scales hold together."""
+    scales = items.filter(**of_groups(options, prefix="")).order_by().values_list("subject__labels", flat=True)
+    return joined_scale(sorted((labels_from_json(scale) for scale in scales.distinct()), key=repr))
+
+
+def _values_of(labels: Sequence[Label]) -> tuple[float, ...] | None:
+    """Return what labels are worth: the numbers that they spell, else their shares; None where they are only names."""
+    shares = tuple(label.share for label in labels if label.share is not None)
+    return numeric_values([label.value for label in labels]) or (shares if len(shares) == len(labels) else None)
 
 
 def _chosen_items(items: QuerySet[Any], options: Options) -> dict[int, tuple[str, ...]]:
@@ -188,11 +201,11 @@ def _answers(
     given: _Given,
     places: dict[int, tuple[str, ...]],
     names: dict[Any, str],
-    labels: Sequence[Any],
+    labels: Sequence[Label],
     *,
     keep_unanswered: bool,
 ) -> QueueAnswers:
-    scale = [str(row["value"]) for row in labels]
+    scale = [label.value for label in labels]
     position = {label: code for code, label in enumerate(scale)}
     column = {person: place for place, person in enumerate(names)}
     n = len(given.items)
@@ -218,10 +231,10 @@ def _answers(
             raters=tuple(people[place] for place in kept_columns),
             labels=tuple(scale),
             codes=codes[np.ix_(kept_rows, kept_columns)],
-            values=numeric_values(scale),
+            values=_values_of(labels),
         ),
         groups={name: tuple(groups[row][place] for row in kept_rows) for place, name in enumerate(GROUPS)},
-        texts={str(row["value"]): str(row.get("text") or row["value"]) for row in labels},
+        texts={label.value: label.text for label in labels},
         off_scale=tuple(
             (given.items[row], people[columns[row]]) for row in np.flatnonzero(stands & (answers == MISSING)).tolist()
         ),

@@ -169,7 +169,7 @@ class ItemContent:
 def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> ItemContent:
     """Return what may be seen of an item that `with_subjects` read."""
     subject = subject_of(item, with_names=Part.SYSTEM_NAMES in parts)
-    labels = labels_from_json(item.queue.labels)
+    labels = labels_from_json(item.subject.labels)
     has_rubric = Part.RUBRIC in parts
     rubric = rubric_lines(subject) if has_rubric else ()
     return ItemContent(
@@ -199,7 +199,7 @@ def swapped_for(*, item: ReviewItem, person_id: int) -> bool:
     """Return whether this person sees system B on the left; single responses have no sides."""
     has_sides = item.response_b_id is not None
     if item.material_id is not None:
-        has_sides = is_preference(labels_from_json(item.queue.labels))
+        has_sides = is_preference(labels_from_json(item.subject.labels))
     first = item.retest_of or item
     return has_sides and is_swapped(first.shuffle, str(person_id), retest=first is not item)
 

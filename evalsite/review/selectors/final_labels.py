@@ -11,10 +11,10 @@ from django.db.models import QuerySet
 
 from debate.models import Debate, DebateSet
 from debate.selectors.labels import outside_labels
-from evalsite.review.models import FinalLabel, ItemArm, Provenance, Queue, Referral
+from evalsite.review.models import FinalLabel, ItemArm, Provenance, Queue, Referral, Subject
 from evalsite.review.scales import PREFERENCE, PREFERENCE_SHARES, Label, labels_from_json
 from evalsite.review.selectors.audits import drawn_share, keys_of_debates, keys_of_run
-from evalsite.review.selectors.subjects import RubricParts, first_cases, subject_facts
+from evalsite.review.selectors.subjects import RubricParts, SubjectFacts, first_cases, subject_facts
 from evalsite.review.subject_keys import turned_label
 from judging.models import Case, Response, Run, RunEvaluator, RunTask, Score
 
@@ -95,6 +95,7 @@ class _Known:
     provenance: str = ""
     item_id: int | None = None  # on which people decided
     informed: str | None = None
+    labels: tuple[Label, ...] = ()  # the scale, where it is that of an earlier subject
 
 
 NO_LABEL = _Known()
@@ -117,25 +118,20 @@ def labels_of_evaluators(evaluators: Sequence[RunEvaluator]) -> dict[int, list[S
 
 def _of_evaluator(evaluator: RunEvaluator, parts: RubricParts, cases: Mapping[int, Case]) -> Iterator[SubjectLabel]:
     run, criterion = evaluator.run, evaluator.criterion
-    scale = Queue.objects.filter(run=run).values_list("labels", flat=True).first()
-    if scale is None:  # it has not been routed yet
+    if not Queue.objects.filter(run=run).exists():  # it has not been routed yet
         return
-    labels = labels_from_json(scale)
     referred = _referred(Referral.objects.filter(run=run, subject__criterion=criterion), "response_id")
     for ids in _chunks(_responses_of(evaluator, referred)):
         responses = Response.objects.filter(pk__in=ids).select_related("prompt").defer("text", "prompt__text")
         by_id = {response.pk: response for response in responses.order_by("pk")}
-        keys = {
-            pk: subject_facts(
-                responses=[response],
-                case=cases.get(response.prompt_id),
-                part=parts.get(evaluator.rubric_id, case_key=response.prompt.key, criterion=criterion),
-                criterion=criterion,
-                labels=labels,
-            ).key
-            for pk, response in by_id.items()
-        }
-        for pk, known in _labels_for(keys, referred).items():
+        facts = dict[int, SubjectFacts]()
+        for pk, response in by_id.items():
+            part = parts.get(evaluator.rubric_id, case_key=response.prompt.key, criterion=criterion)
+            case = cases.get(response.prompt_id)
+            facts[pk] = subject_facts(
+                responses=[response], case=case, part=part, criterion=criterion, labels=part.labels
+            )
+        for pk, known in _labels_for({pk: one.key for pk, one in facts.items()}, referred).items():
             response, case, told_of = by_id[pk], cases.get(by_id[pk].prompt_id), referred.get(pk, NOT_REFERRED)
             yield SubjectLabel(
                 item_id=told_of.item_id or known.item_id,
@@ -152,7 +148,7 @@ def _of_evaluator(evaluator: RunEvaluator, parts: RubricParts, cases: Mapping[in
                 share=known.share,
                 provenance=known.provenance,
                 informed_label=known.informed,
-                labels=labels,
+                labels=known.labels or facts[pk].labels,
                 is_routed=told_of.is_routed,
                 is_drawn=told_of.chance is not None,
                 inclusion_probability=told_of.chance,
@@ -268,6 +264,8 @@ def _labels_for(keys: Mapping[int, str], referred: Mapping[int, _Referred]) -> d
     moved = {pk: referred[pk].subject_ids for pk, key in keys.items() if pk in referred and key not in by_key}
     ids = {subject_id for subject_ids in moved.values() for subject_id in subject_ids}
     by_subject = _known_labels(FinalLabel.objects.filter(subject__in=ids), "subject_id")
+    for pk, scale in Subject.objects.filter(pk__in=list(by_subject)).values_list("pk", "labels"):
+        by_subject[pk] = replace(by_subject[pk], labels=labels_from_json(scale))
     return {
         pk: by_key.get(key) or next((by_subject[one] for one in moved.get(pk, ()) if one in by_subject), NO_LABEL)
         for pk, key in keys.items()

@@ -1,4 +1,4 @@
-"""What the machines said of an item, as a label of its queue's scale: a debate's verdict or the nearest to a score."""
+"""What the machines said of an item, as a label of its scale: a debate's verdict or the nearest to a score."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def machine_labels(*, queue: Queue, item_ids: Collection[int]) -> dict[int, str]
     Of several judges the run's first counts, a judge before rules.
     """
     items = queue.items.filter(pk__in=item_ids)
-    labels = labels_from_json(queue.labels)
-    if is_preference(labels):
+    if is_preference(labels_from_json(queue.labels)):
         referrals = Referral.objects.filter(item__in=items, debate__verdict__isnull=False).order_by("-pk")
         fields = ("item_id", "debate__verdict", "debate__response_a__text_hash", "item__response_a__text_hash")
         return {
@@ -33,8 +32,10 @@ def machine_labels(*, queue: Queue, item_ids: Collection[int]) -> dict[int, str]
     rows = scores.values_list("response_id", "evaluator__criterion", "share", "verdict_id")
     ranked = sorted(rows.iterator(CHUNK), key=lambda row: row[3] is not None)  # what comes last, counts
     shares = {(response_id, criterion): share for response_id, criterion, share, _ in ranked if share is not None}
+    fields = ("pk", "response_a_id", "criterion", "subject__labels")
     return {
         pk: label
-        for pk, response_id, criterion in items.values_list("pk", "response_a_id", "criterion")
-        if (response_id, criterion) in shares and (label := nearest_label(shares[response_id, criterion], labels))
+        for pk, response_id, criterion, scale in items.values_list(*fields)
+        if (response_id, criterion) in shares
+        and (label := nearest_label(shares[response_id, criterion], labels_from_json(scale)))
     }

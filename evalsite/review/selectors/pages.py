@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SCENARIOS_SECONDS = 300
 QUESTION_LENGTH = 140
 MEMBERS_LISTED = 20
-QUESTIONS = ("response_a__prompt", "material")
+QUESTIONS = ("response_a__prompt", "material", "subject")
 ORDERS = {  # in which items are handed out
     OrderPolicy.URGENT: ("-priority", "shuffle", "pk"),
     OrderPolicy.GIVEN: ("pk",),

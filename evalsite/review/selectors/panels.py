@@ -118,7 +118,7 @@ def _panel(
     is_revealed = annotation is not None and annotation.revealed_at is not None
     parts = _parts(viewer, item, is_revealed)
     swapped = claim is not None and claim.swapped
-    labels = labels_from_json(item.queue.labels)
+    labels = labels_from_json(item.subject.labels)
     return Panel(
         item=item,
         state=_state(item, claim, annotation),

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 from django.db.models import QuerySet
 
 from evalsite.review.models import Material, ReviewItem, Subject
-from evalsite.review.scales import Label
+from evalsite.review.scales import JUDGEMENT, Label, scale_of
 from evalsite.review.subject_keys import is_turned, part_json, shown_hash, subject_key
 from judging.models import Case, Response, Rubric, RubricItem, SuiteCase
 from judging.services.hashing import content_hash, text_hash
+from judging.services.trees import tree_from_json
 
 JOINED = ("queue", "material", "subject__case", "subject__rubric_item", "response_a__prompt", "response_b")
 CHUNK = 5_000
@@ -121,6 +122,7 @@ class SubjectFacts:
     criterion: str
     case_id: int | None
     rubric_item_id: int | None
+    labels: tuple[Label, ...]  # the scale
     content_hash: str  # of what the item shows, a pair in the item's own order
     is_turned: bool
 
@@ -143,6 +145,7 @@ def subject_facts(
         criterion=criterion,
         case_id=case.pk if case is not None else None,
         rubric_item_id=part.item_id,
+        labels=tuple(labels),
         content_hash=shown_hash(prompt_hash=prompt_hash, text_hashes=texts, part=part.json, criterion=criterion),
         is_turned=is_turned(texts),
     )
@@ -165,6 +168,7 @@ def material_facts(material: Material, *, criterion: str, labels: Sequence[Label
         criterion=criterion,
         case_id=None,
         rubric_item_id=None,
+        labels=tuple(labels),
         content_hash=shown_hash(
             prompt_hash=content_hash([material.question, material.context]),
             text_hashes=texts,
@@ -186,6 +190,7 @@ class RubricPart:
     item_id: int | None = None
     tree: dict[str, Any] | None = None
     json: bytes = b"{}"
+    labels: tuple[Label, ...] = JUDGEMENT  # the criterion's scale, for one response
 
 
 NO_RUBRIC = RubricPart()
@@ -208,7 +213,8 @@ class RubricParts:
             return NO_RUBRIC
         known = (item.pk, criterion)
         if known not in self._parts:
-            self._parts[known] = RubricPart(item.pk, item.tree, part_json(item.tree, criterion))
+            labels = scale_of(tree_from_json(item.tree), criterion=criterion)
+            self._parts[known] = RubricPart(item.pk, item.tree, part_json(item.tree, criterion), labels)
         return self._parts[known]
 
     def trees_of(self, rubric_id: int) -> list[dict[str, Any]]:

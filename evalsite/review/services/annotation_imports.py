@@ -146,7 +146,7 @@ def _item_of(
     change: ItemChange, queue: Queue, people: PeopleChoice, ids: Mapping[str, int], at: datetime
 ) -> ReviewItem:
     if change.item_id is not None:
-        item = ReviewItem.objects.get(pk=change.item_id)
+        item = ReviewItem.objects.select_related("subject").get(pk=change.item_id)
         item.queue = queue
         return item
     first = queue.items.get(pk=change.first_id or 0)

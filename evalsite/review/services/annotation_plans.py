@@ -108,11 +108,13 @@ def plan_import(*, queue: Queue, found: AnnotationFile, people: PeopleChoice, at
         ids = [pk for one in chunk if (pk := matches.found[one.facts.item].item_id) is not None]
         rows = act_rows(queue, item_ids=ids)
         here = {one.facts.item: one for one in group(("", row) for row in rows)}
-        stored = ReviewItem.objects.in_bulk(ids)
+        firsts = [pk for one in chunk if (pk := matches.found[one.facts.item].first_id) is not None]
+        stored = ReviewItem.objects.select_related("subject").in_bulk({*ids, *firsts})
         for one in chunk:
             match = matches.found[one.facts.item]
             item = stored[match.item_id] if match.item_id is not None else None
-            planner.compare(one, item, here.get(match.item_id or 0), match.first_id)
+            first = stored[match.first_id] if match.first_id is not None else item
+            planner.compare(one, item, here.get(match.item_id or 0), first, match.first_id)
     plan.problems = plan.problems[:MOST_PROBLEMS]
     return plan
 
@@ -124,10 +126,6 @@ class _Planner:
     people: PeopleChoice
     at: datetime
     plan: ImportPlan
-    labels: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        self.labels = frozenset(str(label["value"]) for label in self.queue.labels)
 
     def say(self, place: str, text: str, *, hint: str = "", offending: str = "") -> None:
         if len(self.plan.problems) < MOST_PROBLEMS:
@@ -155,7 +153,14 @@ class _Planner:
                 self.say(first[name], f"There is no person {wanted[name]!r} here.", hint=hint, offending=name)
         return tuple(unknown)
 
-    def compare(self, one: ActsOfItem, item: ReviewItem | None, here: ActsOfItem | None, first_id: int | None) -> None:
+    def compare(
+        self,
+        one: ActsOfItem,
+        item: ReviewItem | None,
+        here: ActsOfItem | None,
+        first: ReviewItem | None,
+        first_id: int | None,
+    ) -> None:
         """Add what is new of one item to the plan, or say why it cannot be."""
         stored = {placed.act.annotator: placed.act for placed in here.acts} if here else {}
         mapped = [PlacedAct(placed.place, self._mapped(placed.act)) for placed in one.acts]
@@ -167,7 +172,7 @@ class _Planner:
         answers |= {placed.act.annotator: placed.act for placed in fresh if placed.act.is_answer}
         quorum = max(one.facts.quorum or 1, item.quorum if item else 1)
         self._check_quorum(one, fresh, len(answers), quorum, repeated=one.facts.retest_of is not None)
-        self._check_labels(one, fresh)
+        self._check_labels(one, fresh, first)
         self._check_facts(one, here)
         same = {act.annotator for act in answers.values()} == {p.act.annotator for p in mapped if p.act.is_answer}
         is_whole = same and quorum == (one.facts.quorum or 1)
@@ -234,15 +239,16 @@ class _Planner:
             text = f"{one.facts.name} would have {n_answers} answers and asks for {1 if repeated else quorum}."
             self.say(place, text, hint="Leave out what is too much.")
 
-    def _check_labels(self, one: ActsOfItem, fresh: Sequence[PlacedAct]) -> None:
+    def _check_labels(self, one: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+        scale = {str(label["value"]) for label in item.subject.labels} if item is not None else set[str]()
         given = [
             (placed.place, label) for placed in fresh for label in (placed.act.blind_label, placed.act.revised_label)
         ]
         given += [(one.place, label) for label in (one.facts.final_label, one.facts.adjudicated_label)]
         for place, label in given:
-            if label and label not in self.labels:
-                text = f"The label {label!r} is not on this queue's scale."
-                self.say(place, text, hint=f"It has {', '.join(sorted(self.labels))}.", offending=label)
+            if label and label not in scale:
+                text = f"The label {label!r} is not on the scale of {one.facts.name}."
+                self.say(place, text, hint=f"It has {', '.join(sorted(scale))}.", offending=label)
 
     def _check_facts(self, one: ActsOfItem, here: ActsOfItem | None) -> None:
         if here is None:

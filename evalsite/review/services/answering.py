@@ -93,7 +93,7 @@ def _label_of(answer: Answer, item: ReviewItem, claim: Assignment | None) -> str
     """Return an answer's label in system space."""
     if not answer.is_as_seen or claim is None:
         return answer.label
-    return shown_label(answer.label, labels_from_json(item.queue.labels), swapped=claim.swapped)
+    return shown_label(answer.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
 
 
 def _free_slot(answers: Sequence[Annotation]) -> int:
@@ -118,7 +118,7 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
         raise ReviewRefused(SEEN)
     claim.status = AssignmentStatus.LEASED
     claim.expires_at, claim.beat_at, claim.item_open = at + lease_time(), at, True
-    seen = shown_label(annotation.label, labels_from_json(item.queue.labels), swapped=claim.swapped)
+    seen = shown_label(annotation.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
     claim.draft, claim.draft_at = {"label": seen, "note": annotation.note}, at
     claim.save(update_fields=["status", "expires_at", "beat_at", "item_open", "draft", "draft_at"])
     announce(actor=annotator, action="annotation.undone", subject=item, detail={"label": annotation.label})

@@ -108,7 +108,7 @@ def _open(queue: Queue, rows: Sequence[tuple[Material, MaterialRow]], at: dateti
     """Open an item per row. Rows with equal content are one item; what has a blind final label is not asked again."""
     labels = labels_from_json(queue.labels)
     facts = [material_facts(material, criterion=row.criterion, labels=labels) for material, row in rows]
-    subjects = store_subjects(facts=facts, queue=queue, at=at)
+    subjects = store_subjects(facts=facts, at=at)
     labelled = FinalLabel.objects.filter(subject__in=list(subjects.values()), is_blind=True)
     known = set(labelled.values_list("subject_id", flat=True))
     ReviewItem.objects.bulk_create(

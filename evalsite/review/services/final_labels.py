@@ -25,7 +25,7 @@ def keep_final_label(*, item: ReviewItem, label: str, provenance: Provenance, at
 
 
 def final_label_of(item: ReviewItem, *, label: str, provenance: Provenance, at: datetime) -> FinalLabel:
-    """Return the row for a label of an item whose queue is at hand, a pair in the order of its subject."""
+    """Return the row for a label of an item whose subject is at hand, a pair in the order of its subject."""
     stored = turned_label(label, turned=item.is_turned)
     return FinalLabel(
         subject_id=item.subject_id,
@@ -33,7 +33,7 @@ def final_label_of(item: ReviewItem, *, label: str, provenance: Provenance, at: 
         provenance=provenance,
         is_blind=provenance != Provenance.INFORMED,
         label=stored,
-        share=share_of(stored, labels_from_json(item.queue.labels)),
+        share=share_of(stored, labels_from_json(item.subject.labels)),
         decided_at=at,
     )
 

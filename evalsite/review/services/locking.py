@@ -19,7 +19,7 @@ from judging.selectors.prepared import Prepared
 
 @dataclass(frozen=True, slots=True)
 class LockedItem:
-    """An item under lock, with its queue and all claims on it."""
+    """An item under lock, with its queue, its subject and all claims on it."""
 
     item: ReviewItem
     claims: tuple[Assignment, ...]
@@ -57,7 +57,7 @@ class LockedItem:
             quorum=self.item.quorum,
             answers=self.item.answer_count,
             leased=self.held_by_others(person, at=at),
-            labels=tuple(str(label["value"]) for label in self.item.queue.labels),
+            labels=tuple(str(label["value"]) for label in self.item.subject.labels),
             is_member=is_member,
             has_answered=answer is not None,
             has_revised=answer is not None and answer.revised_at is not None,
@@ -73,7 +73,7 @@ def lock_item(item_id: int) -> LockedItem:
 
 
 def _item(*, item_id: int) -> QuerySet[ReviewItem]:
-    return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue").filter(pk=item_id)
+    return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "subject").filter(pk=item_id)
 
 
 def with_claims(item: ReviewItem) -> LockedItem:

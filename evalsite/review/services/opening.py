@@ -14,7 +14,7 @@ from django.db.models import Avg, Count
 from evalsite.review.models import ItemArm, Queue, Referral
 from evalsite.review.routing import Decision, Facts, Reason, RoutingPolicy, route
 from evalsite.review.sampling import AuditDraw
-from evalsite.review.scales import Label, joined_scale, labels_from_json, nearest_label, scale_of
+from evalsite.review.scales import Label, joined_scale, nearest_label, scale_of
 from evalsite.review.selectors.asked import FLIP_FLAGS
 from evalsite.review.selectors.audits import drawn_share, keys_of_run, plan_of
 from evalsite.review.selectors.subjects import RubricParts, first_cases, subject_facts
@@ -44,6 +44,7 @@ class _Finding:
 
     response_id: int
     criterion: str
+    labels: tuple[Label, ...] = ()  # of the criterion's scale
     verdicts: list[Verdict] = field(default_factory=list)
     scores: list[Score] = field(default_factory=list)  # of rules only
 
@@ -57,8 +58,9 @@ class _Finding:
 
     def by_evaluator(self) -> list[_Finding]:
         """Return what each evaluator found alone."""
-        judged = [_Finding(self.response_id, self.criterion, verdicts=[row]) for row in self.verdicts]
-        return judged + [_Finding(self.response_id, self.criterion, scores=[row]) for row in self.scores]
+        about = (self.response_id, self.criterion, self.labels)
+        judged = [_Finding(*about, verdicts=[row]) for row in self.verdicts]
+        return judged + [_Finding(*about, scores=[row]) for row in self.scores]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,6 @@ class _Routing:
 
     queue: Queue
     rules: RoutingPolicy
-    labels: tuple[Label, ...]
     draw: AuditDraw
     close: frozenset[int]  # systems whose rank one answer could change
     parts: RubricParts
@@ -105,7 +106,6 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict |
     return _Routing(
         queue=queue,
         rules=policy(),
-        labels=labels_from_json(queue.labels),
         draw=draw_of(keys, seed=seed, plan=plan_of(run=run), drawn=drawn_share(run=run)),
         close=close_systems(run),
         parts=parts,
@@ -192,6 +192,9 @@ def _merge(verdict_groups: Iterable[Any], score_groups: Iterable[Any]) -> Iterat
 def _referred(finding: _Finding, response: Response, routing: _Routing, known: frozenset[str]) -> Iterator[Referred]:
     shuffle = shuffle_of(routing.queue, finding.key)
     case_key = response.prompt.key
+    rubric_id = finding.rows[0].evaluator.rubric_id
+    part = routing.parts.get(rubric_id, case_key=case_key, criterion=finding.criterion)
+    finding.labels = part.labels
     facts = replace(
         _run_facts(finding, routing),
         can_flip_rank=response.system_id in routing.close,
@@ -207,14 +210,7 @@ def _referred(finding: _Finding, response: Response, routing: _Routing, known: f
     case = routing.cases.get(response.prompt_id)
     if case is not None:
         item.scenario, item.language = case.scenario, case.lang
-    about = finding.rows[0].evaluator
-    subject = subject_facts(
-        responses=[response],
-        case=case,
-        part=routing.parts.get(about.rubric_id, case_key=case_key, criterion=finding.criterion),
-        criterion=finding.criterion,
-        labels=routing.labels,
-    )
+    subject = subject_facts(responses=[response], case=case, part=part, criterion=finding.criterion, labels=part.labels)
     yield Referred(subject, item, _referrals(finding, decision, routing))
 
 
@@ -252,7 +248,7 @@ def _run_facts(finding: _Finding, routing: _Routing) -> Facts:
         confidence=confidence,
         own_threshold=threshold,
         order_flipped=any(FLIP_FLAGS.intersection(row.flags) for row in finding.verdicts),
-        jury=_jury(finding, routing.labels),
+        jury=_jury(finding),
         grader_problem=_problem(undecided) if undecided is not None else "",
         sent=routing.only is not None,
     )
@@ -265,7 +261,7 @@ def _least_sure(finding: _Finding, thresholds: dict[int, float]) -> tuple[float 
     return min(measured, key=lambda pair: pair[0] - pair[1], default=(None, None))
 
 
-def _jury(finding: _Finding, labels: tuple[Label, ...]) -> tuple[str, ...]:
+def _jury(finding: _Finding) -> tuple[str, ...]:
     """Return the labels of the judges that answered one question and split over it, else of the first such judges.
 
     Judges by one rubric are a panel; two rubrics, or two kinds of judge without one, ask different questions.
@@ -273,7 +269,7 @@ def _jury(finding: _Finding, labels: tuple[Label, ...]) -> tuple[str, ...]:
     panels: dict[tuple[int | None, str], list[str]] = {}
     for row in finding.verdicts:
         score = getattr(row, "score", None)
-        label = nearest_label(score.share, labels) if score is not None and score.share is not None else ""
+        label = nearest_label(score.share, finding.labels) if score is not None and score.share is not None else ""
         if label:
             asked = row.evaluator
             kind = "" if asked.rubric_id is not None else str(asked.options.get("judge_kind", ""))

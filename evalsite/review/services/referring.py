@@ -24,6 +24,7 @@ from evalsite.review.models import (
 )
 from evalsite.review.routing import Decision, RoutingPolicy
 from evalsite.review.sampling import AuditDraw, draw_audit, draw_sample, uniform_number
+from evalsite.review.scales import labels_to_json
 from evalsite.review.selectors.subjects import SubjectFacts, subjects_by_key
 from evalsite.review.services import queues
 
@@ -51,7 +52,7 @@ class Referred:
 @transaction.atomic
 def refer(*, queue: Queue, referred: Sequence[Referred], at: datetime) -> None:
     """Store referrals, and open an item for each subject that has no label and is with nobody. Safe to repeat."""
-    subjects = store_subjects(facts=[one.facts for one in referred], queue=queue, at=at)
+    subjects = store_subjects(facts=[one.facts for one in referred], at=at)
     ids = [subject.pk for subject in subjects.values()]
     labelled = dict[int, bool]()  # whether a label of the subject is blind
     for subject_id, is_blind in FinalLabel.objects.filter(subject__in=ids).values_list("subject_id", "is_blind"):
@@ -76,8 +77,8 @@ def refer(*, queue: Queue, referred: Sequence[Referred], at: datetime) -> None:
     Referral.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def store_subjects(*, facts: Iterable[SubjectFacts], queue: Queue, at: datetime) -> dict[str, Subject]:
-    """Return the stored subjects by key; those that are new are stored with the scale of the queue."""
+def store_subjects(*, facts: Iterable[SubjectFacts], at: datetime) -> dict[str, Subject]:
+    """Return the stored subjects by key, the new ones stored now."""
     wanted = {one.key: one for one in facts}
     found = subjects_by_key(wanted)
     fresh = [
@@ -87,7 +88,7 @@ def store_subjects(*, facts: Iterable[SubjectFacts], queue: Queue, at: datetime)
             criterion=one.criterion,
             case_id=one.case_id,
             rubric_item_id=one.rubric_item_id,
-            labels=queue.labels,
+            labels=labels_to_json(one.labels),
             created_at=at,
         )
         for one in wanted.values()

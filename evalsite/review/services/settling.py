@@ -257,7 +257,7 @@ def exclude_item(*, item_id: int, actor: User, reason: str, at: datetime) -> Rev
 
 
 def _locked(item_id: int) -> ReviewItem:
-    return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue").get(pk=item_id)
+    return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "subject").get(pk=item_id)
 
 
 def _facts(item: ReviewItem, *, has_answered: bool = False) -> ItemFacts:
@@ -267,5 +267,5 @@ def _facts(item: ReviewItem, *, has_answered: bool = False) -> ItemFacts:
         queue=QueueState(item.queue.status),
         quorum=item.quorum,
         answers=item.answer_count,
-        labels=tuple(str(label["value"]) for label in item.queue.labels),
+        labels=tuple(str(label["value"]) for label in item.subject.labels),
     )

@@ -32,7 +32,7 @@ def adjudication_list(request: PageRequest) -> HttpResponse:
     page = page_of(request, pages.items_to_adjudicate(queue_slug=slug))
     rows = []
     for item in page.object_list:
-        texts = {label.value: label.text for label in labels_from_json(item.queue.labels)}
+        texts = {label.value: label.text for label in labels_from_json(item.subject.labels)}
         answers = sorted(item.annotations.all(), key=lambda answer: answer.slot)
         rows.append({"item": item, "votes": [texts.get(answer.label, answer.label) for answer in answers]})
     context = {"page_obj": page, "rows": rows, "queue_slug": slug}
@@ -91,7 +91,7 @@ def _revision_form(request: PageRequest, panel: Panel) -> RevisionForm | None:
 
 
 def _store(request: PageRequest, panel: Panel, form: AdjudicationForm) -> bool:
-    labels = labels_from_json(panel.item.queue.labels)
+    labels = labels_from_json(panel.item.subject.labels)
     word = FinalWord(
         label=shown_label(form.label, labels, swapped=panel.swapped),
         reason=form.cleaned_data["reason"],

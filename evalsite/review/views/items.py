@@ -36,7 +36,7 @@ LOST = "Your claim ran out and someone else took over. What you typed is kept as
 
 def _claim(request: PageRequest, item_id: int) -> Assignment:
     """Return this person's claim; 404 for items that were never handed to them."""
-    claims = Assignment.objects.select_related("item__queue")
+    claims = Assignment.objects.select_related("item__queue", "item__subject")
     return get_object_or_404(claims, item_id=item_id, annotator=request.user)
 
 
@@ -199,7 +199,7 @@ def item_revise(request: PageRequest, item_id: int) -> HttpResponse:
     if request.method == "GET":
         return redirect(_claim(request, item_id).item)
     claim = _claim(request, item_id)
-    labels = labels_from_json(claim.item.queue.labels)
+    labels = labels_from_json(claim.item.subject.labels)
     form = RevisionForm(request.POST, choices=choices_of(labels))
     if form.is_valid():
         label = shown_label(form.cleaned_data["label"], labels, swapped=claim.swapped)

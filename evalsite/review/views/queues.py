@@ -14,9 +14,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.forms import HandForm, QueueForm, is_member_search
-from evalsite.review.models import ItemStatus, Queue, QueueStatus
-from evalsite.review.scales import labels_from_json, shown_label
+from evalsite.review.models import Assignment, ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.scales import labels_from_json
 from evalsite.review.selectors import holding, pages, remarks, waiting
+from evalsite.review.selectors.content import shown_text
 from evalsite.review.services import queues as services
 from evalsite.review.services.acts import announce
 from evalsite.review.states import ReviewRefused
@@ -74,18 +75,22 @@ def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
         context |= _owner_context(request, queue)
         return render(request, "review/queue_detail.html", context)
     answers = page_of(request, pages.my_answers(queue=queue, user=request.user), per_page=25)
-    labels = labels_from_json(queue.labels)
-    texts = {label.value: label.text for label in labels}
     context["page_obj"] = answers
     context["answers"] = [
         {
             "answer": row,
             "question": pages.question_of(row.item),
-            "text": texts.get(shown_label(row.final_label, labels, swapped=row.assignment.swapped), ""),
+            "text": _text(row.item, row.final_label, row.assignment),
         }
         for row in answers.object_list
     ]
     return render(request, "review/queue_mine.html", context)
+
+
+def _text(item: ReviewItem, label: str, claim: Assignment | None = None) -> str:
+    """Return a label of an item in the words of its scale, as whoever has the claim sees the sides."""
+    swapped = claim is not None and claim.swapped
+    return shown_text(label, labels_from_json(item.subject.labels), swapped=swapped)
 
 
 def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
@@ -93,7 +98,6 @@ def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
     now = timezone.now()
     items = pages.items_of(queue=queue, filters=filters, at=now)
     count = None if filters.is_set else queue.items.count()
-    labels = {label.value: label.text for label in labels_from_json(queue.labels)}
     page = page_of(request, items, count=count)
     listed = [item.pk for item in page.object_list]
     holders, told = holding.holders_of(listed, at=now), remarks.remarks_on(listed)
@@ -103,7 +107,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
             {
                 "item": item,
                 "question": pages.question_of(item),
-                "label": labels.get(item.label, item.label),
+                "label": _text(item, item.label),
                 "holders": holders.get(item.pk, []),
                 "remarks": told.get(item.pk, []),
             }

@@ -55,12 +55,17 @@ def test_scale_of_other_scales(scale: ScaleSpec, expected: tuple[Label, ...]) ->
     assert scale_of(NodeSpec("root", "dimension", scale=scale)) == expected
 
 
-def test_joined_scale_unites_levels_and_falls_back_where_scales_differ() -> None:
+def test_joined_scale_unites_levels_and_leaves_worth_out_where_scales_differ() -> None:
     levels = joined_scale([level_scale([50]), level_scale([25, 75])])
 
     assert [label.value for label in levels] == ["0", "25", "50", "75", "100"]
     assert joined_scale([JUDGEMENT, JUDGEMENT]) == JUDGEMENT
-    assert joined_scale([level_scale([50]), PREFERENCE]) == JUDGEMENT
+    assert joined_scale([JUDGEMENT[:2], given_scale(["1", "2"])]) == (
+        Label("right", "Right"),
+        Label("partly", "Partly right"),
+        Label("1", "1"),
+        Label("2", "2"),
+    )
     assert joined_scale([]) == JUDGEMENT
 
 

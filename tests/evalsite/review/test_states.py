@@ -144,7 +144,7 @@ def test_check_can_answer_accepts_a_live_claim_and_a_lapsed_one_nobody_took() ->
             "someone else took over",
         ),
         (replace(OPEN_ITEM, state=ItemState.STALE), CLAIM, "t1", "1", "your text is kept as a draft"),
-        (OPEN_ITEM, CLAIM, "t1", "2", "“2” is not on this queue's scale: 1, 0, -1"),
+        (OPEN_ITEM, CLAIM, "t1", "2", "“2” is not on this item's scale: 1, 0, -1"),
         (ANSWERED, CLAIM, "t1", "1", "already answered"),
         (replace(OPEN_ITEM, queue=QueueState.ARCHIVED), CLAIM, "t1", "1", "archived"),
     ],

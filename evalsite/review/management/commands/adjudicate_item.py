@@ -73,14 +73,14 @@ def _listed(item: ReviewItem) -> dict[str, Any]:
 
 
 def _shown(*, item_id: int, person: User) -> dict[str, Any]:
-    item = ReviewItem.objects.select_related("queue").get(pk=item_id)
+    item = ReviewItem.objects.select_related("queue", "subject").get(pk=item_id)
     check_may_look(item=item, person=person)
     note_look(item=item, person=person, at=timezone.now(), saw_verdicts=False)
     return {
         "item": item.pk,
         "queue": item.queue.slug,
         "address": item.get_absolute_url(),
-        "labels": {label["value"]: label["text"] for label in item.queue.labels},
+        "labels": {label["value"]: label["text"] for label in item.subject.labels},
         "annotations": [
             {"annotation": annotation.pk, "label": annotation.label, "reason": annotation.note}
             for annotation in item.annotations.order_by("slot", "pk")

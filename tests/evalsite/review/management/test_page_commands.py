@@ -83,7 +83,7 @@ def test_adjudicate_item_lists_what_people_disagree_on_and_stores_the_final_labe
         (["--label", "1", "--by", "ada"], "'ada' is no active person who may adjudicate: name one with --by."),
         (["--adopt", "0", "--by", "rita"], "Item {item} has no annotation 0."),
         (["--label", "1", "--by", "rita"], "Say why: the reason is stored beside the final label."),
-        (["--label", "2", "--reason", "so", "--by", "rita"], "“2” is not on this queue's scale: 1, 0, -1."),
+        (["--label", "2", "--reason", "so", "--by", "rita"], "“2” is not on this item's scale: 1, 0, -1."),
     ],
 )
 def test_adjudicate_item_refuses_what_the_page_refuses(arguments: list[str], sentence: str) -> None:

@@ -98,7 +98,7 @@ def test_answers_of_file_and_queue_settle_an_item_together_in_free_slots() -> No
         ({"status": "adjudicated"}, "cannot be 'adjudicated' with the label '1': its answers and its adjudication"),
         ({"status": "open", "final_label": ""}, "cannot be 'open' with the label '': its answers"),
         ({"quorum": 21}, "asks for 21 answers; at most 20 people are asked."),
-        ({"final_label": "9"}, "The label '9' is not on this queue's scale."),
+        ({"final_label": "9"}, "The label '9' is not on the scale of"),
     ],
 )
 def test_a_state_that_the_answers_do_not_bear_is_refused(changes: dict[str, Any], sentence: str) -> None:

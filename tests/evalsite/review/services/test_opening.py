@@ -11,6 +11,7 @@ from evalsite.review.models import ItemStatus, Queue, Referral, ReviewItem
 from evalsite.review.sampling import draw_audit
 from evalsite.review.scales import JUDGEMENT, PREFERENCE, labels_to_json
 from evalsite.review.selectors.audits import subject_of_debates
+from evalsite.review.selectors.final_labels import labels_of_evaluators
 from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
 from evalsite.review.services.audits import plan_audit
 from evalsite.review.services.opening import close_systems, open_items_for_run
@@ -200,6 +201,36 @@ def test_open_items_for_run_offers_the_scores_that_the_levels_allow() -> None:
     open_items_for_run(run=run, at=NOON)
 
     assert [label["value"] for label in Queue.objects.get().labels] == ["0", "50", "100"]
+
+
+@pytest.mark.usefixtures("no_audit")
+def test_open_items_for_run_gives_each_criterion_its_own_scale() -> None:
+    five = {"kind": "ordinal", "minimum": 1, "maximum": 5, "step": 1}
+    nodes = [
+        {"key": "clarity", "kind": "dimension", "scale": five},
+        {"key": "cited", "kind": "check", "scale": {"kind": "boolean"}},
+    ]
+    rubric = factories.rubric(trees={"": {"key": "root", "kind": "group", "children": nodes}})
+    run = factories.run(status="finished", finished_at=NOON)
+    response = factories.response()
+    for position, criterion in enumerate(("clarity", "cited")):
+        judge = factories.evaluator(
+            run=run, kind=EvaluatorKind.JUDGE, name="judge", rubric=rubric, criterion=criterion, position=position
+        )
+        factories.verdict(evaluator=judge, response=response, share=0.5, confidence=0.1)
+
+    open_items_for_run(run=run, at=NOON)
+
+    items = ReviewItem.objects.select_related("subject").order_by("criterion")
+    assert {item.criterion: [label["value"] for label in item.subject.labels] for item in items} == {
+        "cited": ["met", "not met"],
+        "clarity": ["1", "2", "3", "4", "5"],
+    }
+    judged = labels_of_evaluators(list(run.evaluators.select_related("run").order_by("position")))
+    assert [[label.value for label in row.labels] for rows in judged.values() for row in rows] == [
+        ["1", "2", "3", "4", "5"],
+        ["met", "not met"],
+    ]
 
 
 def test_close_systems_are_those_one_answer_could_swap() -> None:

@@ -189,7 +189,7 @@ def test_revise_adjudication_stays_beside_the_blind_one() -> None:
     [
         (("1", "1"), FinalWord("1", "because"), "This item is settled"),
         (("1", "-1"), FinalWord("1", "  "), "Say why"),
-        (("1", "-1"), FinalWord("7", "because"), "not on this queue's scale"),
+        (("1", "-1"), FinalWord("7", "because"), "not on this item's scale"),
     ],
 )
 def test_adjudicate_item_refuses(labels: tuple[str, ...], word: FinalWord, sentence: str) -> None:

@@ -114,7 +114,7 @@ def test_item_annotate_refuses_a_label_off_the_scale() -> None:
     page = send(client, claim, HTMX, label="9", note="because").content.decode()
 
     claim.refresh_from_db()
-    assert "“9” is not on this queue&#x27;s scale: 1, 0, -1." in page
+    assert "“9” is not on this item&#x27;s scale: 1, 0, -1." in page
     assert claim.draft == {"label": "9", "note": "because"}
     assert not Annotation.objects.filter(annotator=ada).exists()
 
