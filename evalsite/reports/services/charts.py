@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 480, 280
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 30, 46  # margins
+LEFT, RIGHT, TOP, BOTTOM = 58, 22, 30, 46  # margins
 MOST_TICKS = 6
 STEPS = (1, 2, 2.5, 5, 10)
 

@@ -1,0 +1,75 @@
+"""A threshold is chosen in a browser, and the judge's next run is routed by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from evalsite.accounts.roles import Role
+from evalsite.review.models import EvaluatorThreshold, ReviewItem
+from evalsite.review.services.opening import open_items_for_run
+from judging.models import EvaluatorKind, RunEvaluator
+from tests import factories
+from tests.evalsite.reports.audited import Audited, audited_judge
+from tests.flows.axe import faults
+from tests.flows.conftest import FLAGS, find_chromium
+
+pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("flow")]
+
+SURE = [Audited(True, place > 0, 0.95) for place in range(40)]
+UNSURE = [Audited(True, place < 10, 0.75) for place in range(20)]  # above the site's default of .7
+
+
+def next_run(judge: RunEvaluator) -> RunEvaluator:
+    """Return the same version of a judge in a run of its own, sure of one verdict and less sure of another."""
+    run = factories.run(status="finished", finished_at=factories.NOON)
+    again = factories.evaluator(
+        run=run, kind=EvaluatorKind.JUDGE, name=judge.name, judge=judge.judge, options=judge.options
+    )
+    for confidence in (0.96, 0.8):
+        factories.verdict(evaluator=again, share=1.0, confidence=confidence)
+    return again
+
+
+def test_a_chosen_threshold_routes_the_next_run(live_server: Any, settings: Any) -> None:
+    settings.REVIEW_AUDIT_SHARE = 0
+    judge = audited_judge([*SURE, *UNSURE])
+    factories.user("rita", Role.RESEARCHER)
+    before = open_items_for_run(run=next_run(judge).run, at=factories.NOON)
+
+    _choose_in_browser(live_server.url)
+
+    after = next_run(judge)
+    assert (before, open_items_for_run(run=after.run, at=factories.NOON)) == (0, 1)
+    item = ReviewItem.objects.get(queue__run=after.run)
+    assert item.reason_text == "The judge's confidence is 0.80, below 0.95."
+    assert EvaluatorThreshold.objects.get().saved_by is not None
+
+
+def _choose_in_browser(url: str) -> None:
+    """Sign in, go from the list of judges to the curve, ask for fewer errors, and save what was offered first."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        page = browser.new_context(base_url=url).new_page()
+        page.goto("/reports/judges/")
+        page.get_by_label("Username").fill("rita")
+        page.get_by_label("Password").fill("a long passphrase")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("link", name="Strict").first.click()
+        expect(page.locator("#judge-trust")).to_contain_text("Not calibrated")
+        assert faults(page) == []
+        page.get_by_role("link", name="Choose a threshold").click()
+        expect(page.locator("#judge-threshold")).to_contain_text("Accepts 67%, wrong in at most 9.4%")
+        page.get_by_label("Wrong at most, %").fill("5")
+        page.get_by_label("Wrong at most, %").blur()
+        expect(page.locator("#judge-threshold")).to_contain_text("No threshold.")
+        expect(page.get_by_role("button", name="Save threshold")).to_be_disabled()
+        page.get_by_label("Wrong at most, %").fill("10")
+        page.get_by_label("Wrong at most, %").blur()
+        expect(page.locator("#judge-threshold")).to_contain_text("Accepts 67%")
+        assert faults(page) == []
+        page.get_by_role("button", name="Save threshold").click()
+        expect(page.locator("#judge-trust")).to_contain_text("Accepts 67%, wrong in at most 9.4% with 90% certainty.")
+        browser.close()
