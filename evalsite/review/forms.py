@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
-from evalsite.review.sampling import labels_for
+from evalsite.review.planning import cases_for
 from evalsite.review.scales import VALUE_LIMIT, Label, given_scale, words_of
 from evalsite.review.selectors.content import Choice, PersonAnswer
 from evalsite.review.selectors.pages import choose_members
@@ -349,7 +349,7 @@ class AuditForm(forms.Form):
     )
     size = forms.IntegerField(
         min_value=0,
-        label="Number to draw",
+        label="Cases to draw",
         help_text="0: nothing is drawn.",
         error_messages={"required": "Say how many."},
     )
@@ -358,14 +358,14 @@ class AuditForm(forms.Form):
         min_value=0.1,
         max_value=50,
         label="Interval wanted, ± percentage points",
-        help_text="At the widest, where half of the judge's verdicts are right.",
+        help_text="Of a system's corrected mean, at the widest: where half of its responses are right.",
         widget=forms.NumberInput(attrs={"step": "0.1"}),
     )
     share = forms.FloatField(
         min_value=1,
         max_value=99,
-        label="Expected share, %",
-        help_text="Of verdicts that people will agree with, say. 50 where you do not know.",
+        label="Expected mean, %",
+        help_text="Of the systems, as people will see them. 50 where you do not know.",
         widget=forms.NumberInput(attrs={"step": "1"}),
     )
 
@@ -380,7 +380,7 @@ class AuditForm(forms.Form):
         by = cleaned.get("by")
         self.errors.pop(self.BY_WIDTH if by == self.BY_SIZE else self.BY_SIZE, None)
         if by == self.BY_WIDTH and cleaned.get("width"):
-            cleaned["size"] = labels_for(cleaned["width"] / 100, population=self.population)
+            cleaned["size"] = cases_for(cleaned["width"] / 100, cases=self.population)
         elif by == self.BY_SIZE and (cleaned.get("size") or 0) > self.population:
             self.add_error("size", f"There are {self.population:,} to draw from.")
         return cleaned

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import scipy
 
 LEVEL = 0.95
+FEWEST_CASES = 20  # audited ones of a system, from which on its corrected mean is shown
 MOST_VARIANCE = 0.25  # of labels from 0 to 1: assumed where no pilot says otherwise
 
 
@@ -48,6 +49,66 @@ def detectable_difference(pilot: Pilot, *, n: int, cases: int, power: float = 0.
         error = _error(expected, n=n, cases=cases, lowest=-1.0, pseudo=0.5)
         found = 0.5 * found + 0.5 * quantiles * error
     return found
+
+
+def cases_for(wanted: float, *, cases: int) -> int:
+    """Return the fewest audited cases whose half-width is at most `wanted` at the widest; all where none is.
+
+    Raises:
+        ValueError: the wanted half-width is not positive.
+    """
+    if wanted <= 0:
+        raise ValueError("the wanted half-width must be above 0")
+    sizes = range(2, cases + 1)
+    return next((n for n in sizes if planned_half_width(Pilot(), n=n, cases=cases) <= wanted), cases)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOffer:
+    """What an audit of so many cases costs and buys; widths and difference are None below two cases."""
+
+    size: int  # cases
+    population: int  # cases
+    worst: float | None  # half-width of a system's corrected mean at its widest
+    assumed: float | None  # the same at the mean that is expected
+    difference: float | None  # of two systems that would be told apart with 80% power
+    subjects: int  # responses or debates that people are asked about, those with a label included
+    answers: int
+    seconds: float | None  # of people's time; None while nobody's time per answer is known
+
+    @property
+    def probability(self) -> float:
+        """The chance with which each case is drawn."""
+        return self.size / self.population
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether it is too small for corrected figures to be shown."""
+        return self.size < FEWEST_CASES
+
+
+def audit_offer(
+    size: int, *, population: int, share: float, per_case: float, quorum: int, seconds_per_answer: float | None
+) -> AuditOffer:
+    """Return what auditing `size` of `population` cases costs and buys, where a mean of `share` is expected.
+
+    Of each case people are asked about `per_case` responses. The judge is taken to tell nothing, so that a useful one
+    makes the figures narrower than said here, and the labels of two systems to be independent.
+
+    Raises:
+        ValueError: the size is not within 0 and the population, or there is no population.
+    """
+    if not 0 <= size <= population or not population:
+        raise ValueError(f"audit {size} of {population}")
+    worst = assumed = difference = None
+    if size > 1:
+        worst = planned_half_width(Pilot(), n=size, cases=population)
+        assumed = planned_half_width(Pilot(share, share * (1 - share)), n=size, cases=population)
+        difference = detectable_difference(Pilot(0.0, 2 * share * (1 - share)), n=size, cases=population)
+    subjects = round(size * per_case)
+    answers = subjects * quorum
+    seconds = None if seconds_per_answer is None else answers * seconds_per_answer
+    return AuditOffer(size, population, worst, assumed, difference, subjects, answers, seconds)
 
 
 def _quantile(degrees: int, level: float) -> float:

@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 AUDIT_SHARE = 0.05
 AUDIT_MINIMUM = 30
@@ -79,77 +78,3 @@ def joins_audit(key: str, *, seed: int, probability: float) -> bool:
 def is_retest(item_key: str, *, person: str, seed: int, share: float = RETEST_SHARE) -> bool:
     """Return whether a person's own item comes back to them later with the sides flipped."""
     return uniform_number("retest", seed, person, item_key) < share
-
-
-def half_width(n: int, *, share: float = 0.5, population: int | None = None, level: float = 0.95) -> float | None:
-    """Return how far the normal interval of a share reaches each way with n labels; None for n = 0.
-
-    z sqrt(p (1 - p) / n * (N - n) / (N - 1)) for a sample without replacement from N items, all of them when None.
-    0.5 is the widest case. Source: Cochran, Sampling Techniques, ch. 3.
-    """
-    if n < 1:
-        return None
-    z = NormalDist().inv_cdf(0.5 + level / 2)
-    correction = 1.0 if population is None else max(population - n, 0) / max(population - 1, 1)
-    return z * math.sqrt(share * (1 - share) / n * correction)
-
-
-def labels_for(
-    wanted_half_width: float, *, share: float = 0.5, population: int | None = None, level: float = 0.95
-) -> int:
-    """Return the fewest labels whose interval reaches at most this far each way; never more than the population.
-
-    n0 = z² p (1 - p) / h², and n0 / (1 + (n0 - 1) / N) for N items. Source: Cochran, Sampling Techniques, ch. 4.
-
-    Raises:
-        ValueError: the wanted half-width is not positive.
-    """
-    if wanted_half_width <= 0:
-        raise ValueError("the wanted half-width must be above 0")
-    z = NormalDist().inv_cdf(0.5 + level / 2)
-    n = z * z * share * (1 - share) / wanted_half_width**2
-    if population is None:
-        return max(1, math.ceil(n - 1e-9))
-    return min(population, max(1, math.ceil(n / (1 + (n - 1) / population) - 1e-9))) if population else 0
-
-
-@dataclass(frozen=True, slots=True)
-class AuditOffer:
-    """What a sample of one size costs and buys."""
-
-    size: int
-    population: int
-    worst: float | None  # half-width of the 95% interval of a share at its widest, one half; None for no sample
-    assumed: float | None  # the same at the share that is expected
-    is_rough: bool  # too few expected hits or misses for the normal interval at the expected share
-    answers: int
-    seconds: float | None  # of people's time; None while nobody's time per answer is known
-
-    @property
-    def probability(self) -> float:
-        """The chance with which each item is drawn."""
-        return self.size / self.population
-
-
-def audit_offer(
-    size: int, *, population: int, share: float, quorum: int, seconds_per_answer: float | None
-) -> AuditOffer:
-    """Return what auditing `size` of `population` items costs and buys, where a share of `share` is expected.
-
-    Raises:
-        ValueError: the size is not within 0 and the population, or there is no population.
-    """
-    if not 0 <= size <= population or not population:
-        raise ValueError(f"audit {size} of {population}")
-    worst = half_width(size, population=population)
-    assumed = half_width(size, share=share, population=population)
-    answers = size * quorum
-    return AuditOffer(
-        size=size,
-        population=population,
-        worst=worst,
-        assumed=assumed,
-        is_rough=size < population and size * min(share, 1 - share) < 5,
-        answers=answers,
-        seconds=None if seconds_per_answer is None else answers * seconds_per_answer,
-    )

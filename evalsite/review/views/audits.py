@@ -1,4 +1,4 @@
-"""How many verdicts or debates people check at random: the page that says what each number costs and buys."""
+"""Of how many cases people check what machines said: the page that says what each number costs and buys."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from django.views.decorators.vary import vary_on_headers
 from debate.models import DebateSet, DebateStatus
 from evalsite.review import jobs
 from evalsite.review.forms import AuditForm
-from evalsite.review.sampling import AuditOffer, audit_offer, audit_size
+from evalsite.review.planning import FEWEST_CASES, AuditOffer, audit_offer
+from evalsite.review.sampling import audit_size
 from evalsite.review.selectors.audits import AuditSubject, subject_of_debates, subject_of_run
 from evalsite.review.services.audits import plan_audit
 from evalsite.review.states import ReviewRefused
 from judging.http import PageRequest
 from judging.models import SCORED_KINDS, Run, RunStatus
 
-SIZES = (30, 50, 100, 200, 400, 1_000, 2_000)
+SIZES = (20, 30, 50, 100, 200, 400, 1_000, 2_000)
 UNKNOWN_SHARE = 50
 
 
@@ -107,6 +108,7 @@ def _context(subject: AuditSubject, form: AuditForm) -> dict[str, Any]:
             n,
             population=subject.population,
             share=share,
+            per_case=subject.per_case,
             quorum=subject.quorum,
             seconds_per_answer=subject.seconds_per_answer,
         )
@@ -120,6 +122,7 @@ def _context(subject: AuditSubject, form: AuditForm) -> dict[str, Any]:
         "share": share,
         "in_force": in_force,
         "default_share": settings.REVIEW_AUDIT_SHARE,
+        "fewest_cases": FEWEST_CASES,
         "default_minimum": settings.REVIEW_AUDIT_MINIMUM,
         "more": max(0, size - subject.drawn),
     }

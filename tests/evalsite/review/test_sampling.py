@@ -6,10 +6,8 @@ from evalsite.review.sampling import (
     AuditDraw,
     audit_size,
     draw_audit,
-    half_width,
     is_retest,
     joins_audit,
-    labels_for,
     uniform_number,
 )
 
@@ -73,25 +71,3 @@ def test_is_retest_differs_between_people() -> None:
 def test_uniform_number_keeps_its_parts_apart() -> None:
     assert uniform_number("ab", "c") != uniform_number("a", "bc")
     assert 0 <= uniform_number("x") < 1
-
-
-def test_labels_for_reproduces_the_textbook() -> None:
-    # 1.959964² * .25 / .05² = 384.15; for 1,000 items 384.15 / (1 + 383.15 / 1000) = 277.7
-    assert [labels_for(0.05), labels_for(0.05, population=1000), labels_for(0.001, population=40)] == [385, 278, 40]
-
-
-def test_half_width_undoes_labels_for() -> None:
-    # The corrected sizes agree: 278 of 1,000 reach 5 points, 277 do not.
-    enough, short = half_width(278, population=1000), half_width(277, population=1000)
-
-    assert enough is not None
-    assert short is not None
-    assert enough <= 0.05 < short
-    assert half_width(385) == pytest.approx(0.04994, abs=1e-4)
-    assert half_width(1000, population=1000) == 0.0
-    assert half_width(0) is None
-
-
-def test_labels_for_refuses_a_width_of_zero() -> None:
-    with pytest.raises(ValueError, match="above 0"):
-        labels_for(0.0)

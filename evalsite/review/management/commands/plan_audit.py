@@ -1,4 +1,4 @@
-"""`manage.py plan_audit --run ID --size N`: how many verdicts or debates people check at random."""
+"""`manage.py plan_audit --run ID --size N`: of how many cases people check what machines said."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from debate.models import DebateSet
-from evalsite.review.sampling import audit_offer, labels_for
+from evalsite.review.planning import audit_offer, cases_for
 from evalsite.review.selectors.audits import AuditSubject, subject_of_debates, subject_of_run
 from evalsite.review.services.audits import plan_audit
 from evalsite.review.states import ReviewRefused
@@ -19,14 +19,14 @@ from judging.models import SCORED_KINDS, Run
 class Command(JsonCommand):
     """Stores the size; `route_pending` or the next worker draws it."""
 
-    help = "Choose the size of a run's or debate set's random sample, by number or by the interval it buys."
+    help = "Choose how many cases of a run or debate set the random audit draws, by number or by the interval it buys."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--run", type=int, help="id of a run")
         parser.add_argument("--debate-set", type=int, help="id of a debate set")
-        parser.add_argument("--size", type=int, help="how many to draw")
+        parser.add_argument("--size", type=int, help="how many cases to draw; 0: none")
         parser.add_argument("--half-width", type=float, help="interval wanted each way, such as 0.05")
-        parser.add_argument("--share", type=float, default=0.5, help="expected share, for the second interval")
+        parser.add_argument("--share", type=float, default=0.5, help="expected mean, for the second interval")
         parser.add_argument("--dry-run", action="store_true", help="say what the number costs and buys, store nothing")
 
     def run(self, **options: Any) -> dict[str, Any]:
@@ -37,11 +37,12 @@ class Command(JsonCommand):
         try:
             size = options["size"]
             if size is None:
-                size = labels_for(options["half_width"], population=subject.population)
+                size = cases_for(options["half_width"], cases=subject.population)
             offer = audit_offer(
                 size,
                 population=subject.population,
                 share=options["share"],
+                per_case=subject.per_case,
                 quorum=subject.quorum,
                 seconds_per_answer=subject.seconds_per_answer,
             )
@@ -56,6 +57,8 @@ class Command(JsonCommand):
             "probability": offer.probability,
             "half_width_at_half": offer.worst,
             "half_width_at_share": offer.assumed,
+            "difference_told_apart": offer.difference,
+            "subjects": offer.subjects,
             "answers": offer.answers,
             "seconds": offer.seconds,
         }
