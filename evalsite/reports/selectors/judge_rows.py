@@ -17,6 +17,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from debate.models import Debate, DebateStatus, DecisionMethod
+from evalsite.reports.selectors.debate_votes import sets_by_id
 from evalsite.reports.statistics.reply_rows import (
     CALL,
     MICRO,
@@ -27,8 +28,9 @@ from evalsite.reports.statistics.reply_rows import (
     ReplyRows,
 )
 from evalsite.review.scales import Label, is_preference, nearest_label
-from evalsite.review.selectors.final_labels import labels_of_evaluators
-from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, Run, RunEvaluator, Score, Verdict
+from evalsite.review.selectors.final_labels import SubjectLabel, labels_of_evaluators
+from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, Run, RunEvaluator, Score, SuiteCase, Verdict
+from judging.selectors.judge_versions import versions_of
 
 CHUNK = 5000
 CLOSE = 4  # calls are read by a range where no more than so many lie in it for each that is wanted
@@ -40,13 +42,44 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One item on which a judge and somebody else both gave a label; None: the judge gave none."""
+    """One item on which a judge and somebody else both gave a label."""
 
     item_id: int  # a review item or a debate
-    judge: str | None
+    case_id: int
+    judge: str  # empty: no usable verdict
     other: str
     scenario: str
-    is_audit: bool = False
+    cell: tuple[str, str] = ("", "")  # of a debate: the two systems and the criterion
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleRow:
+    """One response that a judge gave a verdict on, and what its run asked people."""
+
+    case_id: int
+    item_id: int | None
+    judge: str  # on people's scale, empty where it has none; not read where nobody was asked, but for right and wrong
+    people: str | None  # None: not asked, or not decided
+    scenario: str
+    is_routed: bool
+    is_audit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WithPeople:
+    """Everything a judge gave a verdict on, and the scale of people; nothing where people have labelled nothing."""
+
+    rows: tuple[PeopleRow, ...]
+    scale: tuple[Label, ...]
+
+    @property
+    def compared(self) -> list[Compared]:
+        """The rows that people have labelled."""
+        return [
+            Compared(row.item_id or 0, row.case_id, row.judge, row.people, row.scenario)
+            for row in self.rows
+            if row.people is not None
+        ]
 
 
 def judge_evaluators(name: str = "") -> list[RunEvaluator]:
@@ -57,6 +90,15 @@ def judge_evaluators(name: str = "") -> list[RunEvaluator]:
     if name:
         rows = rows.filter(name=name)
     return list(rows.order_by("-run__created_at", "-run_id", "position"))
+
+
+def by_version(evaluators: Sequence[RunEvaluator]) -> dict[tuple[str, str], list[RunEvaluator]]:
+    """Return evaluators by name and version, in the order given: another prompt, model or rubric is another judge."""
+    versions = versions_of(evaluators)
+    found: dict[tuple[str, str], list[RunEvaluator]] = {}
+    for evaluator in evaluators:
+        found.setdefault((evaluator.name, versions[evaluator.pk].key), []).append(evaluator)
+    return found
 
 
 def judge_exists(name: str) -> bool:
@@ -172,24 +214,71 @@ def _call_facts(called: array[int]) -> Iterator[np.ndarray]:
         yield made[np.isin(made["calls"], chunk)] if is_close else made
 
 
-def compared_with_people(evaluators: Sequence[RunEvaluator]) -> list[Compared]:
-    """Return what these evaluators and people both judged, the judge's label on the scale of people.
+def compared_with_people(evaluators: Sequence[RunEvaluator]) -> WithPeople:
+    """Return what these evaluators of one version judged, with people's labels on the scale of people.
 
-    Of several runs with one reply, one counts: an audited one where there is one. `evaluator.run` is loaded.
+    Of several runs with one response, one counts: an audited one where there is one. Labels that neither a rule nor the
+    audit of the evaluator's own run asked for are left out. `evaluator.run` is loaded.
     """
-    found: dict[int, Compared] = {}
-    for evaluator, rows in zip(evaluators, labels_of_evaluators(evaluators).values(), strict=True):
-        verdicts = Verdict.objects.filter(evaluator=evaluator, response__in=[row.response_ids[0] for row in rows])
-        said = {pk: told for pk, *told in verdicts.values_list("response_id", "call_ids", "value", "score__share")}
-        for row in rows:
-            if row.label is None or row.response_ids[0] not in said:
-                continue
-            call_ids, value, share = said[row.response_ids[0]]
-            key = reply_key(row.response_ids[0], call_ids, asked_of(evaluator))
-            if key not in found or (row.is_drawn and not found[key].is_audit):
-                judge = judge_label(value, share, row.labels)
-                found[key] = Compared(row.item_id or 0, judge, row.label, row.scenario, row.is_drawn)
-    return sorted(found.values(), key=lambda one: one.item_id)
+    labelled = {pk: rows for pk, rows in labels_of_evaluators(evaluators).items() if any(row.label for row in rows)}
+    found: dict[int, PeopleRow] = {}
+    scale: tuple[Label, ...] = ()
+    for evaluator in evaluators:
+        rows = labelled.get(evaluator.pk)
+        if rows is None:
+            continue
+        scale = scale or rows[0].labels
+        scenarios = _scenarios(evaluator.run.suite_id)
+        for response_id, row in _people_rows(evaluator, rows, scenarios).items():
+            if response_id not in found or (row.is_audit and not found[response_id].is_audit):
+                found[response_id] = row
+    return WithPeople(tuple(found[pk] for pk in sorted(found)), scale)
+
+
+def _scenarios(suite_id: int) -> dict[int, str]:
+    """Return the scenario by prompt."""
+    links = SuiteCase.objects.filter(suite=suite_id).order_by("-position")
+    return dict(links.values_list("case__prompt_id", "case__scenario"))
+
+
+def _people_rows(
+    evaluator: RunEvaluator, rows: Sequence[SubjectLabel], scenarios: Mapping[int, str]
+) -> dict[int, PeopleRow]:
+    """Return every readable verdict of an evaluator by response, with people's label where its run asked for one."""
+    asked = {row.response_ids[0]: row for row in rows if row.is_routed or row.is_drawn}
+    verdicts = Verdict.objects.filter(evaluator=evaluator, value__isnull=False).order_by()
+    others = _labels_of_scores(evaluator, rows[0].labels)
+    found = {
+        pk: PeopleRow(prompt_id, None, others.get(pk, ""), None, scenarios.get(prompt_id, ""), False, False)
+        for pk, prompt_id in verdicts.values_list("response_id", "response__prompt_id").iterator(chunk_size=CHUNK)
+        if pk not in asked
+    }
+    for chunk in _chunks(sorted(asked)):
+        told = Verdict.objects.filter(evaluator=evaluator, response__in=chunk)
+        for pk, value, share in told.values_list("response_id", "value", "score__share"):
+            row = asked[pk]
+            found[pk] = PeopleRow(
+                row.prompt_id,
+                row.item_id,
+                judge_label(value, share, row.labels) or "",
+                row.label,
+                row.scenario,
+                row.is_routed,
+                row.is_drawn,
+            )
+    return found
+
+
+def _labels_of_scores(evaluator: RunEvaluator, labels: Sequence[Label]) -> dict[int, str]:
+    """Return the judge's label by response on a scale of right and wrong, where it corrects shares; else nothing."""
+    if sorted(label.share if label.share is not None else -1.0 for label in labels) != [0.0, 1.0]:
+        return {}
+    scores = Score.objects.filter(evaluator=evaluator, share__isnull=False).order_by()
+    return {
+        pk: nearest_label(share, labels)
+        for pk, share in scores.values_list("response_id", "share")
+        if share is not None
+    }
 
 
 def judge_label(value: Mapping[str, Any] | None, share: float | None, labels: Sequence[Label]) -> str | None:
@@ -204,25 +293,35 @@ def judge_label(value: Mapping[str, Any] | None, share: float | None, labels: Se
     return nearest_label(share, labels) or None if share is not None else None
 
 
-def compared_with_debates(evaluator_ids: Sequence[int]) -> list[Compared]:
+def compared_with_debates(evaluators: Sequence[RunEvaluator]) -> list[Compared]:
     """Return the agreed debates over two responses that the judge scored, as preferences in system space.
 
-    The judge's preference is the sign of the difference of its two shares; of several scores the newest run's counts.
+    A judge of one criterion is compared with debates of that criterion. The judge's preference is the sign of the
+    difference of its two shares; of several scores the newest run's counts.
     """
     debates = Debate.objects.filter(status=DebateStatus.AGREED, debate_set__method=DecisionMethod.DEBATE).order_by("pk")
-    rows = list(debates.values_list("pk", "verdict", "response_a_id", "response_b_id", "scenario"))
-    wanted = sorted({pk for row in rows for pk in row[2:4]})
+    sets = sets_by_id(method=DecisionMethod.DEBATE)
+    fields = ("pk", "debate_set_id", "case_id", "verdict", "response_a_id", "response_b_id", "scenario")
+    criterion = evaluators[0].criterion if evaluators else ""
+    rows = [row for row in debates.values_list(*fields) if criterion in ("", sets[row[1]].criterion_key)]
     shares: dict[int, float] = {}
-    for chunk in _chunks(wanted):
-        scores = Score.objects.filter(evaluator__in=evaluator_ids, response__in=chunk, share__isnull=False)
+    for chunk in _chunks(sorted({pk for row in rows for pk in row[4:6]})):
+        scores = Score.objects.filter(evaluator__in=evaluators, response__in=chunk, share__isnull=False)
         shares.update(
             (response, share)
             for response, share in scores.order_by("pk").values_list("response_id", "share")
             if share is not None
         )
     return [
-        Compared(pk, str(int(np.sign(shares[a] - shares[b]))), str(verdict), scenario)
-        for pk, verdict, a, b, scenario in rows
+        Compared(
+            pk,
+            case_id,
+            str(int(np.sign(shares[a] - shares[b]))),
+            str(verdict),
+            scenario,
+            (sets[set_id].pair, sets[set_id].criterion_key),
+        )
+        for pk, set_id, case_id, verdict, a, b, scenario in rows
         if verdict is not None and a in shares and b in shares
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -11,7 +12,7 @@ from django.db.models import Sum
 from debate.models import Debate
 from debate.protocol.metaeval import leave_one_out, opening_votes
 from evalsite.reports.selectors import judge_rows, speakers
-from evalsite.reports.selectors.judge_rows import Compared
+from evalsite.reports.selectors.judge_rows import Compared, PeopleRow, WithPeople
 from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.selectors.speakers import EndedDebate, SpeakerWork
@@ -20,14 +21,15 @@ from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.statistics.confusion import confusion_of
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
-from evalsite.reports.statistics.evaluators import agreement_with_outcomes
+from evalsite.reports.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
+from evalsite.reports.statistics.estimators.differences import case_means
+from evalsite.reports.statistics.estimators.rogan_gladen import rogan_gladen
+from evalsite.reports.statistics.estimators.strata import census_mean
+from evalsite.reports.statistics.evaluators import agreement_with_outcomes, standing
 from evalsite.reports.statistics.intervals import wilson
 from evalsite.reports.statistics.judge_quality import (
-    example_agreement,
-    grouped_agreement,
     position_report,
     reply_rates,
-    system_agreement,
 )
 from evalsite.reports.statistics.reply_rows import Spent
 from judging.models import Run, RunEvaluator
@@ -46,28 +48,32 @@ PREFERENCES = {"1": "A better", "0": "tie", "-1": "B better"}
 
 
 def compute_judges(subject_id: int, options: Options) -> Payload:
-    """Return one row per judge (by name, over all grading runs) and one per debate speaker."""
-    by_name: dict[str, list[RunEvaluator]] = {}
-    for evaluator in judge_rows.judge_evaluators():
-        by_name.setdefault(evaluator.name, []).append(evaluator)
-    judges = [_judge_row(name, rows, *_compared(rows)) for name, rows in by_name.items()]
+    """Return one row per version of a judge, over all grading runs, and one per debate speaker."""
+    versions = judge_rows.by_version(judge_rows.judge_evaluators())
+    judges = [_judge_row(rows, key, *_compared(rows)) for (_, key), rows in versions.items()]
     work = speakers.speaker_work()
     ended = speakers.ended_debates()
     seats = [_speaker_row(one, list(work.values()), ended) for one in work.values()]
     return {
-        "judges": sorted(judges, key=lambda row: (row["is_baseline"], row["name"])),
+        "judges": sorted(judges, key=lambda row: (row["is_baseline"], row["name"], row["newest_run"])),
         "speakers": sorted(seats, key=lambda row: (row["is_baseline"], row["name"])),
         "debates": len(ended),
     }
 
 
 def compute_judge(subject_id: int, options: Options) -> Payload:
-    """Return the row of the judge that the option `name` names, with what stands behind its figures."""
-    rows = judge_rows.judge_evaluators(chosen(options, "name"))
+    """Return the row of a version of the judge that the option `name` names, with what stands behind its figures.
+
+    Without the option `version` it is the version of the newest run.
+    """
+    name = chosen(options, "name")
+    versions = judge_rows.by_version(judge_rows.judge_evaluators(name))
+    wanted = (name, chosen(options, "version"))
+    (_, key), rows = (wanted, versions[wanted]) if wanted in versions else next(iter(versions.items()))
     people, debates = _compared(rows)
-    system_level = system_agreement([int(one.judge or 0) for one in debates], [int(one.other) for one in debates])
     return {
-        "row": _judge_row(chosen(options, "name"), rows, people, debates),
+        "row": _judge_row(rows, key, people, debates),
+        "versions": len(versions),
         "runs": [
             {
                 "run_id": row.run_id,
@@ -81,29 +87,26 @@ def compute_judge(subject_id: int, options: Options) -> Payload:
             }
             for row in rows
         ],
-        "people": _against(people, NO_PEOPLE, words=PREFERENCES),
-        "debates": _against(debates, NO_DEBATES, words=PREFERENCES),
-        "debates_system_level": {
-            "same_mode": system_level.same_mode,
-            "same_direction": system_level.same_direction,
-            "judge_win_rate": figure(system_level.first_win_rate),
-            "debate_win_rate": figure(system_level.second_win_rate),
-            "reason": system_level.reason,
-        },
+        "people": _against_people(people),
+        "debates": _against_debates(debates),
+        "debates_system_level": _system_level(debates),
     }
 
 
-def _compared(rows: Sequence[RunEvaluator]) -> tuple[list[Compared], list[Compared]]:
-    return judge_rows.compared_with_people(rows), judge_rows.compared_with_debates([row.pk for row in rows])
+def _compared(rows: Sequence[RunEvaluator]) -> tuple[WithPeople, list[Compared]]:
+    return judge_rows.compared_with_people(rows), judge_rows.compared_with_debates(rows)
 
 
-def _judge_row(
-    name: str, rows: Sequence[RunEvaluator], people: Sequence[Compared], debates: Sequence[Compared]
-) -> Payload:
+def _judge_row(rows: Sequence[RunEvaluator], version: str, people: WithPeople, debates: Sequence[Compared]) -> Payload:
     record = record_of_judge(rows)
     spent = record.spent
     return {
-        "name": name,
+        "name": rows[0].name,
+        "version": version,
+        "model": str(rows[0].options.get("model", "")),
+        "prompt_hash": str(rows[0].options.get("prompt_hash", "")),
+        "criterion": rows[0].criterion,
+        "newest_run": -rows[0].run_id,
         "is_baseline": any(row.is_baseline for row in rows),
         "endpoints": sorted({str(row.options.get("endpoint", "")) for row in rows} - {""}),
         "runs": len(rows),
@@ -118,9 +121,10 @@ def _judge_row(
         "seconds_mean": spent.seconds_mean,
         "seconds_p95": spent.seconds_p95,
         "histogram": _histogram(record.shares),
-        "people": figure(_agreement(people, NO_PEOPLE)),
-        "people_audit": figure(_agreement([one for one in people if one.is_audit], NO_AUDIT)),
-        "debates": figure(_agreement(debates, NO_DEBATES)),
+        "people": figure(_with_people(people)),
+        "people_audit": figure(_with_audit(people)),
+        "people_kappa": figure(_kappa(people)),
+        "debates": figure(_with_debates(debates)),
         **_position(record.orders),
     }
 
@@ -185,39 +189,123 @@ def _histogram(shares: Floats) -> list[int]:
     return [int(n) for n in counts]
 
 
-def _agreement(compared: Sequence[Compared], reason: str) -> Estimate:
-    found = example_agreement(*_sides(compared)).estimate
-    return found if found.n else undefined(reason)
+def _items(people: WithPeople, scenario: str | None = None) -> list[ComparedItem]:
+    """Return the judge's responses as the estimators take them; only labels that were asked for are among them."""
+    places = {label.value: place for place, label in enumerate(people.scale)}
+    return [
+        ComparedItem(
+            row.case_id,
+            _place_of(row, places),
+            None if row.people is None else places.get(row.people),
+            row.is_routed,
+        )
+        for row in people.rows
+        if scenario in (None, row.scenario)
+    ]
 
 
-def _sides(compared: Sequence[Compared]) -> tuple[list[str | None], list[str], list[str]]:
-    return [one.judge for one in compared], [one.other for one in compared], [str(one.item_id) for one in compared]
+def _place_of(row: PeopleRow, places: Mapping[str, int]) -> int | None:
+    """Return the place of the judge's label; that of a response nobody was asked about is read, but not needed."""
+    if row.judge:
+        return places.get(row.judge)
+    return None if row.is_routed or row.is_audit else 0
 
 
-def _against(compared: Sequence[Compared], reason: str, words: Mapping[str, str] | None = None) -> Payload:
-    """Return agreement in all, by scenario, as a confusion matrix, and the items on which the two differ."""
-    judge, other, items = _sides(compared)
-    found = example_agreement(judge, other, items)
-    used = {label for label in (*judge, *other) if label is not None}
-    texts = dict(words or {}) if words and used <= set(words) else {label: label for label in sorted(used)}
+def _with_people(people: WithPeople) -> Estimate:
+    """Return the share of all readable verdicts on which people say the same, routed and audited ones weighted."""
+    return share_equal(_items(people)).estimate if people.rows else undefined(NO_PEOPLE)
+
+
+def _with_audit(people: WithPeople) -> Estimate:
+    """Return the same from the audit alone."""
+    if not any(row.is_audit and row.people is not None for row in people.rows):
+        return undefined(NO_AUDIT)
+    audited = tuple(replace(row, is_routed=False, people=row.people if row.is_audit else None) for row in people.rows)
+    return share_equal(_items(replace(people, rows=audited))).estimate
+
+
+def _kappa(people: WithPeople) -> Estimate:
+    return shown_kappa(_items(people), labels=len(people.scale)).estimate if people.rows else undefined(NO_PEOPLE)
+
+
+def _with_debates(debates: Sequence[Compared]) -> Estimate:
+    """Return the share of debates that ended as the judge prefers; the unit is the case."""
+    if not debates:
+        return undefined(NO_DEBATES)
+    values = [float(one.judge == one.other) for one in debates]
+    return census_mean(list(case_means(values, [one.case_id for one in debates]).values()))
+
+
+def _against_people(people: WithPeople) -> Payload:
+    names = sorted({row.scenario for row in people.rows})
+    scenarios = [(name, share_equal(_items(people, name)).estimate) for name in names]
+    texts = {label.value: label.text for label in people.scale}
+    return _against(people.compared, _with_people(people), scenarios, texts) | {
+        "kappa": figure(_kappa(people)),
+        "audit": figure(_with_audit(people)),
+        "rogan_gladen": _corrected_share(people),
+    }
+
+
+def _corrected_share(people: WithPeople) -> Payload | None:
+    """Return sensitivity, specificity and the share of right answers corrected by them; None but for labels 0 and 1."""
+    shares = {label.value: label.share for label in people.scale}
+    if sorted(shares.values(), key=str) != [0.0, 1.0]:
+        return None
+    audited = [row for row in people.rows if row.is_audit and row.people is not None and row.judge]
+    others = [row for row in people.rows if row.judge and row.people is None]
+    found = rogan_gladen(
+        [shares[row.people or ""] == 1.0 for row in audited],
+        [shares[row.judge] == 1.0 for row in audited],
+        [shares[row.judge] == 1.0 for row in others],
+    )
+    return {"share": figure(found.estimate), "sensitivity": found.sensitivity, "specificity": found.specificity}
+
+
+def _against_debates(debates: Sequence[Compared]) -> Payload:
+    names = sorted({one.scenario for one in debates})
+    scenarios = [(name, _with_debates([one for one in debates if one.scenario == name])) for name in names]
+    return _against(debates, _with_debates(debates), scenarios, PREFERENCES)
+
+
+def _against(
+    compared: Sequence[Compared],
+    agreement: Estimate,
+    scenarios: Sequence[tuple[str, Estimate]],
+    texts: Mapping[str, str],
+) -> Payload:
+    """Return agreement in all and by scenario, the labels as a confusion matrix, and the items that differ."""
+    both = [one for one in compared if one.judge]
+    differing = [one for one in both if one.judge != one.other]
     scale = list(texts)
-    matrix = confusion_of(judge, other, scale, items)
-    groups = grouped_agreement(judge, other, items, [one.scenario for one in compared])
-    said = {str(one.item_id): (one.judge, one.other) for one in compared}
+    items = [str(one.item_id) for one in both]
+    matrix = confusion_of([one.judge for one in both], [one.other for one in both], scale, items)
     return {
-        "agreement": figure(found.estimate if found.estimate.n else undefined(reason)),
-        "missing": found.n_missing,
-        "scenarios": [
-            {"name": name, **figure(group.estimate)} for name, group in sorted(groups.items(), key=lambda pair: pair[0])
-        ],
+        "agreement": figure(agreement),
+        "labelled": len(both),
+        "missing": len(compared) - len(both),
+        "scenarios": [{"name": name, **figure(found)} for name, found in scenarios],
         "labels": [texts[label] for label in scale],
         "counts": [list(row) for row in matrix.counts],
         "differing": [
-            {"id": int(item), "judge": texts[str(said[item][0])], "other": texts[said[item][1]]}
-            for item in found.disagreeing[:ITEMS_SHOWN]
+            {"id": one.item_id, "judge": texts[one.judge], "other": texts[one.other]} for one in differing[:ITEMS_SHOWN]
         ],
-        "n_differing": len(found.disagreeing),
+        "n_differing": len(differing),
     }
+
+
+def _system_level(debates: Sequence[Compared]) -> Payload:
+    """Return in how many cells (two systems, one criterion) judge and debates pick the same system.
+
+    A and B mean the same systems only inside a cell.
+    """
+    labels = {one.item_id: int(one.judge) for one in debates}
+    outcomes = {one.item_id: int(one.other) for one in debates}
+    cells: dict[tuple[str, ...], list[int]] = {}
+    for one in debates:
+        cells.setdefault(one.cell, []).append(one.item_id)
+    found = standing(labels, outcomes, cells)
+    return {"cells": len(cells), "same_mode": figure(found.system), "same_direction": figure(found.direction)}
 
 
 def _mark(subject_id: int, options: Options) -> str:

@@ -40,14 +40,16 @@ def judge_list(request: PageRequest) -> HttpResponse:
 @permission_required("reports.view_snapshot", raise_exception=True)
 @vary_on_headers("HX-Request")
 def judge_detail(request: PageRequest) -> HttpResponse:
-    """Show what stands behind one judge's figures; the address names it by `?name=`."""
+    """Show what stands behind one judge's figures; it is `?name=` and, where not the newest, `&version=`."""
     name = str(request.GET.get("name", ""))[:160]
     if not judge_exists(name):
         raise Http404("No run has had a judge of this name.")
-    report = jobs.obtain(JUDGE, subject_id=0, options={"name": name}, at=timezone.now())
+    version = str(request.GET.get("version", ""))[:64]
+    options = {"name": name} | ({"version": version} if version else {})
+    report = jobs.obtain(JUDGE, subject_id=0, options=options, at=timezone.now())
     context: dict[str, Any] = {"name": name, "report": report}
     if not request.htmx:  # the fragment on trust polls for itself
-        context |= trust_context(name, str(request.GET.get("version", ""))[:64])
+        context |= trust_context(name, version)
     if report.payload is not None:
         payload = report.payload
         names = run_names([row["run_id"] for row in payload["runs"]])

@@ -12,14 +12,14 @@ from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.services.debate_reports import compute_debates
 from evalsite.reports.services.judge_reports import NO_DEBATES, NO_PEOPLE, compute_judge, compute_judges
 from evalsite.review.scales import JUDGEMENT, labels_to_json
-from judging.models import Call, EvaluatorKind, PastVerdict, RunEvaluator
+from judging.models import Call, EvaluatorKind, PastVerdict, Response, RunEvaluator
 from tests import factories
 
 pytestmark = pytest.mark.django_db
 
 
 def judge_named(name: str, **fields: Any) -> RunEvaluator:
-    return factories.evaluator(kind=EvaluatorKind.JUDGE, name=name, options={"endpoint": "fake"}, **fields)
+    return factories.evaluator(**{"kind": EvaluatorKind.JUDGE, "name": name, "options": {"endpoint": "fake"}} | fields)
 
 
 def call(number: int, **fields: Any) -> Call:
@@ -83,7 +83,8 @@ def test_compute_judges_counts_one_reply_once_however_many_runs_reused_it() -> N
     assert row["statuses"] == {"ok": 1, "repaired": 1, "refused": 0, "unparsed": 0, "failed": 0}
     assert (row["parsed"]["n"], row["consistency"]["n"], sum(row["histogram"])) == (2, 2, 2)
     assert row["cost_per_verdict"] == pytest.approx(0.02)  # 0.04 over two replies
-    assert (row["people"]["n"], row["people_audit"]["n"], row["people"]["value"]) == (2, 2, 0.5)
+    assert (row["people"]["reason"], row["people_audit"]["reason"]) == ("Too few: 2 of 20.", "Too few: 2 of 20.")
+    assert compute_judge(0, {"name": "Strict"})["people"]["labelled"] == 2
 
 
 def test_compute_judges_counts_a_baseline_once_per_question() -> None:
@@ -92,9 +93,10 @@ def test_compute_judges_counts_a_baseline_once_per_question() -> None:
     for criterion in ("tone", "tone", "facts"):
         factories.verdict(evaluator=judge_named("Words", rubric=rubric, criterion=criterion), response=response)
 
-    (row,) = compute_judges(0, {})["judges"]
+    rows = compute_judges(0, {})["judges"]
 
-    assert (row["verdicts"], row["reused"]) == (2, 1)
+    # Another criterion is another judge.
+    assert {row["criterion"]: (row["verdicts"], row["reused"]) for row in rows} == {"tone": (1, 1), "facts": (1, 0)}
 
 
 def test_compute_judges_keeps_first_tries_and_their_cost_after_a_retry() -> None:
@@ -136,11 +138,95 @@ def test_compute_judges_compares_with_people_on_the_queues_scale() -> None:
         verdict = factories.verdict(evaluator=judge, share=share)
         factories.review_item(queue=queue, verdict=verdict, status="settled", label=label, arm=arm)
 
-    (row,) = compute_judges(0, {})["judges"]
+    payload = compute_judge(0, {"name": "Strict"})
 
     # nearest labels: 0.9 right, 0.6 partly, 0.2 wrong
-    assert (row["people"]["value"], row["people"]["n"]) == (pytest.approx(2 / 3), 3)
-    assert (row["people_audit"]["value"], row["people_audit"]["n"]) == (0.5, 2)
+    assert payload["people"]["labels"] == ["Right", "Partly right", "Wrong"]
+    assert payload["people"]["counts"] == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    assert payload["row"]["people"]["reason"] == "Too few: 3 of 20."
+
+
+def label_of(judge: RunEvaluator, response: Response, label: str, *, arm: str = "audit") -> None:
+    """Store a verdict of 1 and people's label of the response."""
+    queue = getattr(judge.run, "queue", None) or factories.queue(run=judge.run, labels=labels_to_json(JUDGEMENT))
+    verdict = factories.verdict(evaluator=judge, response=response, share=1.0)
+    factories.review_item(queue=queue, verdict=verdict, status="settled", label=label, arm=arm)
+
+
+def test_compute_judges_weights_routed_and_audited_verdicts() -> None:
+    # 90 sure verdicts, of 30 audited people confirm 27; 10 routed ones are all wrong: 81%, pooled 67.5%.
+    judge = judge_named("Strict")
+    suite = judge.run.suite
+    responses = [factories.response(prompt=factories.prompt(benchmark=suite.benchmark)) for _ in range(100)]
+    for place, response in enumerate(responses):
+        if place < 30:
+            label_of(judge, response, "right" if place < 27 else "wrong")
+        elif place < 40:
+            label_of(judge, response, "wrong", arm="routed")
+        else:
+            factories.verdict(evaluator=judge, response=response, share=1.0)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert (row["people"]["value"], row["people"]["n"]) == (pytest.approx(0.81), 40)
+    assert row["people_audit"]["value"] == pytest.approx(0.9)
+
+
+def test_compute_judges_keeps_versions_of_a_judge_apart() -> None:
+    # M7, A7: one name, two prompts; once one row with the figure of a judge that never was.
+    for prompt_hash, status in (("a" * 64, "ok"), ("b" * 64, "unparsed")):
+        judge = judge_named("Encke", options={"prompt_hash": prompt_hash, "model": "m"})
+        factories.verdict(evaluator=judge, share=1.0 if status == "ok" else None, status=status)
+
+    rows = compute_judges(0, {})["judges"]
+    older = compute_judge(0, {"name": "Encke", "version": rows[1]["version"]})
+
+    parsed = [(row["prompt_hash"][0], row["parsed"]["value"], row["runs"]) for row in rows]
+    assert parsed == [("b", 0.0, 1), ("a", 1.0, 1)]
+    assert (older["row"]["prompt_hash"], older["versions"], len(older["runs"])) == ("a" * 64, 2, 1)
+
+
+def test_compute_judges_compares_a_judge_with_debates_of_its_criterion() -> None:
+    judge = judge_named("Creative", criterion="creativity")
+    owner = factories.debate_set(criterion="helpfulness")
+    debate = factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=1)
+    for response in (debate.response_a, debate.response_b):
+        factories.verdict(evaluator=judge, response=response, share=0.5)
+
+    assert compute_judges(0, {})["judges"][0]["debates"]["reason"] == NO_DEBATES
+
+
+def test_compute_judge_picks_systems_by_pair_whatever_side_they_are_shown_on() -> None:
+    # M7: gpt wins all, as A of one pair and as B of another; once "Win rate of A 46%".
+    judge = judge_named("Strict")
+    gpt, llama, claude = factories.system("gpt"), factories.system("llama"), factories.system("claude")
+    for first, second, verdict in ((gpt, llama, 1), (claude, gpt, -1)):
+        owner = factories.debate_set(system_a=first, system_b=second)
+        for _ in range(3):
+            debate = factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=verdict)
+            for response in (debate.response_a, debate.response_b):
+                factories.verdict(evaluator=judge, response=response, share=float(response.system == gpt))
+
+    found = compute_judge(0, {"name": "Strict"})["debates_system_level"]
+
+    assert (found["cells"], found["same_mode"]["value"], found["same_direction"]["value"]) == (2, 1.0, 1.0)
+
+
+def test_two_judges_have_figures_from_the_same_labels() -> None:
+    # B3: only the first judge of a run ever met people.
+    run = factories.run()
+    judges = [judge_named(name, run=run) for name in ("First", "Second")]
+    for _ in range(20):
+        response = factories.response(prompt=factories.prompt(benchmark=run.suite.benchmark))
+        label_of(judges[0], response, "right")
+        factories.verdict(evaluator=judges[1], response=response, share=0.0)
+
+    rows = compute_judges(0, {})["judges"]
+
+    assert [(row["name"], row["people"]["value"], row["people"]["n"]) for row in rows] == [
+        ("First", 1.0, 20),
+        ("Second", 0.0, 20),
+    ]
 
 
 def test_compute_judges_compares_preferences_with_debates() -> None:
@@ -157,8 +243,8 @@ def test_compute_judges_compares_preferences_with_debates() -> None:
     assert payload["row"]["debates"]["value"] == pytest.approx(2 / 3)
     assert payload["debates"]["counts"] == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     assert payload["debates"]["n_differing"] == 1
-    # debates: one each of 1, 0, -1, so no most frequent label
-    assert payload["debates_system_level"]["same_mode"] is None
+    # one case in each of three pairs of systems: the same label in two of them
+    assert payload["debates_system_level"]["same_mode"]["value"] == pytest.approx(2 / 3)
 
 
 def test_compute_judges_reads_position_consistency_of_both_orders() -> None:
