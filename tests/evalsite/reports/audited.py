@@ -27,7 +27,13 @@ class Audited:
 
 
 def audited_judge(
-    rows: Sequence[Audited], *, people: Sequence[User] = (), responses: int = 1, name: str = "Strict", **options: Any
+    rows: Sequence[Audited],
+    *,
+    people: Sequence[User] = (),
+    responses: int = 1,
+    name: str = "Strict",
+    scale: tuple[Label, ...] = MET,
+    **options: Any,
 ) -> RunEvaluator:
     """Return a judge of a finished run with the given audited responses, `responses` to each case.
 
@@ -48,7 +54,7 @@ def audited_judge(
     evaluator = factories.evaluator(
         run=run, kind=EvaluatorKind.JUDGE, name=name, judge=judge, done=len(rows), options=frozen | options
     )
-    queue = factories.queue(run=run, labels=labels_to_json(MET))
+    queue = factories.queue(run=run, labels=labels_to_json(scale))
     cases = list(suite.cases.order_by("pk"))
     systems = [factories.system(f"system-{number}-{run.pk}") for number in range(responses)]
     run.systems.set(systems)
@@ -61,7 +67,7 @@ def audited_judge(
             confidence=row.confidence,
             parser_version=PARSER_VERSION,
         )
-        label = "met" if row.people else "not met"
+        label = (scale[0] if row.people else scale[-1]).value
         item = factories.review_item(
             queue=queue,
             verdict=verdict,

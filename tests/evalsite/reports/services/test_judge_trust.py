@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from evalsite.reports.selectors.certificates import CertificateState, certificate_states, threshold_state
@@ -18,8 +20,11 @@ from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.trust_tables import trust_tables
 from evalsite.reports.statistics.alternative_annotator import Annotators
 from evalsite.reports.statistics.estimators.strata import people_only, shown_mean
-from evalsite.review.models import Certificate
-from judging.models import Verdict
+from evalsite.review.models import Annotation, Certificate
+from evalsite.review.scales import JUDGEMENT
+from evalsite.review.services.opening import open_items_for_run
+from judging.judges.verdicts import PARSER_VERSION
+from judging.models import EvaluatorKind, Verdict
 from judging.selectors.judge_versions import versions_of
 from tests import factories
 from tests.evalsite.reports.audited import Audited, audited_judge
@@ -133,6 +138,22 @@ def test_certificate_belongs_to_its_version() -> None:
     assert certificate.figures["agreement"]["value"] == pytest.approx(39 / 40)
     assert found[first.pk] == found[same.pk] == CertificateState("Strict", certificate)
     assert found[changed.pk].words == (f"Certificate lapsed. The model was {first.options['model']} and is gpt-5.")
+
+
+def test_a_later_judge_is_certified_by_the_labels_there_are(settings: Any) -> None:
+    people = [factories.user(name) for name in ("ada", "bob", "cy")]
+    first = audited_judge(SURE, people=people, scale=JUDGEMENT)
+    settings.REVIEW_AUDIT_SHARE = 1
+    later = factories.run(suite=first.run.suite, status="finished", finished_at=NOON)
+    judge = factories.evaluator(run=later, kind=EvaluatorKind.JUDGE, name="Later", options={"model": "new"})
+    for verdict in first.verdicts.order_by("pk"):
+        factories.verdict(evaluator=judge, response=verdict.response, share=1.0, parser_version=PARSER_VERSION)
+
+    opened = open_items_for_run(run=later, at=NOON)
+    certificate = certify(trust("Later"), annotators=Annotators.SKILLED, actor=None, at=NOON)
+
+    assert (opened, Annotation.objects.count()) == (0, 3 * 40)
+    assert (certificate.passed, certificate.items) == (True, 40)
 
 
 def test_trust_tables_hold_what_the_page_shows() -> None:
