@@ -124,7 +124,7 @@ class JudgeForm(forms.Form):
         if judge is not None:
             self.initial = {**self.initial, "name": judge.name, "endpoint": judge.endpoint_id}
         for option in self.kind.options:
-            value = judge.options.get(option.name, option.default) if judge else option.default
+            value = judge.options.get(option.name, option.default) if judge else option.value_for_new
             self.fields[f"option_{option.name}"] = option_field(option, value)
 
     def clean_name(self) -> str:

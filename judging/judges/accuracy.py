@@ -49,6 +49,7 @@ class AccuracyJudge:
     top_p: float | None = None
     max_tokens: int = 1024
     prompt_text: str = ""
+    seed: int | None = None
 
     @property
     def prompt(self) -> Prompt:
@@ -79,6 +80,7 @@ class AccuracyJudge:
             temperature=self.temperature,
             top_p=self.top_p,
             max_tokens=self.max_tokens,
+            seed=self.seed,
             response_format=SCHEMA,
             material=material,
         )

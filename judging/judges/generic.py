@@ -13,6 +13,7 @@ from judging.judges import reading
 from judging.judges.asking import ask_all
 from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
 from judging.judges.relevance import CONTEXT_NOTES
+from judging.judges.reply_forms import JSON_OBJECT, reply_form, scale_schema
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
@@ -28,6 +29,8 @@ class GenericJudge:
     temperature: float | None = 0.0
     max_tokens: int = 2048
     prompt_text: str = ""
+    seed: int | None = None
+    json_schema: bool = False
 
     @property
     def prompt(self) -> Prompt:
@@ -63,9 +66,15 @@ class GenericJudge:
             self.build_messages(subject, nodes),
             temperature=self.temperature,
             max_tokens=self.max_tokens,
-            response_format={"type": "json_object"},
+            seed=self.seed,
+            response_format=self._reply_form(nodes),
             material=material,
         )
+
+    def _reply_form(self, nodes: Sequence[NodeSpec]) -> dict[str, Any]:
+        if not self.json_schema:
+            return JSON_OBJECT
+        return reply_form("rubric_verdicts", "verdicts", {node.key: scale_schema(node.scale) for node in nodes})
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"nodes": {key: value}} for all criteria that a judge has to rate."""

@@ -46,6 +46,7 @@ class IntegrityJudge:
     top_p: float | None = None
     max_tokens: int = 1000
     prompt_text: str = ""
+    seed: int | None = None
 
     @property
     def prompt(self) -> Prompt:
@@ -73,6 +74,7 @@ class IntegrityJudge:
             temperature=self.temperature,
             top_p=self.top_p,
             max_tokens=self.max_tokens,
+            seed=self.seed,
             response_format=SCHEMA,
             material=material,
         )

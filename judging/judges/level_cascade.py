@@ -23,6 +23,7 @@ from judging.grading.rubric_tree import score_tree
 from judging.judges import reading
 from judging.judges.asking import ask
 from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.reply_forms import JSON_OBJECT, TRUE_OR_FALSE, reply_form
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict
@@ -57,6 +58,8 @@ class LevelCascadeJudge:
     temperature: float | None = 0.0
     max_tokens: int = 1024
     prompt_text: str = ""  # edited version of the shipped prompt
+    seed: int | None = None
+    json_schema: bool = False  # of itemised replies; holistic ones are no JSON
 
     @property
     def prompt(self) -> Prompt:
@@ -98,9 +101,16 @@ class LevelCascadeJudge:
             self.build_messages(subject),
             temperature=self.temperature,
             max_tokens=self.max_tokens,
-            response_format={"type": "json_object"} if self.mode == "itemised" else None,
+            seed=self.seed,
+            response_format=self._reply_form(rubric) if self.mode == "itemised" else None,
             material=material,
         )
+
+    def _reply_form(self, rubric: NodeSpec) -> dict[str, Any]:
+        if not self.json_schema:
+            return JSON_OBJECT
+        checks = [check for level in rubric.children for check in level.children]
+        return reply_form("criteria_met", "met", {check.key: TRUE_OR_FALSE for check in checks})
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return the verdict in a reply: {"score": n} or {"nodes": {key: met}}."""

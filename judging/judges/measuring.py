@@ -191,7 +191,12 @@ def _resampled(conversation: Conversation[JudgeVerdict], number: int) -> Convers
             verdict: JudgeVerdict = end.value
             return verdict
         replies = yield tuple(
-            replace(request, sample_index=number, temperature=request.temperature or SAMPLE_TEMPERATURE)
+            replace(
+                request,
+                sample_index=number,
+                temperature=request.temperature or SAMPLE_TEMPERATURE,
+                seed=None if request.seed is None else request.seed + number,  # one seed would give one sample
+            )
             for request in requests
         )
 

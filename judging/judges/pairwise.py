@@ -47,6 +47,7 @@ class PairwiseJudge:
     temperature: float | None = 0.0
     max_tokens: int = 768
     prompt_text: str = ""
+    seed: int | None = None
 
     @property
     def prompt(self) -> Prompt:
@@ -76,7 +77,13 @@ class PairwiseJudge:
             "responses": list(_shown(subject, swapped=swapped)),
         }
         messages = self.build_messages(subject, swapped=swapped)
-        return ChatRequest(messages, temperature=self.temperature, max_tokens=self.max_tokens, material=material)
+        return ChatRequest(
+            messages,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            material=material,
+        )
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"preference": 1 | 0 | -1} for the order in which the answers were shown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from judging.grading.cascade import CascadeOptions
@@ -21,6 +21,8 @@ from judging.judges.pairwise import PairwiseJudge
 from judging.judges.prompt_texts import load_prompt
 from judging.judges.relevance import RelevanceJudge
 from judging.judges.subjects import JudgeSubject
+
+HIGHEST_SEED = 2**31 - 10  # providers take 32 bits at least; samples add their number
 
 
 class BadJudgeOption(ValueError):
@@ -46,6 +48,12 @@ class OptionField:
     label: str = ""  # empty: the name
     words: tuple[str, ...] = ()  # the choices as a form shows them; empty: as they are
     group: str = ""  # heading under which a form folds the option
+    initial: Any = None  # what a new judge gets; None: the default, which stands for judges stored without the option
+
+    @property
+    def value_for_new(self) -> Any:
+        """What a new judge gets unless told otherwise."""
+        return self.default if self.initial is None else self.initial
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,10 @@ class JudgeKind:
         if unknown:
             raise BadJudgeOption(f"The judge {self.name!r} has no option {min(unknown)!r}.")
         return {option.name: _checked(option, given.get(option.name, option.default)) for option in self.options}
+
+    def new_options(self) -> dict[str, Any]:
+        """Return every option as a new judge gets it."""
+        return {option.name: option.value_for_new for option in self.options}
 
     def missing_needs(self, subject: JudgeSubject) -> tuple[str, ...]:
         """Return which needs a subject does not meet."""
@@ -126,10 +138,28 @@ def _common(max_tokens: int) -> tuple[OptionField, ...]:
     return (
         OptionField("temperature", "number", 0.0, "Sampling temperature.", low=0, high=2),
         OptionField("max_tokens", "integer", max_tokens, "Most tokens of a reply.", low=16, high=64_000),
+        OptionField(
+            "seed",
+            "integer",
+            None,
+            "Sent where the endpoint takes one, so that a question gets the same reply again; samples count up. "
+            "Empty: not sent.",
+            low=0,
+            high=HIGHEST_SEED,
+            initial=1,
+        ),
         OptionField("prompt_text", "text", "", "Edited version of the shipped prompt; empty: as shipped."),
     )
 
 
+_JSON_SCHEMA = OptionField(
+    "json_schema",
+    "boolean",
+    False,
+    "Ask for itemised replies by a JSON schema where the endpoint takes one.",
+    label="JSON schema",
+    initial=True,
+)
 NOT_MEASURED = "no"
 _CONFIDENCE = OptionField(
     "confidence",
@@ -209,7 +239,7 @@ KINDS: Mapping[str, JudgeKind] = {
             "Level cascade",
             "Criteria in levels 100, 50 and 25; the highest level with one met decides.",
             frozenset({"rubric", "levels"}),
-            (*_CASCADE, _CONFIDENCE, *_common(1024)),
+            (*_CASCADE, _CONFIDENCE, *_common(1024), _JSON_SCHEMA),
             lambda options: LevelCascadeJudge(**_split(options, CascadeOptions, "cascade")),
         ),
         JudgeKind(
@@ -249,7 +279,12 @@ KINDS: Mapping[str, JudgeKind] = {
             "Any rubric",
             "Every criterion of a rubric on its own scale; the score follows from the tree.",
             frozenset({"rubric"}),
-            (OptionField("per_node", "boolean", False, "One call for each criterion."), _CONFIDENCE, *_common(2048)),
+            (
+                OptionField("per_node", "boolean", False, "One call for each criterion."),
+                _CONFIDENCE,
+                *_common(2048),
+                replace(_JSON_SCHEMA, help="Ask for replies by a JSON schema where the endpoint takes one."),
+            ),
             lambda options: GenericJudge(**options),
         ),
     )

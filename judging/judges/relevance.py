@@ -51,6 +51,7 @@ class RelevanceJudge:
     temperature: float | None = 0.0
     max_tokens: int = 256
     prompt_text: str = ""
+    seed: int | None = None
 
     @property
     def prompt(self) -> Prompt:
@@ -82,7 +83,13 @@ class RelevanceJudge:
             "response": subject.response,
         }
         messages = self.build_messages(subject)
-        return ChatRequest(messages, temperature=self.temperature, max_tokens=self.max_tokens, material=material)
+        return ChatRequest(
+            messages,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            material=material,
+        )
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return the three marks as given, {"nodes": {dimension: mark}, "stated_final": number or None}."""

@@ -66,9 +66,8 @@ def _kind(judge: Judge | None, given: str | None) -> str:
 
 
 def _entered(judge: Judge | None, kind: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what the page would send: what was given, else what the judge has, else the kind's defaults."""
-    kept = judge.options if judge is not None else {}
-    values = {option.name: kept.get(option.name, option.default) for option in KINDS[kind].options}
+    """Return what the page would send: what was given, else what the judge has, else what a new judge gets."""
+    values = KINDS[kind].new_options() if judge is None else KINDS[kind].complete_options(judge.options)
     given = _given(options["option"])
     unknown = sorted(given.keys() - values.keys())
     if unknown:

@@ -51,6 +51,14 @@ def test_samples_that_agree_are_three_with_full_confidence() -> None:
     assert len({request.messages for request in asked}) == 1
 
 
+def test_samples_have_seeds_of_their_own() -> None:
+    judge = judge_kind("accuracy").build({"confidence": "samples", "seed": 7})
+
+    _, asked = hold(judge.converse(SUBJECT), [text(one) for one in (RIGHT, WRONG, WRONG, WRONG, RIGHT)])
+
+    assert [request.seed for request in asked] == [7, 8, 9, 10, 11]
+
+
 def test_samples_that_differ_are_five_and_the_commonest_counts() -> None:
     judge = judge_kind("accuracy").build({"confidence": "samples", "temperature": 1.0})
 

@@ -105,3 +105,23 @@ def test_options_that_only_change_scores_are_marked() -> None:
     marked = {option.name for kind in KINDS.values() for option in kind.options if not option.affects_calls}
 
     assert marked == {"clip", "off_grid", "infeasible", "enforce_rules", "without_context", "decimals"}
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+def test_new_judges_send_a_seed_and_judges_stored_without_one_do_not(name: str) -> None:
+    kind = judge_kind(name)
+    level = NodeSpec("100", "level", children=(NodeSpec("100.1", "check"),))
+    subject = JudgeSubject(
+        "q", "a", reference="r", other_response="b", rubric=NodeSpec("root", "group", children=(level,))
+    )
+
+    asked = [kind.build(options).request(subject) for options in ({}, kind.new_options(), {"seed": 7})]
+
+    assert [request.seed for request in asked] == [None, 1, 7]
+
+
+def test_new_options_are_the_defaults_with_seed_and_schema() -> None:
+    kind = judge_kind("generic")
+
+    assert kind.new_options() == {**kind.complete_options({}), "seed": 1, "json_schema": True}
+    assert kind.complete_options(kind.new_options()) == kind.new_options()

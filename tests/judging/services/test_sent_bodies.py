@@ -7,15 +7,17 @@ from decimal import Decimal
 
 import pytest
 
+from judging.judges.registry import judge_kind
 from judging.llm.chat import ChatReply, ChatRequest, Message, ReplyStatus
-from judging.models import Call
+from judging.models import Call, Judge
 from judging.selectors.targets import request_body, target_of
 from judging.services.ledger import sent_body
+from judging.services.planning import EvaluatorChoice, RunPlan, create_run
 from judging.services.trying import hold
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
-from tests.judging.services.run_rows import judged_run, work
+from tests.judging.services.run_rows import answered_suite, judged_run, level_judge, work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -86,3 +88,39 @@ def test_sent_body_is_the_request_where_nothing_was_sent() -> None:
     assert sent_body(asked, ChatReply(ReplyStatus.FAILED, error_kind="deadline")) == asked
     folded = {"model": "m", "messages": [{"role": "user", "content": "Be brief.\n\nHow?"}]}
     assert sent_body(asked, ChatReply(ReplyStatus.FINISHED, sent=folded)) == folded
+
+
+def test_a_new_judge_sends_seed_and_schema_and_an_endpoint_that_refuses_them_is_remembered(fake_llm: FakeLLM) -> None:
+    met = {"100.1": False, "50.1": True, "25.1": True}
+    fake_llm.config(reject="seed,json_schema", reply=json.dumps({"reasoning": "", "met": met}))
+    suite, systems = answered_suite(cases=1)
+    old, rubric = level_judge(url=fake_llm.url)
+    old.options = {"mode": "itemised"}
+    old.save()
+    new = factories.judge(
+        kind=old.kind, endpoint=old.endpoint, options=judge_kind(old.kind).new_options() | {"mode": "itemised"}
+    )
+
+    def run_of(judge: Judge) -> list[dict[str, object]]:
+        """Return the forms and seeds that the endpoint gets in a run of this judge."""
+        before = len(fake_llm.log())
+        plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+        work(create_run(plan=plan, actor=None, at=NOON))
+        return [line["sent"] for line in fake_llm.log()[before:]]
+
+    by_old = run_of(old)
+    by_new = run_of(new)
+    again = [run_of(old), run_of(new)]
+
+    assert [("seed" in sent, "random_seed" in sent) for sent in by_old] == [(False, False)]
+    assert ("seed" in by_new[0], "random_seed" in by_new[0]) == (True, False)
+    assert again == [[], []]  # both kinds of replies are found: those paid for before are not lost
+    old.endpoint.refresh_from_db()
+    assert {name: old.endpoint.capabilities[name] for name in ("seed", "json_schema", "json_object")} == {
+        "seed": False,
+        "json_schema": False,
+        "json_object": True,
+    }
+    last = Call.objects.order_by("-pk").first()
+    assert last is not None
+    assert (last.status, last.request["response_format"]) == ("finished", {"type": "json_object"})
