@@ -161,6 +161,27 @@ def redis_url(name: str, meaning: str) -> str:
     return value
 
 
+def proxy_url(name: str, meaning: str) -> str:
+    """Return an http:// address of host and port, or an empty text where none is set.
+
+    Raises:
+        ImproperlyConfigured: another scheme, or no host. The message never repeats the address, which may hold a
+            password.
+    """
+    value = _read(name, "", meaning)
+    if not value:
+        return ""
+    problem = ImproperlyConfigured(f"{name} is not valid: use http://host:3128 or http://user:password@host:3128.")
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # reading it is what checks it
+    except ValueError:
+        raise problem from None
+    if parts.scheme != "http" or not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
+        raise problem
+    return value
+
+
 def database(name: str, default: Path, meaning: str) -> dict[str, Any]:
     """Return Django's database settings for a postgres:// or sqlite:// address; SQLite at `default` where unset.
 

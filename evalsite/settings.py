@@ -153,6 +153,11 @@ CA_BUNDLE = env.file(
     "EVALSITE_CA_BUNDLE",
     "File of certificates (PEM) to trust, instead of the usual ones, when models are called.",
 )
+PROXY = env.proxy_url(
+    "EVALSITE_PROXY",
+    "Forward proxy that models at public addresses are called through, http://user:password@host:port. Names are "
+    "resolved here, and the proxy must allow CONNECT to addresses; private ones are called directly.",
+)
 ALLOW_PRIVATE_ENDPOINTS = env.flag(
     "EVALSITE_ALLOW_PRIVATE_ENDPOINTS",
     True,

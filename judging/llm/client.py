@@ -19,6 +19,7 @@ from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, E
 from judging.llm.replies.completions import read_completion
 from judging.llm.replies.error_pages import read_error
 from judging.llm.replies.errors import Sent, classify_error
+from judging.llm.tunnels import Proxy
 
 MAX_REPLY_BYTES = 8_000_000  # a reply is text of some kilobytes; more is a fault or an attack
 CHUNK = 65_536
@@ -36,8 +37,12 @@ class ReplyTooLarge(Exception):
 class ChatClient:
     """Sends requests for up to `threads` threads at once over shared connections."""
 
-    def __init__(self, *, threads: int = 50, policy: AddressPolicy | None = None) -> None:
-        self._adapter = GuardedAdapter(policy=policy or AddressPolicy(), connections=2 * threads)  # see `LEAST_SHARE`
+    def __init__(self, *, threads: int = 50, policy: AddressPolicy | None = None, proxy: Proxy | None = None) -> None:
+        self._adapter = GuardedAdapter(
+            policy=policy or AddressPolicy(),
+            connections=2 * threads,  # see `LEAST_SHARE`
+            proxy=proxy,
+        )
         self._heads: dict[tuple[str, str], requests.PreparedRequest] = {}  # by base URL and key
 
     def close(self) -> None:
@@ -143,6 +148,8 @@ def network_trouble(trouble: Exception) -> Attempt:
         kind, sentence = "too-large", "The endpoint's answer is larger than any chat completion."
     elif isinstance(trouble, requests.exceptions.SSLError):
         kind, sentence = "tls", "No secure connection to the endpoint could be made; its certificate may be at fault."
+    elif isinstance(trouble, requests.exceptions.ProxyError):
+        kind, sentence = "proxy", "The proxy of this site (EVALSITE_PROXY) cannot be reached or refused the connection."
     elif isinstance(trouble, requests.exceptions.InvalidURL | requests.exceptions.InvalidHeader | UnicodeError):
         return Attempt(
             Outcome.SETUP, error_kind="bad-endpoint", error_text="The endpoint's address or key is not valid."

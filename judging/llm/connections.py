@@ -1,7 +1,7 @@
 """HTTP connections: shared pools, no redirects, no retries, no cookies, nothing from the environment.
 
 Each new connection checks the address it really reached before a byte is sent, so a host name that resolves to a
-private address, or starts to, is caught.
+private address, or starts to, is caught. Through a proxy the address is checked before, and the proxy connects to it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import NameResolutionError
 
 from judging.llm.endpoints import AddressPolicy, EndpointRefused, address_refusal
+from judging.llm.tunnels import Proxy, public_address
 
 MOST_ADDRESSES = 256  # whose connections are kept
 # A reasoning model may be silent for ten minutes; routers and NAT forget a connection that is silent for less.
@@ -41,6 +43,28 @@ def check_peer(connection: socket.socket, policy: AddressPolicy) -> socket.socke
     return connection
 
 
+def connect_through(proxy: Proxy | None, connection: HTTPConnection, policy: AddressPolicy) -> socket.socket | None:
+    """Return a socket to the connection's host through the proxy; None where it is to be reached without one.
+
+    Hosts that are not public are reached directly: a proxy would look for them in its own network.
+
+    Raises:
+        EndpointRefused: the policy forbids one of the host's addresses.
+        NameResolutionError: the host has none.
+        ProxyError: the proxy cannot be reached, or refuses.
+    """
+    if proxy is None:
+        return None
+    try:
+        address = public_address(connection.host, connection.port, policy)
+    except socket.gaierror as trouble:
+        raise NameResolutionError(connection.host, connection, trouble) from trouble
+    if address is None:
+        return None
+    timeout = connection.timeout if isinstance(connection.timeout, float | int) else None
+    return proxy.connect(address, connection.port, timeout=timeout, options=connection.socket_options)
+
+
 class GuardedAdapter(HTTPAdapter):
     """An adapter whose pools check every new connection.
 
@@ -48,16 +72,16 @@ class GuardedAdapter(HTTPAdapter):
     it: looking those up afresh costs a third of a call.
     """
 
-    def __init__(self, *, policy: AddressPolicy, connections: int) -> None:
+    def __init__(self, *, policy: AddressPolicy, connections: int, proxy: Proxy | None = None) -> None:
         self._known: dict[str, tuple[Any, str]] = {}
 
         class GuardedHTTPConnection(HTTPConnection):
             def _new_conn(self) -> socket.socket:
-                return check_peer(super()._new_conn(), policy)
+                return connect_through(proxy, self, policy) or check_peer(super()._new_conn(), policy)
 
         class GuardedHTTPSConnection(HTTPSConnection):
             def _new_conn(self) -> socket.socket:
-                return check_peer(super()._new_conn(), policy)
+                return connect_through(proxy, self, policy) or check_peer(super()._new_conn(), policy)
 
         class GuardedHTTPPool(HTTPConnectionPool):
             ConnectionCls = GuardedHTTPConnection

@@ -8,10 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from django.conf import settings
+
 from judging.llm.attempts import Attempt, Outcome
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.client import ChatClient
 from judging.llm.endpoints import Capabilities, EndpointConfig, is_forbidden_variable, key_variable_refusal
+from judging.llm.tunnels import proxy_of
 from judging.models import ModelEndpoint
 from judging.selectors.targets import address_policy, config_of
 
@@ -83,7 +86,7 @@ def _ask(config: EndpointConfig) -> tuple[EndpointTrial, Capabilities]:
     config = replace(config, read_timeout=TEST_SECONDS_REASONING if config.reasoning else TEST_SECONDS)
     capabilities, used = config.capabilities, frozenset[str]()
     attempt = Attempt(Outcome.PARAMETER_REFUSED)
-    client = ChatClient(threads=1, policy=address_policy())
+    client = ChatClient(threads=1, policy=address_policy(), proxy=proxy_of(settings.PROXY))
     try:
         for _ in range(TEST_TRIES):
             attempt = client.send(config, TRIAL, capabilities=capabilities)

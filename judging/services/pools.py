@@ -20,6 +20,7 @@ from judging.llm.endpoints import Capabilities, EndpointConfig
 from judging.llm.limiter import LimiterFactory, connect
 from judging.llm.pool import CallPool, PoolOptions
 from judging.llm.sending import SendingProcess
+from judging.llm.tunnels import proxy_of
 from judging.models import ModelEndpoint
 from judging.selectors.targets import Target, address_policy
 
@@ -150,7 +151,7 @@ def open_pool(*, threads: int, apart: bool = False) -> OpenPool:
     """
 
     def make(tell: Callable[[EndpointConfig, Capabilities], None]) -> CallPool:
-        client = ChatClient(threads=threads, policy=address_policy())
+        client = ChatClient(threads=threads, policy=address_policy(), proxy=proxy_of(settings.PROXY))
         options = PoolOptions(threads=threads, on_capabilities=tell)
         return CallPool(client, LimiterFactory(connect(settings.REDIS_URL)), options)
 

@@ -54,3 +54,17 @@ def test_database_reads_an_address_of_postgresql(
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": env.POSTGRES_OPTIONS | options,
     }
+
+
+@pytest.mark.parametrize(
+    "value", ["https://cache:3128", "cache:3128", "http://", "http://cache:port", "http://cache/x"]
+)
+def test_proxy_url_refuses_what_is_no_proxy_and_does_not_repeat_it(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALSITE_PROXY", value)
+
+    with pytest.raises(ImproperlyConfigured) as refusal:
+        env.proxy_url("EVALSITE_PROXY", "")
+
+    assert "cache:3128" not in str(refusal.value)
+    monkeypatch.setenv("EVALSITE_PROXY", "http://me:secret@cache:3128")
+    assert env.proxy_url("EVALSITE_PROXY", "") == "http://me:secret@cache:3128"
