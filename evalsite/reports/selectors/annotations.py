@@ -32,6 +32,7 @@ from evalsite.review.models import (
 from evalsite.review.scales import Label, joined_scale, labels_from_json
 
 GROUPS = ("criterion", "scenario", "language")
+COLUMNS = (*GROUPS, "arm")  # routed items are the hard ones: never pooled with audited ones without saying so
 CHUNK = 20_000
 
 
@@ -53,7 +54,7 @@ class QueueAnswers:
     """The table, whose items are keys of review items (or of labelled items), and where each item belongs."""
 
     table: RatingTable
-    groups: dict[str, tuple[str, ...]]  # by the names of GROUPS: one for each of the table's items, in its order
+    groups: dict[str, tuple[str, ...]]  # by the names of COLUMNS: one for each of the table's items, in its order
     texts: dict[str, str]  # label -> its words
     off_scale: tuple[tuple[int, str], ...]  # (item, person) of answers whose label left the scale: left out
     periods: Ints  # of each item's last answer: its place among `period_starts`, -1 where it is not known
@@ -126,7 +127,7 @@ def read_labels(table: LabelTable, options: Options) -> QueueAnswers:
     rows = labels.order_by("item_id", "pk").annotate(period=_period_of("given_at", starts), none=_NONE)
     given = _Given.of(rows.values_list("item_id", "rater", "label", "period", "none", "none"))
     raters = {name: name for name in dict.fromkeys(given.people)}
-    places = _chosen_items(LabelledItem.objects.filter(table=table), options)
+    places = _chosen_items(LabelledItem.objects.filter(table=table).annotate(arm=Value("")), options)
     found = _answers(given, places, raters, labels_from_json(table.labels), keep_unanswered=True)
     return replace(found, period_starts=starts)
 
@@ -170,8 +171,8 @@ def _values_of(labels: Sequence[Label]) -> tuple[float, ...] | None:
 
 
 def _chosen_items(items: QuerySet[Any], options: Options) -> dict[int, tuple[str, ...]]:
-    rows = items.filter(**of_groups(options, prefix="")).order_by("pk").values_list("pk", *GROUPS).iterator(CHUNK)
-    return {pk: (criterion, scenario, language) for pk, criterion, scenario, language in rows}
+    rows = items.filter(**of_groups(options, prefix="")).order_by("pk").values_list("pk", *COLUMNS).iterator(CHUNK)
+    return {pk: (criterion, scenario, language, arm) for pk, criterion, scenario, language, arm in rows}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,7 +234,7 @@ def _answers(
             codes=codes[np.ix_(kept_rows, kept_columns)],
             values=_values_of(labels),
         ),
-        groups={name: tuple(groups[row][place] for row in kept_rows) for place, name in enumerate(GROUPS)},
+        groups={name: tuple(groups[row][place] for row in kept_rows) for place, name in enumerate(COLUMNS)},
         texts={label.value: label.text for label in labels},
         off_scale=tuple(
             (given.items[row], people[columns[row]]) for row in np.flatnonzero(stands & (answers == MISSING)).tolist()

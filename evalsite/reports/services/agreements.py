@@ -41,7 +41,7 @@ from evalsite.review.models import Queue
 ITEMS_SHOWN = 200
 RATERS_SHOWN = 25
 CONGER_RATERS = 10
-ROWS_KEPT = "rows-1"  # part of the mark: a snapshot that keeps its rows in another way is computed again
+ROWS_KEPT = "rows-2"  # part of the mark: a snapshot that keeps its rows in another way is computed again
 ORDERED_LABELS = 3  # from so many numbers on, the order of the labels says something
 OWN_CHANCE = "Chance depends on how many labels the scale has: the bounds 0.667 and 0.8 of alpha do not hold for it."
 METRIC_WORDS = {
@@ -101,6 +101,7 @@ def agreement_payload(answers: QueueAnswers) -> Payload:
         "disputed": whole.summary.n_pairable - whole.summary.n_unanimous,
         "criteria": _groups(answers, answers.groups["criterion"]),
         "scenarios": _groups(answers, answers.groups["scenario"]),
+        "arms": _groups(answers, answers.groups["arm"]) if any(answers.groups["arm"]) else [],
         "languages": _groups(answers, answers.groups["language"]) if any(answers.groups["language"]) else [],
     }
 
@@ -195,8 +196,9 @@ def _figure_row(key: str, name: str, estimate: Estimate, words: str) -> Payload:
 def _raters(table: RatingTable) -> list[Payload]:
     given = (table.codes >= 0).sum(axis=0)
     found = []
+    others = against_the_rest(table)
     for column, name in enumerate(table.raters):
-        rest = against_the_rest(table, name)
+        rest = others[name]
         differs = round(rest.n * (1 - rest.value)) if rest.value is not None else 0
         found.append({"name": name, "answers": int(given[column]), "rest": figure(rest), "differs": differs})
     return found

@@ -156,20 +156,29 @@ def pair_agreements(
     return tuple(found)
 
 
-def against_the_rest(table: RatingTable, rater: str) -> Estimate:
-    """Return how often a rater gives the label that more than half of the others give; n = items where they have one.
+def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
+    """Return by rater how often they give the label that more than half of the others give; n = items with such a one.
 
-    Raises: RatingsRefused for an unknown rater.
+    Labels are counted once for all raters; a rater's own is taken from the counts of the two most frequent.
     """
-    own = table.column(rater)
     counts = table.counts()
-    answered = np.flatnonzero(own != MISSING)
-    counts[answered, own[answered]] -= 1
-    most = counts.max(axis=1, initial=0)
-    usable = (own != MISSING) & (2 * most > counts.sum(axis=1))
-    if not usable.any():
-        return undefined(f"The others have no majority on any item that {rater} answered.")
-    return wilson(int((counts.argmax(axis=1) == own)[usable].sum()), int(usable.sum()))
+    rows = np.arange(len(counts))
+    given = counts.sum(axis=1)
+    leading = counts.argmax(axis=1) if counts.size else np.zeros(len(counts), dtype=np.int64)
+    first = counts[rows, leading] if counts.size else np.zeros(len(counts), dtype=np.int64)
+    counts[rows, leading] = 0
+    second = counts.max(axis=1, initial=0)
+    found = {}
+    for column, rater in enumerate(table.raters):
+        answered = np.flatnonzero(table.codes[:, column] != MISSING)
+        leads = table.codes[answered, column] == leading[answered]
+        others = given[answered] - 1
+        agrees = leads & (2 * (first[answered] - 1) > others)
+        differs = np.where(leads, 2 * second[answered] > others, 2 * first[answered] > others)
+        n = int((agrees | differs).sum())
+        nobody = undefined(f"The others have no majority on any item that {rater} answered.")
+        found[rater] = wilson(int(agrees.sum()), n) if n else nobody
+    return found
 
 
 def _beyond(chance: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:

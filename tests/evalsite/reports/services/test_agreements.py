@@ -132,3 +132,20 @@ def test_compute_agreement_reads_only_alpha_by_the_bounds_of_alpha() -> None:
     words = {row["key"]: row["words"] for row in compute_agreement(queue.pk, {})["figures"]}
 
     assert words["ac1"] == words["brennan_prediger"] == OWN_CHANCE
+
+
+def test_compute_agreement_tells_routed_items_from_audited_ones() -> None:
+    # M18: routed items are the hard ones.
+    queue = factories.queue(slug="arms")
+    people = [factories.user(name) for name in ("dan", "eve")]
+    for arm, labels in (("routed", ("1", "-1")), ("routed", ("0", "0")), ("audit", ("1", "1"))):
+        item = factories.review_item(queue=queue, arm=arm)
+        for person, label in zip(people, labels, strict=True):
+            factories.annotation(item=item, label=label, annotator=person)
+
+    arms = compute_agreement(queue.pk, {})["arms"]
+
+    assert [(row["name"], row["pairable"], row["percent"]["value"]) for row in arms] == [
+        ("audit", 1, 1.0),
+        ("routed", 2, 0.5),
+    ]
