@@ -91,9 +91,10 @@ def set_estimate(request: PageRequest) -> HttpResponse:
 def set_detail(request: PageRequest, set_id: int) -> HttpResponse:
     """One set: outcomes, spend, and its debates in a table, or how its speakers move."""
     debate_set = _set(set_id)
-    context = _context(request, debate_set) | {
+    context = _context(request, debate_set)
+    context |= {
         "baselines": sets.baselines_of(debate_set),
-        "selection_words": selection_from_json(debate_set.setup.get("selection", {})).words,
+        "part_words": _part_words(debate_set, context["outcomes"].total),
         "export_tables": TABLES,
         "export_formats": TABLE_FORMATS,
     }
@@ -141,6 +142,14 @@ def _progress(debate_set: DebateSet, at: datetime) -> dict[str, Any]:
         "speed": sets.progress_of(run, at=at) if run else None,
         "is_active": run is not None and run.status in ACTIVE,
     }
+
+
+def _part_words(debate_set: DebateSet, debates: int) -> str:
+    """Return which part of its suite a set covers; "" for a whole suite and for imported records."""
+    selection = selection_from_json(debate_set.setup.get("selection", {}))
+    if selection.is_all or debate_set.run is None:
+        return ""
+    return selection.part_words(count=debates, total=debate_set.run.suite.case_count)
 
 
 def _status_counts(outcomes: sets.Outcomes) -> list[tuple[str, str, int]]:

@@ -322,7 +322,9 @@ def test_set_create_takes_a_part_of_the_suite_and_the_page_says_so(researcher: C
 
     assert estimated.context["estimate"].debates == 2
     assert DebateSet.objects.get().debates.count() == 2
-    assert "2 cases drawn with seed 9 of scenario write" in text_of(made)
+    assert "A part of the suite: 2 of 3 cases, drawn with seed 9, scenario write. The figures of this set" in text_of(
+        made
+    )
     assert "has no case Four?" in text_of(refused)
 
 

@@ -23,6 +23,7 @@ def make_examples(page: Page, site: LiveSite, folder: Path) -> dict[str, str]:
         "debate:experiment-detail": f"/debates/experiments/{experiment}/",
         "reports:robustness-detail": _computed(page, f"/reports/robustness/{experiment}/", "#robustness-detail"),
         "reports:difference-detail": _differences(page),
+        "reports:debate-items": _computed(page, "/reports/debates/items/", "#debate-items"),
         "reports:leaderboard-compare": _two_systems(page),
     }
 
