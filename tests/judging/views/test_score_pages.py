@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.template.loader import render_to_string
 
 from judging.models import Score
 from judging.views.score_pages import MetricRow, Piece, RuleRow, Span, pieces_of, score_page
@@ -66,6 +67,17 @@ def test_score_page_shows_blanks_tests_and_metrics_in_tables() -> None:
     assert tests.tests == (test | {"number": 1},)
     assert similar.metrics == (MetricRow("rougeL", 0.4, 0.3, 0.5, 0.5, (("rouge1", 0.5),)),)
     assert [one.outline for one in page.criteria] == [(), (), ()]
+
+
+@pytest.mark.parametrize(("rate", "explained"), [(0.9, False), (1.16, True)])
+def test_score_page_explains_a_match_rate_above_one(rate: float, explained: bool) -> None:
+    blanks = {"blanks": [{"matched": True}], "match_rate": rate, "lowest_rate": 0.8}
+
+    page = score_page(Score(detail={"criteria": [{"name": "blank_filling", "detail": blanks}]}))
+    shown = render_to_string("judging/_score_criterion.html", {"criterion": page.criteria[0]})
+
+    assert f"Match rate of the template {rate:.2f}" in shown
+    assert ("It may exceed 1: InfiBench's formula divides" in shown) == explained
 
 
 def test_score_page_names_each_flag_once() -> None:
