@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django import forms
@@ -128,31 +128,6 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(max_length=NOTE_LIMIT, label="Why")
 
 
-class HandForm(forms.Form):
-    """Whom an item goes to, and why."""
-
-    person = forms.ModelChoiceField(queryset=User.objects.none(), empty_label="Choose a person")
-    reason = forms.CharField(max_length=300, label="Why")
-
-    def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        person = self.fields["person"]
-        if isinstance(person, forms.ModelChoiceField):
-            person.queryset = people
-
-
-class ReleaseForm(HandForm):
-    """Who gets what somebody held, if anybody, and why."""
-
-    person = forms.ModelChoiceField(
-        queryset=User.objects.none(),
-        required=False,
-        empty_label="Nobody in particular",
-        label="Hand them to",
-        help_text="Items that this person has answered, or may not answer, go to whoever comes next.",
-    )
-
-
 class MemberPicker(forms.CheckboxSelectMultiple):
     """The people ticked and the first that a search finds: its page answers the search with whatever else was typed."""
 
@@ -161,9 +136,55 @@ class MemberPicker(forms.CheckboxSelectMultiple):
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         """Return whom to list."""
-        chosen = [int(key) for key in value or () if re.fullmatch(r"[0-9]{1,9}", str(key))]
-        people = getattr(self.choices, "queryset", User.objects.none())
-        return {"name": name, "members": choose_members(people=people, chosen_ids=chosen, search=self.search)}
+        return _picker_context(self, name, value or (), self.search)
+
+
+class PersonPicker(forms.RadioSelect):
+    """One person: the one chosen and the first that a search finds. `search_url` is where the form is sent."""
+
+    template_name = "review/_member_picker.html"
+    search = search_url = ""
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        """Return whom to list, and what choosing nobody is called where that may be."""
+        nobody = getattr(getattr(self.choices, "field", None), "empty_label", None)
+        context = {"search_url": self.search_url, "nobody": nobody, "is_nobody": not value}
+        return _picker_context(self, name, [value], self.search) | context
+
+
+def _picker_context(picker: forms.ChoiceWidget, name: str, chosen: Iterable[Any], search: str) -> dict[str, Any]:
+    chosen_ids = [int(key) for key in chosen if re.fullmatch(r"[0-9]{1,9}", str(key))]
+    people = getattr(picker.choices, "queryset", User.objects.none())
+    members = choose_members(people=people, chosen_ids=chosen_ids, search=search)
+    return {"name": name, "input_type": picker.input_type, "members": members}
+
+
+class HandForm(forms.Form):
+    """Whom an item goes to, and why."""
+
+    person = forms.ModelChoiceField(queryset=User.objects.none(), empty_label=None, widget=PersonPicker)
+    reason = forms.CharField(max_length=300, label="Why")
+
+    def __init__(self, *arguments: Any, people: QuerySet[User], search_url: str, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        person = self.fields["person"]
+        if isinstance(person, forms.ModelChoiceField) and isinstance(person.widget, PersonPicker):
+            person.queryset = people
+            person.widget.search, person.widget.search_url = self.data.get("member_search", ""), search_url
+
+
+class ReleaseForm(HandForm):
+    """Who gets what somebody held, if anybody, and why."""
+
+    person = forms.ModelChoiceField(
+        queryset=User.objects.none(),
+        required=False,
+        blank=True,
+        empty_label="Nobody in particular",
+        label="Hand them to",
+        help_text="Items that this person has answered, or may not answer, go to whoever comes next.",
+        widget=PersonPicker,
+    )
 
 
 def is_member_search(data: QueryDict) -> bool:

@@ -9,14 +9,16 @@ from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from evalsite.review.forms import HandForm, ReasonForm, ReleaseForm
+from evalsite.review.forms import HandForm, ReasonForm, ReleaseForm, is_member_search
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors import holding, pages
 from evalsite.review.services import reassigning
 from evalsite.review.states import ReviewRefused
+from evalsite.review.views.queues import assign_form, chosen_items, owner_page, queue_or_404
 from judging.http import PageRequest
 
 
@@ -24,22 +26,35 @@ from judging.http import PageRequest
 @permission_required("review.change_queue", raise_exception=True)
 def item_assign(request: PageRequest, item_id: int) -> HttpResponse:
     """Show who has or had an item, with the forms that move it."""
-    item = get_object_or_404(ReviewItem.objects.select_related("queue"), pk=item_id)
+    return _item_page(request, get_object_or_404(ReviewItem.objects.select_related("queue"), pk=item_id))
+
+
+def _item_page(request: PageRequest, item: ReviewItem) -> HttpResponse:
     context = {
         "item": item,
         "queue": item.queue,
         "claims": holding.claims_on(item.pk, at=timezone.now()),
-        "form": HandForm(people=pages.possible_members_of(item.queue)),
+        "form": _hand_form(request, item),
     }
     return render(request, "review/item_assign.html", context)
+
+
+def _hand_form(request: PageRequest, item: ReviewItem) -> HandForm:
+    people, search_url = pages.possible_members_of(item.queue), reverse("review:item-hand", args=[item.pk])
+    form = HandForm(request.POST or None, people=people, search_url=search_url)
+    if is_member_search(request.POST):
+        form.errors.clear()  # nothing is sent in yet
+    return form
 
 
 @require_POST
 @permission_required("review.change_queue", raise_exception=True)
 def item_hand(request: PageRequest, item_id: int) -> HttpResponse:
-    """Keep a slot of an item for a person."""
+    """Keep a slot of an item for a person, or search people for it."""
     item = get_object_or_404(ReviewItem.objects.select_related("queue"), pk=item_id)
-    form = HandForm(request.POST, people=pages.possible_members_of(item.queue))
+    if is_member_search(request.POST):
+        return _item_page(request, item)
+    form = _hand_form(request, item)
     if not form.is_valid():
         return _refuse(request, "Choose a person and say why.", "review:item-assign", item.pk)
     person, reason = form.cleaned_data["person"], form.cleaned_data["reason"]
@@ -54,10 +69,11 @@ def item_hand(request: PageRequest, item_id: int) -> HttpResponse:
 @require_POST
 @permission_required("review.change_queue", raise_exception=True)
 def queue_assign(request: PageRequest, slug: str) -> HttpResponse:
-    """Keep a slot of each chosen item for a person."""
+    """Keep a slot of each chosen item for a person, or search people for them."""
+    if is_member_search(request.POST):
+        return owner_page(request, queue_or_404(request, slug))
     queue = get_object_or_404(Queue, slug=slug)
-    form = HandForm(request.POST, people=pages.possible_members_of(queue))
-    chosen = [int(value) for value in request.POST.getlist("item") if value.isascii() and value.isdigit()]
+    form, chosen = assign_form(request, queue), chosen_items(request)
     if not form.is_valid():
         return _refuse(request, "Choose a person and say why.", "review:queue-detail", slug)
     person, reason = form.cleaned_data["person"], form.cleaned_data["reason"]
@@ -92,11 +108,22 @@ def item_withdraw(request: PageRequest, item_id: int, person_id: int) -> HttpRes
 @permission_required("review.change_queue", raise_exception=True)
 def queue_person(request: PageRequest, slug: str, person_id: int) -> HttpResponse:
     """Show what a person holds in a queue, with the form that moves all of it."""
-    queue, person = get_object_or_404(Queue, slug=slug), get_object_or_404(User, pk=person_id)
+    return _person_page(request, get_object_or_404(Queue, slug=slug), get_object_or_404(User, pk=person_id))
+
+
+def _person_page(request: PageRequest, queue: Queue, person: User) -> HttpResponse:
     held = holding.claims_held(queue=queue, person=person, at=timezone.now(), most=reassigning.MOST_AT_ONCE)
-    others = pages.possible_members_of(queue).exclude(pk=person.pk)
-    context = {"queue": queue, "person": person, "held": held, "form": ReleaseForm(people=others)}
+    context = {"queue": queue, "person": person, "held": held, "form": _release_form(request, queue, person)}
     return render(request, "review/queue_person.html", context)
+
+
+def _release_form(request: PageRequest, queue: Queue, person: User) -> ReleaseForm:
+    others = pages.possible_members_of(queue).exclude(pk=person.pk)
+    search_url = reverse("review:queue-release", args=[queue.slug, person.pk])
+    form = ReleaseForm(request.POST or None, people=others, search_url=search_url)
+    if is_member_search(request.POST):
+        form.errors.clear()  # nothing is sent in yet
+    return form
 
 
 @require_POST
@@ -104,7 +131,9 @@ def queue_person(request: PageRequest, slug: str, person_id: int) -> HttpRespons
 def queue_release(request: PageRequest, slug: str, person_id: int) -> HttpResponse:
     """Take back everything a person holds in a queue, and hand it to another where one is named."""
     queue, person = get_object_or_404(Queue, slug=slug), get_object_or_404(User, pk=person_id)
-    form = ReleaseForm(request.POST, people=pages.possible_members_of(queue).exclude(pk=person.pk))
+    if is_member_search(request.POST):
+        return _person_page(request, queue, person)
+    form = _release_form(request, queue, person)
     if not form.is_valid():
         return _refuse(
             request, "Say why, and choose a person of the list or nobody.", "review:queue-person", slug, person.pk

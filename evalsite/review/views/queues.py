@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -38,7 +39,8 @@ class QueueRow:
     flagged: int = 0
 
 
-def _queue(request: PageRequest, slug: str) -> CountedQueue:
+def queue_or_404(request: PageRequest, slug: str) -> CountedQueue:
+    """Return a queue with this person's own counts; not found where they may not see it."""
     try:
         return pages.queue_for(slug=slug, user=request.user)
     except Queue.DoesNotExist as error:
@@ -68,12 +70,10 @@ def queue_list(request: PageRequest) -> HttpResponse:
 @permission_required("review.view_queue", raise_exception=True)
 def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
     """Show a queue: to an annotator their part of it, to its owners everything."""
-    queue = _queue(request, slug)
-    progress = waiting.Progress(done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
-    context: dict[str, Any] = {"queue": queue, "progress": progress, "open_status": QueueStatus.OPEN}
+    queue = queue_or_404(request, slug)
     if request.user.has_perm("review.change_queue"):
-        context |= _owner_context(request, queue)
-        return render(request, "review/queue_detail.html", context)
+        return owner_page(request, queue)
+    context = _standing(queue)
     answers = page_of(request, pages.my_answers(queue=queue, user=request.user), per_page=25)
     context["page_obj"] = answers
     context["answers"] = [
@@ -91,6 +91,30 @@ def _text(item: ReviewItem, label: str, claim: Assignment | None = None) -> str:
     """Return a label of an item in the words of its scale, as whoever has the claim sees the sides."""
     swapped = claim is not None and claim.swapped
     return shown_text(label, labels_from_json(item.subject.labels), swapped=swapped)
+
+
+def _standing(queue: CountedQueue) -> dict[str, Any]:
+    progress = waiting.Progress(done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
+    return {"queue": queue, "progress": progress, "open_status": QueueStatus.OPEN}
+
+
+def owner_page(request: PageRequest, queue: CountedQueue) -> HttpResponse:
+    """Show everything of a queue; after a search for people also what was chosen before it."""
+    return render(request, "review/queue_detail.html", _standing(queue) | _owner_context(request, queue))
+
+
+def assign_form(request: PageRequest, queue: Queue) -> HandForm:
+    """Return the form that assigns chosen items to a person."""
+    people, search_url = pages.possible_members_of(queue), reverse("review:queue-assign", args=[queue.slug])
+    form = HandForm(request.POST or None, people=people, search_url=search_url, auto_id="assign_%s")
+    if is_member_search(request.POST):
+        form.errors.clear()  # nothing is sent in yet
+    return form
+
+
+def chosen_items(request: PageRequest) -> list[int]:
+    """Return the ids of the items that are ticked."""
+    return [int(value) for value in request.POST.getlist("item") if value.isascii() and value.isdigit()]
 
 
 def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
@@ -119,7 +143,8 @@ def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
         "holding": list(pages.HOLDING.items()),
         "scenarios": pages.scenarios_of(queue=queue),
         "people": waiting.people_of(queue=queue),
-        "assign_form": HandForm(people=pages.possible_members_of(queue), auto_id="assign_%s"),
+        "assign_form": assign_form(request, queue),
+        "chosen_items": chosen_items(request),
         "workload": waiting.workload_of(queue=queue),
         "agreement": pages.full_agreement_of(queue=queue),
         "split": pages.split_counts([queue]).get(queue.pk, 0),
@@ -133,7 +158,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
 @permission_required("review.change_queue", raise_exception=True)
 def queue_update(request: PageRequest, slug: str) -> HttpResponse:
     """Change a queue's name, guidelines, mode, quorum and members."""
-    queue = _queue(request, slug)
+    queue = queue_or_404(request, slug)
     people = pages.possible_members()
     form = QueueForm(request.POST or None, instance=queue, people=people)
     if is_member_search(request.POST):
@@ -156,7 +181,7 @@ def queue_update(request: PageRequest, slug: str) -> HttpResponse:
 @permission_required("review.change_queue", raise_exception=True)
 def queue_status(request: PageRequest, slug: str) -> HttpResponse:
     """Pause, resume, archive or bring back a queue."""
-    queue = _queue(request, slug)
+    queue = queue_or_404(request, slug)
     wanted = request.POST.get("status", "")
     if wanted not in QueueStatus.values:
         raise Http404("No such status.")
@@ -173,7 +198,7 @@ def queue_status(request: PageRequest, slug: str) -> HttpResponse:
 @permission_required("review.change_queue", raise_exception=True)
 def queue_export(request: PageRequest, slug: str, format: str) -> HttpResponse | StreamingHttpResponse:
     """Send every answer of a queue with its provenance."""
-    queue = _queue(request, slug)
+    queue = queue_or_404(request, slug)
     if format not in CONTENT_TYPES:
         raise Http404("No such format.")
     announce(actor=request.user, action="annotations.exported", subject=queue, detail={"format": format})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
@@ -19,6 +20,7 @@ from tests import factories
 from tests.evalsite.review.views.clients import signed_in
 
 pytestmark = pytest.mark.django_db
+PERSON_BUTTON = r'<input type="radio"\s+name="person"\s+value="(\d+)"( checked)?>'
 
 
 @pytest.fixture
@@ -135,7 +137,7 @@ def test_item_assign_has_a_fixed_number_of_queries(count: int, rita: Client, dja
     url = reverse("review:item-assign", args=[item.pk])
     rita.get(url)
 
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         assert len(rita.get(url).context["claims"]) == count
 
 
@@ -150,8 +152,75 @@ def test_queue_person_has_a_fixed_number_of_queries(
     url = reverse("review:queue-person", args=[queue.slug, ada.pk])
     rita.get(url)
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         assert len(rita.get(url).context["held"]) == count
+
+
+def crowd(count: int) -> list[User]:
+    people = [factories.user(f"person-{number:03}") for number in range(count)]
+    User.objects.update(first_name="Ada", last_name="Byron")
+    Group.objects.get(name=Role.ANNOTATOR).user_set.add(*people)
+    return people
+
+
+@pytest.mark.parametrize("count", [1, 500])
+@pytest.mark.parametrize(("address", "queries"), [("item-assign", 9), ("queue-person", 10), ("queue-detail", 23)])
+def test_assigning_lists_few_people_in_a_fixed_number_of_queries(
+    address: str, queries: int, count: int, rita: Client, django_assert_num_queries: Any
+) -> None:
+    item, people = factories.review_item(), crowd(count)
+    holder = factories.user("zoe", Role.ANNOTATOR)
+    taken(item.queue, holder)
+    arguments = {
+        "item-assign": [item.pk], "queue-person": [item.queue.slug, holder.pk], "queue-detail": [item.queue.slug]
+    }  # fmt: skip
+    url = reverse(f"review:{address}", args=arguments[address])
+    rita.get(url)
+
+    with django_assert_num_queries(queries):
+        page = rita.get(url).text
+
+    others = [] if address == "queue-person" else [holder]
+    expected = [*people, User.objects.get(username="rita"), *others][:20]
+    assert [int(key) for key, _ in re.findall(PERSON_BUTTON, page)] == [person.pk for person in expected]
+    assert ("more people." in page) == (count == 500)
+
+
+@pytest.mark.parametrize("sent", [{"search": "1", "member_searched": "457"}, {"member_searched": ""}])
+@pytest.mark.parametrize("address", ["item-hand", "queue-release", "queue-assign"])
+def test_assigning_searches_people_and_moves_nothing(address: str, sent: dict[str, str], rita: Client) -> None:
+    item, people = factories.review_item(), crowd(500)
+    other = factories.review_item(queue=item.queue, shuffle=1)
+    holder = factories.user("zoe", Role.ANNOTATOR)
+    claim = taken(item.queue, holder)
+    slug = item.queue.slug
+    arguments = {"item-hand": [item.pk], "queue-release": [slug, holder.pk], "queue-assign": [slug]}
+    url = reverse(f"review:{address}", args=arguments[address])
+    typed = {"person": people[2].pk, "reason": "half a reason", "item": [other.pk], "member_search": "BYRON 457"}
+
+    page = rita.post(url, typed | sent).text
+    rita.post(url, typed | {"person": people[457].pk, "member_searched": "BYRON 457"})  # found, and sent in
+
+    assert re.findall(PERSON_BUTTON, page) == [(str(people[2].pk), " checked"), (str(people[457].pk), "")]
+    assert "half a reason" in page
+    assert "field-error" not in page
+    assert f'hx-post="{url}"' in page
+    if address == "queue-assign":
+        assert re.findall(r'name="item"\s+value="(\d+)"\s+checked', page) == [str(other.pk)]
+    moved = {"item-hand": item, "queue-release": claim.item, "queue-assign": other}[address]
+    assert list(Assignment.objects.filter(annotator=people[457]).values_list("item_id", flat=True)) == [moved.pk]
+    assert not Assignment.objects.filter(annotator=people[2]).exists()
+
+
+def test_queue_person_offers_nobody_in_particular_first(rita: Client, ada: User) -> None:
+    queue = factories.review_item().queue
+    taken(queue, ada)
+
+    page = rita.get(reverse("review:queue-person", args=[queue.slug, ada.pk])).text
+
+    assert re.findall(r'<input type="radio"\s+name="person"\s+value=""( checked)?>\s*<span>([^<]*)', page) == [
+        (" checked", "Nobody in particular")
+    ]
 
 
 def test_queue_assign_hands_the_chosen_items_and_says_what_it_could_not() -> None:
