@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from judging.models import Case, ModelEndpoint, Response, Rubric, Run, System
+from judging.models import IN_WORK, Case, ImportStatus, ModelEndpoint, Response, Rubric, Run, System
 
 
 class DebateSource(models.TextChoices):
@@ -186,3 +187,32 @@ class OutsideLabel(models.Model):
 
     def __str__(self) -> str:
         return f"label {self.pk}"
+
+
+class RecordUpload(models.Model):
+    """A file of recorded debates on its way in."""
+
+    file_name = models.CharField(max_length=300)
+    bytes_name = models.CharField(max_length=300)  # of its `UploadPart`s, until it is imported
+    status = models.CharField(max_length=20, choices=ImportStatus)
+    preview = models.JSONField(default=dict)
+    problems = models.JSONField(default=list)  # the first of them
+    result = models.JSONField(default=dict)
+    launches = models.PositiveIntegerField(default=0)  # a worker stops when another launch follows its own
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    @property
+    def is_in_work(self) -> bool:
+        return self.status in IN_WORK
+
+    @property
+    def can_be_confirmed(self) -> bool:
+        """Whether a check found something new in it, and it is not stored or being stored."""
+        return bool(self.preview.get("new")) and self.status in (ImportStatus.CHECKED, ImportStatus.FAILED)
+
+    def get_absolute_url(self) -> str:
+        return reverse("debate:record-detail", args=[self.pk])

@@ -4,7 +4,7 @@
 belongs in `judging.services`.
 """
 
-from judging.jobs.imports import launch_check, launch_import, launch_recheck, resume_imports, work_import
+from judging.jobs.imports import launch_check, launch_import, launch_recheck, resume_imports, wake_worker, work_import
 from judging.jobs.rescoring import launch_rescoring, resume_rescorings, work_rescoring
 from judging.jobs.runs import launch_run, launch_single, resume_runs, work_run, work_runs
 from judging.jobs.sandbox import clear_sandbox
@@ -20,6 +20,7 @@ __all__ = [
     "resume_imports",
     "resume_rescorings",
     "resume_runs",
+    "wake_worker",
     "work_import",
     "work_rescoring",
     "work_run",

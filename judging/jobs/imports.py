@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
@@ -39,7 +40,7 @@ def launch_check(*, files: Files, options: ImportOptions, actor: User, at: datet
     if uploads.is_quick(files):
         return uploads.check_upload(files=files, options=options, actor=actor, at=at)
     upload = uploads.receive_upload(files=files, options=options, actor=actor, at=at)
-    transaction.on_commit(partial(_wake_worker, upload.pk, upload.launches))
+    transaction.on_commit(partial(wake_worker, work_import, upload.pk, upload.launches))
     return upload
 
 
@@ -53,7 +54,7 @@ def launch_recheck(*, upload: Upload, options: ImportOptions) -> Upload:
     if uploads.is_quick(uploads.read_files(upload)):
         return uploads.recheck_upload(upload=upload, options=options)
     upload = uploads.queue_recheck(upload=upload, options=options)
-    transaction.on_commit(partial(_wake_worker, upload.pk, upload.launches))
+    transaction.on_commit(partial(wake_worker, work_import, upload.pk, upload.launches))
     return upload
 
 
@@ -65,7 +66,7 @@ def launch_import(*, upload: Upload, actor: User, at: datetime) -> Upload:
         UploadRefused: the upload has errors, or was confirmed already.
     """
     upload = uploads.confirm_upload(upload=upload, actor=actor, at=at)
-    transaction.on_commit(partial(_wake_worker, upload.pk, upload.launches))
+    transaction.on_commit(partial(wake_worker, work_import, upload.pk, upload.launches))
     return upload
 
 
@@ -75,12 +76,12 @@ def resume_imports() -> int:
     Called as `resume_runs` is.
     """
     waiting = uploads.unfinished_uploads()
-    return sum(_wake_worker(upload_id, launch) for upload_id, launch in waiting)
+    return sum(wake_worker(work_import, upload_id, launch) for upload_id, launch in waiting)
 
 
-def _wake_worker(upload_id: int, launch: int) -> bool:
-    """Return whether a job was queued; it is not where one for this launch is queued or in work already."""
-    job_id = f"import-{upload_id}-{launch}"
+def wake_worker(work: Callable[[int], None], upload_id: int, launch: int) -> bool:
+    """Return whether the job was queued; it is not where one for this launch is queued or in work already."""
+    job_id = f"{work.__name__}-{upload_id}-{launch}"
     try:
         queue = get_queue("default")
         try:
@@ -89,8 +90,8 @@ def _wake_worker(upload_id: int, launch: int) -> bool:
                 return False
         except NoSuchJobError:
             pass
-        queue.enqueue(work_import, upload_id, job_id=job_id, result_ttl=0, failure_ttl=0)
+        queue.enqueue(work, upload_id, job_id=job_id, result_ttl=0, failure_ttl=0)
     except RedisError as error:  # no broker now: the next worker finds the upload
-        logger.warning("judging.import_postponed upload_id=%s error=%s", upload_id, type(error).__name__)
+        logger.warning("judging.import_postponed job_id=%s error=%s", job_id, type(error).__name__)
         return False
     return True

@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from debate.models import DebateSet, DebateStatus, Statement
+from debate.models import DebateSet, DebateStatus, RecordUpload, Statement
 from debate.services.creating import create_debate_set
+from debate.services.record_uploads import receive_records, work_records
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from judging.models import Run, RunStatus, UploadPart
@@ -228,37 +230,90 @@ def test_set_estimate_counts_calls(researcher: Client) -> None:
     assert "have no price" in page
 
 
-def test_record_create_checks_and_confirms(researcher: Client) -> None:
+def packed_records() -> io.BytesIO:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for path, text in folder().items():
             archive.writestr(path, text)
     packed.seek(0)
     packed.name = "records.zip"
+    return packed
 
-    checked = researcher.post(reverse("debate:record-create"), {"file": packed})
-    assert "3 debates, 12 statements in 1 new set" in " ".join(text_of(checked).split())
-    assert not DebateSet.objects.exists()
-    confirmed = researcher.post(reverse("debate:record-confirm", args=[checked.context["token"]]))
 
-    assert confirmed["Location"] == reverse("debate:set-list")
+def test_records_are_checked_and_stored_by_workers(researcher: Client) -> None:
+    sent = researcher.post(reverse("debate:record-create"), {"file": packed_records()})
+    upload = RecordUpload.objects.get()
+    waiting = text_of(researcher.get(sent["Location"]))
+    statuses = [upload.status, work_records(upload_id=upload.pk, now=lambda: NOON)]
+    preview = text_of(researcher.get(upload.get_absolute_url()))
+    stored_early = DebateSet.objects.exists()
+    researcher.post(reverse("debate:record-confirm", args=[upload.pk]))
+    statuses += [
+        RecordUpload.objects.get().status,
+        work_records(upload_id=upload.pk, now=lambda: NOON),
+        work_records(upload_id=upload.pk, now=lambda: NOON),
+    ]
+
+    assert sent["Location"] == upload.get_absolute_url()
+    assert ("A worker checks the file" in waiting, 'hx-trigger="every 1s"' in waiting) == (True, True)
+    assert "3 debates, 12 statements in 1 new set" in " ".join(preview.split())
+    assert ("Import 3 debates" in preview, stored_early) == (True, False)
+    assert statuses == ["checking", "checked", "running", "done", "not waiting"]
+    assert "3 debates in 1 set imported" in text_of(researcher.get(upload.get_absolute_url()))
     assert DebateSet.objects.get().debates.count() == 3
+    assert AuditEntry.objects.get(action="debates.imported").actor == upload.created_by
     assert not UploadPart.objects.exists()
 
 
-def test_record_create_refuses_what_is_no_record(researcher: Client) -> None:
-    upload = io.BytesIO(b"not a zip")
-    upload.name = "records.zip"
+def test_record_detail_says_why_nothing_can_be_imported(researcher: Client) -> None:
+    broken = io.BytesIO(b"not a zip")
+    broken.name = "records.zip"
+    researcher.post(reverse("debate:record-create"), {"file": broken})
+    upload = RecordUpload.objects.get()
 
-    page = text_of(researcher.post(reverse("debate:record-create"), {"file": upload}))
+    status = work_records(upload_id=upload.pk, now=lambda: NOON)
+    page = text_of(researcher.get(upload.get_absolute_url()))
+    confirmed = researcher.post(reverse("debate:record-confirm", args=[upload.pk]), follow=True)
 
-    assert "Nothing in this file can be imported" in page
+    assert status == "refused"
+    assert ("Nothing in this file can be imported" in page, "Import 3 debates" in page) == (True, False)
+    assert "This file cannot be imported now" in text_of(confirmed)
 
 
-def test_record_confirm_refuses_a_token_that_leads_elsewhere(researcher: Client) -> None:
-    answer = researcher.post(reverse("debate:record-confirm", args=["..%2Fevalsite"]), follow=True)
+def test_work_records_stops_where_another_worker_was_woken_since(researcher: Client) -> None:
+    researcher.post(reverse("debate:record-create"), {"file": packed_records()})
+    upload = RecordUpload.objects.get()
 
-    assert "not kept any more" in text_of(answer)
+    def launched_again() -> datetime:
+        RecordUpload.objects.update(launches=2)
+        return NOON
+
+    assert work_records(upload_id=upload.pk, now=launched_again) == "stopped"
+    assert RecordUpload.objects.get().status == "checking"
+
+
+def test_work_records_says_what_is_lost_and_lets_it_be_confirmed_again(researcher: Client) -> None:
+    researcher.post(reverse("debate:record-create"), {"file": packed_records()})
+    upload = RecordUpload.objects.get()
+    work_records(upload_id=upload.pk, now=lambda: NOON)
+    researcher.post(reverse("debate:record-confirm", args=[upload.pk]))
+    UploadPart.objects.all().delete()
+
+    status = work_records(upload_id=upload.pk, now=lambda: NOON)
+
+    assert status == "failed"
+    assert "The uploaded bytes are gone. Upload the file again." in text_of(researcher.get(upload.get_absolute_url()))
+
+
+def test_receive_records_forgets_files_after_a_day() -> None:
+    old = receive_records(file_name="old.zip", data=b"1", actor=None, at=NOON)
+    RecordUpload.objects.update(status="checked")
+
+    new = receive_records(file_name="new.zip", data=b"2", actor=None, at=NOON + timedelta(days=1, seconds=1))
+
+    assert list(RecordUpload.objects.values_list("file_name", flat=True)) == ["new.zip"]
+    assert list(UploadPart.objects.values_list("name", flat=True)) == [new.bytes_name]
+    assert old.bytes_name != new.bytes_name
 
 
 def _entered(wish: Any) -> dict[str, Any]:

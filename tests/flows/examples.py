@@ -20,6 +20,7 @@ def make_examples(page: Page, site: LiveSite, folder: Path) -> dict[str, str]:
         "judging:import-detail": _import(page, folder),
         "judging:trial-detail": _trial(page),
         "judging:endpoint-update": _endpoint(site),
+        "debate:record-detail": _records(page, folder),
         "debate:experiment-detail": f"/debates/experiments/{experiment}/",
         "reports:robustness-detail": _computed(page, f"/reports/robustness/{experiment}/", "#robustness-detail"),
         "reports:difference-detail": _differences(page),
@@ -58,6 +59,17 @@ def _import(page: Page, folder: Path) -> str:
     page.locator("main input[type=file]").first.set_input_files([changed, broken])
     page.get_by_role("button", name="Check the files").click()
     expect(page.locator("main")).to_contain_text(re.compile(r"\d+ problems?"))
+    return _path(page)
+
+
+def _records(page: Page, folder: Path) -> str:
+    """Send a file that holds no debates: its page says why."""
+    broken = folder / "records.zip"
+    broken.write_text("no archive")
+    page.goto("/debates/imports/new/")
+    page.locator("main input[type=file]").set_input_files(broken)
+    page.get_by_role("button", name="Check the file").click()
+    expect(page.locator("main")).to_contain_text("Nothing in this file can be imported")
     return _path(page)
 
 

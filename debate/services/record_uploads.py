@@ -1,0 +1,198 @@
+"""Files of recorded debates on their way in: kept, checked by a worker, confirmed, and stored by a worker."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from debate.models import RecordUpload
+from debate.services.importing import Records, StoredRecords, plan_records, read_records, store_records
+from judging import stopping
+from judging.models import IN_WORK, ImportStatus
+from judging.services import upload_store
+from judging.services.import_progress import (
+    ImportProgress,
+    ImportStopped,
+    ProgressWriter,
+    forget_progress,
+    read_progress,
+)
+from judging.services.intake import bundle_of
+from judging.services.responses import UnknownCases
+from judging.services.storable import storable
+from judging.services.transactions import persistently
+from judging.services.upload_store import BytesGone
+from judging.specs.problems import Parsed, Problem
+
+logger = logging.getLogger(__name__)
+
+PREFIX = "records/"
+KEPT_FOR = timedelta(days=1)
+LISTED = 200  # problems that the page shows
+
+
+class RecordsNotReady(ValueError):
+    """What was asked of an upload does not fit its status; the message says why."""
+
+
+@transaction.atomic
+def receive_records(*, file_name: str, data: bytes, actor: User | None, at: datetime) -> RecordUpload:
+    """Keep a file for a worker to check, and remove files older than a day that no worker has to do with."""
+    old = RecordUpload.objects.filter(created_at__lt=at - KEPT_FOR).exclude(status__in=IN_WORK)
+    for upload in old:
+        upload_store.drop_bytes(upload.bytes_name)
+        upload.delete()
+    upload = RecordUpload.objects.create(
+        file_name=file_name[:300],
+        bytes_name=PREFIX + uuid.uuid4().hex,
+        status=ImportStatus.CHECKING,
+        launches=1,
+        created_at=at,
+        created_by=actor,
+    )
+    upload_store.keep_bytes(name=upload.bytes_name, data=data, at=at)
+    return upload
+
+
+@transaction.atomic
+def confirm_records(*, upload_id: int, actor: User) -> RecordUpload:
+    """Mark a checked file to be stored; `debate.jobs.launch_record_import` also wakes a worker.
+
+    Raises:
+        RecordsNotReady: it is not checked yet, cannot be imported, or was confirmed before.
+    """
+    upload = RecordUpload.objects.select_for_update().get(pk=upload_id)
+    if not upload.can_be_confirmed:
+        raise RecordsNotReady("This file cannot be imported now: it is being checked, was confirmed, or has errors.")
+    upload.result = {"confirmed_by": actor.pk}
+    upload.status, upload.launches = ImportStatus.RUNNING, upload.launches + 1
+    upload.save(update_fields=["result", "status", "launches"])
+    return upload
+
+
+def unfinished_records() -> list[tuple[int, int]]:
+    """Return id and launch of the files that wait for a worker or are in the hands of one."""
+    return list(RecordUpload.objects.filter(status__in=IN_WORK).order_by("pk").values_list("pk", "launches"))
+
+
+def records_progress(upload: RecordUpload) -> ImportProgress | None:
+    """Return how far a worker is with a file; None where none has begun."""
+    return read_progress(_progress_name(upload.pk)) if upload.is_in_work else None
+
+
+def work_records(*, upload_id: int, now: Callable[[], datetime]) -> str:
+    """Check or store a file that waits for it, and return its new status. Another one is left as it is."""
+    upload = RecordUpload.objects.select_related("created_by").filter(pk=upload_id, status__in=IN_WORK).first()
+    if upload is None:
+        return "not waiting"
+    name = _progress_name(upload.pk)
+    watch = ProgressWriter(name, now=now, may_go_on=partial(_may_go_on, upload))
+    try:
+        watch("reading", 0, 0)
+        parsed = _read(upload)
+        if upload.status == ImportStatus.CHECKING or parsed.value is None:
+            return _finish(upload, **_checked(parsed))
+        return _finish(upload, **_store(upload, parsed.value, now(), watch))
+    except ImportStopped:
+        return "stopped"
+    except (UnknownCases, BytesGone) as refusal:
+        return _finish(upload, status=ImportStatus.FAILED, result=upload.result | {"error": str(refusal)})
+    except Exception:
+        error = "Something unexpected happened. Import again: what is stored stays. The site's log has the details."
+        _finish(upload, status=ImportStatus.FAILED, result=upload.result | {"error": error})
+        raise
+    finally:
+        forget_progress(name)
+
+
+def _read(upload: RecordUpload) -> Parsed[Records]:
+    bundle = bundle_of([("upload.zip", upload_store.read_bytes(upload.bytes_name))])
+    if bundle.value is None:
+        return Parsed(None, bundle.problems)
+    parsed = read_records(bundle.value)
+    return Parsed(parsed.value, (*bundle.problems, *parsed.problems))
+
+
+def _checked(parsed: Parsed[Records]) -> dict[str, Any]:
+    found = {"problems": _listed(parsed.problems), "preview": _findings(parsed.problems)}
+    if parsed.value is None:
+        return found | {"status": ImportStatus.REFUSED}
+    plan = plan_records(parsed.value)
+    found["preview"] |= {
+        "debates": plan.debates,
+        "statements": plan.statements,
+        "new": len(plan.new),
+        "known": len(plan.known),
+        "cells": [
+            {
+                "system_a": cell.system_a,
+                "system_b": cell.system_b,
+                "criterion": cell.criterion,
+                "criterion_key": cell.criterion_key,
+                "scenario": cell.scenario,
+                "judges": list(cell.judges),
+                "debates": len(cell.items),
+                "is_new": cell.key in plan.new,
+            }
+            for cell in parsed.value.cells
+        ],
+    }
+    return found | {"status": ImportStatus.CHECKED}
+
+
+def _store(upload: RecordUpload, records: Records, at: datetime, watch: ProgressWriter) -> dict[str, Any]:
+    actor = User.objects.filter(pk=upload.result.get("confirmed_by")).first() or upload.created_by
+    stored: StoredRecords = store_records(records=records, actor=actor, at=at, watch=watch)
+    found = {"status": ImportStatus.DONE}
+    if stored.problems:
+        found |= {
+            "problems": _listed(stored.problems),
+            "preview": upload.preview | _findings(stored.problems),
+        }
+    return found
+
+
+def _finish(taken: RecordUpload, **fields: Any) -> str:
+    """Write what came of a file, unless it was launched again since it was taken; without its bytes once it is done."""
+    return persistently(partial(_write, taken, fields))
+
+
+@transaction.atomic
+def _write(taken: RecordUpload, fields: dict[str, Any]) -> str:
+    rows = RecordUpload.objects.filter(pk=taken.pk, status=taken.status, launches=taken.launches)
+    if not rows.update(**fields):
+        return "stopped"
+    if fields["status"] in (ImportStatus.DONE, ImportStatus.REFUSED):
+        upload_store.drop_bytes(taken.bytes_name)  # they are not read again
+    return str(fields["status"])
+
+
+def _may_go_on(upload: RecordUpload) -> bool:
+    """Return whether the file still waits for this work, and this process may do it; another takes it up else."""
+    if stopping.requested():
+        return False
+    return RecordUpload.objects.filter(pk=upload.pk, status=upload.status, launches=upload.launches).exists()
+
+
+def _progress_name(upload_id: int) -> str:
+    return f"records-{upload_id}"
+
+
+def _listed(problems: Sequence[Problem]) -> Any:
+    """Return the problems to list, errors first."""
+    ordered = sorted(problems, key=lambda problem: problem.severity)
+    return storable([asdict(problem) for problem in ordered[:LISTED]])
+
+
+def _findings(problems: Sequence[Problem]) -> dict[str, Any]:
+    kinds = Counter(problem.code for problem in problems)
+    return {"problem_count": len(problems), "kinds": [list(kind) for kind in kinds.most_common()]}
