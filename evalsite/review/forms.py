@@ -152,7 +152,9 @@ class PersonPicker(forms.RadioSelect):
         return _picker_context(self, name, [value], self.search) | context
 
 
-def _picker_context(picker: forms.ChoiceWidget, name: str, chosen: Iterable[Any], search: str) -> dict[str, Any]:
+def _picker_context(
+    picker: MemberPicker | PersonPicker, name: str, chosen: Iterable[Any], search: str
+) -> dict[str, Any]:
     chosen_ids = [int(key) for key in chosen if re.fullmatch(r"[0-9]{1,9}", str(key))]
     people = getattr(picker.choices, "queryset", User.objects.none())
     members = choose_members(people=people, chosen_ids=chosen_ids, search=search)

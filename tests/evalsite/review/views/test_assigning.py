@@ -171,7 +171,7 @@ def test_assigning_lists_few_people_in_a_fixed_number_of_queries(
     item, people = factories.review_item(), crowd(count)
     holder = factories.user("zoe", Role.ANNOTATOR)
     taken(item.queue, holder)
-    arguments = {
+    arguments: dict[str, list[Any]] = {
         "item-assign": [item.pk], "queue-person": [item.queue.slug, holder.pk], "queue-detail": [item.queue.slug]
     }  # fmt: skip
     url = reverse(f"review:{address}", args=arguments[address])
@@ -194,7 +194,11 @@ def test_assigning_searches_people_and_moves_nothing(address: str, sent: dict[st
     holder = factories.user("zoe", Role.ANNOTATOR)
     claim = taken(item.queue, holder)
     slug = item.queue.slug
-    arguments = {"item-hand": [item.pk], "queue-release": [slug, holder.pk], "queue-assign": [slug]}
+    arguments: dict[str, list[Any]] = {
+        "item-hand": [item.pk],
+        "queue-release": [slug, holder.pk],
+        "queue-assign": [slug],
+    }
     url = reverse(f"review:{address}", args=arguments[address])
     typed = {"person": people[2].pk, "reason": "half a reason", "item": [other.pk], "member_search": "BYRON 457"}
 
