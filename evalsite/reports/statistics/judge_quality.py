@@ -9,33 +9,8 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from evalsite.reports.statistics.estimates import Estimate
-from evalsite.reports.statistics.intervals import clustered_mean, mean_interval, of_share, wilson
-
-
-@dataclass(frozen=True, slots=True)
-class ExampleAgreement:
-    """Agreement item by item; the items behind it are linked, the disagreeing ones first."""
-
-    estimate: Estimate
-    agreeing: tuple[str, ...]
-    disagreeing: tuple[str, ...]
-    n_missing: int  # items that one side or both left open
-
-
-@dataclass(frozen=True, slots=True)
-class SystemAgreement:
-    """Do two sources of preferences pick the same system overall? None where a source does not pick one."""
-
-    first_mode: int | None
-    second_mode: int | None
-    same_mode: bool | None  # eq. 5 of the debate paper
-    first_win_rate: Estimate  # of A, ties half
-    second_win_rate: Estimate
-    same_direction: bool | None  # both win rates above one half, both below, or both exactly one half
-    reason: str
+from evalsite.reports.statistics.intervals import clustered_mean, of_share, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,58 +29,6 @@ class ReplyRates:
     refused: Estimate
     unparsed: Estimate
     failed: Estimate
-
-
-def example_agreement(
-    first: Sequence[Hashable | None], second: Sequence[Hashable | None], items: Sequence[str]
-) -> ExampleAgreement:
-    """Return the share of items with equal labels, with Wilson's interval; items open on a side are left out, counted.
-
-    Raises:
-        ValueError: the sides or the items differ in number.
-    """
-    triples = list(zip(first, second, items, strict=True))
-    both = [(a, b, item) for a, b, item in triples if a is not None and b is not None]
-    agreeing = tuple(item for a, b, item in both if a == b)
-    disagreeing = tuple(item for a, b, item in both if a != b)
-    return ExampleAgreement(wilson(len(agreeing), len(both)), agreeing, disagreeing, len(triples) - len(both))
-
-
-def grouped_agreement(
-    first: Sequence[Hashable | None], second: Sequence[Hashable | None], items: Sequence[str], groups: Sequence[str]
-) -> dict[str, ExampleAgreement]:
-    """Return example agreement per group (scenario, criterion, language), groups in order of first appearance."""
-    rows: dict[str, list[tuple[Hashable | None, Hashable | None, str]]] = {}
-    for a, b, item, group in zip(first, second, items, groups, strict=True):
-        rows.setdefault(group, []).append((a, b, item))
-    return {group: example_agreement(*zip(*found, strict=True)) for group, found in rows.items()}
-
-
-def modal_preference(preferences: Sequence[int | None]) -> int | None:
-    """Return the preference given most often among 1, 0 and -1; None when two share the lead or there is none."""
-    ranked = Counter(value for value in preferences if value is not None).most_common(2)
-    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
-        return None
-    return ranked[0][0]
-
-
-def win_rate(preferences: Sequence[int | None]) -> Estimate:
-    """Return A's share of wins, ties half, with a t interval; n = usable preferences."""
-    return of_share(mean_interval([(1 + value) / 2 for value in preferences if value is not None]))
-
-
-def system_agreement(first: Sequence[int | None], second: Sequence[int | None]) -> SystemAgreement:
-    """Return whether both sources pick the same system, by eq. 5 (the modal label) and by the direction of win rate."""
-    modes = modal_preference(first), modal_preference(second)
-    rates = win_rate(first), win_rate(second)
-    same_mode = None if None in modes else modes[0] == modes[1]
-    same_direction = None
-    if rates[0].value is not None and rates[1].value is not None:
-        same_direction = bool(np.sign(rates[0].value - 0.5) == np.sign(rates[1].value - 0.5))
-    reason = (
-        "" if same_mode is not None else "One side's most frequent label is tied or missing, so eq. 5 is undefined."
-    )
-    return SystemAgreement(*modes, same_mode, *rates, same_direction, reason)
 
 
 def position_report(in_order: Sequence[int | None], swapped: Sequence[int | None]) -> PositionReport:

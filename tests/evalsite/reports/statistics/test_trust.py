@@ -8,15 +8,10 @@ from evalsite.reports.statistics.estimates import Estimate
 from evalsite.reports.statistics.estimators.rogan_gladen import rogan_gladen
 from evalsite.reports.statistics.intervals import clustered_mean, of_share, wilson
 from evalsite.reports.statistics.judge_quality import (
-    ExampleAgreement,
     Sway,
-    example_agreement,
-    grouped_agreement,
-    modal_preference,
     position_report,
     reply_rates,
     sway,
-    system_agreement,
 )
 
 
@@ -24,40 +19,6 @@ def test_rogan_gladen_of_a_useless_judge_is_undefined() -> None:
     found = rogan_gladen([True, False], [True, True], [True])
 
     assert found.estimate == Estimate(None, None, None, 2, "The judge is no better than chance here.")
-
-
-def test_example_agreement_leaves_open_items_out() -> None:
-    found = example_agreement([1, 0, None, -1], [1, 1, 1, None], ["a", "b", "c", "d"])
-
-    assert found == ExampleAgreement(wilson(1, 2), ("a",), ("b",), 2)
-
-
-def test_grouped_agreement_splits_by_scenario() -> None:
-    found = grouped_agreement([1, 1, 0], [1, 0, 0], ["a", "b", "c"], ["math", "code", "math"])
-
-    assert {group: row.estimate for group, row in found.items()} == {"math": wilson(2, 2), "code": wilson(0, 1)}
-
-
-@pytest.mark.parametrize(
-    ("preferences", "mode"), [([1, 1, 0, None], 1), ([1, -1], None), ([0, 0, 1, 1, -1], None), ([None], None), ([0], 0)]
-)
-def test_modal_preference_is_none_when_tied(preferences: list[int | None], mode: int | None) -> None:
-    assert modal_preference(preferences) == mode
-
-
-def test_system_agreement_reports_mode_and_direction_apart() -> None:
-    # Modes: tie and A: they differ. Win rates of A: (1 + .5 * 3) / 4 = .625 and (1 * 3 + 0) / 4 = .75: same direction.
-    found = system_agreement([1, 0, 0, 0], [1, 1, 1, -1])
-
-    assert (found.same_mode, found.same_direction, found.reason) == (False, True, "")
-    assert (found.first_win_rate.value, found.second_win_rate.value) == (0.625, 0.75)
-
-
-def test_system_agreement_is_undefined_when_a_mode_is_tied() -> None:
-    found = system_agreement([1, -1], [1, 1])
-
-    assert (found.same_mode, found.same_direction) == (None, False)
-    assert found.reason == "One side's most frequent label is tied or missing, so eq. 5 is undefined."
 
 
 def test_position_report_counts_flips_and_pull_of_the_first_place() -> None:
