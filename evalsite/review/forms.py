@@ -41,7 +41,8 @@ class AnnotationForm(forms.Form):
     """A blind answer; `label` is as the person sees the sides, and whether it is on the scale is seen under lock."""
 
     token = forms.CharField(max_length=36, widget=forms.HiddenInput)
-    label = forms.CharField(max_length=VALUE_LIMIT, error_messages={"required": "Choose an answer first."})
+    label = forms.CharField(max_length=VALUE_LIMIT, required=False)
+    by_items = forms.BooleanField(required=False)  # the answer says of each item of a level rubric whether it is met
     note = forms.CharField(
         required=False,
         max_length=NOTE_LIMIT,
@@ -49,6 +50,13 @@ class AnnotationForm(forms.Form):
         help_text="Shown to whoever settles the item when people differ.",
         widget=forms.Textarea(attrs={"rows": 4}),
     )
+
+    def clean(self) -> dict[str, Any]:
+        """Require a label where the items of a rubric are not asked about."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if not cleaned.get("by_items") and not cleaned.get("label") and "label" not in self.errors:
+            self.add_error("label", "Choose an answer first.")
+        return cleaned
 
 
 class SkipForm(forms.Form):

@@ -368,6 +368,7 @@ class Annotation(models.Model):
     slot = models.PositiveSmallIntegerField()  # 0 to quorum - 1: two answers can never take the same one
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="annotation")
     label = models.CharField(max_length=20)  # one of the subject's labels, in system space
+    parts = models.JSONField(default=dict)  # level rubrics: key of an item -> met; the label is the score they come to
     note = models.TextField(blank=True)
     seconds = models.FloatField(null=True)  # from claim to answer
     active_seconds = models.FloatField(null=True)  # the same without idle time; None where nobody measured it

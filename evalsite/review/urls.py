@@ -33,6 +33,7 @@ urlpatterns: list[URLPattern] = [
     path("items/<item:item_id>/annotate/", items.item_annotate, name="item-annotate"),
     path("items/<item:item_id>/skip/", items.item_skip, name="item-skip"),
     path("items/<item:item_id>/flag/", items.item_flag, name="item-flag"),
+    path("items/<item:item_id>/score/", items.item_score, name="item-score"),
     path("items/<item:item_id>/draft/", items.item_draft, name="item-draft"),
     path("items/<item:item_id>/heartbeat/", items.item_heartbeat, name="item-heartbeat"),
     path("items/<item:item_id>/undo/", items.item_undo, name="item-undo"),

@@ -29,3 +29,14 @@ document.addEventListener("toggle", (event) => {
   for (const other of document.querySelectorAll(".review-act[open]")) if (other !== opened) other.open = false;
   opened.querySelector("button, input:not([type=hidden])")?.focus();
 }, true);
+
+// The number of a rubric's item switches it: met, then not met, then met again.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-switch]");
+  if (!button) return;
+  const [met, notMet] = button.closest("fieldset").querySelectorAll("input[type=radio]");
+  const chosen = met.checked ? notMet : met;
+  chosen.checked = true;
+  for (const kind of ["input", "change"]) chosen.dispatchEvent(new Event(kind, { bubbles: true }));
+  button.scrollIntoView({ block: "nearest" });
+});

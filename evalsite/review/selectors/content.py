@@ -9,6 +9,7 @@ from typing import Any
 from debate.models import Debate, DebateStatus, Statement
 from debate.protocol.verdicts import readable_statement
 from evalsite.review.blinding import Part, is_swapped
+from evalsite.review.level_items import LevelItem, words_of_items
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.scales import (
     Label,
@@ -21,7 +22,7 @@ from evalsite.review.scales import (
     shown_label,
     words_about_worth,
 )
-from evalsite.review.selectors.subjects import ShownSubject, subject_of
+from evalsite.review.selectors.subjects import ShownSubject, levels_of, subject_of
 from evalsite.review.subject_keys import part_of, turned_label
 from judging.models import EvaluatorKind, Score, Verdict
 from judging.services.trees import tree_from_json
@@ -126,6 +127,7 @@ class PersonAnswer:
     name: str  # "Person 1", or the name for those who may know
     label: str
     text: str
+    items_text: str  # which items of a level rubric were met
     note: str
     blind_text: str  # the answer before a revision, where there was one
     revision_note: str
@@ -152,6 +154,7 @@ class ItemContent:
     scenario: str
     ask: str  # the question to the annotator
     choices: tuple[Choice, ...]
+    levels: tuple[LevelItem, ...]  # decided one by one in place of a choice
     is_row: bool  # the choices are numbers
     worth: str  # how the choices relate to the rubric, in words
     transcript: Transcript | None
@@ -182,6 +185,7 @@ def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> 
         scenario=item.scenario,
         ask=item.queue.question or (PAIR_QUESTION if subject.is_pair else SINGLE_QUESTION),
         choices=choices_of(labels),
+        levels=levels_of(item.subject),
         is_row=is_number_scale(labels),
         worth=words_about_worth(labels)
         if any(line.points is not None or line.anchors or line.title for line in rubric)
@@ -356,6 +360,7 @@ def _answers(
             name=str(row.annotator) if Part.PEOPLE in parts else f"Person {number}",
             label=shown_label(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
             text=shown_text(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
+            items_text=words_of_items(row.parts),
             note=row.note,
             blind_text=shown_text(row.label, labels, swapped=swapped) if row.revised_label and sees_verdicts else "",
             revision_note=row.revision_note if sees_verdicts else "",

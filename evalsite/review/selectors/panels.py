@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
 
 from evalsite.review.blinding import EVERYTHING, Mode, Part, Stage, Viewer, stage_of, viewer_of, visible
+from evalsite.review.level_items import words_of_items
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
 from evalsite.review.scales import labels_from_json
 from evalsite.review.selectors.content import ItemContent, read_content, shown_text
@@ -41,6 +42,7 @@ class Panel:
     is_revealed: bool
     own_text: str  # the person's answer in words
     own_blind_text: str
+    own_items_text: str  # which items of a level rubric they found met
     may_adjudicate: bool
     at: datetime
     remarks: tuple[Remark, ...] = ()  # flags and reasons for skipping, for owners and adjudicators
@@ -129,6 +131,7 @@ def _panel(
         is_revealed=is_revealed,
         own_text=shown_text(annotation.final_label, labels, swapped=swapped) if annotation else "",
         own_blind_text=shown_text(annotation.label, labels, swapped=swapped) if annotation else "",
+        own_items_text=words_of_items(annotation.parts) if annotation else "",
         may_adjudicate=user.has_perm("review.adjudicate"),
         at=at,
         remarks=_remarks(item) if viewer is Viewer.OWNER else (),
@@ -184,6 +187,7 @@ def read_adjudication(*, item_id: int, user: User, at: datetime) -> Panel:
         is_revealed=is_revealed,
         own_text="",
         own_blind_text="",
+        own_items_text="",
         may_adjudicate=annotation is None,
         at=at,
         remarks=_remarks(item),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import json
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
@@ -39,6 +40,7 @@ _PATHS = {  # column: path from a claim
     "slot": "annotation__slot",
     "saw_swapped": "swapped",
     "blind_label": "annotation__label",
+    "blind_parts": "annotation__parts",
     "note": "annotation__note",
     "claimed_at": "claimed_at",
     "answered_at": "annotation__created_at",
@@ -88,6 +90,11 @@ def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterat
         yield _typed(row)
 
 
+def parts_text(parts: Mapping[str, bool]) -> str:
+    """Return the items of a level rubric as files hold them, "" where there are none."""
+    return json.dumps(parts, ensure_ascii=False, sort_keys=True) if parts else ""
+
+
 def _acts(queue: Queue) -> QuerySet[Assignment]:
     told = Q(annotation__isnull=False) | Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="")
     rank = Case(When(annotation__isnull=False, then=Value(0)), default=Value(1), output_field=IntegerField())
@@ -102,6 +109,7 @@ def _typed(row: dict[str, Any]) -> dict[str, Any]:
         "subject": kind_of(
             has_material=row["item__material_id"] is not None, is_pair=row["item__response_b_id"] is not None
         ),
+        "blind_parts": parts_text(row["annotation__parts"] or {}),
         "subject_id": row["item__subject_id"],
         **{name: shown_value(row, name, prefix="item__") for name in SHOWN},
         "act": ANSWERED if is_answer else SKIPPED if is_skip else FLAGGED,

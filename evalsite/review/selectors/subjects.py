@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.db.models import QuerySet
 
+from evalsite.review.level_items import MET, NOT_MET, LevelItem, level_items, level_label, read_items
 from evalsite.review.models import Material, ReviewItem, Subject
-from evalsite.review.scales import JUDGEMENT, Label, scale_of
+from evalsite.review.scales import JUDGEMENT, Label, labels_from_json, scale_of
 from evalsite.review.subject_keys import is_turned, part_json, shown_hash, subject_key
 from judging.models import Case, Response, Rubric, RubricItem, SuiteCase
 from judging.services.hashing import content_hash, text_hash
 from judging.services.trees import tree_from_json
+from judging.specs.types import NodeSpec
 
 JOINED = ("queue", "material", "subject__case", "subject__rubric_item", "response_a__prompt", "response_b")
 CHUNK = 5_000
@@ -77,6 +80,45 @@ def load_subject(item: ReviewItem) -> ReviewItem:
         read = with_subjects(ReviewItem.objects.filter(pk=item.pk)).get()
         item.subject, item.response_a, item.response_b = read.subject, read.response_a, read.response_b
     return item
+
+
+def levels_of(subject: Subject) -> tuple[LevelItem, ...]:
+    """Return the items of a level rubric that people decide on; `subject__rubric_item` is at hand."""
+    return level_items(tree_of(subject), labels_from_json(subject.labels))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSoFar:
+    """What the items of a level rubric come to; `score` is empty while some are open."""
+
+    score: str
+    left: int
+
+
+def score_so_far(subject: Subject, said: Mapping[str, str]) -> ScoreSoFar:
+    """Return the score of what a person has said of the items: met or not met by key."""
+    items, tree = levels_of(subject), tree_of(subject)
+    left = sum(said.get(item.key) not in (MET, NOT_MET) for item in items)
+    if left or tree is None or not items:
+        return ScoreSoFar("", left)
+    return ScoreSoFar(level_label(tree, read_items(items, said)), 0)
+
+
+def label_of_parts(subject: Subject, parts: str) -> str | None:
+    """Return the score that a file's JSON of items comes to; None where it does not say that of each item."""
+    try:
+        given = json.loads(parts)
+    except ValueError:
+        return None
+    items, tree = levels_of(subject), tree_of(subject)
+    if not isinstance(given, dict) or tree is None or set(given) != {item.key for item in items}:
+        return None
+    return level_label(tree, given) if all(isinstance(met, bool) for met in given.values()) else None
+
+
+def tree_of(subject: Subject) -> NodeSpec | None:
+    """Return the rubric's tree that a subject is judged by."""
+    return tree_from_json(subject.rubric_item.tree) if subject.rubric_item is not None else None
 
 
 def subject_of(item: ReviewItem, *, with_names: bool = False) -> ShownSubject:

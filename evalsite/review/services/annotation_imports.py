@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -255,6 +256,7 @@ def _annotation(act: Act, claim: Assignment, file: str) -> Annotation:
         assignment=claim,
         slot=act.slot,
         label=act.blind_label,
+        parts=json.loads(act.blind_parts or "{}"),
         source_file=file[:FILE_LIMIT],
         seen_before=bool(act.seen_before),
         mode=QueueMode(act.mode or claim.queue.mode),

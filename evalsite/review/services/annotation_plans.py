@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from evalsite.review.models import ItemStatus, Queue, ReviewItem
 from evalsite.review.selectors.matching import match_items
 from evalsite.review.selectors.provenance import act_rows
+from evalsite.review.selectors.subjects import label_of_parts
 from evalsite.review.services.settling import MOST_ANSWERS
 from evalsite.review.states import ItemState, outcome
 from evalsite.review.tables.annotations import Act, ActsOfItem, AnnotationFile, ItemFacts, PlacedAct, group
@@ -109,7 +110,7 @@ def plan_import(*, queue: Queue, found: AnnotationFile, people: PeopleChoice, at
         rows = act_rows(queue, item_ids=ids)
         here = {one.facts.item: one for one in group(("", row) for row in rows)}
         firsts = [pk for one in chunk if (pk := matches.found[one.facts.item].first_id) is not None]
-        stored = ReviewItem.objects.select_related("subject").in_bulk({*ids, *firsts})
+        stored = ReviewItem.objects.select_related("subject__rubric_item").in_bulk({*ids, *firsts})
         for one in chunk:
             match = matches.found[one.facts.item]
             item = stored[match.item_id] if match.item_id is not None else None
@@ -173,6 +174,7 @@ class _Planner:
         quorum = max(one.facts.quorum or 1, item.quorum if item else 1)
         self._check_quorum(one, fresh, len(answers), quorum, repeated=one.facts.retest_of is not None)
         self._check_labels(one, fresh, first)
+        self._check_parts(one, fresh, first)
         self._check_facts(one, here)
         same = {act.annotator for act in answers.values()} == {p.act.annotator for p in mapped if p.act.is_answer}
         is_whole = same and quorum == (one.facts.quorum or 1)
@@ -250,6 +252,15 @@ class _Planner:
                 text = f"The label {label!r} is not on the scale of {one.facts.name}."
                 self.say(place, text, hint=f"It has {', '.join(sorted(scale))}.", offending=label)
 
+    def _check_parts(self, one: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+        for placed in fresh:
+            if not placed.act.blind_parts or item is None:
+                continue
+            if label_of_parts(item.subject, placed.act.blind_parts) != placed.act.blind_label:
+                text = f"blind_parts of {one.facts.name} do not come to the label {placed.act.blind_label!r}."
+                hint = 'It is JSON that says of each item of its rubric whether it is met: {"50.1": true}.'
+                self.say(placed.place, text, hint=hint, offending=placed.act.blind_parts[:100])
+
     def _check_facts(self, one: ActsOfItem, here: ActsOfItem | None) -> None:
         if here is None:
             return
@@ -284,6 +295,7 @@ def _completed(act: Act, known: Act) -> Act:
     """Return an act with what files of earlier versions do not tell as it is stored here."""
     return replace(
         act,
+        blind_parts=act.blind_parts or known.blind_parts,
         mode=act.mode or known.mode,
         guidelines_version=known.guidelines_version if act.guidelines_version is None else act.guidelines_version,
         seen_before=known.seen_before if act.seen_before is None else act.seen_before,

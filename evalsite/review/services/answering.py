@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evalsite.review.level_items import MET, NOT_MET, PREFIX, ItemsOpen, level_label, read_items
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
 from evalsite.review.scales import labels_from_json, shown_label
+from evalsite.review.selectors.subjects import levels_of, tree_of
 from evalsite.review.services.acts import announce
 from evalsite.review.services.claiming import TEXT_LIMIT, count_work, lease_time
 from evalsite.review.services.locking import claim_facts, lock_item
@@ -39,9 +41,10 @@ class ItemGone(ReviewRefused):
 class Answer:
     """What a person answered; the label is in system space (1 = A, 0 = neither, -1 = B) or as they see the sides."""
 
-    label: str
+    label: str = ""
     note: str = ""
     is_as_seen: bool = False
+    parts: Mapping[str, str] = field(default_factory=dict)  # of a level rubric: key of an item -> met | not met
 
 
 @transaction.atomic
@@ -57,7 +60,8 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
     except ReviewItem.DoesNotExist:
         raise ItemGone from None
     item, claim = locked.item, locked.claim_of(annotator)
-    label = _label_of(answer, locked.item, claim)
+    met = _met_of(answer, locked.item)
+    label = _label_of(answer, met, locked.item, claim)
     check_can_answer(locked.facts_for(annotator, at=at), claim_facts(claim), token=token, label=label, at=at)
     if claim is None:
         raise ReviewRefused("You no longer hold this item.")
@@ -70,6 +74,7 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
         assignment=claim,
         slot=_free_slot(before),
         label=label,
+        parts=met,
         note=answer.note[:TEXT_LIMIT],
         seconds=max(0.0, (at - claim.claimed_at).total_seconds()),
         seen_before=claim.seen_before,
@@ -89,8 +94,19 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
     return annotation
 
 
-def _label_of(answer: Answer, item: ReviewItem, claim: Assignment | None) -> str:
-    """Return an answer's label in system space."""
+def _met_of(answer: Answer, item: ReviewItem) -> dict[str, bool]:
+    """Return which items of a level rubric are met; empty under other rubrics. Raises: ReviewRefused."""
+    try:
+        return read_items(levels_of(item.subject), answer.parts)
+    except ItemsOpen as error:
+        raise ReviewRefused(str(error)) from error
+
+
+def _label_of(answer: Answer, met: Mapping[str, bool], item: ReviewItem, claim: Assignment | None) -> str:
+    """Return an answer's label in system space; under a level rubric the score that its items come to."""
+    tree = tree_of(item.subject) if met else None
+    if tree is not None:
+        return level_label(tree, met)
     if not answer.is_as_seen or claim is None:
         return answer.label
     return shown_label(answer.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
@@ -119,7 +135,8 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
     claim.status = AssignmentStatus.LEASED
     claim.expires_at, claim.beat_at, claim.item_open = at + lease_time(), at, True
     seen = shown_label(annotation.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
-    claim.draft, claim.draft_at = {"label": seen, "note": annotation.note}, at
+    parts = {f"{PREFIX}{key}": MET if met else NOT_MET for key, met in annotation.parts.items()}
+    claim.draft, claim.draft_at = {"label": seen, "note": annotation.note, **parts}, at
     claim.save(update_fields=["status", "expires_at", "beat_at", "item_open", "draft", "draft_at"])
     announce(actor=annotator, action="annotation.undone", subject=item, detail={"label": annotation.label})
     annotation.delete()

@@ -73,7 +73,11 @@ def lock_item(item_id: int) -> LockedItem:
 
 
 def _item(*, item_id: int) -> QuerySet[ReviewItem]:
-    return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "subject").filter(pk=item_id)
+    return (
+        ReviewItem.objects.select_for_update(of=("self",))
+        .select_related("queue", "subject__rubric_item")
+        .filter(pk=item_id)
+    )
 
 
 def with_claims(item: ReviewItem) -> LockedItem:

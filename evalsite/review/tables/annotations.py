@@ -73,6 +73,7 @@ class Act:
     slot: int | None = None
     saw_swapped: bool | None = None
     blind_label: str = ""
+    blind_parts: str = ""  # of a level rubric: JSON of item -> met; empty in files of earlier versions
     note: str = ""
     claimed_at: datetime | None = None
     answered_at: datetime | None = None
@@ -104,7 +105,7 @@ _OF_ANY_ACT = ("claimed_at", "saw_swapped")
 _OF_ANSWERS = ("slot", "blind_label", "answered_at")
 _LIMITS = {
     "note": NOTE_LIMIT, "revision_note": NOTE_LIMIT, "adjudication_reason": NOTE_LIMIT,
-    "skip_reason": REASON_LIMIT, "flag": REASON_LIMIT, "reason_text": REASON_LIMIT,
+    "blind_parts": NOTE_LIMIT, "skip_reason": REASON_LIMIT, "flag": REASON_LIMIT, "reason_text": REASON_LIMIT,
     "blind_label": LABEL_LIMIT, "revised_label": LABEL_LIMIT, "final_label": LABEL_LIMIT,
     "adjudicated_label": LABEL_LIMIT, "language": 40, "criterion": WORD_LIMIT, "scenario": WORD_LIMIT,
     "annotator": USER_LIMIT, "adjudicator": USER_LIMIT, "adjudication_adopted": USER_LIMIT, "only_for": USER_LIMIT,

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
@@ -16,11 +16,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.review.forms import AnnotationForm, FlagForm, RevisionForm, SkipForm
+from evalsite.review.level_items import PREFIX
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.selectors.content import choices_of
 from evalsite.review.selectors.pages import queue_to_take_from
 from evalsite.review.selectors.panels import NotHandedOut
+from evalsite.review.selectors.subjects import score_so_far
 from evalsite.review.services import answering, claiming
 from evalsite.review.services.answering import Answer, ItemGone
 from evalsite.review.services.claiming import NewerDraft
@@ -30,6 +32,7 @@ from judging.http import PageRequest, whole_number
 
 STOP_POLLING = 286  # htmx ends a poll at this status
 PRECONDITION_FAILED = 412
+MOST_ITEMS = 200  # of a rubric
 PAGE_LIMIT = 40  # characters of the name that a page gives itself
 LOST = "Your claim ran out and someone else took over. What you typed is kept as a draft."
 
@@ -77,7 +80,8 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
         return redirect(_claim(request, item_id).item)
     form = AnnotationForm(request.POST)
     if form.is_valid():
-        answer = Answer(form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True)
+        said = {name.removeprefix(PREFIX): value for name, value in _items_of(request).items()}
+        answer = Answer(form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True, parts=said)
         token, at = form.cleaned_data["token"], timezone.now()
         try:
             done = answering.record_annotation(
@@ -96,8 +100,24 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
 
 
 def _keep(request: PageRequest, item_id: int, **seen: Any) -> bool:
-    typed = {name: request.POST.get(name, "") for name in ("label", "note")}
+    typed = {name: request.POST.get(name, "") for name in ("label", "note")} | _items_of(request)
     return claiming.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now(), **seen)
+
+
+def _items_of(request: PageRequest) -> dict[str, str]:
+    """Return what the form says of the items of a level rubric, by field."""
+    names = [name for name in request.POST if name.startswith(PREFIX)][:MOST_ITEMS]
+    return {name: request.POST[name] for name in names}
+
+
+@require_POST
+@permission_required("review.add_annotation", raise_exception=True)
+def item_score(request: PageRequest, item_id: int) -> HttpResponse:
+    """Return the score that the items of a level rubric come to so far; nothing is stored."""
+    claims = Assignment.objects.select_related("item__subject__rubric_item")
+    claim = get_object_or_404(claims, item_id=item_id, annotator=request.user)
+    said = {name.removeprefix(PREFIX): value for name, value in _items_of(request).items()}
+    return render(request, "review/_level_score.html", {"score": score_so_far(claim.item.subject, said)})
 
 
 @require_POST

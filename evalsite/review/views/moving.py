@@ -28,6 +28,7 @@ from evalsite.review.selectors.panels import (
     footing_of,
     read_panel,
 )
+from evalsite.review.selectors.subjects import score_so_far
 from evalsite.review.selectors.waiting import progress_of, queues_to_answer, read_waiting, standing_of
 from evalsite.review.services.claiming import NothingNow, claim_next, start_work
 from evalsite.review.services.looking import note_look
@@ -66,11 +67,23 @@ def context_of(request: PageRequest, panel: Panel, **extra: Any) -> dict[str, An
     if panel.state == WORK and panel.claim is not None:
         initial = {"token": panel.claim.token, "label": panel.draft.get("label"), "note": panel.draft.get("note")}
         context["form"] = AnnotationForm(initial=initial)
+        context["levels"] = _levels_of(panel, extra.get("form"))
         context["beat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // BEATS_PER_LEASE)
         context["skip_reasons"] = PAIR_SKIP_REASONS if panel.content.is_pair else SINGLE_SKIP_REASONS
     if panel.state == ANSWERED:
         context["revision_form"] = RevisionForm(choices=panel.content.choices)
     return context | extra
+
+
+def _levels_of(panel: Panel, form: AnnotationForm | None) -> dict[str, Any]:
+    """Return the items of a level rubric with their number and what is said of each so far, and the score."""
+    typed = form.data if form is not None else panel.draft
+    rows = [
+        {"item": item, "number": number, "said": typed.get(item.field, "")}
+        for number, item in enumerate(panel.content.levels, start=1)
+    ]
+    said = {row["item"].key: row["said"] for row in rows}
+    return {"rows": rows, "score": score_so_far(panel.item.subject, said)} if rows else {}
 
 
 def material_of(request: PageRequest, content: ItemContent, *, url: str) -> dict[str, Any]:

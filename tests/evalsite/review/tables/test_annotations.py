@@ -39,7 +39,8 @@ ROW: dict[str, Any] = {
     "status": "open", "final_label": "", "settled_at": None, "adjudicated_label": "", "adjudicator": "",
     "adjudication_reason": "", "adjudication_adopted": "", "adjudicated_at": None, "adjudication_is_blind": None,
     "act": "answered",
-    "annotator": "ada", "slot": 0, "saw_swapped": True, "blind_label": "-1", "note": "", "claimed_at": NOON,
+    "annotator": "ada", "slot": 0, "saw_swapped": True, "blind_label": "-1", "blind_parts": "", "note": "",
+    "claimed_at": NOON,
     "answered_at": NOON, "seconds": 12.5, "active_seconds": None, "edited_at": None, "revealed_at": None,
     "revised_label": "", "revision_note": "", "revised_at": None, "skip_reason": "", "flag": "",
     "mode": "debate", "guidelines_version": 3, "seen_before": False,
@@ -97,7 +98,7 @@ def test_read_annotations_takes_very_long_notes_and_refuses_longer_ones(kind: st
     assert [one.message for one in refused.errors] == ["note has 20,001 characters; at most 20,000 fit."]
 
 
-@pytest.mark.parametrize(("kind", "place"), [("csv", "line 2"), ("jsonl", "line 1"), ("xlsx", "Sheet1!AG2")])
+@pytest.mark.parametrize(("kind", "place"), [("csv", "line 2"), ("jsonl", "line 1"), ("xlsx", "Sheet1!AH2")])
 def test_read_annotations_refuses_nul_by_place(kind: str, place: str) -> None:
     data = written([ROW | {"note": "a\x00b"}], kind)
 

@@ -1,0 +1,45 @@
+"""A level rubric in the browser: its items by key, the score at once, and the draft after a reload."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.flows.axe import DESK, PAINTED
+from tests.flows.conftest import LiveSite, SignIn, open_item
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+
+def open_levels(page: Page) -> None:
+    """Open an item of the demo's run, which level judges scored."""
+    page.set_viewport_size(DESK)  # type: ignore[arg-type]
+    page.goto("/review/")
+    address = page.locator("a[href*='/review/queues/'][href*='run']").first.get_attribute("href") or ""
+    open_item(page, address.rstrip("/").rpartition("/")[2])
+    page.evaluate(PAINTED)
+
+
+def test_items_of_a_level_rubric_are_answered_by_key(site: LiveSite, signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+    open_levels(page)
+    items = page.locator(".level-item")
+    count = items.count()
+    assert count > 0
+    place = page.locator(".review-place").inner_text()
+
+    for number in range(1, count + 1):
+        page.keyboard.press(str(number))
+    page.keyboard.press("1")
+    expect(items.first.get_by_label("Not met", exact=True)).to_be_checked()
+    expect(items.last.get_by_label("Met", exact=True)).to_be_checked(checked=count > 1)
+    expect(page.locator("#level-score")).to_contain_text(re.compile(r"Score\s+\d+\s+of 100"))
+
+    page.wait_for_timeout(1000)
+    page.reload()
+    page.evaluate(PAINTED)
+    expect(page.locator(".level-item").first.get_by_label("Not met", exact=True)).to_be_checked()
+    page.keyboard.press("Enter")
+    expect(page.locator(".review-place")).not_to_have_text(place)
