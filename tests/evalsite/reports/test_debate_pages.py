@@ -230,8 +230,13 @@ def test_debate_report_links_every_figure_to_as_many_debates_as_it_counts(resear
         *(3, 3),  # of two judges: debates with an outcome; too few are labelled for figures from people
         *(3, 3),  # the only cell
         *(2, 4, 4, 3),  # win rates: labels of people, of two judges, outcomes
+        2,  # labelled in the only cell
         3,  # the pair of judges, compared by the outcomes
     ]
+    assert re.findall(r'<details class="fold card-body" id="([a-z-]+)"( data-keep-open)>', page) == [
+        ("debate-cells", " data-keep-open"),
+        ("people-cells", " data-keep-open"),
+    ]  # closed: a table of 42 rows is three screens long
 
 
 def three_systems() -> list[System]:
