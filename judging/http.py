@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib.auth.models import User
@@ -17,6 +19,11 @@ from judging.tables import CONTENT_TYPES, LATEX_TYPE, Table, table_bytes
 M = TypeVar("M", bound=Model)
 PAGE_SIZES = (25, 50, 100)
 MOST_DIGITS = 19  # what a key of any table can hold
+MOST_WORKBOOK_ROWS = 40_000  # of twelve columns: 10 s of a processor, in which a web thread answers nobody else
+TOO_MANY_ROWS = (
+    f"A workbook of this table is not made here: it has more than {MOST_WORKBOOK_ROWS:,} rows."
+    " Download the CSV instead, which spreadsheets open and which has no limit."
+)
 
 if TYPE_CHECKING:
     _AnyPaginator = Paginator[Any]
@@ -93,10 +100,13 @@ def page_of(request: HttpRequest, items: QuerySet[M], *, per_page: int = 50, cou
 
 
 def table_response(table: Table, format_name: str, *, file_name: str) -> HttpResponse | StreamingHttpResponse:
-    """Return a download. Raises: KeyError for an unknown format."""
+    """Return a download; in words why not, for a workbook of too many rows. Raises: KeyError for an unknown format."""
     response: HttpResponse | StreamingHttpResponse
     if format_name == "xlsx":
-        response = HttpResponse(b"".join(table_bytes(table, format_name)))
+        rows = list(islice(table.rows, MOST_WORKBOOK_ROWS + 1))
+        if len(rows) > MOST_WORKBOOK_ROWS:
+            return HttpResponse(TOO_MANY_ROWS, status=413, content_type="text/plain; charset=utf-8")
+        response = HttpResponse(b"".join(table_bytes(replace(table, rows=rows), format_name)))
     else:
         response = StreamingHttpResponse(table_bytes(table, format_name))
     response["Content-Type"] = CONTENT_TYPES.get(format_name, LATEX_TYPE)

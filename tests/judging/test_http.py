@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from judging.http import page_of, page_of_search
+from judging.http import MOST_WORKBOOK_ROWS, page_of, page_of_search, table_response
 from judging.models import System
+from judging.tables import Table
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -51,3 +52,21 @@ def test_page_of_search_searches_once(django_assert_num_queries: Any) -> None:
 
 def _page(items: Any, number: int) -> Any:
     return page_of(RequestFactory().get("/", {"page": number, "size": 25}), items, count=187)
+
+
+def test_table_response_refuses_workbooks_of_too_many_rows_and_points_to_the_csv() -> None:
+    rows = ({"number": number} for number in range(10**9))  # never read to its end
+
+    refused = table_response(Table("numbers", ("number",), rows), "xlsx", file_name="numbers")
+    csv = table_response(
+        Table("numbers", ("number",), ({"number": number} for number in range(MOST_WORKBOOK_ROWS + 1))),
+        "csv",
+        file_name="numbers",
+    )
+
+    assert refused.status_code == 413
+    assert refused.content.decode() == (
+        "A workbook of this table is not made here: it has more than 40,000 rows."
+        " Download the CSV instead, which spreadsheets open and which has no limit."
+    )
+    assert csv.getvalue().count(b"\r\n") == MOST_WORKBOOK_ROWS + 2

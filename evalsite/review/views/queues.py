@@ -22,8 +22,8 @@ from evalsite.review.selectors.content import shown_text
 from evalsite.review.services import queues as services
 from evalsite.review.services.acts import announce
 from evalsite.review.states import ReviewRefused
-from judging.http import PageRequest, page_of
-from judging.tables import CONTENT_TYPES, write_csv, write_jsonl, write_xlsx
+from judging.http import PageRequest, page_of, table_response
+from judging.tables import CONTENT_TYPES, Table
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.waiting import CountedQueue
@@ -202,11 +202,5 @@ def queue_export(request: PageRequest, slug: str, format: str) -> HttpResponse |
     if format not in CONTENT_TYPES:
         raise Http404("No such format.")
     announce(actor=request.user, action="annotations.exported", subject=queue, detail={"format": format})
-    headers = {"Content-Disposition": f'attachment; filename="{queue.slug}-annotations.{format}"'}
-    rows = annotation_rows(queue)
-    if format == "xlsx":
-        book = write_xlsx(rows, columns=ANNOTATION_COLUMNS, title="Annotations")
-        return HttpResponse(book, content_type=CONTENT_TYPES[format], headers=headers)
-    write = write_csv if format == "csv" else write_jsonl
-    stream = write(rows, columns=ANNOTATION_COLUMNS)
-    return StreamingHttpResponse(stream, content_type=CONTENT_TYPES[format], headers=headers)
+    table = Table("Annotations", ANNOTATION_COLUMNS, annotation_rows(queue))
+    return table_response(table, format, file_name=f"{queue.slug}-annotations")
