@@ -70,11 +70,6 @@ def draw_sample(keys: Sequence[str], *, seed: int, size: int) -> AuditDraw:
     return AuditDraw(frozenset(ranked[:size]), size / len(keys) if keys else 0.0)
 
 
-def joins_audit(key: str, *, seed: int, probability: float) -> bool:
-    """Return whether an item that arrives after the draw is audited, with exactly this probability, independently."""
-    return uniform_number("late audit", seed, key) < probability
-
-
 def is_retest(item_key: str, *, person: str, seed: int, share: float = RETEST_SHARE) -> bool:
     """Return whether a person's own item comes back to them later with the sides flipped."""
     return uniform_number("retest", seed, person, item_key) < share

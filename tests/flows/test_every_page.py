@@ -24,7 +24,7 @@ NOT_PAGES = {  # parts of pages, and files
     *("debate:set-progress", "debate:debate-live", "review:queue-export", "review:run-people"),
     *("reports:leaderboard-export", "reports:agreement-export", "reports:labels-export", "reports:debate-export"),
     *("reports:arena-export", "reports:robustness-export", "reports:judge-export"),
-    *("reports:trust-chart", "reports:trust-export"),
+    *("reports:judge-trust", "reports:trust-chart", "reports:trust-export"),
     *("reports:agreement-items", "reports:labels-items"),
     *("judging:import-template", "debate:set-export", "debate:set-archive"),
 }

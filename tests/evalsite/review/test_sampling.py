@@ -7,7 +7,6 @@ from evalsite.review.sampling import (
     audit_size,
     draw_audit,
     is_retest,
-    joins_audit,
     uniform_number,
 )
 
@@ -51,13 +50,6 @@ def test_draw_audit_reaches_every_key_equally_often() -> None:
 def test_draw_audit_refuses_a_key_twice() -> None:
     with pytest.raises(ValueError, match="occurs twice"):
         draw_audit(["a", "a"], seed=1)
-
-
-def test_joins_audit_has_the_stated_probability() -> None:
-    # 1,000 keys at .05: mean 50, standard deviation 6.9
-    assert abs(sum(joins_audit(key, seed=3, probability=0.05) for key in KEYS) - 50) < 28
-    assert all(joins_audit(key, seed=3, probability=1.0) for key in KEYS)
-    assert not any(joins_audit(key, seed=3, probability=0.0) for key in KEYS)
 
 
 def test_is_retest_differs_between_people() -> None:
