@@ -28,13 +28,15 @@ class Job:
     max_tokens: int | None
     group: Hashable = None  # whose request it is, such as a run's; groups take turns
     attempts: list[Attempt] = field(default_factory=list)
+    is_reserved: bool = False  # money is set aside for one paid attempt and its longer retry: then it is given back
+    seconds_before: float = 0.0  # of attempts of earlier submissions
     started_at: float | None = None
     answers_before: int | None = None  # the lane's answers when this job first failed
     epoch: int = 0
     without_json: bool = False  # this request's reply failed as JSON; the endpoint may take JSON all the same
 
     def elapsed(self, now: float) -> float:
-        return 0.0 if self.started_at is None else now - self.started_at
+        return self.seconds_before + (0.0 if self.started_at is None else now - self.started_at)
 
     @property
     def paid(self) -> tuple[Attempt, ...]:

@@ -103,12 +103,14 @@ class CallPool:
         *,
         paid: Sequence[Attempt] = (),
         group: Hashable = None,
+        is_reserved: bool = False,
     ) -> None:
         """Ask; the token comes back exactly once, from `completed` or `close`.
 
         Groups of requests take turns at an endpoint and can be withdrawn. `paid` are the attempts that an earlier
         submission was given back with: their tokens count into the reply, and what was doubled once is not doubled
-        again.
+        again. `is_reserved`: after an attempt that cost something the request is given back instead of retried, so that
+        money can be set aside again; only a reply that was cut off is asked for with twice its limit first.
 
         Raises:
             RuntimeError: the pool is closed.
@@ -118,7 +120,9 @@ class CallPool:
         self._submitted += 1
         doubled = any(attempt.outcome is Outcome.TRUNCATED for attempt in paid)
         limit = endpoint.output_limit(request.max_tokens)
-        job = Job(token, endpoint, request, limit * 2 if doubled and limit else limit, group, list(paid))
+        job = Job(token, endpoint, request, limit * 2 if doubled and limit else limit, group, list(paid), is_reserved)
+        job.seconds_before = sum(attempt.seconds for attempt in paid)
+        job.without_json = sum(attempt.json_at_fault for attempt in paid) > 1
         self._inbox.put(partial(self._queue, job))
 
     def completed(self, timeout: float) -> list[Completed]:
@@ -342,7 +346,8 @@ class CallPool:
             job.answers_before = lane.answers
         job.attempts.append(attempt)
         decision = decide(job.attempts, self._circumstances(job, lane), self._options.retry)
-        if decision.action is Action.RETRY and not self._has_stopped(job):
+        must_pay_again = job.is_reserved and attempt.is_paid and not decision.double_tokens
+        if decision.action is Action.RETRY and not must_pay_again and not self._has_stopped(job):
             self._retry(job, lane, decision)
         elif decision.action is Action.RETRY or decision.action is Action.REQUEUE:
             self._give_back(job, decision.sleep_seconds)

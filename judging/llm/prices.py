@@ -57,8 +57,8 @@ def cost_of(price: Price | None, *, prompt_tokens: int | None, completion_tokens
 def worst_case_cost(price: Price | None, request: ChatRequest, *, truncation_retry: bool = True) -> Decimal | None:
     """Return the dollars to reserve before this request is sent, rounded up to the millionth; None: price unknown.
 
-    Counts the whole token limit as used and, with `truncation_retry`, one more attempt with twice that limit, so that a
-    call cannot cost more than was set aside for it. Attempts that fail are not billed by providers and are not counted.
+    Counts the whole token limit as used and, with `truncation_retry`, one more attempt with twice that limit. Before
+    any other attempt that may be billed the engine books what was paid and sets this aside once more.
     """
     if price is None:
         return None

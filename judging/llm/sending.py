@@ -35,6 +35,7 @@ class _Submission:
     request: ChatRequest
     paid: Sequence[Attempt]
     group: Hashable
+    is_reserved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,10 @@ class SendingProcess:
         *,
         paid: Sequence[Attempt] = (),
         group: Hashable = None,
+        is_reserved: bool = False,
     ) -> None:
         """Ask, as `CallPool.submit`; requests leave together with the next look at `completed`."""
-        self._orders.append(_Submission(token, endpoint, request, paid, group))
+        self._orders.append(_Submission(token, endpoint, request, paid, group, is_reserved))
 
     def withdraw(self, group: Hashable) -> None:
         """Send no more for a group, as `CallPool.withdraw`."""
@@ -151,6 +153,13 @@ def _listen(link: Connection, pool: CallPool) -> None:
                 if isinstance(order, _Withdrawal):
                     pool.withdraw(order.group)
                 else:
-                    pool.submit(order.token, order.endpoint, order.request, paid=order.paid, group=order.group)
+                    pool.submit(
+                        order.token,
+                        order.endpoint,
+                        order.request,
+                        paid=order.paid,
+                        group=order.group,
+                        is_reserved=order.is_reserved,
+                    )
     except (EOFError, OSError):
         os._exit(0)  # calls in flight are cut off, as when their worker is killed

@@ -8,6 +8,8 @@ from typing import Any
 
 from judging.llm.attempts import Attempt
 from judging.llm.chat import ChatReply, ChatRequest, Conversation
+from judging.llm.lanes import reply_of
+from judging.llm.retries import Action, RetryDecision
 from judging.models import Run, RunTask
 from judging.selectors.targets import Target, request_body
 from judging.services.ledger import CallRecord
@@ -53,7 +55,7 @@ class Asked:
     places: list[tuple[Talk, int]]
     worst: Decimal | None = None  # USD that it may cost at most; None: not computed, or the price is unknown
     reserved: Decimal = Decimal(0)  # USD of the run's budget set aside for it
-    paid: tuple[Attempt, ...] = ()  # attempts without an answer that cost something
+    past: tuple[Attempt, ...] = ()  # attempts that came to nothing; what they cost is booked
     postponed: int = 0  # how often the endpoint took no more
     postponed_at: float = 0.0  # first, monotonic seconds
 
@@ -62,9 +64,22 @@ class Asked:
         """USD that it may cost at most, as far as that is known."""
         return self.reserved or self.worst or Decimal(0)
 
+    def give_up(self, paid: tuple[Attempt, ...], *, reason: str) -> CallRecord:
+        """Return what the ledger keeps of attempts that came to nothing; the request then has nothing set aside.
+
+        They still count as attempts of the request, and no longer as a cost.
+        """
+        record = self.record(reply_of(paid, RetryDecision(Action.REQUEUE, reason=reason)))
+        self.reserved = Decimal(0)
+        self.past += tuple(
+            replace(attempt, prompt_tokens=None, completion_tokens=None, is_unheard=False) for attempt in paid
+        )
+        return record
+
     def record(self, reply: ChatReply) -> CallRecord:
         """Return what the ledger keeps of a reply."""
-        once = self.target.worst_case(self.request, truncation_retry=False) if reply.unheard else None
+        longest = replace(self.request, max_tokens=max(self.request.max_tokens or 0, reply.token_limit or 0) or None)
+        once = self.target.worst_case(longest, truncation_retry=False) if reply.unheard else None
         return CallRecord(
             key=self.key,
             endpoint_id=self.target.endpoint_id,

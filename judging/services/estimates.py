@@ -9,8 +9,9 @@ from decimal import Decimal
 
 from django.db.models import Avg
 
+from judging.judges.asking import QUOTED_REPLY, reask
 from judging.judges.registry import judge_kind
-from judging.llm.chat import ChatRequest
+from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.identity import call_key
 from judging.llm.prices import cost_of, estimate_tokens
 from judging.models import Call, Case, ModelEndpoint, Response, RubricItem, RunEvaluator
@@ -22,6 +23,7 @@ from judging.services.planning import EvaluatorChoice, RunPlan, with_drawn_cases
 SAMPLE = 200  # responses; of a run with more, evenly chosen ones stand for all
 TYPICAL_REPLY_TOKENS = 250
 TYPICAL_REASONING_TOKENS = 2_000  # with a reasoning model's thinking, which is paid for too
+PROBLEM_CHARACTERS = 200  # of the sentence that says why a reply could not be read
 LATENCY_CALLS = 50  # the endpoint's latest calls, whose mean latency is taken
 
 
@@ -40,7 +42,7 @@ class EvaluatorEstimate:
     is_baseline: bool = False
     endpoint: str = ""
     made: int | None = None  # of the calls, how many an earlier run has paid for; None: not looked up
-    most: Decimal | None = None  # USD if every reply is as long as its limit; None: not known, or not looked up
+    most: Decimal | None = None  # USD if every reply is asked for twice, at full length; None: not known or looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class RunEstimate:
 
     @property
     def most(self) -> Decimal | None:
-        """USD if every reply is as long as its limit allows; None where a price is unknown."""
+        """USD if every reply is as long as its limit allows and asked for once more; None where a price is unknown."""
         known = [part.most for part in self.evaluators if part.most is not None]
         return sum(known, Decimal(0)) if known and not self.unpriced else None
 
@@ -141,7 +143,7 @@ def _estimate(choice: EvaluatorChoice, sample: _Sample, threads: int) -> Evaluat
     scale = sample.count / len(sample.responses) if sample.responses else 0
     tokens = round(scale * sum(estimate_tokens(request.messages) for request in to_pay))
     remaining = round(scale * len(to_pay))
-    worst = [target.worst_case(request) for request in to_pay]
+    worst = [target.worst_case(one) for request in to_pay for one in (request, _longest_reask(target, request))]
     return EvaluatorEstimate(
         name=choice.name,
         tasks=sample.count,
@@ -156,6 +158,13 @@ def _estimate(choice: EvaluatorChoice, sample: _Sample, threads: int) -> Evaluat
         made=round(scale * sum(key in made for key, _ in keyed)),
         most=None if None in worst else sum((cost for cost in worst if cost is not None), Decimal(0)) * Decimal(scale),
     )
+
+
+def _longest_reask(target: Target, request: ChatRequest) -> ChatRequest:
+    """Return the re-ask of a reply that was cut off at twice the limit, which is the most that a judge asks."""
+    limit = target.config.output_limit(request.max_tokens)
+    sent = {"max_tokens": 2 * limit} if limit else {}
+    return reask(request, ChatReply(ReplyStatus.TRUNCATED, "x" * QUOTED_REPLY, sent=sent), "x" * PROBLEM_CHARACTERS)
 
 
 def _first_requests(choice: EvaluatorChoice, sample: _Sample) -> list[tuple[ChatRequest, ...] | None]:

@@ -48,13 +48,26 @@ class Share:
     inbox: list[Heard] = field(default_factory=list)
     lexical: deque[tuple[str, Target, ChatRequest]] = field(default_factory=deque)
 
-    def submit(self, token: str, target: Target, request: ChatRequest, paid: tuple[Attempt, ...] = ()) -> None:
-        """Ask; the token comes out of `heard` once. `paid`: attempts of an earlier submission that came to nothing."""
+    def submit(
+        self,
+        token: str,
+        target: Target,
+        request: ChatRequest,
+        paid: tuple[Attempt, ...] = (),
+        *,
+        is_reserved: bool = False,
+    ) -> None:
+        """Ask; the token comes out of `heard` once. `paid`: attempts of an earlier submission that came to nothing.
+
+        `is_reserved`: it is heard of again before it costs more than was set aside for it.
+        """
         if target.is_lexical:
             self.lexical.append((token, target, request))
             return
         bare = replace(request, endpoint=target.config.name, material={})
-        self.pool.pool.submit(f"{self.group}:{token}", target.config, bare, paid=paid, group=self.group)
+        self.pool.pool.submit(
+            f"{self.group}:{token}", target.config, bare, paid=paid, group=self.group, is_reserved=is_reserved
+        )
 
     def heard(self) -> list[Heard]:
         """Return what came back with the last `OpenPool.wait`."""

@@ -11,8 +11,6 @@ from decimal import Decimal
 from functools import partial
 
 from judging.llm.identity import call_key
-from judging.llm.lanes import reply_of
-from judging.llm.retries import Action, RetryDecision
 from judging.services import leases, ledger
 from judging.services.conversations import Asked
 from judging.services.engine.tasks import AHEAD_SECONDS, TaskWork
@@ -91,7 +89,8 @@ class Asking(TaskWork):
         if affordable and self._announce(affordable):
             for asked in affordable:
                 self.asked[asked.key] = self.held_back.pop(asked.key)
-                self.calls.submit(asked.key, asked.target, asked.request, asked.paid)
+                is_reserved = self.run.budget is not None
+                self.calls.submit(asked.key, asked.target, asked.request, asked.past, is_reserved=is_reserved)
         if self.held_back and not self.stopping and not (self.asked or self.to_repeat or self.records):
             least = min(asked.worst or Decimal(0) for asked in self.held_back.values())
             if not persistently(partial(leases.may_become_affordable, lease=self.lease, amount=least)):
@@ -150,14 +149,8 @@ class Asking(TaskWork):
                 found.append(asked)
         return found
 
-    def _take_back(self, asked: Asked) -> None:
-        """Keep what attempts without an answer have cost."""
-        if asked.paid:
-            self.records.append(asked.record(reply_of(asked.paid, RetryDecision(Action.REQUEUE, reason="withdrawn"))))
-
     def _put_back(self, asked: Asked) -> None:
         """Let the tasks that wait for this wait for any worker."""
-        self._take_back(asked)
         bound = self.endpoints.evaluators_on([asked.endpoint])
         for talk, _ in asked.places:
             if self._holds(talk):

@@ -20,13 +20,13 @@ class Hearing(Asking):
     def _hear(self) -> None:
         for heard in self.calls.heard():
             asked = self.asked.pop(heard.token)
-            asked.paid = heard.paid
             if heard.again_seconds is None:
                 self._answered(asked, heard.reply)
-            elif self.stopping:
-                self._take_back(asked)
-            else:
-                self._refused(asked, heard.again_seconds)
+                continue
+            if heard.paid:
+                self.records.append(asked.give_up(heard.paid, reason="withdrawn" if self.stopping else ""))
+            if not self.stopping:
+                self._refused(asked, heard.again_seconds, was_full=not heard.paid)
 
     def _answered(self, asked: Asked, reply: ChatReply) -> None:
         record = asked.record(reply)
@@ -54,10 +54,13 @@ class Hearing(Asking):
             else:
                 self.suspects.append((asked, record))
 
-    def _refused(self, asked: Asked, seconds: float) -> None:
-        """Ask again later: from here where that is soon, else the task goes back and this worker is free of it."""
+    def _refused(self, asked: Asked, seconds: float, *, was_full: bool) -> None:
+        """Ask again later: from here where that is soon, else the task goes back and this worker is free of it.
+
+        `was_full`: the endpoint took no more; otherwise an attempt was paid for and came to nothing.
+        """
         now, trouble = time.monotonic(), self.troubles[asked.endpoint]
-        asked.postponed += 1
+        asked.postponed += was_full
         asked.postponed_at = asked.postponed_at or now
         in_vain = asked.postponed >= REFUSALS and trouble.answered_at < asked.postponed_at
         if seconds <= LONGEST_HOLD_SECONDS and not in_vain:

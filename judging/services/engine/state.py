@@ -28,7 +28,15 @@ FLUSH_SECONDS = 0.2
 class Calls(Protocol):
     """What sends a run's requests; `judging.services.pools.Share` is the real one."""
 
-    def submit(self, token: str, target: Target, request: ChatRequest, paid: tuple[Attempt, ...] = ()) -> None:
+    def submit(
+        self,
+        token: str,
+        target: Target,
+        request: ChatRequest,
+        paid: tuple[Attempt, ...] = (),
+        *,
+        is_reserved: bool = False,
+    ) -> None:
         """Take a request; its token will come out of `heard` once."""
 
     def heard(self) -> list[Heard]:

@@ -72,8 +72,6 @@ class Engine(Hearing):
             return
         self._withdrawn = True
         self.calls.withdraw()
-        for asked in (*self.held_back.values(), *self.to_repeat.values()):
-            self._take_back(asked)
         self.held_back.clear()
         self.to_repeat.clear()
 

@@ -64,7 +64,7 @@ class LateCalls:
         self.submitted: list[str] = []
         self.waiting: list[str] = []
 
-    def submit(self, token: str, target: Any, request: Any, paid: Any = ()) -> None:
+    def submit(self, token: str, target: Any, request: Any, paid: Any = (), *, is_reserved: bool = False) -> None:
         self.submitted.append(token)
         self.waiting.append(token)
 
@@ -247,6 +247,34 @@ def test_a_reply_without_token_counts_costs_its_worst_case(fake_llm: FakeLLM) ->
     assert (ended, run.status, run.unpriced_calls) == ("budget", RunStatus.PAUSED, run.calls_made)
     assert 1 <= run.calls_made <= 3
     assert Decimal("0.3") * run.calls_made < run.spent <= 1
+
+
+def test_attempts_that_break_off_never_cost_more_than_the_budget(fake_llm: FakeLLM) -> None:
+    fake_llm.config(rate_drop=1.0)  # each attempt is sent, may be billed, and gets no answer
+    budget = Decimal("0.60")
+    run = judged_run(cases=1, url=fake_llm.url, budget=budget, input_price=Decimal(100), output_price=Decimal(100))
+
+    ended = work(run)
+
+    # an attempt may cost 0.10 dollars for 1,024 tokens and 0.08 or so for the prompt; before each, that and a retry
+    # with twice the limit are set aside: 0.47 or so fit once and, after one attempt, not again
+    assert (ended, run.status) == ("budget", RunStatus.PAUSED)
+    assert Decimal("0.1") < run.spent + run.unheard <= budget
+    assert (fake_llm.stats()["calls"], Call.objects.count()) == (1, 1)
+    assert Lease.objects.count() == 0
+
+
+def test_attempts_that_were_booked_still_count_as_attempts_of_the_request(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply="")  # an empty answer is asked for once more
+    run = judged_run(cases=1, url=fake_llm.url, budget=Decimal(9), input_price=Decimal(100), output_price=Decimal(100))
+
+    ended = work(run)
+
+    tokens = sum((call.prompt_tokens or 0) + (call.completion_tokens or 0) for call in Call.objects.all())
+    assert (ended, run.failed, fake_llm.stats()["calls"]) == ("empty", 1, 2)
+    assert [call.error_kind for call in Call.objects.order_by("pk")] == ["empty", "empty"]
+    assert run.spent == Decimal(tokens) * 100 / 1_000_000
+    assert tokens == fake_llm.stats()["prompt_tokens"] + fake_llm.stats()["completion_tokens"]
 
 
 def test_a_budget_given_to_a_run_of_unknown_price_pauses_it(fake_llm: FakeLLM) -> None:
