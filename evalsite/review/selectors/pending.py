@@ -17,7 +17,8 @@ def unheard_runs() -> QuerySet[Run]:
     """Return finished runs with scores that have not been routed since they finished or their audit was planned."""
     never = Q(queue__isnull=True) | Q(queue__routed_at__isnull=True) | Q(queue__routed_at__lt=F("finished_at"))
     never |= Q(queue__routed_at__lt=F("audit_plan__chosen_at"))
-    asked = ~Q(options__asks_people=False) | Q(queue__isnull=False) | Q(audit_plan__isnull=False)
+    asked = Q(options__asks_people__isnull=True) | ~Q(options__asks_people=False)
+    asked |= Q(queue__isnull=False) | Q(audit_plan__isnull=False)
     return Run.objects.filter(never, asked, kind__in=SCORED_KINDS, status=RunStatus.FINISHED).order_by("pk")
 
 
