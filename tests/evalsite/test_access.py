@@ -144,6 +144,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "review:adjudication-list": RESEARCHERS,
     "review:item-detail": EVERYBODY_OBJECT,
     "review:item-annotate": EVERYBODY_ACT,
+    "review:item-score": EVERYBODY_ACT,
     "review:item-skip": EVERYBODY_ACT,
     "review:item-flag": EVERYBODY_ACT,
     "review:item-draft": {"post": (409, 409, 409)},

@@ -61,7 +61,9 @@ def annotated(queue: Queue, *labels: str) -> ReviewItem:
         person = factories.user()
         claim = claim_next(queue=queue, annotator=person, at=NOON)
         item = claim.item
-        record_annotation(item_id=item.pk, annotator=person, token=str(claim.token), answer=Answer(label, ""), at=NOON)
+        parts = {f"{level}.1": "met" if label == str(level) else "not met" for level in (100, 50, 25)}
+        answer = Answer(label, parts=parts)
+        record_annotation(item_id=item.pk, annotator=person, token=str(claim.token), answer=answer, at=NOON)
     assert item is not None
     return item
 
