@@ -56,9 +56,10 @@ def clear_stale_batches() -> int:
 
 
 def _remove(batch_id: int) -> None:
-    for model in _TABLES:
-        while persistently(partial(_remove_some, model, batch_id)):
-            pass
+    with connection.cursor() as cursor, small_cache(cursor):
+        for model in _TABLES:
+            while persistently(partial(_remove_some, model, batch_id)):
+                pass
     persistently(ImportBatch.objects.filter(pk=batch_id).delete)
 
 
@@ -133,13 +134,16 @@ def table(model: type[Model]) -> str:
 
 @contextmanager
 def small_cache(cursor: CursorWrapper) -> Iterator[None]:
-    """Keep SQLite from holding back a share of what is only written: its cache is as large as many rows."""
+    """Keep SQLite from holding what is only written or copied, in its cache or in its map of the file."""
     if connection.vendor != "sqlite":
         yield
         return
-    before = cursor.execute("PRAGMA cache_size").fetchone()[0]
+    names = ("cache_size", "mmap_size")
+    before = {name: cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
     cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    cursor.execute("PRAGMA mmap_size = 0")
     try:
         yield
     finally:
-        cursor.execute(f"PRAGMA cache_size = {int(before)}")
+        for name in names:
+            cursor.execute(f"PRAGMA {name} = {int(before[name])}")

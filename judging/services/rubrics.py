@@ -150,7 +150,7 @@ def use_rubric(
     copied = copy_rows(
         RubricItem,
         {"rubric": "%s", **{name: f"b.{quoted(name)}" for name in _COLUMNS}},
-        f"FROM {table(BatchRubricItem)} b WHERE b.batch_id = %s AND b.rubric_hash = %s ORDER BY b.position",
+        f"FROM {table(BatchRubricItem)} b WHERE b.batch_id = %s AND b.rubric_hash = %s ORDER BY b.id",
         [rubric.pk, batch.pk, staged.content_hash],
     )
     if copied != staged.item_count:
