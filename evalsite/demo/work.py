@@ -19,7 +19,8 @@ from judging.services.planning import EvaluatorChoice, RunPlan, create_run, plan
 
 RUN_NAME = "Demo: rules and lexical baselines"
 DEBATES_NAME = "Demo debates: helpfulness"  # annotators see it, so it names no system
-AUDIT_SIZE = 3  # responses, and as many debates: the site's minimum would send all of so small a set to people
+AUDITED_CASES = 1  # with three responses; the site's minimum would send all of so small a set to people
+AUDITED_DEBATES = 3  # one a case
 
 
 @transaction.atomic
@@ -29,15 +30,15 @@ def start_work(*, content: DemoContent, actor: User | None, at: datetime) -> boo
         return False
     run = create_run(plan=_plan(content), actor=actor, at=at)
     plan_tasks(run_id=run.pk, at=at)  # the audit draws from them
-    _plan_audit(subject_of_run(run), actor, at)
+    _plan_audit(subject_of_run(run), AUDITED_CASES, actor, at)
     jobs.launch_run(run_id=run.pk, waiting=run.total)
     debate_set = launch_debates(wish=_wish(content), actor=actor, at=at)
-    _plan_audit(subject_of_debates(debate_set), actor, at)
+    _plan_audit(subject_of_debates(debate_set), AUDITED_DEBATES, actor, at)
     return True
 
 
-def _plan_audit(subject: AuditSubject, actor: User | None, at: datetime) -> None:
-    plan_audit(subject=subject, size=AUDIT_SIZE, actor=actor, at=at)
+def _plan_audit(subject: AuditSubject, cases: int, actor: User | None, at: datetime) -> None:
+    plan_audit(subject=subject, size=cases, actor=actor, at=at)
 
 
 def _plan(content: DemoContent) -> RunPlan:

@@ -18,8 +18,9 @@ pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 def queue(site: LiveSite, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     """Return the slug of a queue of four pairs, the test's own."""
     path = tmp_path / "pairs.jsonl"
-    row = {"question": "Which one?", "response_a": "This one.", "response_b": "That one."}
-    path.write_text("\n".join(json.dumps(row | {"id": str(number)}) for number in range(4)))
+    row = {"response_a": "This one.", "response_b": "That one."}
+    rows = [row | {"id": str(number), "question": f"Which one, {number}?"} for number in range(4)]
+    path.write_text("\n".join(map(json.dumps, rows)))
     made = site.command("create_queue", str(path), "--name", request.node.name, "--quorum", "5", "--json")
     assert made.returncode == 0, made.stderr
     return str(json.loads(made.stdout)["queue"])

@@ -33,10 +33,11 @@ def test_start_work_leaves_people_few_of_the_responses_and_debates() -> None:
     route_run(run.pk)
     route_debates(debate_set)
     responses, debates = Queue.objects.get(run=run), Queue.objects.get(debate_set=debate_set)
-    # 3 drawn of each, and what the baselines left undecided: 13 splits among 72 responses, 2 of 24 debates
-    for queue, undecided in ((responses, 13), (debates, 2)):
+    # 1 case with 3 responses and 3 debates drawn, and what the baselines left undecided: 17 splits among 72 responses,
+    # 2 of 24 debates
+    for queue, undecided, drawn in ((responses, 17, 3), (debates, 2, 3)):
         audited = queue.items.filter(arm=ItemArm.AUDIT)
-        assert audited.count() == 3
+        assert audited.count() == drawn
         assert queue.items.exclude(reason="audit").count() == undecided
         assert queue.items.count() == undecided + audited.filter(reason="audit").count()
     assert (run.systems.count() * 24, Debate.objects.filter(status=DebateStatus.AGREED).count()) == (72, 22)
