@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -23,10 +24,12 @@ SMALL_LINKS = """() => [...document.querySelectorAll("main a, main button, main 
 
 
 @pytest.fixture(scope="module")
-def long_names(site: LiveSite) -> None:
-    """Give the demo a judge, a system and an audit event with names as long as people write them."""
+def long_names(site: LiveSite) -> Iterator[None]:
+    """Give the demo a judge, a system and an audit event with names as long as people write them, for these tests."""
     made = site.command("shell", "-c", LENGTHEN)
     assert made.returncode == 0, made.stderr
+    yield
+    assert site.command("shell", "-c", SHORTEN).returncode == 0
 
 
 LENGTHEN = """
@@ -38,6 +41,10 @@ AuditEntry.objects.create(at=now(), action="endpoint.capabilities_changed", subj
 judge = RunEvaluator.objects.filter(kind="judge").first()
 RunEvaluator.objects.filter(pk=judge.pk).update(name="Encke levels (gpt-oss-120b, itemised) · helpdesk_rubric_2026")
 System.objects.filter(name="moss-small").update(name="qwen3-coder-480b-a35b-instruct-fp8-temperature-0")
+"""
+SHORTEN = """
+from judging.models import System
+System.objects.filter(name__startswith="qwen3-coder").update(name="moss-small")
 """
 
 
