@@ -66,8 +66,9 @@ def level_label(tree: NodeSpec, met: Mapping[str, bool]) -> str:
 
 
 def words_of_items(met: Mapping[str, bool]) -> str:
-    """Return which items were met and which not, "" for an answer without them."""
-    found = ((word, [key for key, value in met.items() if value is wanted]) for word, wanted in WORDS)
+    """Return which items were met and which not, lower levels first, "" for an answer without them."""
+    keys_in_order = sorted(met, key=lambda key: [(len(part), part) for part in key.split(".")])
+    found = ((word, [key for key in keys_in_order if met[key] is wanted]) for word, wanted in WORDS)
     return "; ".join(f"{word}: {', '.join(keys)}" for word, keys in found if keys)
 
 

@@ -123,13 +123,13 @@ def test_estimate_run_counts_the_thinking_of_a_reasoning_model() -> None:
 
 def test_estimate_run_counts_at_most_a_re_ask_of_every_reply() -> None:
     suite, systems = answered_suite(cases=2)
-    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", input_price=Decimal(0), output_price=Decimal(1_000_000))
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", input_price=Decimal(0), output_price=Decimal(100_000))
     plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
 
     estimate = estimate_run(plan=plan, threads=50, at=timezone.now())
 
-    # a dollar a token, two responses: 1,024 tokens, twice that where they were too few, both again at twice the limit
-    assert estimate.most == 2 * (1024 + 2048 + 2048 + 4096)
+    # ten cents a token, two responses: 1,024 tokens, twice that where they were too few, both again at twice the limit
+    assert estimate.most == 2 * (1024 + 2048 + 2048 + 4096) / Decimal(10)
 
 
 def test_estimate_run_leaves_out_what_an_earlier_run_has_paid_for(fake_llm: FakeLLM) -> None:

@@ -60,7 +60,7 @@ def test_one_annotation_holds_the_items_and_the_score_they_come_to(queue: Queue)
     assert (answer.label, answer.parts) == ("50", PARTS)
     done = client.get(reverse("review:item-detail", args=[claim.item_id])).content.decode()
     assert "50 of 100" in done
-    assert "Met: 50.1; Not met: 100.1, 50.2" in done
+    assert "Met: 50.1; Not met: 50.2, 100.1" in done
 
 
 def test_an_item_left_open_is_named_and_the_rest_is_kept(queue: Queue) -> None:
