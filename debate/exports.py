@@ -130,6 +130,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "rater": "person who gave the label elsewhere",
         "verdict": "1 A is better, -1 B is better, 0 neither",
         "source": "file that it was imported from",
+        "is_blind": "whether the rater had seen neither the debates nor other labels, as the importer said",
     },
 }
 TABLES = tuple(COLUMNS)
@@ -333,7 +334,7 @@ def _pair_rows(set_ids: Sequence[int]) -> Iterator[Row]:
 def _label_rows(set_ids: Sequence[int]) -> Iterator[Row]:
     labels = OutsideLabel.objects.filter(debate__debate_set__in=set_ids)
     ordered = labels.order_by("debate__debate_set_id", "debate_id", "rater").values_list(
-        *("debate__debate_set_id", "debate_id", "debate__case__key", "rater", "verdict", "source")
+        *("debate__debate_set_id", "debate_id", "debate__case__key", "rater", "verdict", "source", "is_blind")
     )
     for values in ordered.iterator(chunk_size=CHUNK):
         yield dict(zip(COLUMNS["labels"], values, strict=True))

@@ -254,6 +254,11 @@ class LabelsForm(forms.Form):
         help_text="Columns item, rater, label. An item is the number in the original's file, the case's key or the "
         "debate's id; a label is A, B or tie, and never a place.",
     )
+    is_blind = forms.BooleanField(
+        required=False,
+        label="Given blind",
+        help_text="The raters had seen neither the debates nor each other's labels. Only such labels enter figures.",
+    )
 
 
 class RecordsForm(forms.Form):

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from judging.models import IN_WORK, Case, ImportStatus, ModelEndpoint, Response, Rubric, Run, System
+from judging.models import IN_WORK, Case, ImportBatch, ImportStatus, ModelEndpoint, Response, Rubric, Run, System
 
 
 class DebateSource(models.TextChoices):
@@ -177,6 +177,7 @@ class OutsideLabel(models.Model):
     rater = models.CharField(max_length=120)
     verdict = models.SmallIntegerField()  # in system space: 1 = A better, 0 = neither, -1 = B better
     source = models.CharField(max_length=200)  # the table's file name
+    is_blind = models.BooleanField(default=True)  # as the importer said; those of earlier versions count as before
     created_at = models.DateTimeField()  # when this answer was stored or replaced the one before
 
     class Meta:
@@ -212,7 +213,56 @@ class RecordUpload(models.Model):
     @property
     def can_be_confirmed(self) -> bool:
         """Whether a check found something new in it, and it is not stored or being stored."""
-        return bool(self.preview.get("new")) and self.status in (ImportStatus.CHECKED, ImportStatus.FAILED)
+        return bool(self.preview.get("new")) and self.status in (
+            ImportStatus.CHECKED,
+            ImportStatus.FAILED,
+            ImportStatus.CANCELLED,
+        )
 
     def get_absolute_url(self) -> str:
         return reverse("debate:record-detail", args=[self.pk])
+
+
+class BatchDebate(models.Model):
+    """A recorded debate to be taken into use. No page shows it."""
+
+    batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE)
+    set_hash = models.CharField(max_length=64)  # `DebateSet.content_hash`
+    case_key = models.CharField(max_length=200)
+    text_hash_a = models.CharField(max_length=64)  # of the responses that were compared
+    text_hash_b = models.CharField(max_length=64)
+    scenario = models.CharField(max_length=100, blank=True)
+    source_id = models.BigIntegerField()
+    submission_order = models.PositiveSmallIntegerField()
+    status = models.CharField(max_length=20, choices=DebateStatus)
+    verdict = models.SmallIntegerField(null=True)
+    agreed_round = models.PositiveSmallIntegerField(null=True)
+    round_count = models.PositiveSmallIntegerField()
+    opening_verdict = models.SmallIntegerField(null=True)
+    flags = models.JSONField(default=list)
+    # Known only once the responses of the same batch are in use:
+    debate_set = models.ForeignKey(DebateSet, null=True, on_delete=models.CASCADE, related_name="+")
+    case = models.ForeignKey(Case, null=True, on_delete=models.CASCADE, related_name="+")
+    response_a = models.ForeignKey(Response, null=True, on_delete=models.CASCADE, related_name="+")
+    response_b = models.ForeignKey(Response, null=True, on_delete=models.CASCADE, related_name="+")
+
+    def __str__(self) -> str:
+        return f"{self.case_key} of {self.set_hash}"
+
+
+class BatchStatement(models.Model):
+    """A statement of a recorded debate to be taken into use. No page shows it."""
+
+    batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE)
+    debate = models.ForeignKey(BatchDebate, on_delete=models.CASCADE, related_name="statements")
+    seat = models.PositiveSmallIntegerField()
+    judge = models.CharField(max_length=120)
+    round = models.PositiveSmallIntegerField()
+    text = models.TextField(blank=True)
+    position_verdict = models.CharField(max_length=1, blank=True)
+    verdict = models.SmallIntegerField(null=True)
+    status = models.CharField(max_length=30)
+    recorded_verdict = models.CharField(max_length=200, blank=True)
+
+    def __str__(self) -> str:
+        return f"statement {self.pk}"

@@ -14,6 +14,7 @@ urlpatterns = [
     path("imports/new/", records.record_create, name="record-create"),
     path("imports/<int:upload_id>/", records.record_detail, name="record-detail"),
     path("imports/<int:upload_id>/confirm/", records.record_confirm, name="record-confirm"),
+    path("imports/<int:upload_id>/cancel/", records.record_cancel, name="record-cancel"),
     path("sets/<int:set_id>/", sets.set_detail, name="set-detail"),
     path("sets/<int:set_id>/progress/", sets.set_progress, name="set-progress"),
     path("sets/<int:set_id>/exports/replication.zip", exports.set_archive, name="set-archive"),

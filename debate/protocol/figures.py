@@ -20,7 +20,6 @@ from debate.protocol.metaeval import (
     changed_by_the_end,
     consensus_by_round,
     for_people,
-    leave_one_out,
     missing_by_round,
     mode,
     opening_votes,
@@ -87,11 +86,6 @@ def ballot_figures(ballots: Sequence[Ballot], judges: Sequence[str]) -> dict[str
         "iaa_initial": _jury_figures(ballots, judges, 0),
         "iaa_last": _jury_figures(ballots, judges, -1),
     }
-
-
-def leave_one_out_figures(ballots: Sequence[Ballot], judges: Sequence[str]) -> dict[str, Any]:
-    """Return each judge's agreement with the other speakers; beside the layout above, which has no place for it."""
-    return {judge: _agreement_figures(leave_one_out(ballots, judge)) for judge in judges}
 
 
 def _outcome_figures(ballots: Sequence[Ballot], judges: Sequence[str], rule: OutcomeRule) -> dict[str, Any]:

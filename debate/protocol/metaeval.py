@@ -103,11 +103,6 @@ class PositionBias:
     first: int
     second: int
 
-    @property
-    def first_rate(self) -> Share:
-        """Votes for the place shown first, of all that prefer a place; 0.5 is unbiased where orders are fair coins."""
-        return Share(self.first, self.first + self.second)
-
 
 def outcome_of(ballot: Ballot, rule: OutcomeRule, human: Mapping[int | str, int] | None = None) -> Vote:
     """Return the outcome of a debate in system space under `rule`, or None where it has none."""
@@ -206,29 +201,6 @@ def missing_by_round(ballots: Sequence[Ballot], judge: str, *, rounds: int) -> t
 def changed_by_the_end(ballots: Iterable[Ballot], judge: str) -> int:
     """Count the debates whose last vote by a judge is not its opening vote; finding or losing a verdict counts too."""
     return sum(ballot.rounds[0].get(judge) != ballot.rounds[-1].get(judge) for ballot in ballots)
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What decisions cost."""
-
-    calls: int
-    cost: float  # in the currency of the ledger
-    decisions: int
-    matches: int  # decisions that agree with the outcome
-
-    @property
-    def calls_per_decision(self) -> float | None:
-        return self.calls / self.decisions if self.decisions else None
-
-    @property
-    def cost_per_decision(self) -> float | None:
-        return self.cost / self.decisions if self.decisions else None
-
-    @property
-    def matches_per_cost(self) -> float | None:
-        """Agreeing decisions per unit of money; None where nothing was spent."""
-        return self.matches / self.cost if self.cost else None
 
 
 def wilson_interval(count: float, n: int, *, z: float = 1.959963984540054) -> tuple[float, float] | None:

@@ -9,6 +9,7 @@ from django.db.models import Prefetch
 
 from debate.models import Debate, Speaker
 from debate.protocol.options import DebateOptions, options_from_json
+from debate.protocol.seats import Orders
 from debate.protocol.setups import Criterion, DebateSetup
 from debate.protocol.variants import damaged
 from debate.selectors.criteria import criteria_by_case
@@ -50,22 +51,34 @@ def setups_of(debates: Sequence[Debate]) -> dict[int, DebateSetup]:
 
 def setup_of(debate: Debate, criteria: Mapping[str, Criterion]) -> DebateSetup:
     """Return what the protocol asks in one debate, whose related rows are loaded."""
-    options = options_from_json(debate.debate_set.setup)
+    return setup_with(
+        case=debate.case,
+        submissions=(debate.response_a.text, debate.response_b.text),
+        orders=Orders(debate.submission_order, tuple(speaker.name for speaker in debate.speakers.all())),
+        criterion=criteria[debate.case.key],
+        options=replace(options_from_json(debate.debate_set.setup), seed=debate.seed),
+    )
+
+
+def setup_with(
+    *, case: Case, submissions: tuple[str, str], orders: Orders, criterion: Criterion, options: DebateOptions
+) -> DebateSetup:
+    """Return what the protocol asks about two responses to a case, which is loaded with its prompt."""
     return DebateSetup(
-        question=question_of(debate.case),
-        submission_a=debate.response_a.text,
-        submission_b=debate.response_b.text,
-        submission_order=debate.submission_order,
-        seats=tuple(speaker.name for speaker in debate.speakers.all()),
-        criterion=criterion_of(criteria[debate.case.key], options),
-        reference=reference_of(debate.case),
+        question=question_of(case),
+        submission_a=submissions[0],
+        submission_b=submissions[1],
+        submission_order=orders.submission_order,
+        seats=orders.seats,
+        criterion=criterion_of(criterion, options),
+        reference=reference_of(case),
         max_rounds=options.max_rounds,
         mode=options.mode,
         visibility=options.visibility,
         stop=options.stop,
         both_orders_opening=options.both_orders_opening,
         refusal_as_tie=options.refusal_as_tie,
-        seed=debate.seed,
+        seed=options.seed,
         temperature=options.temperature,
         max_tokens=options.max_tokens,
         llm_seed=options.llm_seed,

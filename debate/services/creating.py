@@ -163,7 +163,7 @@ def _check_budget(endpoints: Sequence[ModelEndpoint]) -> None:
 
 
 def _store_debates(debate_set: DebateSet, pairs: Sequence[Pair], wish: DebateWish) -> list[Debate]:
-    draws = [_draw(pair, wish) for pair in pairs]
+    draws = [draw_of(pair, wish) for pair in pairs]
     debates = Debate.objects.bulk_create(
         [
             Debate(
@@ -191,7 +191,8 @@ def _store_debates(debate_set: DebateSet, pairs: Sequence[Pair], wish: DebateWis
     return debates
 
 
-def _draw(pair: Pair, wish: DebateWish) -> Orders:
+def draw_of(pair: Pair, wish: DebateWish) -> Orders:
+    """Return the orders in which a debate of a wish is held."""
     return draw_orders(
         seed=wish.options.seed,
         key=f"{pair.case.key}|{wish.system_a.name}|{wish.system_b.name}|{wish.options.order_key or wish.criterion}",

@@ -30,9 +30,11 @@ class StoredLabels:
 
 
 def import_labels(
-    *, data: bytes, file: str, sets: Sequence[DebateSet], actor: User | None, at: datetime
+    *, data: bytes, file: str, sets: Sequence[DebateSet], is_blind: bool, actor: User | None, at: datetime
 ) -> Parsed[StoredLabels]:
     """Store a table of labels for debates of these sets; the same table twice changes nothing.
+
+    `is_blind`: the raters had seen neither the debates nor each other's labels. Only such labels enter figures.
 
     An item is named by its debate's number in the original's file, by its case's key, or by the debate's id here; with
     several sets the column `set` (id or name) says which one is meant where the item alone does not. A rater's new
@@ -52,7 +54,16 @@ def import_labels(
             found[debate_id, row.rater[:120]] = row
     if problems:
         return Parsed(None, (*parsed.problems, *problems))
-    return Parsed(_store(found, file=file, sets=sets, actor=actor, at=at), parsed.problems)
+    table = _LabelSource(file, is_blind)
+    return Parsed(_store(found, table=table, sets=sets, actor=actor, at=at), parsed.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelSource:
+    """Where labels come from."""
+
+    file: str
+    is_blind: bool
 
 
 class _Places:
@@ -90,20 +101,37 @@ class _Places:
 
 @transaction.atomic
 def _store(
-    found: dict[tuple[int, str], LabelRow], *, file: str, sets: Sequence[DebateSet], actor: User | None, at: datetime
+    found: dict[tuple[int, str], LabelRow],
+    *,
+    table: _LabelSource,
+    sets: Sequence[DebateSet],
+    actor: User | None,
+    at: datetime,
 ) -> StoredLabels:
     debates = {debate_id for debate_id, _ in found}
     known = {(row.debate_id, row.rater): row for row in OutsideLabel.objects.filter(debate__in=debates)}
     new = [
-        OutsideLabel(debate_id=debate_id, rater=rater, verdict=row.verdict, source=file[:200], created_at=at)
+        OutsideLabel(
+            debate_id=debate_id,
+            rater=rater,
+            verdict=row.verdict,
+            source=table.file[:200],
+            is_blind=table.is_blind,
+            created_at=at,
+        )
         for (debate_id, rater), row in found.items()
         if (debate_id, rater) not in known
     ]
-    changed = [known[key] for key, row in found.items() if key in known and known[key].verdict != row.verdict]
+    changed = [
+        known[key]
+        for key, row in found.items()
+        if key in known and (known[key].verdict, known[key].is_blind) != (row.verdict, table.is_blind)
+    ]
     for label in changed:
-        label.verdict, label.source, label.created_at = found[label.debate_id, label.rater].verdict, file[:200], at
+        label.verdict, label.source = found[label.debate_id, label.rater].verdict, table.file[:200]
+        label.is_blind, label.created_at = table.is_blind, at
     OutsideLabel.objects.bulk_create(new, batch_size=BATCH)
-    OutsideLabel.objects.bulk_update(changed, ["verdict", "source", "created_at"], batch_size=BATCH)
+    OutsideLabel.objects.bulk_update(changed, ["verdict", "source", "is_blind", "created_at"], batch_size=BATCH)
     stored = StoredLabels(
         new=len(new),
         changed=len(changed),
@@ -113,6 +141,12 @@ def _store(
         set_ids=tuple(owner.pk for owner in sets),
     )
     if new or changed:
-        detail = {"file": file, "new": stored.new, "changed": stored.changed, "raters": len(stored.raters)}
+        detail = {
+            "file": table.file,
+            "blind": table.is_blind,
+            "new": stored.new,
+            "changed": stored.changed,
+            "raters": len(stored.raters),
+        }
         announce(sets[0], actor, "labels.imported", detail)
     return stored

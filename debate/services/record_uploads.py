@@ -13,12 +13,14 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from debate.models import RecordUpload
-from debate.services.importing import Records, StoredRecords, plan_records, read_records, store_records
+from debate.services.importing import Records, WrittenRecords, open_written, plan_records, read_records, use_records
 from judging import stopping
 from judging.models import IN_WORK, ImportStatus
 from judging.services import upload_store
+from judging.services.import_batches import BatchLost
 from judging.services.import_progress import (
     ImportProgress,
     ImportStopped,
@@ -79,6 +81,23 @@ def confirm_records(*, upload_id: int, actor: User) -> RecordUpload:
     return upload
 
 
+@transaction.atomic
+def cancel_records(*, upload_id: int) -> RecordUpload:
+    """Stop the check or the import of a file. Nothing of it is stored; its bytes stay.
+
+    Raises:
+        RecordsNotReady: no worker has it in hand or is to take it.
+    """
+    upload = RecordUpload.objects.select_for_update().get(pk=upload_id)
+    if upload.status == ImportStatus.DONE:
+        raise RecordsNotReady("It was stored before it could be cancelled.")
+    if not upload.is_in_work:
+        raise RecordsNotReady("There is nothing to cancel: nobody is working on this file.")
+    upload.status = ImportStatus.CANCELLED
+    upload.save(update_fields=["status"])
+    return upload
+
+
 def unfinished_records() -> list[tuple[int, int]]:
     """Return id and launch of the files that wait for a worker or are in the hands of one."""
     return list(RecordUpload.objects.filter(status__in=IN_WORK).order_by("pk").values_list("pk", "launches"))
@@ -101,13 +120,14 @@ def work_records(*, upload_id: int, now: Callable[[], datetime]) -> str:
         parsed = _read(upload)
         if upload.status == ImportStatus.CHECKING or parsed.value is None:
             return _finish(upload, **_checked(parsed))
-        return _finish(upload, **_store(upload, parsed.value, now(), watch))
+        with open_written(records=parsed.value, watch=watch) as written:
+            return persistently(partial(_use, upload, written, now()))
     except ImportStopped:
         return "stopped"
-    except (UnknownCases, BytesGone) as refusal:
+    except (UnknownCases, BytesGone, BatchLost) as refusal:
         return _finish(upload, status=ImportStatus.FAILED, result=upload.result | {"error": str(refusal)})
     except Exception:
-        error = "Something unexpected happened. Import again: what is stored stays. The site's log has the details."
+        error = "Something unexpected happened; nothing was stored. The site's log has the details."
         _finish(upload, status=ImportStatus.FAILED, result=upload.result | {"error": error})
         raise
     finally:
@@ -149,16 +169,17 @@ def _checked(parsed: Parsed[Records]) -> dict[str, Any]:
     return found | {"status": ImportStatus.CHECKED}
 
 
-def _store(upload: RecordUpload, records: Records, at: datetime, watch: ProgressWriter) -> dict[str, Any]:
-    actor = User.objects.filter(pk=upload.result.get("confirmed_by")).first() or upload.created_by
-    stored: StoredRecords = store_records(records=records, actor=actor, at=at, watch=watch)
-    found = {"status": ImportStatus.DONE}
-    if stored.problems:
-        found |= {
-            "problems": _listed(stored.problems),
-            "preview": upload.preview | _findings(stored.problems),
-        }
-    return found
+@transaction.atomic
+def _use(taken: RecordUpload, written: WrittenRecords, at: datetime) -> str:
+    """Take what was written into use, and the file is imported; nothing of it where it was cancelled meanwhile."""
+    if not _rows_of(taken).select_for_update().exists():
+        return "stopped"
+    actor = User.objects.filter(pk=taken.result.get("confirmed_by")).first() or taken.created_by
+    problems = use_records(written=written, actor=actor, at=at).problems
+    found: dict[str, Any] = {"status": ImportStatus.DONE}
+    if problems:
+        found |= {"problems": _listed(problems), "preview": taken.preview | _findings(problems)}
+    return _write(taken, found)
 
 
 def _finish(taken: RecordUpload, **fields: Any) -> str:
@@ -168,19 +189,23 @@ def _finish(taken: RecordUpload, **fields: Any) -> str:
 
 @transaction.atomic
 def _write(taken: RecordUpload, fields: dict[str, Any]) -> str:
-    rows = RecordUpload.objects.filter(pk=taken.pk, status=taken.status, launches=taken.launches)
-    if not rows.update(**fields):
+    if not _rows_of(taken).update(**fields):
         return "stopped"
     if fields["status"] in (ImportStatus.DONE, ImportStatus.REFUSED):
         upload_store.drop_bytes(taken.bytes_name)  # they are not read again
     return str(fields["status"])
 
 
+def _rows_of(taken: RecordUpload) -> QuerySet[RecordUpload]:
+    """Return the file, unless it was cancelled or launched again since it was taken."""
+    return RecordUpload.objects.filter(pk=taken.pk, status=taken.status, launches=taken.launches)
+
+
 def _may_go_on(upload: RecordUpload) -> bool:
     """Return whether the file still waits for this work, and this process may do it; another takes it up else."""
     if stopping.requested():
         return False
-    return RecordUpload.objects.filter(pk=upload.pk, status=upload.status, launches=upload.launches).exists()
+    return _rows_of(upload).exists()
 
 
 def _progress_name(upload_id: int) -> str:

@@ -26,7 +26,12 @@ def label_create(request: PageRequest, set_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         upload = form.cleaned_data["file"]
         parsed = import_labels(
-            data=upload.read(), file=str(upload.name), sets=[debate_set], actor=request.user, at=now()
+            data=upload.read(),
+            file=str(upload.name),
+            sets=[debate_set],
+            is_blind=form.cleaned_data["is_blind"],
+            actor=request.user,
+            at=now(),
         )
         if parsed.value is not None:
             messages.success(request, _done(parsed.value))

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.timezone import now
 from django.views.decorators.http import require_GET, require_POST
 from django.views.decorators.vary import vary_on_headers
@@ -15,7 +16,7 @@ from django.views.decorators.vary import vary_on_headers
 from debate import jobs
 from debate.forms import RecordsForm
 from debate.models import RecordUpload
-from debate.services.record_uploads import RecordsNotReady, records_progress
+from debate.services.record_uploads import RecordsNotReady, cancel_records, records_progress
 from judging.http import PageRequest
 
 A_MOMENT = timedelta(seconds=10)  # within which a worker takes a file
@@ -41,10 +42,11 @@ def record_detail(request: PageRequest, upload_id: int) -> HttpResponse:
         "upload": upload,
         "progress": records_progress(upload),
         "waits_long": now() - upload.created_at > A_MOMENT,
+        "cancel_url": reverse("debate:record-cancel", args=[upload.pk]),
     }
     if not request.htmx:
         return render(request, "debate/record_detail.html", context)
-    response = render(request, "debate/_record_progress.html", context)
+    response = render(request, "judging/_import_progress.html", context)
     if not upload.is_in_work:
         response["HX-Refresh"] = "true"
     return response
@@ -57,6 +59,18 @@ def record_confirm(request: PageRequest, upload_id: int) -> HttpResponse:
     upload = get_object_or_404(RecordUpload, pk=upload_id)
     try:
         jobs.launch_record_import(upload_id=upload.pk, actor=request.user)
+    except RecordsNotReady as refusal:
+        messages.error(request, str(refusal))
+    return redirect(upload)
+
+
+@require_POST
+@permission_required("debate.add_debateset", raise_exception=True)
+def record_cancel(request: PageRequest, upload_id: int) -> HttpResponse:
+    """Stop the check or the import of a file."""
+    upload = get_object_or_404(RecordUpload, pk=upload_id)
+    try:
+        cancel_records(upload_id=upload.pk)
     except RecordsNotReady as refusal:
         messages.error(request, str(refusal))
     return redirect(upload)

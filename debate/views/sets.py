@@ -18,8 +18,9 @@ from debate.models import DebateSet, DebateSource, DebateStatus, DecisionMethod,
 from debate.protocol.setups import Method
 from debate.selectors import sets
 from debate.services.creating import DebatesRefused, check_debates
+from debate.services.estimates import estimate_all
 from debate.services.experiments import robustness_wishes, round_robin_wishes
-from debate.services.pairing import DebateWish, estimate_all
+from debate.services.pairing import DebateWish, people_cost_of
 from judging.http import PageRequest, page_of
 from judging.models import ModelEndpoint, Rubric, Suite, System
 from judging.specs.selections import selection_from_json
@@ -182,7 +183,9 @@ def _estimate(form: DebateSetForm | None) -> dict[str, Any]:
     else:
         wishes = [wish]
     return {
-        "estimate": estimate_all(wishes),
+        "estimate": estimate_all(wishes, at=now()),
+        "is_fresh": wish.fresh,
+        "people_cost": people_cost_of(wishes) if data["plan"] != "robustness" else None,
         "set_count": len(wishes),
         "obstacle": _obstacle((*wishes, wish)[0]),
         "word": "decisions" if data["method"] is not Method.DEBATE or data["plan"] == "robustness" else "debates",

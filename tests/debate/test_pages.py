@@ -12,12 +12,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from debate.models import DebateSet, DebateStatus, RecordUpload, Statement
+from debate.models import BatchStatement, DebateSet, DebateStatus, RecordUpload, Statement
 from debate.services.creating import create_debate_set
 from debate.services.record_uploads import receive_records, work_records
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from judging.models import Run, RunStatus, UploadPart
+from judging.models import ImportBatch, Run, RunStatus, Suite, UploadPart
 from judging.services import working
 from tests import factories
 from tests.debate import rows
@@ -255,7 +255,7 @@ def test_records_are_checked_and_stored_by_workers(researcher: Client) -> None:
     ]
 
     assert sent["Location"] == upload.get_absolute_url()
-    assert ("A worker checks the file" in waiting, 'hx-trigger="every 1s"' in waiting) == (True, True)
+    assert ('id="import-cancel"' in waiting, 'hx-trigger="every 1s"' in waiting) == (True, True)
     assert "3 debates, 12 statements in 1 new set" in " ".join(preview.split())
     assert ("Import 3 debates" in preview, stored_early) == (True, False)
     assert statuses == ["checking", "checked", "running", "done", "not waiting"]
@@ -290,6 +290,46 @@ def test_work_records_stops_where_another_worker_was_woken_since(researcher: Cli
 
     assert work_records(upload_id=upload.pk, now=launched_again) == "stopped"
     assert RecordUpload.objects.get().status == "checking"
+
+
+@pytest.mark.parametrize("moment", range(2, 8))
+def test_a_cancelled_import_of_records_stores_nothing_and_can_be_confirmed_again(
+    researcher: Client, moment: int
+) -> None:
+    researcher.post(reverse("debate:record-create"), {"file": packed_records()})
+    upload = RecordUpload.objects.get()
+    work_records(upload_id=upload.pk, now=lambda: NOON)
+    researcher.post(reverse("debate:record-confirm", args=[upload.pk]))
+    told = 0
+
+    def cancelled_now() -> datetime:
+        nonlocal told
+        told += 1
+        if told == moment:
+            researcher.post(reverse("debate:record-cancel", args=[upload.pk]))
+        return NOON + timedelta(seconds=told)
+
+    stopped = work_records(upload_id=upload.pk, now=cancelled_now)
+    page = text_of(researcher.get(upload.get_absolute_url()))
+    rows = [model._default_manager.count() for model in (Suite, DebateSet, ImportBatch, BatchStatement)]
+    researcher.post(reverse("debate:record-confirm", args=[upload.pk]))
+    done = work_records(upload_id=upload.pk, now=lambda: NOON)
+
+    assert (told >= moment, stopped, rows) == (True, "stopped", [0, 0, 0, 0])
+    assert "Cancelled. Nothing was stored.</strong> Press Import below" in page
+    assert (done, DebateSet.objects.get().debates.count()) == ("done", 3)
+
+
+def test_record_cancel_refuses_what_nobody_works_on(researcher: Client) -> None:
+    researcher.post(reverse("debate:record-create"), {"file": packed_records()})
+    upload = RecordUpload.objects.get()
+    researcher.post(reverse("debate:record-cancel", args=[upload.pk]))
+    cancelled_early = text_of(researcher.get(upload.get_absolute_url()))
+
+    again = text_of(researcher.post(reverse("debate:record-cancel", args=[upload.pk]), follow=True))
+
+    assert "Choose the file again</a> to import it after all" in cancelled_early
+    assert "There is nothing to cancel: nobody is working on this file." in again
 
 
 def test_work_records_says_what_is_lost_and_lets_it_be_confirmed_again(researcher: Client) -> None:

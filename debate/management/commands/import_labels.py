@@ -25,6 +25,10 @@ class Command(JsonCommand):
             "--set", type=int, action="append", default=[], help="id of a set; repeat it; else all sets"
         )
 
+        parser.add_argument(
+            "--blind", action="store_true", help="the raters had seen neither the debates nor each other's labels"
+        )
+
     def run(self, **options: Any) -> dict[str, Any]:
         path: Path = options["path"]
         if not path.is_file():
@@ -34,7 +38,9 @@ class Command(JsonCommand):
             raise BadInput(f"There is no set of debates {', '.join(map(str, sorted(missing)))}.")
         if not sets:
             raise BadInput("There are no debates that labels could be about.")
-        parsed = import_labels(data=path.read_bytes(), file=path.name, sets=sets, actor=None, at=now())
+        parsed = import_labels(
+            data=path.read_bytes(), file=path.name, sets=sets, is_blind=options["blind"], actor=None, at=now()
+        )
         if parsed.value is None:
             raise BadInput("\n".join(str(problem) for problem in parsed.problems))
         return {**asdict(parsed.value), "problems": [asdict(problem) for problem in parsed.problems]}

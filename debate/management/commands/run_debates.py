@@ -16,11 +16,12 @@ from debate.protocol.setups import Method, Mode, Visibility
 from debate.selectors.criteria import criterion_names
 from debate.selectors.sets import sets_of_experiment
 from debate.services.creating import DebatesRefused
-from debate.services.pairing import DebateWish
+from debate.services.experiments import round_robin_wishes
+from debate.services.pairing import DebateWish, people_cost_of
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
 from judging.management.waiting import wait_for_run
-from judging.models import Rubric
+from judging.models import Rubric, System
 from judging.services.baselines import ensure_baselines
 
 
@@ -66,6 +67,9 @@ class Command(JsonCommand):
     def run(self, **options: Any) -> dict[str, Any]:
         ensure_baselines()
         try:
+            asked = people_cost_of(_wishes(options))
+            if asked is not None:
+                self.stderr.write(asked.words)
             sets, experiment = _launch(options)
         except (DebatesRefused, ValueError) as refusal:
             raise BadInput(str(refusal)) from refusal
@@ -92,7 +96,7 @@ class Command(JsonCommand):
 def _launch(options: dict[str, Any]) -> tuple[list[DebateSet], Experiment | None]:
     """Store what was asked for and wake the workers; return the sets, and the experiment where they form one."""
     if options["round_robin"]:
-        systems = [choices.system_of(name) for name in choices.names(options["round_robin"])]
+        systems = _in_turn(options)
         options |= {"system_a": str(systems[0]), "system_b": str(systems[-1])}
         made = launch_round_robin(wish=_wish(options), systems=systems, actor=None, at=now())
     elif options["robustness"]:
@@ -101,6 +105,29 @@ def _launch(options: dict[str, Any]) -> tuple[list[DebateSet], Experiment | None
     else:
         return [launch_debates(wish=_wish(options), actor=None, at=now())], None
     return sets_of_experiment(made), made
+
+
+def _wishes(options: dict[str, Any]) -> list[DebateWish]:
+    """Return the sets of debates that people may be asked about: none of a damaged criterion."""
+    if options["robustness"]:
+        return []
+    if not options["round_robin"]:
+        return [_wish(options)]
+    systems = _in_turn(options)
+    wish = _wish(options | {"system_a": str(systems[0]), "system_b": str(systems[-1])})
+    return round_robin_wishes(wish, systems)
+
+
+def _in_turn(options: dict[str, Any]) -> list[System]:
+    """Return the systems that a round robin names.
+
+    Raises:
+        BadInput: it names none.
+    """
+    systems = [choices.system_of(name) for name in choices.names(options["round_robin"])]
+    if not systems:
+        raise BadInput("--round-robin names no system. Give the names of at least three, separated by commas.")
+    return systems
 
 
 def _wish(options: dict[str, Any]) -> DebateWish:

@@ -103,6 +103,7 @@ def test_run_debates_holds_debates_between_baselines() -> None:
         ({"endpoints": "x,z"}, "no endpoint 'z' in use"),
         ({"rounds": "99"}, "0 to 8 discussion rounds, not 99"),
         ({"budget": "lots"}, "not 'lots'"),
+        ({"round_robin": ","}, "--round-robin names no system"),
     ],
 )
 def test_run_debates_refuses_bad_input_with_a_sentence(changes: dict[str, str], message: str) -> None:

@@ -11,7 +11,7 @@ from debate.models import Debate, DebateSet, Speaker
 from debate.protocol.options import DebateOptions, options_from_json
 from debate.protocol.seats import draw_orders
 from debate.services.creating import DebatesRefused, create_debate_set
-from debate.services.pairing import Estimate, estimate_debates, pairs_of
+from debate.services.pairing import pairs_of
 from judging.models import ModelEndpoint, RunKind, RunStatus
 from tests import factories
 from tests.debate import rows
@@ -122,41 +122,3 @@ def test_create_debate_set_refuses_a_speaker_that_is_switched_off() -> None:
 
     with pytest.raises(DebatesRefused, match="off is switched off"):
         create_debate_set(wish=wish, actor=None, at=NOON)
-
-
-def test_estimate_debates_counts_calls_and_dollars_at_both_ends() -> None:
-    wish = rows.wish("One?", "Two?", endpoints=[priced("a"), priced("b")], max_tokens=500)
-
-    estimate = estimate_debates(wish)
-
-    # At least: 2 debates x 2 seats x 1 opening. At most: x (1 opening + 2 rounds), each asked twice.
-    assert (estimate.debates, estimate.calls_least, estimate.calls_most) == (2, 4, 24)
-    assert estimate.cost_least is not None
-    assert estimate.cost_most is not None
-    # 24 calls of 500 tokens at 2 USD per million are 0.024 USD; prompts come on top.
-    assert Decimal("0.024") < estimate.cost_most < Decimal("0.24")
-    # 4 calls of 200 tokens: 0.0016 USD and prompts.
-    assert Decimal("0.0016") < estimate.cost_least < Decimal("0.016")
-
-
-def test_estimate_debates_gives_no_cost_where_a_price_is_unknown() -> None:
-    wish = rows.wish("One?", endpoints=[priced("a"), factories.endpoint(name="unknown")])
-
-    assert estimate_debates(wish) == Estimate(
-        debates=1,
-        calls_least=2,
-        calls_most=12,
-        cost_least=None,
-        cost_most=None,
-        unpriced=("unknown",),
-        baselines=(),
-    )
-
-
-def test_estimate_debates_takes_baselines_as_free() -> None:
-    lexical = [factories.endpoint(name=name, kind="lexical", model="coverage", base_url="") for name in ("x", "y")]
-
-    estimate = estimate_debates(rows.wish("One?", endpoints=lexical))
-
-    assert (estimate.cost_least, estimate.cost_most) == (Decimal(0), Decimal(0))
-    assert estimate.baselines == ("x", "y")

@@ -15,7 +15,7 @@ from debate.protocol.figures import all_figures
 from debate.protocol.options import options_from_json
 from debate.protocol.setups import Mode
 from debate.selectors.records import debates_report, recorded_cells
-from debate.services.importing import plan_records, read_records, store_records
+from debate.services.importing import Records, plan_records, read_records, store_records
 from debate.signals import debates_finished
 from judging.models import Benchmark, Response, Rubric
 from judging.specs.bundles import Bundle
@@ -78,10 +78,14 @@ def folder() -> dict[str, str]:
     }
 
 
-def store() -> DebateSet:
+def read() -> Records:
     records = read_records(Bundle({path: text.encode() for path, text in folder().items()})).value
     assert records is not None
-    (made,) = store_records(records=records, actor=None, at=NOON).sets
+    return records
+
+
+def store() -> DebateSet:
+    (made,) = store_records(records=read(), actor=None, at=NOON).sets
     return made
 
 
@@ -115,8 +119,7 @@ def test_store_records_keeps_orders_scores_and_strict_verdicts() -> None:
 
 
 def test_recorded_cells_give_back_what_was_read() -> None:
-    records = read_records(Bundle({path: text.encode() for path, text in folder().items()})).value
-    assert records is not None
+    records = read()
     made = store()
 
     cells = recorded_cells([made])
@@ -156,8 +159,7 @@ def test_store_records_announces_each_set_once(django_capture_on_commit_callback
 
 def test_store_records_twice_changes_nothing() -> None:
     store()
-    records = read_records(Bundle({path: text.encode() for path, text in folder().items()})).value
-    assert records is not None
+    records = read()
 
     again = store_records(records=records, actor=None, at=NOON)
 
@@ -167,8 +169,7 @@ def test_store_records_twice_changes_nothing() -> None:
 
 
 def test_plan_records_stores_nothing() -> None:
-    records = read_records(Bundle({path: text.encode() for path, text in folder().items()})).value
-    assert records is not None
+    records = read()
 
     plan = plan_records(records)
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 def put(text: str, *sets: DebateSet) -> tuple[StoredLabels | None, list[str]]:
     parsed = import_labels(
-        data=f"item,rater,label,set\n{text}".encode(), file="may.csv", sets=sets, actor=None, at=NOON
+        data=f"item,rater,label,set\n{text}".encode(), file="may.csv", sets=sets, is_blind=True, actor=None, at=NOON
     )
     return parsed.value, [problem.message for problem in parsed.problems]
 

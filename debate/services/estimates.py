@@ -1,0 +1,211 @@
+"""What a set of debates takes at least and at most, and what of it earlier runs have paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db.models import Avg
+from django.db.models.functions import Length
+
+from debate.protocol.debate import run_debate
+from debate.protocol.options import DebateOptions
+from debate.protocol.setups import DebateSetup, Method
+from debate.selectors.criteria import criteria_by_case
+from debate.selectors.setups import setup_with
+from debate.services.creating import DebatesRefused, check_seats, draw_of
+from debate.services.pairing import DebateWish, Pair
+from judging.llm.prices import MILLION, Price
+from judging.models import Case, Response
+from judging.selectors.targets import Target, target_of
+from judging.services.replays import Replay, replay
+
+FIXED_CHARACTERS = 1_400  # of the prompts around question, answers and criterion
+STATEMENT_CHARACTERS = 900  # 150 words, as the prompt asks for
+STATEMENT_TOKENS = 200
+SAMPLE = 200  # pairs whose texts are measured
+REPLAYED = 60  # debates, of all sets together, that are looked up in the ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What sets of debates take: if all agree at once, and if none ever does and every reply is asked for twice."""
+
+    debates: int
+    calls_least: int
+    calls_most: int
+    made: int  # of these calls, how many earlier runs have paid for
+    cost_least: Decimal | None  # USD of those that are still to be made; None: a price is unknown
+    cost_most: Decimal | None
+    unpriced: tuple[str, ...]  # endpoints without a price
+    baselines: tuple[str, ...]  # endpoints that are no language models
+
+
+def estimate_all(wishes: Sequence[DebateWish], *, at: datetime) -> Estimate:
+    """Return how many debates, calls and dollars several sets take, at least and at most; nothing is stored.
+
+    Texts of sets that differ only in their criterion are measured once; some debates of each are held with the replies
+    that earlier runs have paid for, as far as these go.
+    """
+    measured: dict[tuple[int, int, int], tuple[list[Pair], float]] = {}
+    for wish in wishes:
+        if _compared(wish) not in measured:
+            pairs = wish.pairs
+            measured[_compared(wish)] = pairs, _characters(pairs)
+    found = [measured[_compared(wish)] for wish in wishes]
+    targets = [[target_of(endpoint) for endpoint in wish.endpoints] for wish in wishes]
+    replays = _replays(wishes, [pairs for pairs, _ in found], at)
+    parts = [
+        _part_of(wish, len(pairs), characters, group, held)
+        for wish, (pairs, characters), group, held in zip(wishes, found, targets, replays, strict=True)
+    ]
+    every = [target for group in targets for target in group]
+    unpriced = tuple(dict.fromkeys(t.config.name for t in every if t.price is None and not t.is_lexical))
+    return Estimate(
+        debates=sum(part.debates for part in parts),
+        calls_least=sum(part.calls_least for part in parts),
+        calls_most=sum(part.calls_most for part in parts),
+        made=sum(part.made for part in parts),
+        cost_least=None if unpriced else _sum(part.cost_least for part in parts),
+        cost_most=None if unpriced else _sum(part.cost_most for part in parts),
+        unpriced=unpriced,
+        baselines=tuple(dict.fromkeys(t.config.name for t in every if t.is_lexical)),
+    )
+
+
+def _compared(wish: DebateWish) -> tuple[int, int, int]:
+    return wish.suite.pk, wish.system_a.pk, wish.system_b.pk
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The same of one set; what has no price costs nothing here."""
+
+    debates: int
+    calls_least: int
+    calls_most: int
+    made: int
+    cost_least: Decimal
+    cost_most: Decimal
+
+
+def _part_of(
+    wish: DebateWish, count: int, characters: float, targets: Sequence[Target], replays: Sequence[Replay]
+) -> _Part:
+    options, seats = wish.options, len(targets)
+    openings = 2 if options.both_orders_opening else 1
+    if options.method is not Method.DEBATE:
+        openings *= options.samples
+    rounds_least = options.steps_least - 1 if options.method is Method.DEBATE else 0
+    rounds_most = options.max_rounds if options.method is Method.DEBATE else 0
+    least, most = seats * (openings + rounds_least), seats * (openings + rounds_most) * 2
+    cost_least = _sum(_least(t, characters, openings, rounds_least, seats) for t in targets)
+    cost_most = _sum(_most(t, characters, openings, rounds_most, seats, options) for t in targets)
+    return _Part(
+        debates=count,
+        calls_least=count * least,
+        calls_most=count * most,
+        made=round(count * sum(len(one.made) for one in replays) / len(replays)) if replays else 0,
+        cost_least=cost_least * count * _share_left(replays, least),
+        cost_most=cost_most * count * _share_left(replays, most),
+    )
+
+
+def _share_left(replays: Sequence[Replay], calls: int) -> Decimal:
+    """Return which share of so many calls of each debate is still to be made; all, where nobody looked."""
+    if not replays or not calls:
+        return Decimal(1)
+    left = sum(max(len(one.unpaid), calls - len(one.made)) for one in replays if one.unpaid)
+    return Decimal(left) / (calls * len(replays))
+
+
+def _sum(amounts: Iterable[Decimal]) -> Decimal:
+    return sum(amounts, Decimal(0))
+
+
+def _replays(wishes: Sequence[DebateWish], pairs: Sequence[Sequence[Pair]], at: datetime) -> list[list[Replay]]:
+    """Hold some debates of each set by stored replies alone; none where replies are asked for again or none can be."""
+    each = max(1, REPLAYED // max(1, len(wishes)))
+    chosen = [
+        [] if wish.fresh or not _can_be_held(wish) else list(of_wish[:: max(1, -(-len(of_wish) // each))])
+        for wish, of_wish in zip(wishes, pairs, strict=True)
+    ]
+    texts, cases = _texts_of(chosen), _cases_of(chosen)
+    setups = [_setups(wish, group, texts, cases) for wish, group in zip(wishes, chosen, strict=True)]
+    targets = {endpoint.name: target_of(endpoint) for wish in wishes for endpoint in wish.endpoints}
+    held = iter(replay([run_debate(setup) for group in setups for setup in group], targets, at=at))
+    return [[next(held) for _ in group] for group in setups]
+
+
+def _can_be_held(wish: DebateWish) -> bool:
+    try:
+        check_seats(wish)
+    except DebatesRefused:
+        return False
+    return True
+
+
+def _texts_of(chosen: Sequence[Sequence[Pair]]) -> dict[int, str]:
+    ids = {one.pk for group in chosen for pair in group for one in (pair.response_a, pair.response_b)}
+    return dict(Response.objects.filter(pk__in=ids).values_list("pk", "text"))
+
+
+def _cases_of(chosen: Sequence[Sequence[Pair]]) -> dict[int, Case]:
+    ids = {pair.case.pk for group in chosen for pair in group}
+    return Case.objects.select_related("prompt").in_bulk(list(ids))
+
+
+def _setups(
+    wish: DebateWish, pairs: Sequence[Pair], texts: Mapping[int, str], cases: Mapping[int, Case]
+) -> list[DebateSetup]:
+    criteria = criteria_by_case(
+        rubric=wish.rubric, name=wish.criterion, case_keys=[cases[pair.case.pk].key for pair in pairs]
+    )
+    return [
+        setup_with(
+            case=cases[pair.case.pk],
+            submissions=(texts[pair.response_a.pk], texts[pair.response_b.pk]),
+            orders=draw_of(pair, wish),
+            criterion=criteria[cases[pair.case.pk].key],
+            options=wish.options,
+        )
+        for pair in pairs
+    ]
+
+
+def _characters(pairs: Sequence[Pair]) -> float:
+    """Return the average length of what a speaker reads of one of the first pairs, in characters. Two queries."""
+    sample = pairs[:SAMPLE]
+    if not sample:
+        return 0
+    ids = [response.pk for pair in sample for response in (pair.response_a, pair.response_b)]
+    answers = Response.objects.filter(pk__in=ids).aggregate(mean=Avg(Length("text")))["mean"] or 0
+    asked = Case.objects.filter(pk__in=[pair.case.pk for pair in sample]).aggregate(
+        mean=Avg(Length("prompt__text") + Length("prompt__context") + Length("reference"))
+    )["mean"]
+    return FIXED_CHARACTERS + 2 * float(answers) + float(asked or 0)
+
+
+def _least(target: Target, characters: float, openings: int, rounds: int, seats: int) -> Decimal:
+    """Return the dollars of one seat at four characters a token, with statements as long as asked for."""
+    heard = characters + seats * STATEMENT_CHARACTERS
+    prompt = (openings * characters + rounds * heard) / 4
+    return _dollars(target.price, prompt, (openings + rounds) * STATEMENT_TOKENS)
+
+
+def _most(target: Target, characters: float, openings: int, rounds: int, seats: int, options: DebateOptions) -> Decimal:
+    """Return the dollars of one seat at two characters a token, every reply as long as allowed and asked for twice."""
+    longest = options.max_tokens or 4 * STATEMENT_TOKENS
+    rounds_read = rounds if options.visibility == "full" else 1
+    heard = characters + seats * rounds_read * 4 * longest
+    prompt = 2 * (openings * characters + rounds * heard) / 2
+    return _dollars(target.price, prompt, 2 * (openings + rounds) * longest)
+
+
+def _dollars(price: Price | None, prompt_tokens: float, completion_tokens: float) -> Decimal:
+    if price is None:  # a baseline
+        return Decimal(0)
+    cost = Decimal(prompt_tokens) * price.input_per_million + Decimal(completion_tokens) * price.output_per_million
+    return cost / MILLION
