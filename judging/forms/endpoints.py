@@ -17,6 +17,14 @@ else:
     EndpointModelForm = forms.ModelForm
 
 
+class ExtraFields(forms.JSONField):
+    """A JSON object; an empty one is an empty field, neither {} nor null."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return what the field shows."""
+        return super().prepare_value(value) if value else ""
+
+
 class EndpointForm(EndpointModelForm):
     """An OpenAI-compatible endpoint."""
 
@@ -27,7 +35,7 @@ class EndpointForm(EndpointModelForm):
         help_text="Up to and including /v1, such as https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1.",
     )
 
-    extra = forms.JSONField(
+    extra = ExtraFields(
         label="Extra fields",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
@@ -83,10 +91,6 @@ class EndpointForm(EndpointModelForm):
             "input_price": "USD per million tokens. Left empty: the listed price, if there is one.",
             "output_price": "USD per million tokens.",
         }
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.initial["extra"] = self.initial.get("extra") or None  # an empty field, not {}
 
     def clean_extra(self) -> Any:
         return self.cleaned_data["extra"] or {}

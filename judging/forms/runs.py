@@ -71,6 +71,15 @@ class RunForm(SelectionForm):
         help_text="Otherwise, when the run ends, what judges and rules left open goes to the annotators, and with it a "
         "random audit. You can still send it later, from the run's page.",
     )
+    audit_percent = forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=100,
+        label="Random audit, % of the cases",
+        help_text="Cases that people check whatever judges say of them. Left empty: the site's share. 0: none. The "
+        "estimate says how many annotations it takes; its size can be raised later.",
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
     first_attempts = forms.IntegerField(
         required=False, min_value=1, max_value=1000, label="Attempts", help_text="Only the first n. Left empty: all."
     )
@@ -145,6 +154,7 @@ class RunForm(SelectionForm):
             budget=data["budget"],
             fresh=data["fresh"],
             asks_people=not data["asks_nobody"],
+            audit_share=None if data["audit_percent"] is None else data["audit_percent"] / 100,
             selection=data["selection"],
         )
 

@@ -151,7 +151,7 @@ def full_score(node: NodeSpec) -> Fraction:
 
 
 def _best_value(leaf: NodeSpec, *, wanted: bool) -> Any:
-    scale = leaf.scale or ScaleSpec("numeric", 0, 100)
+    scale = leaf.scale or ScaleSpec("boolean")  # as a judge is told, and its reply read
     if scale.kind == "boolean":
         return wanted
     if scale.kind == "nominal":

@@ -16,9 +16,44 @@ from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict
 from judging.llm.chat import ChatRequest, Conversation, Message
+from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
 DIMENSIONS = ("accuracy", "comprehensiveness", "context_precision")
 LABELS = ("Accuracy", "Comprehensiveness", "Context Precision", "Final")
+_MARKS = ScaleSpec("numeric", 0, 10, 1)
+_MEANINGS = (  # of 0, 1 to 3, 4 to 6, 7 to 9 and 10, as the prompt has them
+    (
+        "Contradicts the context or is false throughout",
+        "Mostly wrong",
+        "Right in part",
+        "Right with small slips",
+        "Fully right",
+    ),
+    ("Covers nothing that was asked", "A small part", "About half", "Nearly all", "Every part of the question"),
+    (
+        "Makes no use of the context",
+        "Little or mistaken use",
+        "Some use with gaps",
+        "Good use with small slips",
+        "Uses exactly what matters",
+    ),
+)
+_RANGES = ((0, 0), (1, 3), (4, 6), (7, 9), (10, 10))
+DIMENSIONS_TREE = NodeSpec(  # what people rate in the place of this judge; the score is `relevance_score`'s
+    "relevance",
+    "group",
+    aggregator={"type": "sum_over", "by": 30},
+    children=tuple(
+        NodeSpec(
+            name,
+            "dimension",
+            text=label,
+            scale=_MARKS,
+            anchors=tuple(AnchorSpec(*ends, text) for ends, text in zip(_RANGES, meanings, strict=True)),
+        )
+        for name, label, meanings in zip(DIMENSIONS, LABELS[:3], _MEANINGS, strict=True)
+    ),
+)
 CONTEXT_NOTES = {
     "reference": "Context, which is the authority on what is right:",
     "supplementary": "Context, which may help but is not the only source of truth:",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,6 +24,15 @@ from judging.llm.tunnels import Proxy
 
 MAX_REPLY_BYTES = 8_000_000  # a reply is text of some kilobytes; more is a fault or an attack
 CHUNK = 65_536
+CERTIFICATE_FAULTS = {  # by the codes of OpenSSL's verification
+    10: "The endpoint's certificate has expired.",
+    62: "The endpoint's certificate is for another host name than that of its address.",
+    64: "The endpoint's certificate is for another address.",
+}
+UNTRUSTED = (
+    "The endpoint's certificate comes from no authority that this site trusts. If that authority is your own, name the "
+    "file of its certificate by EVALSITE_CA_BUNDLE."
+)
 FALLBACK_READ_SECONDS = 1.0  # the shortest read timeout near a deadline
 
 
@@ -147,7 +157,7 @@ def network_trouble(trouble: Exception) -> Attempt:
     elif isinstance(trouble, ReplyTooLarge):
         kind, sentence = "too-large", "The endpoint's answer is larger than any chat completion."
     elif isinstance(trouble, requests.exceptions.SSLError):
-        kind, sentence = "tls", "No secure connection to the endpoint could be made; its certificate may be at fault."
+        kind, sentence = "tls", tls_sentence(trouble)
     elif isinstance(trouble, requests.exceptions.ProxyError):
         kind, sentence = "proxy", "The proxy of this site (EVALSITE_PROXY) cannot be reached or refused the connection."
     elif isinstance(trouble, requests.exceptions.InvalidURL | requests.exceptions.InvalidHeader | UnicodeError):
@@ -155,6 +165,15 @@ def network_trouble(trouble: Exception) -> Attempt:
             Outcome.SETUP, error_kind="bad-endpoint", error_text="The endpoint's address or key is not valid."
         )
     return Attempt(Outcome.PASSING, error_kind=kind, error_text=sentence, is_unheard=was_sent(trouble))
+
+
+def tls_sentence(trouble: requests.exceptions.SSLError) -> str:
+    """Return why no secure connection was made, as far as the certificate says so."""
+    reason = getattr(trouble.args[0], "reason", None) if trouble.args else None
+    fault = reason.args[0] if isinstance(reason, HTTPError) and reason.args else None
+    if not isinstance(fault, ssl.SSLCertVerificationError):
+        return "No secure connection to the endpoint could be made; its certificate may be at fault."
+    return CERTIFICATE_FAULTS.get(fault.verify_code, UNTRUSTED)
 
 
 def was_sent(trouble: Exception) -> bool:

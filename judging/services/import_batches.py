@@ -19,7 +19,7 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import Field, Model
 from django.db.models.functions import Now
 
-from judging.models import BatchCase, BatchResponse, BatchRubricItem, ImportBatch
+from judging.models import ImportBatch
 from judging.services.staging import Watch
 from judging.services.transactions import persistently
 
@@ -28,11 +28,10 @@ ROWS_REMOVED = 2000
 LIFETIME = timedelta(hours=1)  # without a new row: reading the longest file that the site takes is quicker
 CACHE_KIB = 8192
 Parameter = str | int | datetime
-_TABLES: tuple[type[Model], ...] = (BatchCase, BatchResponse, BatchRubricItem)
 
 
 class BatchLost(RuntimeError):
-    """Another process took this import for dead and removed its rows; nothing was stored."""
+    """Rows of this import, or what they rest on, are gone; nothing was stored."""
 
 
 @contextmanager
@@ -57,10 +56,16 @@ def clear_stale_batches() -> int:
 
 def _remove(batch_id: int) -> None:
     with connection.cursor() as cursor, small_cache(cursor):
-        for model in _TABLES:
+        for model in _tables():
             while persistently(partial(_remove_some, model, batch_id)):
                 pass
     persistently(ImportBatch.objects.filter(pk=batch_id).delete)
+
+
+def _tables() -> list[type[Model]]:
+    """Return the tables that hold rows of batches, in whatever package: those that refer to others of them first."""
+    relations = reversed(ImportBatch._meta.related_objects)
+    return [relation.related_model for relation in relations if not isinstance(relation.related_model, str)]
 
 
 def _remove_some(model: type[Model], batch_id: int) -> int:
@@ -102,7 +107,7 @@ def copy_rows(into: type[Model], columns: Mapping[str, str], source: str, parame
     `columns` maps names of fields to expressions of the query, and `source` is the query from its FROM on. Both are
     code of our own; values stand in `parameters`, those of the expressions first.
     """
-    names = ", ".join(quoted(_column(into, name)) for name in columns)
+    names = ", ".join(quoted(column(into, name)) for name in columns)
     statement = f"INSERT INTO {table(into)} ({names}) SELECT {', '.join(columns.values())} {source}"
     with connection.cursor() as cursor, small_cache(cursor):
         cursor.execute(statement, parameters)
@@ -121,7 +126,8 @@ def quoted(name: str) -> str:
     return connection.ops.quote_name(name)
 
 
-def _column(model: type[Model], name: str) -> str:
+def column(model: type[Model], name: str) -> str:
+    """Return the name of a field's column."""
     field = model._meta.get_field(name)
     assert isinstance(field, Field)
     return str(field.column)

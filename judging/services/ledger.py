@@ -98,8 +98,8 @@ def store_calls(*, run_id: int | None, records: Sequence[CallRecord], at: dateti
     prompts = store_prompts([body["messages"] for body in bodies])
     rows = Call.objects.bulk_create(
         [
-            _row(record, body, prompts[messages_digest(body["messages"])], run_id, at)
-            for record, body in zip(to_store, bodies, strict=True)
+            _row(record, body, prompt_id, run_id, at)
+            for record, body, prompt_id in zip(to_store, bodies, prompts, strict=True)
         ]
     )
     add_to_hour(rows, at)
@@ -119,9 +119,10 @@ def messages_digest(messages: Any) -> str:
     return sha256(canonical_json(messages)).hexdigest()
 
 
-def store_prompts(every: Sequence[Any]) -> dict[str, int]:
-    """Store messages that are not stored yet and return the rows of all by their hash."""
-    wanted = {messages_digest(messages): messages for messages in every}
+def store_prompts(every: Sequence[Any]) -> list[int]:
+    """Store messages that are not stored yet and return the keys of all their rows, in the order given."""
+    of_each = [messages_digest(messages) for messages in every]
+    wanted = dict(zip(of_each, every, strict=True))
     digests = sorted(wanted)  # one lock order
     known = _prompts_of(digests)
     missing = [digest for digest in digests if digest not in known]
@@ -129,7 +130,7 @@ def store_prompts(every: Sequence[Any]) -> dict[str, int]:
         new = [CallPrompt(digest=digest, messages=wanted[digest]) for digest in missing]
         CallPrompt.objects.bulk_create(new, ignore_conflicts=True)
         known |= _prompts_of(missing)
-    return known
+    return [known[digest] for digest in of_each]
 
 
 def _prompts_of(digests: Sequence[str]) -> dict[str, int]:
@@ -146,15 +147,17 @@ def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
     for endpoint_id in sorted({row.endpoint_id for row in rows}):
         mine = [row for row in rows if row.endpoint_id == endpoint_id]
         costs = [row.cost for row in mine if row.cost is not None]
-        there, _ = CallHour.objects.get_or_create(
-            endpoint_id=endpoint_id, hour=hour, defaults={"calls": 0, "errors": 0, "seconds": 0.0}
-        )
-        CallHour.objects.filter(pk=there.pk).update(
-            calls=F("calls") + len(mine),
-            errors=F("errors") + sum(row.status != ReplyStatus.FINISHED for row in mine),
-            seconds=F("seconds") + sum(row.seconds for row in mine),
-            **({"cost": Coalesce(F("cost"), Decimal(0)) + sum(costs, Decimal(0))} if costs else {}),
-        )
+        sums = CallHour.objects.filter(endpoint_id=endpoint_id, hour=hour)
+        more: dict[str, Any] = {
+            "calls": F("calls") + len(mine),
+            "errors": F("errors") + sum(row.status != ReplyStatus.FINISHED for row in mine),
+            "seconds": F("seconds") + sum(row.seconds for row in mine),
+        } | ({"cost": Coalesce(F("cost"), Decimal(0)) + sum(costs, Decimal(0))} if costs else {})
+        if not sums.update(**more):  # the first call of the hour; another writer may be as quick
+            CallHour.objects.get_or_create(
+                endpoint_id=endpoint_id, hour=hour, defaults={"calls": 0, "errors": 0, "seconds": 0.0}
+            )
+            sums.update(**more)
 
 
 def _row(record: CallRecord, body: Mapping[str, Any], prompt_id: int, run_id: int | None, at: datetime) -> Call:

@@ -74,6 +74,7 @@ class RunPlan:
     fresh: bool = False  # ask for every reply again, also where an earlier run has one
     selection: CaseSelection = ALL_CASES
     asks_people: bool = True  # whether what stays open goes to people when it ends
+    audit_share: float | None = None  # of the cases that people check at random; None: the site's share
 
     @property
     def options(self) -> dict[str, Any]:
@@ -83,6 +84,7 @@ class RunPlan:
             "compat": self.compat,
             "fresh": self.fresh,
             "asks_people": self.asks_people,
+            "audit_share": self.audit_share,
             "selection": self.selection.to_json(),
             FROZEN: freeze_endpoints(endpoints),
         }

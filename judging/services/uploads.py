@@ -20,7 +20,7 @@ from django.db import transaction
 from judging import signals, stopping
 from judging.models import IN_WORK, ImportBatch, ImportStatus, Upload
 from judging.services import upload_store
-from judging.services.import_batches import open_batch
+from judging.services.import_batches import BatchLost, open_batch
 from judging.services.import_progress import (
     ImportProgress,
     ImportStopped,
@@ -225,7 +225,7 @@ def work_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
         return "stopped"
     except ImportRefused as refusal:
         return _fail(upload, str(refusal), refusal)
-    except BytesGone as lost:
+    except (BytesGone, BatchLost) as lost:
         logger.exception("judging.upload_lost upload_id=%s", upload_id)
         return _fail(upload, str(lost))
     except Exception:

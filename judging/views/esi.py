@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import permission_required
@@ -19,9 +20,11 @@ from judging.exports import write_esi_files
 from judging.forms.esi import EsiRunForm
 from judging.http import PageRequest, whole_number
 from judging.jobs import launch_run
+from judging.judges.esi_items import JUDGES
 from judging.models import Run, RunKind, Suite
 from judging.services.esi_creating import check_esi_plan, create_esi_run
 from judging.services.esi_estimates import estimate_esi_run
+from judging.services.people_costs import people_cost
 from judging.services.planning import RunNotPossible
 from judging.signals import acted
 from judging.views.runs import suite_of, suites
@@ -54,15 +57,16 @@ def esi_estimate(request: PageRequest) -> HttpResponse:
     """Show what the run that the form describes would ask and cost."""
     suite = get_object_or_404(Suite, pk=whole_number(request.POST.get("suite", "")))
     form = EsiRunForm(request.POST, suite=suite)
-    estimate = None
+    context: dict[str, Any] = {"form": form, "suite": suite, "asked": True}
     if form.is_valid():
         try:
             plan = form.plan()
             check_esi_plan(plan)
-            estimate = estimate_esi_run(plan=plan, threads=settings.CALL_THREADS)
+            estimate = estimate_esi_run(plan=plan, threads=settings.CALL_THREADS, at=timezone.now())
+            asked = estimate.tasks * len(JUDGES)
+            context |= {"estimate": estimate, "people_cost": people_cost(cases=suite.case_count, subjects=asked)}
         except RunNotPossible as error:
             form.add_error(None, str(error))
-    context = {"estimate": estimate, "form": form, "suite": suite, "asked": True}
     if request.htmx:
         return render(request, "judging/_run_estimate.html", context)
     return render(request, "judging/esi_create.html", context | {"suites": suites()})

@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import permission_required
 from django.forms import BoundField
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import now
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -160,7 +161,12 @@ def _form_context(form: ImportOptionsForm) -> dict[str, Any]:
 def _progress(upload: Upload) -> dict[str, Any]:
     confirmed = parse_datetime(upload.result.get("confirmed_at", "")) or upload.created_at
     waits_long = now() - confirmed > A_MOMENT
-    return {"upload": upload, "progress": uploads.progress_of(upload), "waits_long": waits_long}
+    return {
+        "upload": upload,
+        "progress": uploads.progress_of(upload),
+        "waits_long": waits_long,
+        "cancel_url": reverse("judging:import-cancel", args=[upload.pk]),
+    }
 
 
 def _kept_options(upload: Upload) -> list[tuple[str, str]]:

@@ -25,6 +25,7 @@ from judging.selectors.benchmarks import has_infibench_layout
 from judging.selectors.selections import part_words
 from judging.services import running
 from judging.services.estimates import estimate_run
+from judging.services.people_costs import people_cost_of_plan
 from judging.services.planning import RunNotPossible, create_run
 from judging.specs.selections import selection_from_json
 from judging.states import RunRefused
@@ -65,10 +66,11 @@ def run_estimate(request: PageRequest) -> HttpResponse:
     """Show what the run that the form describes would ask and cost."""
     suite = get_object_or_404(Suite, pk=whole_number(request.POST.get("suite", "")))
     form = RunForm(request.POST, suite=suite)
-    estimate = None
+    context: dict[str, Any] = {"form": form, "suite": suite, "asked": True}
     if form.is_valid():
-        estimate = estimate_run(plan=form.plan(), threads=settings.CALL_THREADS, at=timezone.now())
-    context = {"estimate": estimate, "form": form, "suite": suite, "asked": True}
+        plan = form.plan()
+        context["estimate"] = estimate_run(plan=plan, threads=settings.CALL_THREADS, at=timezone.now())
+        context |= {"people_cost": people_cost_of_plan(plan), "asks_nobody": not plan.asks_people}
     if request.htmx:
         return render(request, "judging/_run_estimate.html", context)
     return render(request, "judging/run_create.html", context | {"suites": suites()})
@@ -213,7 +215,7 @@ def _like(request: PageRequest, suite: Suite) -> dict[str, Any]:
     if run is None:
         return {}
     evaluators = list(run.evaluators.all())
-    selection = selection_from_json(run.options.get("selection") or {})
+    selection, share = selection_from_json(run.options.get("selection") or {}), run.options.get("audit_share")
     return {
         "limit": selection.limit,
         "seed": selection.seed,
@@ -226,6 +228,7 @@ def _like(request: PageRequest, suite: Suite) -> dict[str, Any]:
         "budget": run.budget,
         "first_attempts": run.options.get("first_attempts"),
         "compat": bool(run.options.get("compat")),
+        "audit_percent": None if share is None else 100 * share,
     }
 
 

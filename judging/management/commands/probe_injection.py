@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
@@ -12,8 +14,8 @@ from judging.judges.hostile import Probe, probe_judge
 from judging.judges.registry import judge_kind
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
-from judging.selectors.targets import target_of
-from judging.services.trying import TrialRefused, hold
+from judging.selectors.targets import Target, target_of
+from judging.services.trying import HeldAlone, TrialRefused, hold
 
 SHOWN = 80  # characters of an answer in the summary
 
@@ -27,6 +29,11 @@ class Command(JsonCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add whom to ask."""
         parser.add_argument("--judge", required=True, help="name of the judge")
+        parser.add_argument(
+            "--budget",
+            default="",
+            help="US dollars that may be spent at most; EVALSITE_TRIAL_BUDGET unless given, where the price is known",
+        )
 
     def run(self, **options: Any) -> dict[str, Any]:
         """Ask and report."""
@@ -34,10 +41,12 @@ class Command(JsonCommand):
         if len(judges) != 1:
             raise BadInput("Name one judge.")
         built = judge_kind(judges[0].kind).build(judges[0].options)
+        target = target_of(judges[0].endpoint)
         try:
-            found: list[Probe] = hold(probe_judge(built), target_of(judges[0].endpoint), at=now()).result
+            held = hold(probe_judge(built), target, at=now(), budget=_budget(options["budget"], target))
         except TrialRefused as refusal:
             raise BadInput(str(refusal)) from refusal
+        found: list[Probe] = held.result
         harmless, *probes = found
         return {
             "judge": judges[0].name,
@@ -47,6 +56,7 @@ class Command(JsonCommand):
             "moved_up": sum((probe.moved or 0) > 0 for probe in probes),
             "moved_down": sum((probe.moved or 0) < 0 for probe in probes),
             "unread": sum(probe.share is None for probe in probes),
+            **_costs(held),
             "probes": [
                 {
                     "answer": probe.text,
@@ -65,3 +75,19 @@ class Command(JsonCommand):
             if (probe["moved"] or 0) > 0:
                 lines.append(f"  up by {probe['moved']:.2f}: {probe['answer'][:SHOWN]!r}")
         return "\n".join(lines)
+
+
+def _budget(given: str, target: Target) -> Decimal | None:
+    """Return the budget given, else that of a trial; None: the price is unknown and nobody wanted a budget."""
+    budget = choices.dollars_of(given)
+    if budget is None and (target.price is not None or target.is_lexical):
+        return Decimal(settings.TRIAL_BUDGET)
+    return budget
+
+
+def _costs(held: HeldAlone) -> dict[str, Any]:
+    """Return how many calls were made and reused, and what those made cost in USD; None: the price is unknown."""
+    made = [call for call in held.calls if not call.reused]
+    costs = [call.cost for call in made]
+    spent = None if None in costs else str(sum(costs, Decimal(0)))
+    return {"calls_made": len(made), "calls_reused": len(held.calls) - len(made), "spent": spent}

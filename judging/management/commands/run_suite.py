@@ -19,6 +19,7 @@ from judging.management.waiting import wait_for_run
 from judging.models import Case, Judge
 from judging.services.baselines import ensure_baselines
 from judging.services.estimates import RunEstimate, estimate_run
+from judging.services.people_costs import PeopleCost, people_cost_of_plan
 from judging.services.planning import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 
 
@@ -39,6 +40,9 @@ class Command(JsonCommand):
         parser.add_argument("--first-attempts", type=int, help="only the first n attempts of each system")
         parser.add_argument("--fresh", action="store_true", help="reuse no reply of earlier runs")
         parser.add_argument("--no-review", action="store_true", help="send nothing to people when the run ends")
+        parser.add_argument(
+            "--audit-share", type=float, help="share of the cases that people check at random, 0 to 1; the site's else"
+        )
         parser.add_argument("--compat", action="store_true", help="grade as the original InfiBench program did")
         parser.add_argument("--name", default="")
         parser.add_argument("--estimate", action="store_true", help="print calls and cost; start nothing")
@@ -47,8 +51,10 @@ class Command(JsonCommand):
     def run(self, **options: Any) -> dict[str, Any]:
         ensure_baselines()
         plan = _plan(options)
+        asked = people_cost_of_plan(plan)
         if options["estimate"]:
-            return _estimated(estimate_run(plan=plan, threads=settings.CALL_THREADS, at=now()))
+            return _estimated(estimate_run(plan=plan, threads=settings.CALL_THREADS, at=now())) | _audit(asked)
+        self.stderr.write(asked.words if asked is not None else "Nothing is sent to people.")
         try:
             with transaction.atomic():
                 run = create_run(plan=plan, actor=None, at=now())
@@ -57,7 +63,7 @@ class Command(JsonCommand):
             raise BadInput(str(refusal)) from refusal
         if options["wait"]:
             wait_for_run(run.pk, bar=not options["as_json"])
-        return run_report(run.pk, with_figures=options["wait"])
+        return run_report(run.pk, with_figures=options["wait"]) | _audit(asked)
 
     def summary(self, result: dict[str, Any]) -> str:
         return in_lines(result) if "run" in result else super().summary(result)
@@ -70,6 +76,9 @@ def _plan(options: dict[str, Any]) -> RunPlan:
     suite = choices.suite_of(options["suite"])
     if options["rules"] and not Case.objects.filter(links__suite=suite).exclude(grading={}).exists():
         raise BadInput("No case of this suite says how rules would grade it.")
+    share: float | None = options["audit_share"]
+    if share is not None and not 0 <= share <= 1:
+        raise BadInput("--audit-share is a share from 0 to 1.")
     return RunPlan(
         suite=suite,
         systems=choices.systems_of(options["systems"], suite=suite),
@@ -79,6 +88,7 @@ def _plan(options: dict[str, Any]) -> RunPlan:
         compat=options["compat"],
         fresh=options["fresh"],
         asks_people=not options["no_review"],
+        audit_share=share,
         budget=choices.dollars_of(options["budget"]),
         selection=choices.selection_of(options, suite=suite),
     )
@@ -97,6 +107,12 @@ def _judges(options: dict[str, Any]) -> list[EvaluatorChoice]:
     if unused:
         raise BadInput(f"No chosen judge judges by {', '.join(unused)}.")
     return chosen
+
+
+def _audit(asked: PeopleCost | None) -> dict[str, Any]:
+    """Return what people are asked at random when the run ends."""
+    cases, annotations = (asked.cases, asked.annotations) if asked is not None else (0, 0)
+    return {"audit_cases": cases, "audit_annotations_at_most": annotations}
 
 
 def _estimated(estimate: RunEstimate) -> dict[str, Any]:

@@ -77,6 +77,23 @@ def test_pool_never_has_more_in_flight_than_the_endpoint_allows(fake_llm: FakeLL
     assert fake_llm.stats()["max_in_flight"] == 6
 
 
+@pytest.mark.parametrize(("first", "second"), [(2, 8), (8, 2)])
+def test_pool_follows_the_newest_maximum_of_endpoints_that_lead_to_one_model(
+    fake_llm: FakeLLM, endpoint: EndpointConfig, first: int, second: int
+) -> None:
+    fake_llm.config(latency=20)
+    reached = []
+    with pool_of(20) as pool:
+        for name, maximum in (("one", first), ("other", second)):
+            fake_llm.reset()
+            for number in range(40):
+                pool.submit(number, replace(endpoint, name=name, max_concurrency=maximum), asking(f"{name} {number}"))
+            collect(pool)
+            reached.append(fake_llm.stats()["max_in_flight"])
+
+    assert reached == [first, second]
+
+
 def test_pool_sums_the_tokens_of_a_retry_with_doubled_limit(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
     fake_llm.config(truncate_below=200)
     with pool_of(2) as pool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -164,3 +168,104 @@ def test_send_says_that_the_proxy_is_not_there_or_the_name_is_unknown(names: dic
     ]
 
     assert found == ["proxy", "connection"]
+
+
+class TlsFront:
+    """Ends TLS with a certificate, in front of a server here."""
+
+    def __init__(self, server: tuple[str, int], certificate: Path) -> None:
+        self.server = server
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address: tuple[str, int] = self.listener.getsockname()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(client,), daemon=True).start()
+
+    def _answer(self, client: socket.socket) -> None:
+        try:
+            secured = self.context.wrap_socket(client, server_side=True)
+        except OSError:  # the client does not trust it
+            client.close()
+            return
+        server = socket.create_connection(self.server)
+        threading.Thread(target=_pump, args=(secured, server), daemon=True).start()
+        _pump(server, secured)
+
+
+@pytest.fixture(scope="module")
+def authorities(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the certificates of two authorities, and certificates with keys that the first one signed, by name."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("tls")
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+
+    def run(*arguments: str) -> None:
+        subprocess.run([str(openssl), *arguments], check=True, capture_output=True, cwd=folder)
+
+    for name in ("ours", "theirs"):
+        run(
+            *(
+                "req",
+                "-x509",
+                *key,
+                "-days",
+                "2",
+                "-subj",
+                f"/CN={name}",
+                "-keyout",
+                f"{name}.key",
+                "-out",
+                f"{name}.pem",
+            )
+        )
+    for host in ("api.example.com", "other.example.com"):
+        run(*("req", *key, "-subj", f"/CN={host}", "-keyout", f"{host}.key", "-out", f"{host}.csr"))
+        (folder / "names").write_text(f"subjectAltName=DNS:{host}")
+        signed_by = ("-CA", "ours.pem", "-CAkey", "ours.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
+        run(*("x509", "-req", "-in", f"{host}.csr", *signed_by, "-out", f"{host}.crt"))
+        (folder / f"{host}.pem").write_text((folder / f"{host}.key").read_text() + (folder / f"{host}.crt").read_text())
+    return {file.stem: file for file in folder.glob("*.pem")}
+
+
+@pytest.mark.parametrize(
+    ("trusted", "host", "kind", "said"),
+    [
+        ("ours", "api.example.com", "", ""),
+        ("theirs", "api.example.com", "tls", "comes from no authority that this site trusts"),
+        ("", "api.example.com", "tls", "EVALSITE_CA_BUNDLE"),
+        ("ours", "other.example.com", "tls", "is for another host name"),
+    ],
+)
+def test_send_checks_the_certificate_behind_the_proxy_against_the_name(
+    trusted: str,
+    host: str,
+    kind: str,
+    said: str,
+    proxy: ForwardProxy,
+    names: dict[str, list[str]],
+    fake_llm: FakeLLM,
+    authorities: dict[str, Path],
+) -> None:
+    names["api.example.com"] = [PUBLIC]
+    front = TlsFront(proxy.server, authorities[host])
+    proxy.server = front.address
+    bundle = str(authorities[trusted]) if trusted else ""
+
+    client = client_through(proxy.port)
+    attempt = client.send(EndpointConfig("a", "https://api.example.com/v1", "m", ca_bundle=bundle), REQUEST)
+    client.close()
+    front.listener.close()
+
+    assert (attempt.error_kind, said in attempt.error_text, attempt.is_unheard) == (kind, True, False)
+    assert [head[0] for head in proxy.heads] == [f"CONNECT {PUBLIC}:443 HTTP/1.1"]
+    assert fake_llm.stats()["calls"] == (0 if kind else 1)

@@ -89,6 +89,9 @@ def test_run_suite_waits_and_prints_the_suites_table() -> None:
             }
             for system, mean in ((one, 1.0), (other, 2.0))
         ],
+        # both cases are drawn, each with the responses of two systems, for two people
+        "audit_cases": 2,
+        "audit_annotations_at_most": 8,
     }
 
 
@@ -300,3 +303,24 @@ def test_run_suite_refuses_cases_and_scenarios_that_are_not_there() -> None:
         "run_suite", "--suite", suite.pk, "--rules", "--scenarios", "nope"
     )
     assert "Draw 1 to 10,000 cases, not 0" in refusal("run_suite", "--suite", suite.pk, "--rules", "--limit", 0)
+
+
+def test_run_suite_says_how_many_annotations_its_audit_takes_before_it_starts(settings: Any) -> None:
+    settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 1
+    suite, _ = answered_suite(cases=4, grading={"keywords": ["chmod"]})
+    told, out = io.StringIO(), io.StringIO()
+    shared = ("run_suite", "--suite", suite.benchmark.slug, "--rules", "--json")
+
+    call_command(*shared, "--estimate", stdout=out)
+    call_command(*shared, "--audit-share", "0.25", stdout=io.StringIO(), stderr=told)
+    call_command(*shared, "--no-review", stdout=io.StringIO(), stderr=told)
+
+    estimate = json.loads(out.getvalue())
+    assert (estimate["audit_cases"], estimate["audit_annotations_at_most"]) == (2, 4)
+    assert told.getvalue().splitlines() == [
+        "The random audit draws 1 of 4 cases when the run ends and asks people for at most 2 annotations, besides "
+        "what judges and rules leave open.",
+        "Nothing is sent to people.",
+    ]
+    assert [run.options["audit_share"] for run in Run.objects.order_by("pk")] == [0.25, None]
+    assert "from 0 to 1" in refusal("run_suite", "--suite", suite.benchmark.slug, "--rules", "--audit-share", "5")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +18,8 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()
 
-from django.utils import timezone  # noqa: E402 models load only after setup
+from django.db.models import Model  # noqa: E402 models load only after setup
+from django.utils import timezone  # noqa: E402
 
 from judging.models import (  # noqa: E402
     BatchCase,
@@ -37,6 +39,7 @@ from judging.models import (  # noqa: E402
 from judging.services.imports import check_import, store_checked  # noqa: E402
 from judging.services.intake import ImportOptions  # noqa: E402
 from judging.services.rubrics import RubricOrigin  # noqa: E402
+from judging.services.staging import Watch  # noqa: E402
 from tests.judging.import_files import workbook  # noqa: E402
 from tests.judging.services.site_process import answer_commands  # noqa: E402
 
@@ -58,25 +61,36 @@ def store(when: str) -> dict[str, Any]:
     """Import everything and return what came of it."""
     checked = check_import(files=files(), options=ImportOptions())
     assert checked.errors == (), checked.errors
+    origin = RubricOrigin("", None, timezone.now())
+    return store_checked(checked=checked, origin=origin, watch=killing_watch(int(when)))
+
+
+def killing_watch(when: int) -> Watch:
+    """Return a watch that ends this process by SIGKILL when it is told something for that time; 0: never."""
     told = 0
 
     def watch(stage: str, done: int, total: int) -> None:
         nonlocal told
         told += 1
-        if told == int(when):
+        if told == when:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return store_checked(checked=checked, origin=RubricOrigin("", None, timezone.now()), watch=watch)
+    return watch
 
 
 def state() -> dict[str, dict[str, int]]:
     """Return the rows that people see, and those that nobody does, of tables that are not empty."""
+    return row_counts(shown=SHOWN, unseen=UNSEEN)
+
+
+def row_counts(**groups: Sequence[type[Model]]) -> dict[str, dict[str, int]]:
+    """Return the rows of each table that is not empty, by group, after every batch was made to look abandoned."""
     ImportBatch.objects.update(touched_at=timezone.now() - timedelta(hours=2))
-    counted = {name: {model.__name__: model._default_manager.count() for model in models} for name, models in GROUPS}
+    counted = {
+        name: {model.__name__: model._default_manager.count() for model in group} for name, group in groups.items()
+    }
     return {name: {model: count for model, count in counts.items() if count} for name, counts in counted.items()}
 
-
-GROUPS = (("shown", SHOWN), ("unseen", UNSEEN))
 
 if __name__ == "__main__":
     answer_commands({"store": store, "state": state})

@@ -80,10 +80,10 @@ def test_others_may_write_while_an_import_is_stored() -> None:
         store_checked(checked=checked, origin=RubricOrigin("", None, factories.NOON), watch=watch)
 
     assert open_transactions == [False] * 8
-    assert max(_writes_of_each_transaction(captured)) < 40  # the last one copies, however many rows there are
+    assert max(writes_of_each_transaction(captured)) < 40  # the last one copies, however many rows there are
 
 
-def _writes_of_each_transaction(captured: CaptureQueriesContext) -> list[int]:
+def writes_of_each_transaction(captured: CaptureQueriesContext) -> list[int]:
     """Return how many writing statements stand between each two ends of transactions."""
     words = [str(query["sql"]).split()[0] for query in captured]
     parts = " ".join(words).split("COMMIT")

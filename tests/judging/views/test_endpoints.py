@@ -117,6 +117,15 @@ def test_endpoint_create_stores_extra_fields_and_shows_them(client: Client, admi
     assert "reasoning_effort" in form
 
 
+def test_endpoint_forms_show_no_extra_fields_as_an_empty_field(client: Client, admin: User) -> None:
+    stored = factories.endpoint()
+
+    new = client.get(reverse("judging:endpoint-create")).context["form"]["extra"].value()
+    known = client.get(reverse("judging:endpoint-update", args=[stored.pk])).context["form"]["extra"].value()
+
+    assert (new, known) == ("", "")
+
+
 def test_endpoint_create_says_plainly_that_a_name_is_taken(client: Client, admin: User) -> None:
     factories.endpoint(name="local")
 

@@ -53,6 +53,15 @@ def test_a_run_goes_from_the_form_to_its_files(researcher: Client, fake_llm: Fak
     waiting = researcher.get(run.get_absolute_url())
     assert "fake/one · COT" in waiting.text
     work_through(run_id=run.pk, threads=2, now=timezone.now)
+    stored = {name: f"judge:{Judge.objects.get(kind=name).pk}" for name in ("accuracy", "integrity")}
+    again, fresh = (
+        researcher.post(reverse("judging:esi-estimate"), data | stored | more, headers={"HX-Request": "true"})
+        for more in ({}, {"fresh": "on"})
+    )
+    known = [each.context["estimate"].evaluators for each in (estimate, again, fresh)]
+    assert [[part.made for part in parts] for parts in known] == [[0, 0, 0, 0], [1, 1, 2, 2], [0, 0, 0, 0]]
+    assert [sum(part.prompt_tokens for part in parts) > 0 for parts in known] == [True, False, True]
+    assert ("6 calls already made, not paid again" in again.text, "already made" in fresh.text) == (True, False)
     done = researcher.get(run.get_absolute_url())
     assert [row.system.name for row in done.context["esi"].rows] == ["fake/one · COT", "fake/one · DIRECT"]
     accuracy, integrity = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -239,6 +240,38 @@ def test_run_estimate_answers_with_the_fragment_or_the_page(client: Client, ada:
     assert "<title>New run" in page.content.decode()
     assert f'value="{system.pk}"' in page.content.decode()
     assert not Run.objects.exists()
+
+
+def test_run_estimate_says_what_the_audit_asks_of_people(client: Client, ada: User, settings: Any) -> None:
+    settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 1
+    suite, (system,) = answered_suite(cases=4)
+    judge, rubric = level_judge()
+    form = {"suite": suite.pk, "systems": [system.pk], "judges": [judge.pk], "rubrics": [rubric.pk]}
+    url = reverse("judging:run-estimate")
+
+    costs = [
+        client.post(url, form | more, headers=HTMX).context["people_cost"]
+        for more in ({}, {"audit_percent": "25"}, {"audit_percent": "0"}, {"asks_nobody": "on"})
+    ]
+
+    # half of four cases, two people each; a quarter; none; nobody is asked anything
+    assert [cost and (cost.cases, cost.population, cost.annotations) for cost in costs] == [
+        (2, 4, 4), (1, 4, 2), (0, 4, 0), None
+    ]  # fmt: skip
+    assert "<strong>4</strong> annotations" in client.post(url, form, headers=HTMX).text
+
+
+def test_a_run_keeps_the_share_of_its_audit(client: Client, ada: User) -> None:
+    suite, (system,) = answered_suite(cases=4)
+    judge, rubric = level_judge()
+    form = {"suite": suite.pk, "systems": [system.pk], "judges": [judge.pk], "rubrics": [rubric.pk]}
+
+    client.post(reverse("judging:run-create"), form | {"audit_percent": "25"})
+
+    run = Run.objects.get()
+    assert run.options["audit_share"] == 0.25
+    again = client.get(reverse("judging:run-create"), {"suite": suite.pk, "like": run.pk})
+    assert again.context["form"]["audit_percent"].value() == 25
 
 
 def test_run_estimate_says_what_is_already_made(client: Client, ada: User) -> None:
