@@ -22,6 +22,7 @@ NAME_HINT = "Annotators see it: do not name systems, judges or the file. Empty: 
 NOTE_LIMIT = 20_000
 REASON_LIMIT = 300
 QUESTION_HELP = "Asked above the choices of every item. Empty: Which answer is better? / How good is the answer?"
+BY_PARTS = "parts"
 NO_FIELD, NO_QUESTION = "I do not know this field", "The question cannot be understood"
 PAIR_SKIP_REASONS = (
     NO_FIELD,
@@ -35,6 +36,11 @@ SINGLE_SKIP_REASONS = (
     "The answer is cut off or cannot be read",
     "I know where the answer comes from",
 )
+UNABLE_REASONS = (
+    "The rubric does not fit this question",
+    "What is needed to decide is missing",
+    "It could be judged either way",
+)
 
 
 class AnnotationForm(forms.Form):
@@ -42,7 +48,7 @@ class AnnotationForm(forms.Form):
 
     token = forms.CharField(max_length=36, widget=forms.HiddenInput)
     label = forms.CharField(max_length=VALUE_LIMIT, required=False)
-    by_items = forms.BooleanField(required=False)  # the answer says of each item of a level rubric whether it is met
+    by_parts = forms.BooleanField(required=False)  # the answer gives each part of the criterion's form a value
     note = forms.CharField(
         required=False,
         max_length=NOTE_LIMIT,
@@ -52,9 +58,9 @@ class AnnotationForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Require a label where the items of a rubric are not asked about."""
+        """Require a label where the parts of a form are not asked about."""
         cleaned: dict[str, Any] = super().clean() or {}
-        if not cleaned.get("by_items") and not cleaned.get("label") and "label" not in self.errors:
+        if not cleaned.get("by_parts") and not cleaned.get("label") and "label" not in self.errors:
             self.add_error("label", "Choose an answer first.")
         return cleaned
 
@@ -75,6 +81,10 @@ class SkipForm(forms.Form):
         return cleaned
 
 
+class CannotJudgeForm(SkipForm):
+    """Why a person cannot judge an item; one of the offered reasons or their own words."""
+
+
 class FlagForm(forms.Form):
     """What is wrong with an item."""
 
@@ -82,7 +92,7 @@ class FlagForm(forms.Form):
 
 
 class RevisionForm(forms.Form):
-    """The one change after the reveal."""
+    """The one change after the reveal. Without choices the parts of the criterion's form are sent beside it."""
 
     label = forms.ChoiceField(widget=forms.RadioSelect, label="Your answer now")
     reason = forms.CharField(
@@ -94,10 +104,11 @@ class RevisionForm(forms.Form):
         label = self.fields["label"]
         if isinstance(label, forms.ChoiceField):
             label.choices = [(choice.value, choice.text) for choice in choices]
+            label.required = bool(choices)
 
 
 class AdjudicationForm(forms.Form):
-    """The final word: somebody's answer (`a12`) or a label of one's own (`l-1`), and why."""
+    """The final word: somebody's answer (`a12`), a label of one's own (`l-1`) or the parts of a form (`parts`)."""
 
     decision = forms.ChoiceField(widget=forms.RadioSelect, error_messages={"required": "Choose the final answer."})
     reason = forms.CharField(
@@ -114,6 +125,8 @@ class AdjudicationForm(forms.Form):
         super().__init__(*arguments, **options)
         self.labels = {f"a{answer.annotation_id}": answer.label for answer in answers}
         self.labels |= {f"l{choice.value}": choice.value for choice in choices}
+        if not choices:
+            self.labels[BY_PARTS] = ""
         decision = self.fields["decision"]
         if isinstance(decision, forms.ChoiceField):
             decision.choices = [(value, value) for value in self.labels]
@@ -122,6 +135,11 @@ class AdjudicationForm(forms.Form):
     def label(self) -> str:
         """The label decided on, as the adjudicator sees the sides."""
         return self.labels[self.cleaned_data["decision"]]
+
+    @property
+    def is_by_parts(self) -> bool:
+        """Whether the adjudicator gave each part of the form a value."""
+        return bool(self.cleaned_data["decision"] == BY_PARTS)
 
     @property
     def adopted_id(self) -> int | None:
@@ -136,6 +154,9 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(max_length=NOTE_LIMIT, label="Why")
 
 
+SEARCH, SEARCHED = "member_search", "member_searched"  # what is typed, and what the people listed were found by
+
+
 class MemberPicker(forms.CheckboxSelectMultiple):
     """The people ticked and the first that a search finds: its page answers the search with whatever else was typed."""
 
@@ -148,15 +169,18 @@ class MemberPicker(forms.CheckboxSelectMultiple):
 
 
 class PersonPicker(forms.RadioSelect):
-    """One person: the one chosen and the first that a search finds. `search_url` is where the form is sent."""
+    """One person: the one chosen and the first that a search finds. `search_url` is where the form is sent.
+
+    `suffix` tells the pickers of one page apart: it ends the ids and the names of what belongs to the search.
+    """
 
     template_name = "review/_member_picker.html"
-    search = search_url = ""
+    search = search_url = suffix = ""
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         """Return whom to list, and what choosing nobody is called where that may be."""
         nobody = getattr(getattr(self.choices, "field", None), "empty_label", None)
-        context = {"search_url": self.search_url, "nobody": nobody, "is_nobody": not value}
+        context = {"search_url": self.search_url, "suffix": self.suffix, "nobody": nobody, "is_nobody": not value}
         return _picker_context(self, name, [value], self.search) | context
 
 
@@ -180,7 +204,7 @@ class HandForm(forms.Form):
         person = self.fields["person"]
         if isinstance(person, forms.ModelChoiceField) and isinstance(person.widget, PersonPicker):
             person.queryset = people
-            person.widget.search, person.widget.search_url = self.data.get("member_search", ""), search_url
+            person.widget.search, person.widget.search_url = self.data.get(SEARCH, ""), search_url
 
 
 class ReleaseForm(HandForm):
@@ -199,7 +223,10 @@ class ReleaseForm(HandForm):
 
 def is_member_search(data: QueryDict) -> bool:
     """Return whether a form was sent to search people: by its button, or by Enter in the field of the search."""
-    return "search" in data or data.get("member_search", "") != data.get("member_searched", "")
+    typed = {name: text for name, text in data.items() if name.startswith(SEARCH) and not name.startswith(SEARCHED)}
+    return "search" in data or any(
+        text != data.get(SEARCHED + name.removeprefix(SEARCH), "") for name, text in typed.items()
+    )
 
 
 class MembersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic at run time
@@ -264,7 +291,7 @@ class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at ru
         self.fields["order"].required = self.fields["retest_share"].required = False
         members, mode, quorum = self.fields["members"], self.fields["mode"], self.fields["quorum"]
         if isinstance(members, MembersField):
-            members.offer(people, search=self.data.get("member_search", ""))
+            members.offer(people, search=self.data.get(SEARCH, ""))
         if isinstance(mode, forms.ChoiceField):
             mode.choices = QueueMode.choices
         if isinstance(quorum, forms.IntegerField):
@@ -322,7 +349,7 @@ class QueueFileForm(forms.Form):
         super().__init__(*arguments, **options)
         members, file = self.fields["members"], self.fields["file"]
         if isinstance(members, MembersField):
-            members.offer(people, search=self.data.get("member_search", ""))
+            members.offer(people, search=self.data.get(SEARCH, ""))
         if self.data.get("kept"):
             file.required = False
             file.help_text = f"{self.data.get('kept_name')} is kept. Choose a file only to replace it."
@@ -356,8 +383,16 @@ class FilePeopleForm(forms.Form):
         if not may_create:
             del self.fields["create"]
         for number, name in enumerate(self.unknown):
+            picker = PersonPicker()
+            picker.suffix = f"-{number}"
+            picker.search = self.data.get(f"{SEARCH}{picker.suffix}", "")
             self.fields[f"person-{number}"] = forms.ModelChoiceField(
-                queryset=people, to_field_name="username", required=False, label=name, empty_label="nobody here yet"
+                queryset=people,
+                required=False,
+                blank=True,  # or a radio button has no choice of nobody
+                label=name,
+                empty_label="Nobody here yet",
+                widget=picker,
             )
         if "create" in self.fields:
             self.fields["create"] = self.fields.pop("create")  # after the people

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
@@ -152,6 +154,7 @@ class Subject(models.Model):
     criterion = models.CharField(max_length=100, blank=True)
     case = models.ForeignKey(Case, null=True, on_delete=models.PROTECT, related_name="+")  # its reference is shown
     rubric_item = models.ForeignKey(RubricItem, null=True, on_delete=models.PROTECT, related_name="+")
+    judge = models.CharField(max_length=20, blank=True)  # kind that rates without a rubric, whose parts people rate
     labels = models.JSONField()  # the scale, as in Queue
     created_at = models.DateTimeField()
 
@@ -360,15 +363,19 @@ class Look(models.Model):
 
 
 class Annotation(models.Model):
-    """One annotator's blind answer to one item, with an optional revision after the reveal."""
+    """One annotator's blind answer to one item, with an optional revision after the reveal.
+
+    Who cannot judge the item says why: that is an annotation without a label, and takes no slot.
+    """
 
     item = models.ForeignKey(ReviewItem, on_delete=models.CASCADE, related_name="annotations")
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="annotations")  # the item's, for reports
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="annotations")
-    slot = models.PositiveSmallIntegerField()  # 0 to quorum - 1: two answers can never take the same one
+    slot = models.PositiveSmallIntegerField(null=True)  # 0 to quorum - 1: two labels can never take the same one
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="annotation")
-    label = models.CharField(max_length=20)  # one of the subject's labels, in system space
-    parts = models.JSONField(default=dict)  # level rubrics: key of an item -> met; the label is the score they come to
+    label = models.CharField(max_length=20, blank=True)  # one of the subject's labels, in system space
+    cannot_judge = models.CharField(max_length=300, blank=True)  # why they cannot judge it, in place of a label
+    parts = models.JSONField(default=dict)  # of the criterion's form: key -> value; the label is what they come to
     note = models.TextField(blank=True)
     seconds = models.FloatField(null=True)  # from claim to answer
     active_seconds = models.FloatField(null=True)  # the same without idle time; None where nobody measured it
@@ -380,6 +387,7 @@ class Annotation(models.Model):
     edited_at = models.DateTimeField(null=True)  # last change of the blind answer while the item was open
     revealed_at = models.DateTimeField(null=True)  # when the verdicts were shown; fixes the blind answer
     revised_label = models.CharField(max_length=20, blank=True)
+    revised_parts = models.JSONField(default=dict)
     revision_note = models.TextField(blank=True)
     revised_at = models.DateTimeField(null=True)
 
@@ -387,6 +395,11 @@ class Annotation(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["item", "annotator"], name="annotation_once"),
             models.UniqueConstraint(fields=["item", "slot"], name="annotation_slot_once"),
+            models.CheckConstraint(
+                condition=(models.Q(slot__isnull=False, cannot_judge="") & ~models.Q(label=""))
+                | (models.Q(slot=None, label="", revised_label="") & ~models.Q(cannot_judge="")),
+                name="annotation_label_or_cannot_judge",
+            ),
         ]
         indexes = [
             models.Index(fields=["annotator", "created_at"], name="annotation_mine"),
@@ -400,6 +413,11 @@ class Annotation(models.Model):
     def final_label(self) -> str:
         return self.revised_label or self.label
 
+    @property
+    def final_parts(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.revised_parts if self.revised_label else self.parts
+        return found
+
 
 class Adjudication(models.Model):
     """The final human word on an item that people split on."""
@@ -407,12 +425,14 @@ class Adjudication(models.Model):
     item = models.OneToOneField(ReviewItem, on_delete=models.CASCADE, related_name="adjudication")
     adjudicator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjudications")
     label = models.CharField(max_length=20)
+    parts = models.JSONField(default=dict)  # as in Annotation
     adopted = models.ForeignKey(Annotation, null=True, on_delete=models.SET_NULL)
     reason = models.TextField()
     created_at = models.DateTimeField()
     is_blind = models.BooleanField(default=True)  # nobody had shown the adjudicator a machine verdict before
     revealed_at = models.DateTimeField(null=True)  # when the verdicts were shown; fixes the label
     revised_label = models.CharField(max_length=20, blank=True)  # beside the label, never in its place
+    revised_parts = models.JSONField(default=dict)
     revision_note = models.TextField(blank=True)
     revised_at = models.DateTimeField(null=True)
 
@@ -431,7 +451,11 @@ class FinalLabel(models.Model):
     is_blind = models.BooleanField()
     label = models.CharField(max_length=20)
     share = models.FloatField(null=True)  # the label on the scale from 0 to 1; pairs: 1, 0.5, 0; None: a name
+    parts = models.JSONField(default=dict)  # as in Annotation, where people decided on each
     source = models.CharField(max_length=200, blank=True)  # imported: from whom
+    table = models.ForeignKey(  # imported with it, and gone with it
+        "LabelTable", null=True, on_delete=models.CASCADE, related_name="final_labels"
+    )
     decided_at = models.DateTimeField()
 
     class Meta:
@@ -507,6 +531,18 @@ class LabelTable(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="label_tables"
     )
     created_at = models.DateTimeField()
+    digest = models.CharField(max_length=64, blank=True)  # of the file and everything said of it; equal: nothing new
+    evaluator = models.ForeignKey(  # whose responses the labels are about, under its criterion; None: agreement only
+        RunEvaluator, null=True, on_delete=models.SET_NULL, related_name="label_tables"
+    )
+    source = models.CharField(max_length=200, blank=True)  # from whom
+    is_blind = models.BooleanField(default=False)  # as the importer says: nobody had seen machine verdicts
+    final_count = models.PositiveIntegerField(default=0)  # final labels that came with it
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["digest"], condition=~models.Q(digest=""), name="label_table_once")
+        ]
 
     def __str__(self) -> str:
         return self.name

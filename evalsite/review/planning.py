@@ -65,13 +65,14 @@ def cases_for(wanted: float, *, cases: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class AuditOffer:
-    """What an audit of so many cases costs and buys; widths and difference are None below two cases."""
+    """What an audit of so many cases costs and buys; widths are None below two cases, as is a difference
+    that no two systems can have."""
 
     size: int  # cases
     population: int  # cases
     worst: float | None  # half-width of a system's corrected mean at its widest
     assumed: float | None  # the same at the mean that is expected
-    difference: float | None  # of two systems that would be told apart with 80% power
+    difference: float | None  # of two systems that would be told apart with 80% power; None: none there can be
     subjects: int  # responses or debates that people are asked about, those with a label included
     answers: int
     seconds: float | None  # of people's time; None while nobody's time per answer is known
@@ -104,7 +105,8 @@ def audit_offer(
     if size > 1:
         worst = planned_half_width(Pilot(), n=size, cases=population)
         assumed = planned_half_width(Pilot(share, share * (1 - share)), n=size, cases=population)
-        difference = detectable_difference(Pilot(0.0, 2 * share * (1 - share)), n=size, cases=population)
+        least = detectable_difference(Pilot(0.0, 2 * share * (1 - share)), n=size, cases=population)
+        difference = least if least <= 1 else None  # no two systems differ by more than all points
     subjects = round(size * per_case)
     answers = subjects * quorum
     seconds = None if seconds_per_answer is None else answers * seconds_per_answer

@@ -40,17 +40,6 @@ def audit_size(n: int, *, share: float = AUDIT_SHARE, minimum: int = AUDIT_MINIM
     return min(n, max(minimum, math.ceil(share * n - 1e-9))) if share else 0
 
 
-def draw_audit(
-    keys: Sequence[str], *, seed: int, share: float = AUDIT_SHARE, minimum: int = AUDIT_MINIMUM
-) -> AuditDraw:
-    """Return a uniform random sample of fixed size from a finished run; the same keys and seed give the same sample.
-
-    Raises:
-        ValueError: a key occurs twice, or the share is not within [0, 1].
-    """
-    return draw_sample(keys, seed=seed, size=audit_size(len(keys), share=share, minimum=minimum))
-
-
 def draw_sample(keys: Sequence[str], *, seed: int, size: int) -> AuditDraw:
     """Return a uniform random sample of this size, or all keys where there are fewer.
 

@@ -1,15 +1,15 @@
-"""The answers a queue offers: preferences, right or wrong, a rubric's scale, or the scores its levels allow. Pure."""
+"""The labels a queue offers: preferences, right or wrong, the values of a scale, or scores of 0 to 100. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from evalsite.review.blinding import to_system_space
-from judging.grading.cascade import criteria_counts, feasible_scores
-from judging.specs.types import NodeSpec, ScaleSpec
+from judging.specs.types import NodeSpec
 
 MOST_LABELS = 11  # 0 to 10: more cannot be told apart at a glance, nor typed with one key
 VALUE_LIMIT = 20  # characters
@@ -35,20 +35,20 @@ _PREFERENCE_KEYS = {"1": "1", "0": "0", "-1": "2"}
 _DIGITS = "1234567890"
 
 
-def scale_of(tree: NodeSpec, *, criterion: str = "") -> tuple[Label, ...]:
-    """Return the scale of a rubric's tree or of one criterion in it; right, partly, wrong where it has none to use."""
-    if tree.aggregator.get("type") == "cascade":
-        return level_scale(feasible_scores(criteria_counts(tree)))
-    node = find_node(tree, criterion) if criterion else tree
-    if node is None or node.scale is None:
-        return JUDGEMENT
-    return _from_scale(node.scale, node) or JUDGEMENT
-
-
 def level_scale(scores: Iterable[int]) -> tuple[Label, ...]:
     """Return one label per score of 0 to 100 that the levels allow, the lowest first; 0 always, 100 always."""
     values = sorted({0, 100, *scores})
     return tuple(Label(str(value), f"{value} of 100", value / 100) for value in values)
+
+
+@lru_cache(maxsize=128)
+def points_scale(steps: int) -> tuple[Label, ...]:
+    """Return the scores of 0 to 100 in so many equal steps, at most 100; each is worth its step exactly."""
+    return tuple(
+        Label(str(points), f"{points} of 100", step / steps)
+        for step in range(steps + 1)
+        for points in (round(100 * step / steps),)
+    )
 
 
 def joined_scale(scales: Iterable[tuple[Label, ...]]) -> tuple[Label, ...]:
@@ -129,10 +129,13 @@ def nearest_label(share: float, labels: Sequence[Label]) -> str:
 
 
 def labels_to_json(labels: Iterable[Label]) -> list[dict[str, Any]]:
-    """Return labels as a queue stores them."""
+    """Return labels as a queue stores them; a long scale of points as the number of its steps."""
+    rows = tuple(labels)
+    if len(rows) > MOST_LABELS and rows == points_scale(len(rows) - 1):
+        return [{"points": len(rows) - 1}]
     return [
         {"value": label.value, "text": label.text} | ({} if label.share is None else {"share": label.share})
-        for label in labels
+        for label in rows
     ]
 
 
@@ -181,6 +184,9 @@ def labels_from_words(words: Iterable[str]) -> tuple[Label, ...]:
 
 def labels_from_json(rows: Iterable[Mapping[str, Any]]) -> tuple[Label, ...]:
     """Return the labels that `labels_to_json` wrote."""
+    rows = list(rows)
+    if len(rows) == 1 and "points" in rows[0]:
+        return points_scale(rows[0]["points"])
     return tuple(Label(str(row["value"]), str(row.get("text") or row["value"]), row.get("share")) for row in rows)
 
 
@@ -193,25 +199,3 @@ def find_node(tree: NodeSpec, key: str) -> NodeSpec | None:
 
 def _is_level_scale(scale: tuple[Label, ...]) -> bool:
     return all(label.text == f"{label.value} of 100" for label in scale)
-
-
-def _from_scale(scale: ScaleSpec, node: NodeSpec) -> tuple[Label, ...]:
-    if scale.kind == "boolean":
-        return (Label("met", "Met", 1.0), Label("not met", "Not met", 0.0))
-    if scale.kind == "nominal":
-        return tuple(Label(name, name) for name in scale.labels if 0 < len(name) <= VALUE_LIMIT)[:MOST_LABELS]
-    if scale.minimum is None or scale.maximum is None or scale.maximum <= scale.minimum:
-        return ()
-    step = scale.step or 1.0
-    count = round((scale.maximum - scale.minimum) / step) + 1
-    if count > MOST_LABELS:
-        return ()
-    values = [scale.minimum + step * place for place in range(count)]
-    width = scale.maximum - scale.minimum
-    return tuple(Label(f"{value:g}", _meaning(node, value), (value - scale.minimum) / width) for value in values)
-
-
-def _meaning(node: NodeSpec, value: float) -> str:
-    text = next((anchor.text for anchor in node.anchors if anchor.low <= value <= anchor.high), "")
-    first = " ".join(text.split()).split(". ")[0]
-    return f"{value:g}" + (f": {first[:80]}" if first else "")

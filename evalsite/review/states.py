@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 UNDO_GRACE = timedelta(minutes=5)  # an answer may be taken back so long, even where it decided the item
+FEWEST_UNABLE = 2  # people who cannot judge an item before somebody else has to decide
 LEASE = timedelta(minutes=2)  # a claim lapses this long after the page's last heartbeat
 
 
@@ -56,7 +57,7 @@ class Transition:
 
 ITEM_TRANSITIONS = (
     Transition(ItemState.OPEN, ItemState.SETTLED, "quorum reached with a strict majority"),
-    Transition(ItemState.OPEN, ItemState.SPLIT, "quorum reached without a majority"),
+    Transition(ItemState.OPEN, ItemState.SPLIT, "quorum reached without a majority, or too many cannot judge it"),
     Transition(ItemState.OPEN, ItemState.STALE, "rubric or response changed"),
     Transition(ItemState.OPEN, ItemState.ADJUDICATED, "a researcher decided before all answers were there"),
     Transition(ItemState.SPLIT, ItemState.ADJUDICATED, "a researcher gave the final word"),
@@ -118,8 +119,10 @@ class Outcome:
     votes: tuple[tuple[str, int], ...]  # most frequent first, ties by label
 
 
-def outcome(labels: Sequence[str], *, quorum: int) -> Outcome:
+def outcome(labels: Sequence[str], *, quorum: int, unable: int = 0) -> Outcome:
     """Return settled when the quorum is reached and one label has more than half of the answers, else open or split.
+
+    `unable` people cannot judge the item. Once they are as many as were to answer it, and two at least, it is split.
 
     Raises:
         ValueError: the quorum is not positive.
@@ -128,7 +131,8 @@ def outcome(labels: Sequence[str], *, quorum: int) -> Outcome:
         raise ValueError(f"quorum of {quorum}")
     votes = tuple(sorted(Counter(labels).items(), key=lambda vote: (-vote[1], vote[0])))
     if len(labels) < quorum:
-        return Outcome(ItemState.OPEN, None, votes)
+        is_stuck = unable >= max(quorum, FEWEST_UNABLE)
+        return Outcome(ItemState.SPLIT if is_stuck else ItemState.OPEN, None, votes)
     label, count = votes[0]
     if 2 * count > len(labels):
         return Outcome(ItemState.SETTLED, label, votes)
@@ -148,6 +152,7 @@ class ItemFacts:
     is_member: bool = True
     has_answered: bool = False
     has_revised: bool = False
+    is_unable: bool = False  # they have said that they cannot judge it
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +216,12 @@ def check_can_withdraw(claim: ClaimFacts | None, *, reason: str) -> None:
     check_transition(claim.state, ClaimState.WITHDRAWN)
 
 
-def check_can_answer(item: ItemFacts, claim: ClaimFacts | None, *, token: str, label: str, at: datetime) -> None:
+def check_can_answer(
+    item: ItemFacts, claim: ClaimFacts | None, *, token: str, label: str, at: datetime, cannot_judge: bool = False
+) -> None:
     """Accept an answer from whoever holds a live claim. Raises: ReviewRefused; the caller keeps the text typed.
+
+    Who cannot judge the item gives no label.
 
     A claim whose lease has run out is still good while nobody took the slot over: the fencing token decides, and a
     free slot is not refused to the person who did the work.
@@ -230,7 +239,8 @@ def check_can_answer(item: ItemFacts, claim: ClaimFacts | None, *, token: str, l
     is_late = claim.state is ClaimState.LAPSED or claim.expires_at < at
     if is_late and item.answers + item.leased >= item.quorum:
         raise ReviewRefused("Your claim ran out and someone else took over. Your text is kept as a draft.")
-    check_label(item, label)
+    if not cannot_judge:
+        check_label(item, label)
 
 
 def check_label(item: ItemFacts, label: str) -> None:
@@ -239,8 +249,11 @@ def check_label(item: ItemFacts, label: str) -> None:
         raise ReviewRefused(f"“{label}” is not on this item's scale: {', '.join(item.labels)}.")
 
 
-def check_can_undo(item: ItemFacts, *, answered_at: datetime | None, at: datetime) -> None:
-    """Accept that a person takes their answer back: while the item is open, or shortly after. Raises: ReviewRefused."""
+def check_can_undo(item: ItemFacts, *, answered_at: datetime | None, at: datetime, cannot_judge: bool = False) -> None:
+    """Accept that a person takes their answer back: while the item is open, or shortly after. Raises: ReviewRefused.
+
+    Who said that they cannot judge an item takes that back only while it lacks labels.
+    """
     if answered_at is None:
         raise ReviewRefused("You have not answered this item yet.")
     if item.queue is QueueState.ARCHIVED:
@@ -248,24 +261,27 @@ def check_can_undo(item: ItemFacts, *, answered_at: datetime | None, at: datetim
     is_late = answered_at + UNDO_GRACE < at
     if item.state in _CLOSED and (is_late or item.state not in (ItemState.SETTLED, ItemState.SPLIT)):
         raise ReviewRefused(f"{_CLOSED[item.state]} Your answer can no longer be changed.")
+    if cannot_judge and item.state in _CLOSED and item.answers >= item.quorum:
+        raise ReviewRefused(f"{_CLOSED[item.state]} It needs no more annotations.")
     if item.has_revised:
         raise ReviewRefused("You have seen the verdicts and revised; the blind answer stands as it was.")
 
 
-def check_can_revise(item: ItemFacts, *, label: str, reason: str) -> None:
+def check_can_revise(item: ItemFacts, *, reason: str) -> None:
     """Accept the one revision after the reveal, with a reason. Raises: ReviewRefused."""
     if not item.has_answered:
         raise ReviewRefused("Answer first; the verdicts are revealed afterwards.")
+    if item.is_unable:
+        raise ReviewRefused("You said that you cannot judge this item, so there is no label to revise.")
     if item.has_revised:
         raise ReviewRefused("You have already revised this answer once.")
     if item.state in (ItemState.ADJUDICATED, ItemState.STALE, ItemState.EXCLUDED):
         raise ReviewRefused(_CLOSED[item.state])
     if not reason.strip():
         raise ReviewRefused("Say why you changed your mind.")
-    check_label(item, label)
 
 
-def check_can_adjudicate(item: ItemFacts, *, label: str, reason: str) -> None:
+def check_can_adjudicate(item: ItemFacts, *, reason: str) -> None:
     """Accept a final word on an item that people differ on or cannot answer. Raises: ReviewRefused."""
     if item.has_answered:
         raise ReviewRefused("You annotated this item yourself, so somebody else has to decide it.")
@@ -273,7 +289,6 @@ def check_can_adjudicate(item: ItemFacts, *, label: str, reason: str) -> None:
         raise ReviewRefused(_CLOSED[item.state])
     if not reason.strip():
         raise ReviewRefused("Say why: the reason is stored beside the final label.")
-    check_label(item, label)
 
 
 def check_can_reopen(item: ItemFacts, *, reason: str) -> None:

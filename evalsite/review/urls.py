@@ -31,6 +31,7 @@ urlpatterns: list[URLPattern] = [
     path("adjudications/", adjudication.adjudication_list, name="adjudication-list"),
     path("items/<item:item_id>/", items.item_detail, name="item-detail"),
     path("items/<item:item_id>/annotate/", items.item_annotate, name="item-annotate"),
+    path("items/<item:item_id>/cannot-judge/", items.item_cannot_judge, name="item-cannot-judge"),
     path("items/<item:item_id>/skip/", items.item_skip, name="item-skip"),
     path("items/<item:item_id>/flag/", items.item_flag, name="item-flag"),
     path("items/<item:item_id>/score/", items.item_score, name="item-score"),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from statistics import median
 
+from django.conf import settings
 from django.db.models import Max, Min
 from django.db.models.functions import Coalesce
 
 from debate.models import DebateSet, DebateSource
 from evalsite.review.models import Annotation, AuditPlan, ItemArm, Queue, Referral
+from evalsite.review.sampling import audit_size
 from judging.models import EvaluatorKind, Run, RunKind, RunTask
+from judging.services.people_costs import PeopleCost
 
 CHUNK = 2_000
 RECENT = 200  # answers that a median rests on
@@ -117,8 +121,31 @@ def _subject(
     )
 
 
+def default_size(population: int, *, share: float | None = None) -> int:
+    """Return how many cases are drawn where nobody planned a number: the run's own share, else the site's."""
+    if share is not None:
+        return audit_size(population, share=share, minimum=0)
+    return audit_size(population, share=settings.REVIEW_AUDIT_SHARE, minimum=settings.REVIEW_AUDIT_MINIMUM)
+
+
+def share_chosen(run: Run) -> float | None:
+    """Return the share of its cases that a run was started with; None: the site's."""
+    share = run.options.get("audit_share")
+    return None if share is None else float(share)
+
+
+def quote_audit(cases: int, subjects: int, share: float | None) -> PeopleCost:
+    """Return what the audit of a run or debate set that is to be asks of people."""
+    size, seconds = default_size(cases, share=share), _median_seconds(None)
+    asked = ceil(size * subjects / cases)
+    annotations = asked * DEFAULT_QUORUM
+    return PeopleCost(size, cases, asked, annotations, None if seconds is None else annotations * seconds)
+
+
 def _median_seconds(queue: Queue | None) -> float | None:
     answers = Annotation.objects.all() if queue is None else Annotation.objects.filter(queue=queue)
-    timed = answers.annotate(spent=Coalesce("active_seconds", "seconds")).order_by("-created_at", "-pk")
+    timed = (
+        answers.exclude(label="").annotate(spent=Coalesce("active_seconds", "seconds")).order_by("-created_at", "-pk")
+    )
     times = [spent for spent in timed.values_list("spent", flat=True)[:RECENT] if spent is not None]
     return median(times) if times else None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import F
+
 from debate.models import Debate, DebateStatus, Statement
 from debate.protocol.verdicts import readable_statement
+from evalsite.review.answer_forms import AnswerForm, words_of_parts
 from evalsite.review.blinding import Part, is_swapped
-from evalsite.review.level_items import LevelItem, words_of_items
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.scales import (
     Label,
@@ -22,7 +25,7 @@ from evalsite.review.scales import (
     shown_label,
     words_about_worth,
 )
-from evalsite.review.selectors.subjects import ShownSubject, levels_of, subject_of
+from evalsite.review.selectors.subjects import ShownSubject, form_of_item, subject_of
 from evalsite.review.subject_keys import part_of, turned_label
 from judging.models import EvaluatorKind, Score, Verdict
 from judging.services.trees import tree_from_json
@@ -31,6 +34,7 @@ from judging.specs.types import NodeSpec
 LETTERS = "AB"
 PAIR_QUESTION = "Which answer is better?"
 SINGLE_QUESTION = "How good is the answer?"
+CANNOT_JUDGE = "Cannot judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +131,14 @@ class PersonAnswer:
     name: str  # "Person 1", or the name for those who may know
     label: str
     text: str
-    items_text: str  # which items of a level rubric were met
+    items_text: str  # what they said of each part of the form
     note: str
     blind_text: str  # the answer before a revision, where there was one
     revision_note: str
     saw_swapped: bool  # their A is the reader's B
     at: datetime
     source_file: str = ""  # where it was imported from, if it was
+    cannot_judge: str = ""  # why they cannot judge the item; then there is no label
 
     @property
     def pk_text(self) -> str:
@@ -154,7 +159,7 @@ class ItemContent:
     scenario: str
     ask: str  # the question to the annotator
     choices: tuple[Choice, ...]
-    levels: tuple[LevelItem, ...]  # decided one by one in place of a choice
+    form: AnswerForm | None  # whose parts are decided one by one in place of a choice
     is_row: bool  # the choices are numbers
     worth: str  # how the choices relate to the rubric, in words
     transcript: Transcript | None
@@ -168,6 +173,16 @@ class ItemContent:
     def is_pair(self) -> bool:
         return len(self.sides) == 2
 
+    @property
+    def labelled(self) -> tuple[PersonAnswer, ...]:
+        """The answers that give a label, which an adjudicator may adopt."""
+        return tuple(answer for answer in self.answers if not answer.cannot_judge)
+
+    @property
+    def unable(self) -> tuple[PersonAnswer, ...]:
+        """The answers of people who cannot judge the item, with their reasons."""
+        return tuple(answer for answer in self.answers if answer.cannot_judge)
+
 
 def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> ItemContent:
     """Return what may be seen of an item that `with_subjects` read."""
@@ -175,6 +190,7 @@ def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> 
     labels = labels_from_json(item.subject.labels)
     has_rubric = Part.RUBRIC in parts
     rubric = rubric_lines(subject) if has_rubric else ()
+    form = form_of_item(item, subject)
     return ItemContent(
         question=subject.prompt.text if Part.QUESTION in parts else "",
         context=subject.prompt.context if Part.QUESTION in parts else "",
@@ -184,8 +200,8 @@ def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> 
         criterion=subject.criterion,
         scenario=item.scenario,
         ask=item.queue.question or (PAIR_QUESTION if subject.is_pair else SINGLE_QUESTION),
-        choices=choices_of(labels),
-        levels=levels_of(item.subject),
+        choices=() if form is not None else choices_of(labels),
+        form=form,
         is_row=is_number_scale(labels),
         worth=words_about_worth(labels)
         if any(line.points is not None or line.anchors or line.title for line in rubric)
@@ -197,6 +213,11 @@ def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> 
         final_label=shown_text(item.label, labels, swapped=swapped) if Part.FINAL_LABEL in parts else "",
         is_superseded=subject.is_superseded,
     )
+
+
+def in_order(answers: Iterable[Annotation]) -> list[Annotation]:
+    """Return the answers to one item by slot, those of people who cannot judge it last."""
+    return sorted(answers, key=lambda answer: (answer.slot is None, answer.slot or 0, answer.pk))
 
 
 def swapped_for(*, item: ReviewItem, person_id: int) -> bool:
@@ -341,7 +362,7 @@ def _value_text(verdict: Verdict) -> str:
     if verdict.value is None:
         return f"no verdict: {verdict.status}"
     if score is not None and score.value is not None:
-        return f"{score.value:g}" + (f" of {score.full:g}" if score.full else "")
+        return f"{round(score.value, 2):g}" + (f" of {score.full:g}" if score.full else "")
     return ", ".join(f"{name}: {_brief(value)}" for name, value in verdict.value.items())[:300]
 
 
@@ -352,21 +373,25 @@ def _brief(value: Any) -> str:
 def _answers(
     item: ReviewItem, parts: frozenset[Part], labels: tuple[Label, ...], swapped: bool
 ) -> tuple[PersonAnswer, ...]:
-    rows = Annotation.objects.filter(item=item).select_related("assignment", "annotator").order_by("slot")
+    rows = Annotation.objects.filter(item=item).select_related("assignment", "annotator")
+    rows = rows.order_by(F("slot").asc(nulls_last=True), "pk")
     sees_verdicts = Part.VERDICTS in parts  # a revision tells what somebody who saw them made of them
     return tuple(
         PersonAnswer(
             annotation_id=row.pk,
             name=str(row.annotator) if Part.PEOPLE in parts else f"Person {number}",
             label=shown_label(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
-            text=shown_text(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
-            items_text=words_of_items(row.parts),
+            text=CANNOT_JUDGE
+            if row.cannot_judge
+            else shown_text(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
+            items_text=words_of_parts(row.final_parts if sees_verdicts else row.parts),
             note=row.note,
             blind_text=shown_text(row.label, labels, swapped=swapped) if row.revised_label and sees_verdicts else "",
             revision_note=row.revision_note if sees_verdicts else "",
             saw_swapped=row.assignment.swapped != swapped,
             at=row.created_at,
             source_file=row.source_file if Part.PEOPLE in parts else "",
+            cannot_judge=row.cannot_judge,
         )
         for number, row in enumerate(rows, start=1)
     )

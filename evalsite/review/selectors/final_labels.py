@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import QuerySet
 
 from debate.models import Debate, DebateSet
 from debate.selectors.labels import outside_labels
+from evalsite.review.answer_forms import LEVELS, RELEVANCE, form_of, share_of
 from evalsite.review.models import FinalLabel, ItemArm, Provenance, Queue, Referral, Subject
-from evalsite.review.scales import PREFERENCE, PREFERENCE_SHARES, Label, labels_from_json
+from evalsite.review.scales import PREFERENCE, PREFERENCE_SHARES, Label, labels_from_json, nearest_label
 from evalsite.review.selectors.audits import drawn_share, keys_of_debates, keys_of_run
-from evalsite.review.selectors.subjects import RubricParts, SubjectFacts, first_cases, subject_facts
+from evalsite.review.selectors.subjects import RubricParts, SubjectFacts, first_cases, own_parts_of, subject_facts
 from evalsite.review.subject_keys import turned_label
+from judging.grading.rubric_tree import Value
+from judging.judges.registry import KINDS
+from judging.judges.subjects import JudgeSubject
 from judging.models import Case, Response, Run, RunEvaluator, RunTask, Score
+from judging.services.trees import tree_from_json
 
 CHUNK = 5_000
+SCORING = {  # options of judges that make other scores of the same parts
+    LEVELS: ("level_25_value", "level_100", "clip"),
+    RELEVANCE: ("enforce_rules", "without_context"),
+}
 RANKS = {Provenance.IMPORTED: 0, Provenance.MAJORITY: 1, Provenance.ADJUDICATION: 2}
 
 
@@ -41,6 +50,7 @@ class SubjectLabel:
     provenance: str  # empty without a blind label
     informed_label: str | None  # beside it; never in a figure
     labels: tuple[Label, ...]  # the scale
+    parts: Mapping[str, Value]  # of the criterion's form, where people agreed on each
     is_routed: bool  # a rule of this run or set sent it
     is_drawn: bool  # the audit of this run or set drew its case
     inclusion_probability: float | None  # of the draw
@@ -75,12 +85,12 @@ class _Referred:
     is_routed: bool = False
     chance: float | None = None
 
-    def add(self, referral: Referral) -> None:
+    def add(self, item_id: int | None, subject_id: int, arm: str, chance: float | None) -> None:
         """Take one referral in; the newest item counts."""
-        self.item_id = referral.item_id or self.item_id
-        self.subject_ids = (*self.subject_ids, referral.subject_id)
-        self.is_routed |= referral.arm == ItemArm.ROUTED
-        self.chance = referral.inclusion_probability if referral.arm == ItemArm.AUDIT else self.chance
+        self.item_id = item_id or self.item_id
+        self.subject_ids = (*self.subject_ids, subject_id)
+        self.is_routed |= arm == ItemArm.ROUTED
+        self.chance = chance if arm == ItemArm.AUDIT else self.chance
 
 
 NOT_REFERRED = _Referred()
@@ -95,67 +105,123 @@ class _Known:
     provenance: str = ""
     item_id: int | None = None  # on which people decided
     informed: str | None = None
+    parts: Mapping[str, Value] = field(default_factory=dict)
     labels: tuple[Label, ...] = ()  # the scale, where it is that of an earlier subject
 
 
 NO_LABEL = _Known()
 
 
-def labels_of_evaluators(evaluators: Sequence[RunEvaluator]) -> dict[int, list[SubjectLabel]]:
-    """Return the labels of what evaluators judged, by evaluator, ordered by response.
+Judged = dict[int, tuple[Response, SubjectFacts]]  # what was judged, and the subject that it is, by response
+
+
+class SharedReading:
+    """What the labels of several evaluators are made of, read once for all of them.
+
+    Responses and their subjects' keys take a kilobyte each, so they are kept only where more evaluators follow.
+    """
+
+    def __init__(self) -> None:
+        self.parts = RubricParts()
+        self.cases: dict[int, dict[int, Case]] = {}  # by suite and prompt
+        self.judged: dict[tuple[int, int | None, str, str], Judged] = defaultdict(dict)
+
+    def judged_by(self, evaluator: RunEvaluator, ids: Sequence[int], kept: Judged) -> Judged:
+        """Return these responses as one evaluator is asked about them, in order; new ones are read and kept."""
+        suite_id, criterion = evaluator.run.suite_id, evaluator.criterion
+        if suite_id not in self.cases:
+            self.cases[suite_id] = first_cases(suite_id)
+        missing = Response.objects.filter(pk__in=[pk for pk in ids if pk not in kept])
+        for response in missing.select_related("prompt").defer("text", "prompt__text").order_by("pk"):
+            case = self.cases[suite_id].get(response.prompt_id)
+            part = self.parts.get(
+                evaluator.rubric_id,
+                case_key=response.prompt.key,
+                criterion=criterion,
+                judge=own_parts_of(evaluator),
+            )
+            facts = subject_facts(responses=[response], case=case, part=part, criterion=criterion, labels=part.labels)
+            kept[response.pk] = response, facts
+        return {pk: kept[pk] for pk in ids if pk in kept}
+
+
+def labels_of_evaluators(
+    evaluators: Sequence[RunEvaluator], *, drawn_only: bool = False, shared: SharedReading | None = None
+) -> dict[int, list[SubjectLabel]]:
+    """Return the labels of what evaluators judged, by evaluator, ordered by response; or of the drawn responses alone.
 
     A label is found by content, whoever was asked for which run; arm and chance are those of the evaluator's own run.
+    `shared` keeps what is read for the evaluators of the next call.
     """
-    found: dict[int, list[SubjectLabel]] = {}
-    parts, by_suite = RubricParts(), dict[int, dict[int, Case]]()
-    for evaluator in evaluators:
-        run = evaluator.run
-        if run.suite_id not in by_suite:
-            by_suite[run.suite_id] = first_cases(run.suite_id)
-        found[evaluator.pk] = list(_of_evaluator(evaluator, parts, by_suite[run.suite_id]))
-    return found
+    reading, keeps = shared or SharedReading(), shared is not None
+    return {one.pk: list(_of_evaluator(one, reading, drawn_only=drawn_only, keeps=keeps)) for one in evaluators}
 
 
-def _of_evaluator(evaluator: RunEvaluator, parts: RubricParts, cases: Mapping[int, Case]) -> Iterator[SubjectLabel]:
+def _of_evaluator(
+    evaluator: RunEvaluator, reading: SharedReading, *, drawn_only: bool, keeps: bool
+) -> Iterator[SubjectLabel]:
     run, criterion = evaluator.run, evaluator.criterion
     if not Queue.objects.filter(run=run).exists():  # it has not been routed yet
         return
     referred = _referred(Referral.objects.filter(run=run, subject__criterion=criterion), "response_id")
-    for ids in _chunks(_responses_of(evaluator, referred)):
-        responses = Response.objects.filter(pk__in=ids).select_related("prompt").defer("text", "prompt__text")
-        by_id = {response.pk: response for response in responses.order_by("pk")}
-        facts = dict[int, SubjectFacts]()
-        for pk, response in by_id.items():
-            part = parts.get(evaluator.rubric_id, case_key=response.prompt.key, criterion=criterion)
-            case = cases.get(response.prompt_id)
-            facts[pk] = subject_facts(
-                responses=[response], case=case, part=part, criterion=criterion, labels=part.labels
-            )
-        for pk, known in _labels_for({pk: one.key for pk, one in facts.items()}, referred).items():
-            response, case, told_of = by_id[pk], cases.get(by_id[pk].prompt_id), referred.get(pk, NOT_REFERRED)
-            yield SubjectLabel(
-                item_id=told_of.item_id or known.item_id,
-                prompt_id=response.prompt_id,
-                case_key=response.prompt.key,
-                scenario=case.scenario if case is not None else "",
-                language=case.lang if case is not None else "",
-                criterion=criterion,
-                response_ids=(pk,),
-                system_ids=(response.system_id,),
-                attempt=response.attempt,
-                debate_id=None,
-                label=known.label,
-                share=known.share,
-                provenance=known.provenance,
-                informed_label=known.informed,
-                labels=known.labels or facts[pk].labels,
-                is_routed=told_of.is_routed,
-                is_drawn=told_of.chance is not None,
-                inclusion_probability=told_of.chance,
-            )
+    drawn = [pk for pk, told_of in sorted(referred.items()) if told_of.chance is not None]
+    options = scoring_options(evaluator)
+    kept = reading.judged[run.suite_id, evaluator.rubric_id, criterion, own_parts_of(evaluator)]
+    for ids in _chunks(drawn if drawn_only else responses_of(evaluator, referred)):
+        judged = reading.judged_by(evaluator, ids, kept if keeps else {})
+        cases = reading.cases[run.suite_id]
+        for pk, found in _labels_for({pk: facts.key for pk, (_, facts) in judged.items()}, referred).items():
+            response, facts = judged[pk]
+            known = replace(found, labels=found.labels or facts.labels)
+            if options and known.parts:
+                known = _as_judged(known, evaluator, response, reading.parts, options)
+            told_of = referred.get(pk, NOT_REFERRED)
+            yield _of_response(response, cases.get(response.prompt_id), criterion, told_of, known)
 
 
-def _responses_of(evaluator: RunEvaluator, referred: Iterable[int]) -> list[int]:
+def _of_response(
+    response: Response, case: Case | None, criterion: str, told_of: _Referred, known: _Known
+) -> SubjectLabel:
+    return SubjectLabel(
+        item_id=told_of.item_id or known.item_id,
+        prompt_id=response.prompt_id,
+        case_key=response.prompt.key,
+        scenario=case.scenario if case is not None else "",
+        language=case.lang if case is not None else "",
+        criterion=criterion,
+        response_ids=(response.pk,),
+        system_ids=(response.system_id,),
+        attempt=response.attempt,
+        debate_id=None,
+        label=known.label,
+        share=known.share,
+        provenance=known.provenance,
+        informed_label=known.informed,
+        labels=known.labels,
+        parts=known.parts,
+        is_routed=told_of.is_routed,
+        is_drawn=told_of.chance is not None,
+        inclusion_probability=told_of.chance,
+    )
+
+
+def facts_of_responses(
+    evaluator: RunEvaluator, responses: Iterable[Response], parts: RubricParts, cases: Mapping[int, Case]
+) -> dict[int, SubjectFacts]:
+    """Return the subjects that responses, with their prompts, are under an evaluator's criterion, by response."""
+    found, criterion = dict[int, SubjectFacts](), evaluator.criterion
+    for response in responses:
+        part = parts.get(
+            evaluator.rubric_id, case_key=response.prompt.key, criterion=criterion, judge=own_parts_of(evaluator)
+        )
+        case = cases.get(response.prompt_id)
+        found[response.pk] = subject_facts(
+            responses=[response], case=case, part=part, criterion=criterion, labels=part.labels
+        )
+    return found
+
+
+def responses_of(evaluator: RunEvaluator, referred: Iterable[int] = ()) -> list[int]:
     """Return the responses that an evaluator scored or is to score, and those that its run referred."""
     tasks = RunTask.objects.filter(evaluator=evaluator, response__isnull=False).order_by()
     found = {pk for pk in tasks.values_list("response_id", flat=True) if pk is not None}
@@ -193,15 +259,17 @@ def _of_debates(
             labels=PREFERENCE,
         )
     known = _labels_for({pk: one.key for pk, one in facts.items()}, referred)
-    outside = _outside(list(facts))
+    outside, informed = (outside_majorities(list(facts), is_blind=is_blind) for is_blind in (True, False))
     found = {}
     for debate in debates:
-        if debate.pk not in known and debate.pk not in outside:
+        if not any(debate.pk in labelled for labelled in (known, outside, informed)):
             continue
         told = _turned(known.get(debate.pk, NO_LABEL), turned=facts[debate.pk].is_turned)
         if told.label is None and debate.pk in outside:
             label = outside[debate.pk]
             told = replace(told, label=label, share=PREFERENCE_SHARES[label], provenance=Provenance.IMPORTED)
+        if told.informed is None and debate.pk in informed:
+            told = replace(told, informed=informed[debate.pk])
         found[debate.pk] = _of_debate(debate, referred.get(debate.pk, NOT_REFERRED), told)
     return found
 
@@ -223,10 +291,42 @@ def _of_debate(debate: Debate, told_of: _Referred, known: _Known) -> SubjectLabe
         provenance=known.provenance,
         informed_label=known.informed,
         labels=PREFERENCE,
+        parts={},
         is_routed=told_of.is_routed,
         is_drawn=told_of.chance is not None,
         inclusion_probability=told_of.chance,
     )
+
+
+def scoring_options(evaluator: RunEvaluator) -> dict[str, Any]:
+    """Return the options by which a judge makes a score of parts otherwise than as documented; none where it does not.
+
+    People's label is the documented score of what they said; beside a judge's own it is made as the judge's is.
+    """
+    kind, given = str(evaluator.options.get("judge_kind", "")), evaluator.options.get("judge_options") or {}
+    defaults = {option.name: option.default for option in KINDS[kind].options} if kind in KINDS else {}
+    names = SCORING.get(kind, ())
+    return {name: given[name] for name in names if name in given and given[name] != defaults[name]}
+
+
+def _as_judged(
+    known: _Known, evaluator: RunEvaluator, response: Response, parts: RubricParts, options: Mapping[str, Any]
+) -> _Known:
+    """Return a label with the score that its parts come to under a judge's own options."""
+    kind = str(evaluator.options["judge_kind"])
+    part = parts.get(
+        evaluator.rubric_id,
+        case_key=response.prompt.key,
+        criterion=evaluator.criterion,
+        judge=own_parts_of(evaluator),
+    )
+    tree = tree_from_json(part.tree) if part.tree is not None and not part.judge else None
+    about = JudgeSubject("", "", context=response.prompt.context, rubric=tree, criterion_key=evaluator.criterion)
+    form = form_of(about, known.labels, judge=part.judge)
+    if form is None or form.judge != kind or not form.holds(known.parts):
+        return known
+    share = share_of(form.score(known.parts, options))
+    return known if share is None else replace(known, share=share, label=nearest_label(share, known.labels))
 
 
 def _turned(known: _Known, *, turned: bool) -> _Known:
@@ -241,10 +341,10 @@ def _turned(known: _Known, *, turned: bool) -> _Known:
     )
 
 
-def _outside(debate_ids: Sequence[int]) -> dict[int, str]:
+def outside_majorities(debate_ids: Sequence[int], *, is_blind: bool) -> dict[int, str]:
     """Return the most frequent of the labels that a table from elsewhere gave each debate; ties have none."""
     votes: dict[int, Counter[int]] = defaultdict(Counter)
-    for debate_id, _, verdict in outside_labels(debate_ids):
+    for debate_id, _, verdict in outside_labels(debate_ids, is_blind=is_blind):
         votes[debate_id][verdict] += 1
     leads = {debate_id: counted.most_common(2) for debate_id, counted in votes.items()}
     return {pk: str(lead[0][0]) for pk, lead in leads.items() if len(lead) == 1 or lead[0][1] > lead[1][1]}
@@ -253,8 +353,9 @@ def _outside(debate_ids: Sequence[int]) -> dict[int, str]:
 def _referred(referrals: QuerySet[Referral], by: str) -> dict[int, _Referred]:
     """Return what referrals say, by response or debate."""
     found: dict[int, _Referred] = defaultdict(_Referred)
-    for referral in referrals.order_by("pk").iterator(CHUNK):
-        found[getattr(referral, by)].add(referral)
+    fields = (by, "item_id", "subject_id", "arm", "inclusion_probability")
+    for pk, item_id, subject_id, arm, chance in referrals.order_by("pk").values_list(*fields).iterator(CHUNK):
+        found[pk].add(item_id, subject_id, arm, chance)
     return dict(found)
 
 
@@ -273,16 +374,36 @@ def _labels_for(keys: Mapping[int, str], referred: Mapping[int, _Referred]) -> d
     }
 
 
+@dataclass(frozen=True, slots=True)
+class BlindLabel:
+    """The final blind label of a subject, in the subject's own order, and what it is worth; None: a name."""
+
+    label: str
+    share: float | None
+
+
+def blind_labels(subject_ids: Iterable[int]) -> dict[int, BlindLabel]:
+    """Return the final blind labels of subjects that have one."""
+    found: dict[int, BlindLabel] = {}
+    for ids in _chunks(sorted(subject_ids)):
+        for subject_id, known in _known_labels(FinalLabel.objects.filter(subject__in=ids), "subject_id").items():
+            if known.label is not None:
+                found[subject_id] = BlindLabel(known.label, known.share)
+    return found
+
+
 def _known_labels(rows: QuerySet[FinalLabel], by: str) -> dict[Any, _Known]:
     """Return labels by a column: an adjudication before a majority, the earliest of equals."""
     blind: dict[Any, _Known] = {}
     informed: dict[Any, _Known] = {}
-    fields = (by, "label", "share", "provenance", "item_id", "is_blind")
-    for key, label, share, provenance, item_id, is_blind in rows.order_by("-decided_at", "-pk").values_list(*fields):
+    fields = (by, "label", "share", "provenance", "item_id", "parts", "is_blind")
+    for key, label, share, provenance, item_id, parts, is_blind in rows.order_by("-decided_at", "-pk").values_list(
+        *fields
+    ):
         if not is_blind:
             informed[key] = _Known(item_id=item_id, informed=label)
         elif key not in blind or RANKS[Provenance(provenance)] >= RANKS[Provenance(blind[key].provenance)]:
-            blind[key] = _Known(label, share, provenance, item_id)
+            blind[key] = _Known(label, share, provenance, item_id, parts=parts)
     return {
         key: replace(blind.get(key, told), informed=told.informed)
         for key in {*blind, *informed}

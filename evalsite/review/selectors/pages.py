@@ -95,6 +95,7 @@ class ItemFilters:
     flagged: bool = False
     stuck: bool = False  # fewer people are left than answers are missing
     held: str = ""  # a key of HOLDING
+    unable: bool = False  # somebody cannot judge it
     text: str = ""  # part of the question or of a file's answer
 
     @classmethod
@@ -107,13 +108,15 @@ class ItemFilters:
             scenario=query.get("scenario", "")[:100],
             flagged=query.get("flagged") == "1",
             stuck=query.get("stuck") == "1",
+            unable=query.get("unable") == "1",
             text=query.get("text", "").replace("\0", "").strip()[:100],
             held=query.get("held", "") if query.get("held", "") in HOLDING else "",
         )
 
     @property
     def is_set(self) -> bool:
-        return bool(self.status or self.reason or self.scenario or self.flagged or self.stuck or self.held or self.text)
+        marked = self.flagged or self.stuck or self.unable
+        return bool(self.status or self.reason or self.scenario or marked or self.held or self.text)
 
 
 def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[ReviewItem]:
@@ -129,6 +132,8 @@ def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[Re
         items = items.filter(_holds(filters.text))
     if filters.stuck:
         items = items.filter(pk__in=stuck_items(queue).values("pk"))
+    if filters.unable:
+        items = items.filter(pk__in=queue.annotations.filter(label="").values("item_id"))
     if filters.flagged:
         items = items.filter(pk__in=queue.assignments.exclude(flag="").values("item_id"))
     if filters.held:
@@ -153,7 +158,7 @@ class FullAgreement:
 
 def full_agreement_of(*, queue: Queue) -> FullAgreement:
     """Return how far the annotators of a queue agree, in one query."""
-    rows = Annotation.objects.filter(queue=queue).order_by().values("item")
+    rows = Annotation.objects.filter(queue=queue).exclude(label="").order_by().values("item")
     counted = rows.annotate(n=Count("pk"), labels=Count("label", distinct=True)).filter(n__gte=2)
     found = counted.aggregate(items=Count("item"), agreed=Count("item", filter=Q(labels=1)))
     return FullAgreement(items=found["items"], agreed=found["agreed"])

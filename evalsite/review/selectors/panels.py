@@ -9,11 +9,11 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
 
+from evalsite.review.answer_forms import words_of_parts
 from evalsite.review.blinding import EVERYTHING, Mode, Part, Stage, Viewer, stage_of, viewer_of, visible
-from evalsite.review.level_items import words_of_items
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
-from evalsite.review.scales import labels_from_json
-from evalsite.review.selectors.content import ItemContent, read_content, shown_text
+from evalsite.review.scales import Label, labels_from_json
+from evalsite.review.selectors.content import CANNOT_JUDGE, ItemContent, read_content, shown_text
 from evalsite.review.selectors.looks import has_seen_verdicts
 from evalsite.review.selectors.remarks import Remark, remarks_on
 from evalsite.review.selectors.subjects import load_subject, with_subjects
@@ -42,7 +42,7 @@ class Panel:
     is_revealed: bool
     own_text: str  # the person's answer in words
     own_blind_text: str
-    own_items_text: str  # which items of a level rubric they found met
+    own_items_text: str  # what they said of each part of the form
     may_adjudicate: bool
     at: datetime
     remarks: tuple[Remark, ...] = ()  # flags and reasons for skipping, for owners and adjudicators
@@ -64,6 +64,7 @@ class Panel:
             and self.annotation.revealed_at is None
             and self.item.status in (ItemStatus.OPEN, ItemStatus.SETTLED, ItemStatus.SPLIT)
             and (self.item.is_open or self.annotation.created_at + UNDO_GRACE >= self.at)
+            and (self.item.is_open or not self.annotation.cannot_judge or self.item.answer_count < self.item.quorum)
         )
 
     @property
@@ -72,6 +73,7 @@ class Panel:
         return (
             self.is_revealed
             and self.annotation is not None
+            and not self.annotation.cannot_judge
             and not (self.annotation.revised_at or self.item.status in closed)
         )
 
@@ -129,13 +131,20 @@ def _panel(
         annotation=annotation,
         swapped=swapped,
         is_revealed=is_revealed,
-        own_text=shown_text(annotation.final_label, labels, swapped=swapped) if annotation else "",
+        own_text=own_text(annotation, labels, swapped=swapped) if annotation else "",
         own_blind_text=shown_text(annotation.label, labels, swapped=swapped) if annotation else "",
-        own_items_text=words_of_items(annotation.parts) if annotation else "",
+        own_items_text=words_of_parts(annotation.final_parts) if annotation else "",
         may_adjudicate=user.has_perm("review.adjudicate"),
         at=at,
         remarks=_remarks(item) if viewer is Viewer.OWNER else (),
     )
+
+
+def own_text(annotation: Annotation, labels: tuple[Label, ...], *, swapped: bool) -> str:
+    """Return what somebody answered in words: their label, or why they cannot judge the item."""
+    if annotation.cannot_judge:
+        return f"{CANNOT_JUDGE}: {annotation.cannot_judge}"
+    return shown_text(annotation.final_label, labels, swapped=swapped)
 
 
 def _remarks(item: ReviewItem) -> tuple[Remark, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from evalsite.review.models import Assignment, AssignmentStatus, Queue
-from evalsite.review.tables.annotations import ACT_COLUMNS, ANSWERED, FLAGGED, ITEM_COLUMNS, SKIPPED
+from evalsite.review.tables.annotations import ACT_COLUMNS, ANSWERED, FLAGGED, ITEM_COLUMNS, SKIPPED, UNABLE
 
 CHUNK = 2_000
 PAIR, RESPONSE, MATERIAL = "pair", "response", "material"
@@ -31,6 +31,7 @@ _PATHS = {  # column: path from a claim
     "final_label": "item__label",
     "settled_at": "item__settled_at",
     "adjudicated_label": "item__adjudication__label",
+    "adjudicated_parts": "item__adjudication__parts",
     "adjudicator": "item__adjudication__adjudicator__username",
     "adjudication_reason": "item__adjudication__reason",
     "adjudication_adopted": "item__adjudication__adopted__annotator__username",
@@ -48,9 +49,11 @@ _PATHS = {  # column: path from a claim
     "edited_at": "annotation__edited_at",
     "revealed_at": "annotation__revealed_at",
     "revised_label": "annotation__revised_label",
+    "revised_parts": "annotation__revised_parts",
     "revision_note": "annotation__revision_note",
     "revised_at": "annotation__revised_at",
     "skip_reason": "skip_reason",
+    "cannot_judge": "annotation__cannot_judge",
     "flag": "flag",
     "mode": "annotation__mode",
     "guidelines_version": "annotation__guidelines_version",
@@ -90,31 +93,34 @@ def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterat
         yield _typed(row)
 
 
-def parts_text(parts: Mapping[str, bool]) -> str:
-    """Return the items of a level rubric as files hold them, "" where there are none."""
+def parts_text(parts: Mapping[str, Any] | None) -> str:
+    """Return the values of a form's parts as files hold them, "" where there are none."""
     return json.dumps(parts, ensure_ascii=False, sort_keys=True) if parts else ""
 
 
 def _acts(queue: Queue) -> QuerySet[Assignment]:
     told = Q(annotation__isnull=False) | Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="")
-    rank = Case(When(annotation__isnull=False, then=Value(0)), default=Value(1), output_field=IntegerField())
+    rank = Case(When(annotation__slot__isnull=False, then=Value(0)), default=Value(1), output_field=IntegerField())
     acts = Assignment.objects.filter(told, queue=queue).annotate(rank=rank)
     return acts.order_by("item_id", "rank", "annotation__slot", "annotator__username", "pk")
 
 
 def _typed(row: dict[str, Any]) -> dict[str, Any]:
-    is_answer = row["annotation__id"] is not None
+    is_annotation = row["annotation__id"] is not None
+    told = UNABLE if row["annotation__cannot_judge"] else ANSWERED
     is_skip = row["status"] == AssignmentStatus.SKIPPED
     found = {column: row[path] for column, path in _PATHS.items()} | {
         "subject": kind_of(
             has_material=row["item__material_id"] is not None, is_pair=row["item__response_b_id"] is not None
         ),
-        "blind_parts": parts_text(row["annotation__parts"] or {}),
+        "blind_parts": parts_text(row["annotation__parts"]),
+        "revised_parts": parts_text(row["annotation__revised_parts"]),
+        "adjudicated_parts": parts_text(row["item__adjudication__parts"]),
         "subject_id": row["item__subject_id"],
         **{name: shown_value(row, name, prefix="item__") for name in SHOWN},
-        "act": ANSWERED if is_answer else SKIPPED if is_skip else FLAGGED,
-        "active_seconds": row["annotation__active_seconds"] if is_answer else row["active_seconds"],
-        "seen_before": row["annotation__seen_before"] if is_answer else row["seen_before"],
+        "act": told if is_annotation else SKIPPED if is_skip else FLAGGED,
+        "active_seconds": row["annotation__active_seconds"] if is_annotation else row["active_seconds"],
+        "seen_before": row["annotation__seen_before"] if is_annotation else row["seen_before"],
     }
     columns = (*ITEM_COLUMNS, *ACT_COLUMNS)
     return {name: found[name] if name in _NULLABLE or found[name] is not None else "" for name in columns}

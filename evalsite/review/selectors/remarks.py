@@ -1,4 +1,4 @@
-"""What annotators told the owner of a queue: flags and reasons for skipping."""
+"""What annotators told the owner of a queue: flags, reasons for skipping, and why they cannot judge an item."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ class Remark:
     """What one person said of an item without answering it."""
 
     name: str
-    kind: str  # Flagged or Skipped
+    kind: str  # Flagged, Skipped or Not judged
     text: str
 
 
 def remarks_on(items: Collection[int]) -> dict[int, list[Remark]]:
-    """Return flags and reasons for skipping by item, the oldest claim first. One query."""
-    told = Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="")
-    claims = Assignment.objects.filter(told, item__in=items).select_related("annotator").order_by("claimed_at", "pk")
+    """Return flags, reasons for skipping and for not judging by item, the oldest claim first. One query."""
+    told = Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="") | Q(annotation__label="")
+    claims = Assignment.objects.filter(told, item__in=items).select_related("annotator", "annotation")
+    claims = claims.order_by("claimed_at", "pk")
     found: dict[int, list[Remark]] = {}
     for claim in claims:
         name = claim.annotator.get_full_name() or claim.annotator.username
@@ -31,6 +32,9 @@ def remarks_on(items: Collection[int]) -> dict[int, list[Remark]]:
             remarks.append(Remark(name, "Flagged", claim.flag))
         if claim.status == AssignmentStatus.SKIPPED:
             remarks.append(Remark(name, "Skipped", claim.skip_reason))
+        annotation = getattr(claim, "annotation", None)
+        if annotation is not None and annotation.cannot_judge:
+            remarks.append(Remark(name, "Not judged", annotation.cannot_judge))
     return found
 
 

@@ -9,13 +9,16 @@ from typing import Any, Protocol
 
 from django.db.models import QuerySet
 
-from evalsite.review.level_items import MET, NOT_MET, LevelItem, level_items, level_label, read_items
+from evalsite.review.answer_forms import RELEVANCE, AnswerForm, form_of, needs_material, scale_of
 from evalsite.review.models import Material, ReviewItem, Subject
-from evalsite.review.scales import JUDGEMENT, Label, labels_from_json, scale_of
+from evalsite.review.scales import JUDGEMENT, Label, labels_from_json
 from evalsite.review.subject_keys import is_turned, part_json, shown_hash, subject_key
-from judging.models import Case, Response, Rubric, RubricItem, SuiteCase
+from judging.judges.relevance import DIMENSIONS_TREE
+from judging.judges.subjects import JudgeSubject
+from judging.llm.identity import canonical_json
+from judging.models import Case, Response, Rubric, RubricItem, RunEvaluator, SuiteCase
 from judging.services.hashing import content_hash, text_hash
-from judging.services.trees import tree_from_json
+from judging.services.trees import tree_from_json, tree_to_json
 from judging.specs.types import NodeSpec
 
 JOINED = ("queue", "material", "subject__case", "subject__rubric_item", "response_a__prompt", "response_b")
@@ -82,38 +85,52 @@ def load_subject(item: ReviewItem) -> ReviewItem:
     return item
 
 
-def levels_of(subject: Subject) -> tuple[LevelItem, ...]:
-    """Return the items of a level rubric that people decide on; `subject__rubric_item` is at hand."""
-    return level_items(tree_of(subject), labels_from_json(subject.labels))
+def form_of_item(item: ReviewItem, shown: ShownSubject | None = None) -> AnswerForm | None:
+    """Return the form that an item's criterion is answered by; None where people choose one label.
+
+    `subject__rubric_item` is at hand. A form whose score rests on the response or its context costs one query, unless
+    they are given as `shown`.
+    """
+    subject = item.subject
+    if subject.is_pair or item.response_a_id is None:
+        return None
+    tree, text, context = tree_of(subject), "", ""
+    if needs_material(tree, judge=subject.judge):
+        if shown is not None:
+            text, context = shown.responses[0].text, shown.prompt.context
+        else:
+            text, context = Response.objects.values_list("text", "prompt__context").get(pk=item.response_a_id)
+    about = JudgeSubject("", text, context=context, rubric=tree, criterion_key=subject.criterion)
+    return form_of(about, labels_from_json(subject.labels), judge=subject.judge)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreSoFar:
-    """What the items of a level rubric come to; `score` is empty while some are open."""
+    """What the parts of a form come to; `score` is empty while some are open, `limits` says what a rule did."""
 
     score: str
     left: int
+    limits: tuple[str, ...] = ()
 
 
-def score_so_far(subject: Subject, said: Mapping[str, str]) -> ScoreSoFar:
-    """Return the score of what a person has said of the items: met or not met by key."""
-    items, tree = levels_of(subject), tree_of(subject)
-    left = sum(said.get(item.key) not in (MET, NOT_MET) for item in items)
-    if left or tree is None or not items:
+def score_so_far(form: AnswerForm, said: Mapping[str, str]) -> ScoreSoFar:
+    """Return the score of what a person has said of the parts, by key."""
+    left = sum(part.read(said.get(part.key, "")) is None for part in form.parts)
+    if left:
         return ScoreSoFar("", left)
-    return ScoreSoFar(level_label(tree, read_items(items, said)), 0)
+    values = form.read(said)
+    return ScoreSoFar(form.label(values), 0, form.limits(values))
 
 
-def label_of_parts(subject: Subject, parts: str) -> str | None:
-    """Return the score that a file's JSON of items comes to; None where it does not say that of each item."""
+def label_of_parts(form: AnswerForm | None, parts: str) -> str | None:
+    """Return the score that a file's JSON of parts comes to; None where it does not give each a value."""
     try:
         given = json.loads(parts)
     except ValueError:
         return None
-    items, tree = levels_of(subject), tree_of(subject)
-    if not isinstance(given, dict) or tree is None or set(given) != {item.key for item in items}:
+    if form is None or not isinstance(given, dict) or not form.holds(given):
         return None
-    return level_label(tree, given) if all(isinstance(met, bool) for met in given.values()) else None
+    return form.label(given)
 
 
 def tree_of(subject: Subject) -> NodeSpec | None:
@@ -131,7 +148,7 @@ def subject_of(item: ReviewItem, *, with_names: bool = False) -> ShownSubject:
         prompt=answered[0].prompt,
         reference=case.reference if case is not None else "",
         responses=tuple(_answered(response, with_names) for response in answered),
-        tree=rubric_item.tree if rubric_item is not None else None,
+        tree=rubric_item.tree if rubric_item is not None else TREES.get(item.subject.judge),
         criterion=item.criterion,
     )
 
@@ -164,6 +181,7 @@ class SubjectFacts:
     criterion: str
     case_id: int | None
     rubric_item_id: int | None
+    judge: str  # kind that rates without a rubric
     labels: tuple[Label, ...]  # the scale
     content_hash: str  # of what the item shows, a pair in the item's own order
     is_turned: bool
@@ -187,6 +205,7 @@ def subject_facts(
         criterion=criterion,
         case_id=case.pk if case is not None else None,
         rubric_item_id=part.item_id,
+        judge=part.judge,
         labels=tuple(labels),
         content_hash=shown_hash(prompt_hash=prompt_hash, text_hashes=texts, part=part.json, criterion=criterion),
         is_turned=is_turned(texts),
@@ -210,6 +229,7 @@ def material_facts(material: Material, *, criterion: str, labels: Sequence[Label
         criterion=criterion,
         case_id=None,
         rubric_item_id=None,
+        judge="",
         labels=tuple(labels),
         content_hash=shown_hash(
             prompt_hash=content_hash([material.question, material.context]),
@@ -233,9 +253,21 @@ class RubricPart:
     tree: dict[str, Any] | None = None
     json: bytes = b"{}"
     labels: tuple[Label, ...] = JUDGEMENT  # the criterion's scale, for one response
+    judge: str = ""  # kind that rates without a rubric
 
 
 NO_RUBRIC = RubricPart()
+TREES = {RELEVANCE: tree_to_json(DIMENSIONS_TREE)}  # what judges rate without a rubric, as people are shown it
+WITHOUT_RUBRIC = {
+    kind: RubricPart(tree=tree, json=canonical_json({"judge": kind}), labels=scale_of(None, judge=kind), judge=kind)
+    for kind, tree in TREES.items()
+}
+
+
+def own_parts_of(evaluator: RunEvaluator) -> str:
+    """Return an evaluator's kind of judge where it rates parts of its own, whatever the rubric; else nothing."""
+    kind = str(evaluator.options.get("judge_kind", ""))
+    return kind if kind in TREES else ""
 
 
 class RubricParts:
@@ -245,8 +277,13 @@ class RubricParts:
         self._items: dict[int, dict[str, RubricItem]] = {}
         self._parts: dict[tuple[int, str], RubricPart] = {}  # by item and criterion
 
-    def get(self, rubric_id: int | None, *, case_key: str, criterion: str) -> RubricPart:
-        """Return the part for a case, or the one for the whole benchmark, or none."""
+    def get(self, rubric_id: int | None, *, case_key: str, criterion: str, judge: str = "") -> RubricPart:
+        """Return the part for a case, or the one for the whole benchmark, or none.
+
+        `judge` is a kind that rates parts of its own.
+        """
+        if judge in WITHOUT_RUBRIC:
+            return WITHOUT_RUBRIC[judge]
         if rubric_id is None:
             return NO_RUBRIC
         items = self._of(rubric_id)

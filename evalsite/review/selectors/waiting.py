@@ -169,17 +169,24 @@ class WaitingFor:
 
 
 def read_waiting(user: User) -> WaitingFor:
-    """Return what waits for a person, in one query: every page of the site shows it."""
-    mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user, item_open=True, status__in=TOUCHED)
+    """Return what waits for a person, in one query: every page of the site and every answer shows it."""
+    ((items, notices),) = _WAITING.rows(user_id=user.pk)
+    return WaitingFor(items=max(0, items), notices=notices)
+
+
+def _waiting_query(*, user_id: int) -> QuerySet[User, Any]:
+    mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user_id, item_open=True, status__in=TOUCHED)
     touched = Coalesce(Subquery(mine.order_by().values("queue").annotate(n=Count("pk")).values("n")), 0)
-    queues = Queue.objects.filter(member_filter(user.pk), status=QueueStatus.OPEN, open_count__gt=0)
+    queues = Queue.objects.filter(member_filter(user_id), status=QueueStatus.OPEN, open_count__gt=0)
     counted = queues.annotate(left=F("open_count") - touched, everything=Value(1)).order_by().values("everything")
     unread = Notice.objects.filter(person=OuterRef("pk"), read_at=None).order_by().values("person")
-    items, notices = User.objects.values_list(
+    return User.objects.filter(pk=user_id).values_list(
         Coalesce(Subquery(counted.annotate(n=Sum("left")).values("n")), 0),
         Coalesce(Subquery(unread.annotate(n=Count("pk")).values("n")), 0),
-    ).get(pk=user.pk)
-    return WaitingFor(items=max(0, items), notices=notices)
+    )
+
+
+_WAITING = Prepared(_waiting_query)
 
 
 def queues_to_answer(*, user: User) -> list[CountedQueue]:
@@ -279,7 +286,7 @@ def answers_missing(queue_ids: Collection[int]) -> dict[int, int]:
 
 def workload_of(*, queue: Queue) -> Workload:
     """Return how many answers are missing, and how long they will take at the recent median time per answer."""
-    recent = Annotation.objects.filter(queue=queue).order_by("-created_at", "-pk")
+    recent = Annotation.objects.filter(queue=queue).exclude(label="").order_by("-created_at", "-pk")
     times = [seconds for seconds in recent.values_list("seconds", flat=True)[:RECENT] if seconds is not None]
     return Workload(
         answers_left=answers_missing([queue.pk]).get(queue.pk, 0),

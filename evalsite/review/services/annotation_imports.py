@@ -33,17 +33,22 @@ from evalsite.review.sampling import uniform_number
 from evalsite.review.services.acts import announce
 from evalsite.review.services.annotation_plans import ImportPlan, ItemChange, PeopleChoice, plan_import
 from evalsite.review.services.final_labels import drop_final_labels, keep_final_label, majority_provenance
+from evalsite.review.services.given_labels import agreed_parts
 from evalsite.review.services.notices import notify_adjudicators
 from evalsite.review.services.queues import recount
-from evalsite.review.services.settling import keep_revised_label
-from evalsite.review.tables.annotations import ANSWERED, SKIPPED, Act, AnnotationFile
+from evalsite.review.services.settling import keep_revised_label, labelled
+from evalsite.review.tables.annotations import ANSWERED, SKIPPED, UNABLE, Act, AnnotationFile
 from judging import signals
 from judging.specs.problems import Problem, Severity
 
 BATCH = 500
 FILE_LIMIT = 200  # characters of a file's name
 UPDATES = 50  # rows of one update: each is looked for among all of them
-CLAIM_STATUS = {ANSWERED: AssignmentStatus.SUBMITTED, SKIPPED: AssignmentStatus.SKIPPED}
+CLAIM_STATUS = {
+    ANSWERED: AssignmentStatus.SUBMITTED,
+    UNABLE: AssignmentStatus.SUBMITTED,
+    SKIPPED: AssignmentStatus.SKIPPED,
+}
 CLAIM_FIELDS = (
     "status", "swapped", "claimed_at", "expires_at", "active_seconds", "skip_reason", "flag", "item_open",
     "seen_before",
@@ -147,7 +152,7 @@ def _item_of(
     change: ItemChange, queue: Queue, people: PeopleChoice, ids: Mapping[str, int], at: datetime
 ) -> ReviewItem:
     if change.item_id is not None:
-        item = ReviewItem.objects.select_related("subject").get(pk=change.item_id)
+        item = ReviewItem.objects.select_related("subject__rubric_item").get(pk=change.item_id)
         item.queue = queue
         return item
     first = queue.items.get(pk=change.first_id or 0)
@@ -181,9 +186,10 @@ def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, in
         _annotation(act, claims[item.pk, ids[act.annotator]], file)
         for change, item in stored
         for act in change.acts
-        if act.is_answer
+        if act.is_answer or act.is_unable
     )
-    given = Annotation.objects.filter(item__in=[item for _, item in stored]).order_by().values("item_id")
+    labels = Annotation.objects.filter(item__in=[item for _, item in stored]).exclude(label="")
+    given = labels.order_by().values("item_id")
     counts = {row["item_id"]: row["n"] for row in given.annotate(n=Count("pk"))}
     for change, item in stored:
         _store_word(change, item, ids)
@@ -202,13 +208,15 @@ def _keep_labels(item: ReviewItem) -> None:
     """Store the final labels that an item's annotations and its adjudication come to, as if they were given here."""
     if item.settled_at is None or item.status == ItemStatus.STALE:
         return
-    provenance, answers = Provenance.INFORMED, list(item.annotations.all())
+    provenance, answers = Provenance.INFORMED, labelled(item.annotations.all())
     if item.status == ItemStatus.SETTLED:
-        provenance = majority_provenance(answers)
-    elif item.adjudication.is_blind:
-        provenance = Provenance.ADJUDICATION
+        provenance, parts = majority_provenance(answers), agreed_parts(item, answers, label=item.label)
+    else:
+        parts = item.adjudication.parts
+        if item.adjudication.is_blind:
+            provenance = Provenance.ADJUDICATION
     drop_final_labels(item=item)
-    keep_final_label(item=item, label=item.label, provenance=provenance, at=item.settled_at)
+    keep_final_label(item=item, label=item.label, provenance=provenance, at=item.settled_at, parts=parts)
     keep_revised_label(item=item, answers=answers, at=item.settled_at)
 
 
@@ -247,7 +255,7 @@ def _write_claim(claim: Assignment, act: Act, *, is_open: bool) -> None:
 
 
 def _annotation(act: Act, claim: Assignment, file: str) -> Annotation:
-    if act.slot is None or act.answered_at is None:
+    if act.answered_at is None or (act.slot is None and act.is_answer):
         raise ValueError(f"{act} was read without its slot or time")
     return Annotation(
         item_id=claim.item_id,
@@ -256,6 +264,7 @@ def _annotation(act: Act, claim: Assignment, file: str) -> Annotation:
         assignment=claim,
         slot=act.slot,
         label=act.blind_label,
+        cannot_judge=act.cannot_judge,
         parts=json.loads(act.blind_parts or "{}"),
         source_file=file[:FILE_LIMIT],
         seen_before=bool(act.seen_before),
@@ -268,6 +277,7 @@ def _annotation(act: Act, claim: Assignment, file: str) -> Annotation:
         edited_at=act.edited_at,
         revealed_at=act.revealed_at,
         revised_label=act.revised_label,
+        revised_parts=json.loads(act.revised_parts or "{}"),
         revision_note=act.revision_note,
         revised_at=act.revised_at,
     )
@@ -282,6 +292,7 @@ def _store_word(change: ItemChange, item: ReviewItem, ids: Mapping[str, int]) ->
         item=item,
         adjudicator_id=ids[word.adjudicator],
         label=word.label,
+        parts=json.loads(word.parts or "{}"),
         adopted=adopted,
         reason=word.reason,
         is_blind=word.is_blind,

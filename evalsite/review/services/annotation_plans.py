@@ -9,11 +9,12 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from evalsite.review.models import ItemStatus, Queue, ReviewItem
+from evalsite.review.scales import labels_from_json
 from evalsite.review.selectors.matching import match_items
 from evalsite.review.selectors.provenance import act_rows
-from evalsite.review.selectors.subjects import label_of_parts
+from evalsite.review.selectors.subjects import form_of_item, label_of_parts
 from evalsite.review.services.settling import MOST_ANSWERS
-from evalsite.review.states import ItemState, outcome
+from evalsite.review.states import ItemState, Outcome, outcome
 from evalsite.review.tables.annotations import Act, ActsOfItem, AnnotationFile, ItemFacts, PlacedAct, group
 from evalsite.review.tables.rows import problem
 from judging.specs.problems import Problem, Severity
@@ -40,6 +41,7 @@ class Adjudged:
     """A final word as a file tells it."""
 
     label: str
+    parts: str
     adjudicator: str
     reason: str
     adopted: str
@@ -87,6 +89,7 @@ class ImportPlan:
             "items": len(self.changes),
             "answers": sum(act.is_answer for act in acts),
             "revisions": sum(bool(act.revised_label) for act in acts),
+            "cannot_judge": sum(act.is_unable for act in acts),
             "skips": sum(act.act == "skipped" for act in acts),
             "flags": sum(bool(act.flag) for act in acts),
             "adjudications": sum(change.adjudged is not None for change in self.changes),
@@ -118,6 +121,20 @@ def plan_import(*, queue: Queue, found: AnnotationFile, people: PeopleChoice, at
             planner.compare(one, item, here.get(match.item_id or 0), first, match.first_id)
     plan.problems = plan.problems[:MOST_PROBLEMS]
     return plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What people say of one item, here and in the file."""
+
+    answers: tuple[Act, ...]
+    unable: int  # who cannot judge it
+    quorum: int
+
+    def outcome(self, *, revised: bool = False) -> Outcome:
+        """Return what the labels make of the item; `revised`: those after the reveal, where there are any."""
+        labels = [(revised and act.revised_label) or act.blind_label for act in self.answers]
+        return outcome(labels, quorum=self.quorum, unable=self.unable)
 
 
 @dataclass(slots=True)
@@ -171,14 +188,18 @@ class _Planner:
             return
         answers = {act.annotator: act for act in stored.values() if act.is_answer}
         answers |= {placed.act.annotator: placed.act for placed in fresh if placed.act.is_answer}
+        unable = {act.annotator for act in stored.values() if act.is_unable}
+        unable |= {placed.act.annotator for placed in fresh if placed.act.is_unable}
         quorum = max(one.facts.quorum or 1, item.quorum if item else 1)
         self._check_quorum(one, fresh, len(answers), quorum, repeated=one.facts.retest_of is not None)
         self._check_labels(one, fresh, first)
         self._check_parts(one, fresh, first)
         self._check_facts(one, here)
-        same = {act.annotator for act in answers.values()} == {p.act.annotator for p in mapped if p.act.is_answer}
+        told = {placed.act.annotator for placed in mapped if placed.act.is_answer or placed.act.is_unable}
+        same = {*answers, *unable} == told
         is_whole = same and quorum == (one.facts.quorum or 1)
-        status, label, settled_at = self._fate(one, item, tuple(answers.values()), quorum, is_whole=is_whole)
+        given = _Given(tuple(answers.values()), len(unable), quorum)
+        status, label, settled_at = self._fate(one, item, given, is_whole=is_whole)
         acts = _seated([placed.act for placed in fresh], stored.values())
         self.plan.changes.append(
             ItemChange(
@@ -191,17 +212,15 @@ class _Planner:
                 status=status,
                 label=label,
                 settled_at=settled_at,
-                reopened_at=self._reopened_at(item, status, tuple(answers.values()), quorum),
+                reopened_at=self._reopened_at(item, status, given),
             )
         )
 
-    def _reopened_at(
-        self, item: ReviewItem | None, status: ItemStatus, answers: Sequence[Act], quorum: int
-    ) -> datetime | None:
+    def _reopened_at(self, item: ReviewItem | None, status: ItemStatus, given: _Given) -> datetime | None:
         """Return since when an item waits for a researcher although its answers have a majority."""
         if item is not None and item.reopened_at is not None and status != ItemStatus.ADJUDICATED:
             return item.reopened_at
-        made = outcome([act.blind_label for act in answers], quorum=quorum).state
+        made = given.outcome().state
         return self.at if (status, made) == (ItemStatus.SPLIT, ItemState.SETTLED) else None
 
     def _mapped(self, act: Act) -> Act:
@@ -227,7 +246,7 @@ class _Planner:
 
     def _adjudged(self, one: ActsOfItem, here: ActsOfItem | None) -> Adjudged | None:
         wanted, known = _adjudged_of(one.facts, self.people), _adjudged_of(here.facts) if here else None
-        if wanted is not None and known is not None and wanted != known:
+        if wanted is not None and known is not None and replace(wanted, parts=wanted.parts or known.parts) != known:
             self.say(one.place, f"{one.facts.name} has another adjudication here; nothing is overwritten.")
         return wanted if known is None else None
 
@@ -242,7 +261,7 @@ class _Planner:
             self.say(place, text, hint="Leave out what is too much.")
 
     def _check_labels(self, one: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
-        scale = {str(label["value"]) for label in item.subject.labels} if item is not None else set[str]()
+        scale = {label.value for label in labels_from_json(item.subject.labels)} if item is not None else set[str]()
         given = [
             (placed.place, label) for placed in fresh for label in (placed.act.blind_label, placed.act.revised_label)
         ]
@@ -253,13 +272,17 @@ class _Planner:
                 self.say(place, text, hint=f"It has {', '.join(sorted(scale))}.", offending=label)
 
     def _check_parts(self, one: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+        given = [(one.place, "adjudicated_parts", one.facts.adjudicated_parts, one.facts.adjudicated_label)]
         for placed in fresh:
-            if not placed.act.blind_parts or item is None:
-                continue
-            if label_of_parts(item.subject, placed.act.blind_parts) != placed.act.blind_label:
-                text = f"blind_parts of {one.facts.name} do not come to the label {placed.act.blind_label!r}."
-                hint = 'It is JSON that says of each item of its rubric whether it is met: {"50.1": true}.'
-                self.say(placed.place, text, hint=hint, offending=placed.act.blind_parts[:100])
+            act = placed.act
+            given.append((placed.place, "blind_parts", act.blind_parts, act.blind_label))
+            given.append((placed.place, "revised_parts", act.revised_parts, act.revised_label))
+        form = form_of_item(item) if item is not None and any(parts for _, _, parts, _ in given) else None
+        for place, column, parts, label in given:
+            if parts and item is not None and label_of_parts(form, parts) != label:
+                text = f"{column} of {one.facts.name} do not come to the label {label!r}."
+                hint = 'It is JSON that gives each part of its rubric a value: {"50.1": true, "clarity": 4}.'
+                self.say(place, text, hint=hint, offending=parts[:100])
 
     def _check_facts(self, one: ActsOfItem, here: ActsOfItem | None) -> None:
         if here is None:
@@ -269,15 +292,15 @@ class _Planner:
                 self.warn(one.place, f"{name} of {one.facts.name} differs here; what is stored here stays.")
 
     def _fate(
-        self, one: ActsOfItem, item: ReviewItem | None, answers: Sequence[Act], quorum: int, *, is_whole: bool
+        self, one: ActsOfItem, item: ReviewItem | None, given: _Given, *, is_whole: bool
     ) -> tuple[ItemStatus, str, datetime | None]:
         """Return status, label and time of settling: as the file tells where the answers are just the file's."""
         facts = one.facts
         if item is not None and item.status == ItemStatus.STALE:
             return ItemStatus.STALE, item.label, item.settled_at
-        made = outcome([act.blind_label for act in answers], quorum=quorum)
+        made = given.outcome()
         # Until labels were kept apart, a revision could decide an item: files of that time are read by their answers.
-        revised = outcome([act.revised_label or act.blind_label for act in answers], quorum=quorum)
+        revised = given.outcome(revised=True)
         if is_whole and facts.status and facts.status != ItemStatus.STALE:
             if _is_possible(facts, made.state, made.label or ""):
                 return ItemStatus(facts.status), facts.final_label, facts.settled_at
@@ -296,6 +319,7 @@ def _completed(act: Act, known: Act) -> Act:
     return replace(
         act,
         blind_parts=act.blind_parts or known.blind_parts,
+        revised_parts=act.revised_parts or known.revised_parts,
         mode=act.mode or known.mode,
         guidelines_version=known.guidelines_version if act.guidelines_version is None else act.guidelines_version,
         seen_before=known.seen_before if act.seen_before is None else act.seen_before,
@@ -317,6 +341,7 @@ def _adjudged_of(facts: ItemFacts, people: PeopleChoice | None = None) -> Adjudg
     who = people or PeopleChoice()
     return Adjudged(
         label=facts.adjudicated_label,
+        parts=facts.adjudicated_parts,
         adjudicator=who.here(facts.adjudicator),
         reason=facts.adjudication_reason,
         adopted=who.here(facts.adjudication_adopted),

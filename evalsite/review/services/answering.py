@@ -9,12 +9,12 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalsite.review.level_items import MET, NOT_MET, PREFIX, ItemsOpen, level_label, read_items
+from evalsite.review.answer_forms import PREFIX, said_of
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
 from evalsite.review.scales import labels_from_json, shown_label
-from evalsite.review.selectors.subjects import levels_of, tree_of
 from evalsite.review.services.acts import announce
-from evalsite.review.services.claiming import TEXT_LIMIT, count_work, lease_time
+from evalsite.review.services.claiming import REASON_LIMIT, TEXT_LIMIT, count_work, lease_time, notify_if_stuck
+from evalsite.review.services.given_labels import GivenLabel, given_label
 from evalsite.review.services.locking import claim_facts, lock_item
 from evalsite.review.services.settling import keep_revised_label, move_item, settle
 from evalsite.review.states import (
@@ -23,6 +23,7 @@ from evalsite.review.states import (
     check_can_answer,
     check_can_revise,
     check_can_undo,
+    check_label,
     check_transition,
 )
 
@@ -44,12 +45,15 @@ class Answer:
     label: str = ""
     note: str = ""
     is_as_seen: bool = False
-    parts: Mapping[str, str] = field(default_factory=dict)  # of a level rubric: key of an item -> met | not met
+    parts: Mapping[str, str] = field(default_factory=dict)  # of the criterion's form: key -> what they said
+    cannot_judge: str = ""  # why they cannot judge the item, in place of all else
 
 
 @transaction.atomic
 def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answer, at: datetime) -> Annotation:
     """Store one blind answer and settle the item once its quorum is reached.
+
+    Who cannot judge the item leaves its slot to somebody else, and is not asked about it again.
 
     Raises:
         ItemGone: there is no such item any more.
@@ -60,22 +64,40 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
     except ReviewItem.DoesNotExist:
         raise ItemGone from None
     item, claim = locked.item, locked.claim_of(annotator)
-    met = _met_of(answer, locked.item)
-    label = _label_of(answer, met, locked.item, claim)
-    check_can_answer(locked.facts_for(annotator, at=at), claim_facts(claim), token=token, label=label, at=at)
+    why = answer.cannot_judge.strip()[:REASON_LIMIT]
+    given = GivenLabel("") if why else _given(answer, item, claim)
+    facts, held = locked.facts_for(annotator, at=at), claim_facts(claim)
+    check_can_answer(facts, held, token=token, label=given.label, at=at, cannot_judge=bool(why))
     if claim is None:
         raise ReviewRefused("You no longer hold this item.")
     before = locked.answers
     count_work(claim, at=at)
-    annotation = Annotation.objects.create(
+    annotation = _annotation(given, claim, item=item, at=at)
+    annotation.slot, annotation.cannot_judge = None if why else _free_slot(before), why
+    annotation.note = answer.note[:TEXT_LIMIT]
+    annotation.save(force_insert=True)
+    claim.status, claim.draft, claim.draft_at, claim.acted_at = AssignmentStatus.SUBMITTED, {}, None, at
+    claim.item_open = item.retest_of_id is None  # a retest is nobody else's work, so it is not counted
+    claim.save(update_fields=SUBMITTED_FIELDS)
+    detail = {"cannot_judge": why} if why else {"label": given.label}
+    announce(actor=annotator, action="annotation.recorded", subject=item, detail=detail)
+    item.answer_count += not why
+    if not settle(item=item, answers=(*before, annotation), at=at) and not why:
+        item.save(update_fields=["answer_count"])
+    if why:
+        notify_if_stuck(item, at=at)
+    return annotation
+
+
+def _annotation(given: GivenLabel, claim: Assignment, *, item: ReviewItem, at: datetime) -> Annotation:
+    """Return the annotation of whoever has a claim, not stored yet, with what stood when it was given."""
+    return Annotation(
         item=item,
         queue_id=item.queue_id,
-        annotator=annotator,
+        annotator_id=claim.annotator_id,
         assignment=claim,
-        slot=_free_slot(before),
-        label=label,
-        parts=met,
-        note=answer.note[:TEXT_LIMIT],
+        label=given.label,
+        parts=given.parts,
         seconds=max(0.0, (at - claim.claimed_at).total_seconds()),
         seen_before=claim.seen_before,
         mode=item.queue.mode,
@@ -83,33 +105,13 @@ def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answ
         active_seconds=claim.active_seconds,
         created_at=at,
     )
-    claim.status, claim.draft, claim.draft_at, claim.acted_at = AssignmentStatus.SUBMITTED, {}, None, at
-    claim.item_open = item.retest_of_id is None  # a retest is nobody else's work, so it is not counted
-    claim.save(update_fields=SUBMITTED_FIELDS)
-    announce(actor=annotator, action="annotation.recorded", subject=item, detail={"label": label})
-    item.answer_count += 1
-    if not settle(item=item, answers=(*before, annotation), at=at):
-        item.save(update_fields=["answer_count"])
-    annotation.item = item
-    return annotation
 
 
-def _met_of(answer: Answer, item: ReviewItem) -> dict[str, bool]:
-    """Return which items of a level rubric are met; empty under other rubrics. Raises: ReviewRefused."""
-    try:
-        return read_items(levels_of(item.subject), answer.parts)
-    except ItemsOpen as error:
-        raise ReviewRefused(str(error)) from error
-
-
-def _label_of(answer: Answer, met: Mapping[str, bool], item: ReviewItem, claim: Assignment | None) -> str:
-    """Return an answer's label in system space; under a level rubric the score that its items come to."""
-    tree = tree_of(item.subject) if met else None
-    if tree is not None:
-        return level_label(tree, met)
-    if not answer.is_as_seen or claim is None:
-        return answer.label
-    return shown_label(answer.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
+def _given(answer: Answer, item: ReviewItem, claim: Assignment | None) -> GivenLabel:
+    label = answer.label
+    if answer.is_as_seen and claim is not None:
+        label = shown_label(label, labels_from_json(item.subject.labels), swapped=claim.swapped)
+    return given_label(item, label=label, said=answer.parts)
 
 
 def _free_slot(answers: Sequence[Annotation]) -> int:
@@ -129,18 +131,21 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
     locked = lock_item(item_id)
     item, claim, annotation = locked.item, locked.claim_of(annotator), locked.answer_of(annotator)
     answered_at = annotation.created_at if annotation else None
-    check_can_undo(locked.facts_for(annotator, at=at), answered_at=answered_at, at=at)
+    unable = annotation is not None and bool(annotation.cannot_judge)
+    check_can_undo(locked.facts_for(annotator, at=at), answered_at=answered_at, at=at, cannot_judge=unable)
     if annotation is None or claim is None or annotation.revealed_at is not None:
         raise ReviewRefused(SEEN)
     claim.status = AssignmentStatus.LEASED
     claim.expires_at, claim.beat_at, claim.item_open = at + lease_time(), at, True
     seen = shown_label(annotation.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
-    parts = {f"{PREFIX}{key}": MET if met else NOT_MET for key, met in annotation.parts.items()}
+    parts = {f"{PREFIX}{key}": said_of(value) for key, value in annotation.parts.items()}
     claim.draft, claim.draft_at = {"label": seen, "note": annotation.note, **parts}, at
+    if unable:
+        claim.draft["cannot_judge"] = annotation.cannot_judge
     claim.save(update_fields=["status", "expires_at", "beat_at", "item_open", "draft", "draft_at"])
     announce(actor=annotator, action="annotation.undone", subject=item, detail={"label": annotation.label})
     annotation.delete()
-    item.answer_count -= 1
+    item.answer_count -= not unable
     if item.is_open:
         item.save(update_fields=["answer_count"])
     else:
@@ -169,20 +174,27 @@ def reveal_item(*, item_id: int, annotator: User, at: datetime) -> Annotation:
 
 
 @transaction.atomic
-def revise_annotation(*, item_id: int, annotator: User, label: str, reason: str, at: datetime) -> Annotation:
+def revise_annotation(
+    *, item_id: int, annotator: User, label: str, reason: str, at: datetime, parts: Mapping[str, str] | None = None
+) -> Annotation:
     """Store the one revision after the reveal beside the blind answer; what the item settled on stays.
+
+    `parts` is what they say now of the parts of the criterion's form, by key.
 
     Raises:
         ReviewRefused: not answered, revised already, no reason, adjudicated or stale.
     """
     locked = lock_item(item_id)
     item, annotation = locked.item, locked.answer_of(annotator)
-    check_can_revise(locked.facts_for(annotator, at=at), label=label, reason=reason)
+    check_can_revise(locked.facts_for(annotator, at=at), reason=reason)
+    given = given_label(item, label=label, said=parts or {})
+    check_label(locked.facts_for(annotator, at=at), given.label)
     if annotation is None or annotation.revealed_at is None:
         raise ReviewRefused("Look at the verdicts first; until then you may change the answer itself.")
-    annotation.revised_label, annotation.revision_note, annotation.revised_at = label, reason.strip()[:TEXT_LIMIT], at
-    annotation.save(update_fields=["revised_label", "revision_note", "revised_at"])
+    annotation.revised_label, annotation.revised_parts = given.label, given.parts
+    annotation.revision_note, annotation.revised_at = reason.strip()[:TEXT_LIMIT], at
+    annotation.save(update_fields=["revised_label", "revised_parts", "revision_note", "revised_at"])
     keep_revised_label(item=item, answers=locked.answers, at=at)
-    detail = {"from": annotation.label, "to": label}
+    detail = {"from": annotation.label, "to": given.label}
     announce(actor=annotator, action="annotation.revised", subject=item, detail=detail)
     return annotation

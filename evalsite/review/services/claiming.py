@@ -252,9 +252,14 @@ def skip_item(*, item_id: int, annotator: User, token: str, reason: str, at: dat
     claim.acted_at, claim.item_open = at, locked.item.is_open and locked.item.retest_of_id is None
     claim.save(update_fields=["status", "skip_reason", "acted_at", "item_open"])
     announce(actor=annotator, action="item.skipped", subject=locked.item, detail={"reason": claim.skip_reason})
-    if locked.item.retest_of_id is None and is_stuck(locked.item):
-        notify_adjudicators(queue=locked.item.queue, kind=NoticeKind.STUCK, at=at)
+    notify_if_stuck(locked.item, at=at)
     return claim
+
+
+def notify_if_stuck(item: ReviewItem, *, at: datetime) -> None:
+    """Tell adjudicators of an open item that too few people are left to answer."""
+    if item.is_open and item.retest_of_id is None and is_stuck(item):
+        notify_adjudicators(queue=item.queue, kind=NoticeKind.STUCK, at=at)
 
 
 @transaction.atomic

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from evalsite.review.models import Annotation, FinalLabel, Provenance, QueueMode, ReviewItem
 from evalsite.review.scales import PREFERENCE_SHARES, Label, is_preference, labels_from_json
 from evalsite.review.subject_keys import turned_label
+from judging.grading.rubric_tree import Value
 
-KEPT = ["subject", "provenance", "label", "share", "decided_at"]
+KEPT = ["subject", "provenance", "label", "share", "parts", "decided_at"]
 
 
-def keep_final_label(*, item: ReviewItem, label: str, provenance: Provenance, at: datetime) -> None:
+def keep_final_label(
+    *, item: ReviewItem, label: str, provenance: Provenance, at: datetime, parts: Mapping[str, Value] | None = None
+) -> None:
     """Store what people decided on an item as its subject's label; a retest decides nothing.
 
-    An item has one blind label and, beside it, one informed one at most.
+    An item has one blind label and, beside it, one informed one at most. `parts` are the values of its form's parts.
     """
     if item.retest_of_id is None:
-        row = final_label_of(item, label=label, provenance=provenance, at=at)
+        row = final_label_of(item, label=label, provenance=provenance, at=at, parts=parts)
         FinalLabel.objects.bulk_create(
             [row], update_conflicts=True, unique_fields=["item", "is_blind"], update_fields=KEPT
         )
 
 
-def final_label_of(item: ReviewItem, *, label: str, provenance: Provenance, at: datetime) -> FinalLabel:
+def final_label_of(
+    item: ReviewItem,
+    *,
+    label: str,
+    provenance: Provenance,
+    at: datetime,
+    parts: Mapping[str, Value] | None = None,
+) -> FinalLabel:
     """Return the row for a label of an item whose subject is at hand, a pair in the order of its subject."""
     stored = turned_label(label, turned=item.is_turned)
     return FinalLabel(
@@ -34,6 +44,7 @@ def final_label_of(item: ReviewItem, *, label: str, provenance: Provenance, at: 
         is_blind=provenance != Provenance.INFORMED,
         label=stored,
         share=share_of(stored, labels_from_json(item.subject.labels)),
+        parts=dict(parts or {}),
         decided_at=at,
     )
 

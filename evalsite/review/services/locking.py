@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ReviewItem
+from evalsite.review.scales import labels_from_json
 from evalsite.review.states import ClaimFacts, ClaimState, ItemFacts, ItemState, QueueState
 from judging.selectors.prepared import Prepared
 
@@ -26,7 +27,7 @@ class LockedItem:
 
     @property
     def answers(self) -> tuple[Annotation, ...]:
-        """Return the answers given so far."""
+        """Return the answers given so far, those of people who cannot judge the item included."""
         found = (_annotation_of(claim) for claim in self.claims)
         return tuple(annotation for annotation in found if annotation is not None)
 
@@ -57,10 +58,11 @@ class LockedItem:
             quorum=self.item.quorum,
             answers=self.item.answer_count,
             leased=self.held_by_others(person, at=at),
-            labels=tuple(str(label["value"]) for label in self.item.subject.labels),
+            labels=tuple(label.value for label in labels_from_json(self.item.subject.labels)),
             is_member=is_member,
             has_answered=answer is not None,
             has_revised=answer is not None and answer.revised_at is not None,
+            is_unable=answer is not None and bool(answer.cannot_judge),
         )
 
 

@@ -11,13 +11,14 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Avg, Count
 
+from evalsite.review.answer_forms import scale_of
 from evalsite.review.models import ItemArm, Queue, Referral
 from evalsite.review.routing import Decision, Facts, Reason, RoutingPolicy, route
 from evalsite.review.sampling import AuditDraw
-from evalsite.review.scales import Label, joined_scale, nearest_label, scale_of
+from evalsite.review.scales import Label, joined_scale, nearest_label
 from evalsite.review.selectors.asked import FLIP_FLAGS
-from evalsite.review.selectors.audits import drawn_share, keys_of_run, plan_of
-from evalsite.review.selectors.subjects import RubricParts, first_cases, subject_facts
+from evalsite.review.selectors.audits import drawn_share, keys_of_run, plan_of, share_chosen
+from evalsite.review.selectors.subjects import RubricParts, first_cases, own_parts_of, subject_facts
 from evalsite.review.selectors.thresholds import thresholds_of
 from evalsite.review.services import queues
 from evalsite.review.services.audits import keep_draw
@@ -32,6 +33,7 @@ from evalsite.review.services.referring import (
     policy,
     refer_all,
     shuffle_of,
+    standing,
 )
 from judging.judges.words import doubts_in_words
 from judging.models import Case, EvaluatorKind, Response, Run, RunEvaluator, Score, ScoreStatus, Verdict
@@ -106,7 +108,7 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict |
     return _Routing(
         queue=queue,
         rules=policy(),
-        draw=draw_of(keys, seed=seed, plan=plan_of(run=run), drawn=drawn_share(run=run)),
+        draw=draw_of(keys, seed=seed, plan=plan_of(run=run), drawn=drawn_share(run=run), share=share_chosen(run)),
         close=close_systems(run),
         parts=parts,
         cases=first_cases(run.suite_id),
@@ -118,10 +120,11 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict |
 
 
 def _labels_of(evaluators: Sequence[RunEvaluator], parts: RubricParts) -> tuple[Label, ...]:
-    scales = [
+    scales = [scale_of(None, judge=kind) for evaluator in evaluators if (kind := own_parts_of(evaluator))]
+    scales += [
         scale_of(tree_from_json(tree), criterion=evaluator.criterion)
         for evaluator in evaluators
-        if evaluator.rubric_id is not None and evaluator.kind == EvaluatorKind.JUDGE
+        if evaluator.rubric_id is not None and evaluator.kind == EvaluatorKind.JUDGE and not own_parts_of(evaluator)
         for tree in parts.trees_of(evaluator.rubric_id)
     ]
     return joined_scale(scales)
@@ -142,7 +145,7 @@ def close_systems(run: Run) -> frozenset[int]:
 
 
 def _run_referred(run: Run, routing: _Routing) -> Iterator[Referred]:
-    referrals = Referral.objects.filter(run=run)
+    referrals = standing(Referral.objects.filter(run=run))
     known = known_arms(referrals.values_list("response_id", "subject__criterion", "arm"))
     for findings in batches(_findings(run, routing.only), BATCH):
         responses = Response.objects.select_related("prompt").in_bulk([finding.response_id for finding in findings])
@@ -192,8 +195,8 @@ def _merge(verdict_groups: Iterable[Any], score_groups: Iterable[Any]) -> Iterat
 def _referred(finding: _Finding, response: Response, routing: _Routing, known: frozenset[str]) -> Iterator[Referred]:
     shuffle = shuffle_of(routing.queue, finding.key)
     case_key = response.prompt.key
-    rubric_id = finding.rows[0].evaluator.rubric_id
-    part = routing.parts.get(rubric_id, case_key=case_key, criterion=finding.criterion)
+    first = finding.rows[0].evaluator
+    part = routing.parts.get(first.rubric_id, case_key=case_key, criterion=finding.criterion, judge=own_parts_of(first))
     finding.labels = part.labels
     facts = replace(
         _run_facts(finding, routing),

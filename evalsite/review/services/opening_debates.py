@@ -9,11 +9,13 @@ from django.db import transaction
 from django.db.models import Prefetch, Q
 
 from debate.models import Debate, DebateSet, DebateStatus, Statement
+from debate.selectors.labels import outside_labels
 from evalsite.review.models import ItemArm, ItemStatus, Queue, Referral
 from evalsite.review.routing import Facts, Reason, route
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.scales import PREFERENCE
 from evalsite.review.selectors.audits import drawn_share, keys_of_debates, plan_of
+from evalsite.review.selectors.final_labels import outside_majorities
 from evalsite.review.selectors.pending import asks_people
 from evalsite.review.selectors.subjects import RubricParts, subject_facts
 from evalsite.review.services import queues
@@ -28,6 +30,7 @@ from evalsite.review.services.referring import (
     policy,
     refer_all,
     shuffle_of,
+    standing,
 )
 from evalsite.review.services.settling import move_item
 
@@ -56,7 +59,10 @@ def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
 
 def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: datetime) -> Iterator[Referred]:
     rules, parts = policy(), RubricParts()
-    known = known_arms(Referral.objects.filter(debate_set=debate_set).values_list("debate_id", "arm"))
+    outside = {pk for pk, _, _ in outside_labels(set_ids=[debate_set.pk], is_blind=True)}
+    labelled = outside_majorities(sorted(outside), is_blind=True) if outside else {}
+    referrals = standing(Referral.objects.filter(debate_set=debate_set))
+    known = known_arms(referrals.values_list("debate_id", "arm"))
     ended = debate_set.debates.filter(status__in=ENDED).select_related(
         "case", "response_a__prompt", "response_b__prompt"
     )
@@ -76,11 +82,11 @@ def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: 
         item = new_item(queue, decision, shuffle, at)
         item.response_a, item.response_b = responses
         item.criterion, item.scenario, item.language = debate_set.criterion, debate.scenario, debate.case.lang
-        referrals = [
+        told = [
             new_referral(decision, arm, debate_set=debate_set, debate=debate, reason=decision.reason_of(arm))
             for arm in sorted(decision.arms)
         ]
-        yield Referred(facts, item, referrals)
+        yield Referred(facts, item, told, is_labelled=debate.pk in labelled)
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from evalsite.review.models import (
     AuditPlan,
@@ -23,8 +24,9 @@ from evalsite.review.models import (
     Subject,
 )
 from evalsite.review.routing import Decision, RoutingPolicy
-from evalsite.review.sampling import AuditDraw, draw_audit, draw_sample, uniform_number
+from evalsite.review.sampling import AuditDraw, draw_sample, uniform_number
 from evalsite.review.scales import labels_to_json
+from evalsite.review.selectors.audits import default_size
 from evalsite.review.selectors.subjects import SubjectFacts, subjects_by_key
 from evalsite.review.services import queues
 
@@ -42,6 +44,7 @@ class Referred:
     facts: SubjectFacts
     item: ReviewItem
     referrals: list[Referral]
+    is_labelled: bool = False  # blind, by a table from elsewhere that names its debate
 
     @property
     def is_drawn(self) -> bool:
@@ -62,7 +65,7 @@ def refer(*, queue: Queue, referred: Sequence[Referred], at: datetime) -> None:
     for one in referred:
         subject_id = subjects[one.facts.key].pk
         has_label = labelled.get(subject_id, False) if one.is_drawn else subject_id in labelled
-        if not has_label and subject_id not in asked:
+        if not has_label and not one.is_labelled and subject_id not in asked:
             one.item.subject_id, one.item.is_turned = subject_id, one.facts.is_turned
             one.item.content_hash = one.facts.content_hash
             fresh.setdefault(subject_id, one.item)
@@ -75,6 +78,16 @@ def refer(*, queue: Queue, referred: Sequence[Referred], at: datetime) -> None:
             referral.item = asked.get(referral.subject_id)
             rows.append(referral)
     Referral.objects.bulk_create(rows, ignore_conflicts=True)
+    lost = list(Referral.objects.filter(subject__in=list(fresh), item=None).order_by("pk"))
+    for referral in lost:
+        referral.item = asked[referral.subject_id]
+    Referral.objects.bulk_update(lost, ["item"], batch_size=BATCH)
+
+
+def standing(referrals: QuerySet[Referral]) -> QuerySet[Referral]:
+    """Leave out referrals that ask nobody though their subject has no label any more: they are to be made again."""
+    labels = FinalLabel.objects.filter(subject=OuterRef("subject"))
+    return referrals.exclude(Q(item=None) & ~Exists(labels))
 
 
 def store_subjects(*, facts: Iterable[SubjectFacts], at: datetime) -> dict[str, Subject]:
@@ -88,6 +101,7 @@ def store_subjects(*, facts: Iterable[SubjectFacts], at: datetime) -> dict[str, 
             criterion=one.criterion,
             case_id=one.case_id,
             rubric_item_id=one.rubric_item_id,
+            judge=one.judge,
             labels=labels_to_json(one.labels),
             created_at=at,
         )
@@ -115,13 +129,12 @@ def policy() -> RoutingPolicy:
     return RoutingPolicy(confidence_threshold=settings.REVIEW_CONFIDENCE_THRESHOLD)
 
 
-def draw_of(keys: Sequence[str], *, seed: int, plan: AuditPlan | None, drawn: float) -> AuditDraw:
-    """Return the sample of the plan, or of the site's share; never a smaller share than what was drawn before."""
-    draw = draw_audit(keys, seed=seed, share=settings.REVIEW_AUDIT_SHARE, minimum=settings.REVIEW_AUDIT_MINIMUM)
-    if plan is not None:
-        draw = draw_sample(keys, seed=seed, size=plan.size)
-    size = round(drawn * len(keys))
-    return draw_sample(keys, seed=seed, size=size) if size > len(draw.chosen) else draw
+def draw_of(
+    keys: Sequence[str], *, seed: int, plan: AuditPlan | None, drawn: float, share: float | None = None
+) -> AuditDraw:
+    """Return the sample of the plan, or else of the share, None: the site's; never smaller than what was drawn."""
+    wanted = plan.size if plan is not None else default_size(len(keys), share=share)
+    return draw_sample(keys, seed=seed, size=max(wanted, round(drawn * len(keys))))
 
 
 def known_arms(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[Any, ...], frozenset[str]]:

@@ -47,7 +47,9 @@ class _Now:
             return None
         rubric_item = item.subject.rubric_item
         rubric_id = None if rubric_item is None else self._newest_of(rubric_item.rubric)
-        part = self._parts.get(rubric_id, case_key=responses[0].prompt.key, criterion=item.criterion)
+        part = self._parts.get(
+            rubric_id, case_key=responses[0].prompt.key, criterion=item.criterion, judge=item.subject.judge
+        )
         return subject_facts(
             responses=responses,
             case=item.subject.case,

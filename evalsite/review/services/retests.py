@@ -40,8 +40,8 @@ def _mine(*, queue_id: int, person_id: int) -> QuerySet[Annotation, Any]:
     asked = ReviewItem.objects.filter(retest_of=OuterRef("item_id"), only_for=person_id)
     repeatable = ReviewItem.objects.filter(pk=OuterRef("item_id")).exclude(arm=ItemArm.RETEST)
     fits = Exists(repeatable.exclude(status__in=LEFT_OUT))
-    mine = Annotation.objects.filter(queue=queue_id, annotator=person_id).annotate(fits=fits, asked=Exists(asked))
-    rows = mine.order_by("-created_at", "-pk")
+    mine = Annotation.objects.filter(queue=queue_id, annotator=person_id).exclude(label="")
+    rows = mine.annotate(fits=fits, asked=Exists(asked)).order_by("-created_at", "-pk")
     return rows.values_list("item_id", "revealed_at", "fits", "asked")[RETEST_GAP : RETEST_GAP + WINDOW]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -23,9 +23,11 @@ from evalsite.review.models import (
     QueueMode,
     ReviewItem,
 )
+from evalsite.review.scales import labels_from_json
 from evalsite.review.selectors.looks import has_seen_verdicts
 from evalsite.review.services.acts import announce
 from evalsite.review.services.final_labels import drop_final_labels, keep_final_label, majority_provenance
+from evalsite.review.services.given_labels import GivenLabel, agreed_parts, given_label
 from evalsite.review.services.looking import check_may_look, note_look
 from evalsite.review.services.notices import notify_adjudicators
 from evalsite.review.services.queues import recount
@@ -54,8 +56,10 @@ def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> 
     """
     if item.status in {ItemStatus.ADJUDICATED, *LEFT_OUT}:
         return False
-    answers = list(answers)
-    found = outcome([annotation.label for annotation in answers], quorum=item.quorum)
+    given = list(answers)
+    answers = labelled(given)
+    unable = len(given) - len(answers)
+    found = outcome([annotation.label for annotation in answers], quorum=item.quorum, unable=unable)
     if item.reopened_at is not None and found.state is ItemState.SETTLED:
         found = replace(found, state=ItemState.SPLIT, label=None)
     label = found.label or ""
@@ -65,13 +69,19 @@ def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> 
         check_transition(ItemState(item.status), found.state)
     move_item(item=item, status=ItemStatus(found.state.value), label=label, at=at)
     if label:
-        keep_final_label(item=item, label=label, provenance=majority_provenance(answers), at=at)
+        parts = agreed_parts(item, answers, label=label)
+        keep_final_label(item=item, label=label, provenance=majority_provenance(answers), at=at, parts=parts)
     return True
+
+
+def labelled(answers: Iterable[Annotation]) -> list[Annotation]:
+    """Return the answers that give a label; the others say why their authors cannot judge the item."""
+    return [annotation for annotation in answers if not annotation.cannot_judge]
 
 
 def keep_revised_label(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> None:
     """Store, beside the blind label of a locked item, the majority that its annotators came to after the reveal."""
-    answers = list(answers)
+    answers = labelled(answers)
     made = outcome([annotation.final_label for annotation in answers], quorum=item.quorum)
     if item.status not in {ItemStatus.SETTLED, ItemStatus.SPLIT}:
         return
@@ -105,11 +115,15 @@ def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime)
 
 @dataclass(frozen=True, slots=True)
 class FinalWord:
-    """What an adjudicator decided; `adopted` names the answer they took over."""
+    """What an adjudicator decided; `adopted_id` names the answer they took over.
+
+    Without one the label is the score that what they said of the form's parts comes to, where they said something.
+    """
 
     label: str
     reason: str
     adopted_id: int | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)  # key -> what they said
 
 
 @transaction.atomic
@@ -123,27 +137,35 @@ def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: dat
     """
     item = _locked(item_id)
     has_answered = item.annotations.filter(annotator=adjudicator).exists()
-    check_can_adjudicate(_facts(item, has_answered=has_answered), label=word.label, reason=word.reason)
+    check_can_adjudicate(_facts(item, has_answered=has_answered), reason=word.reason)
+    adopted = item.annotations.filter(pk=word.adopted_id, label=word.label).first() if word.adopted_id else None
+    given = _decided(item, word, adopted)
+    check_label(_facts(item), given.label)
     is_blind = item.queue.mode == QueueMode.BLIND and not has_seen_verdicts(item=item, person=adjudicator)
     check_may_look(item=item, person=adjudicator)
     note_look(item=item, person=adjudicator, at=at, saw_verdicts=False)
-    adopted = item.annotations.filter(pk=word.adopted_id).first() if word.adopted_id else None
-    if adopted is not None and adopted.label != word.label:
-        adopted = None
     Adjudication.objects.create(
         item=item,
         adjudicator=adjudicator,
-        label=word.label,
+        label=given.label,
+        parts=given.parts,
         adopted=adopted,
         reason=word.reason.strip(),
         is_blind=is_blind,
         created_at=at,
     )
-    move_item(item=item, status=ItemStatus.ADJUDICATED, label=word.label, at=at)
+    move_item(item=item, status=ItemStatus.ADJUDICATED, label=given.label, at=at)
     provenance = Provenance.ADJUDICATION if is_blind else Provenance.INFORMED
-    keep_final_label(item=item, label=word.label, provenance=provenance, at=at)
-    announce(actor=adjudicator, action="item.adjudicated", subject=item, detail={"label": word.label})
+    keep_final_label(item=item, label=given.label, provenance=provenance, at=at, parts=given.parts)
+    announce(actor=adjudicator, action="item.adjudicated", subject=item, detail={"label": given.label})
     return item
+
+
+def _decided(item: ReviewItem, word: FinalWord, adopted: Annotation | None) -> GivenLabel:
+    """Return what an adjudicator decided, with the parts of the answer that they adopted, or their own."""
+    if adopted is not None:
+        return GivenLabel(adopted.label, adopted.parts)
+    return given_label(item, label=word.label, said=word.parts) if word.parts else GivenLabel(word.label)
 
 
 @transaction.atomic
@@ -161,7 +183,9 @@ def reveal_adjudication(*, item_id: int, person: User, at: datetime) -> None:
 
 
 @transaction.atomic
-def revise_adjudication(*, item_id: int, adjudicator: User, label: str, reason: str, at: datetime) -> Adjudication:
+def revise_adjudication(
+    *, item_id: int, adjudicator: User, label: str, reason: str, at: datetime, parts: Mapping[str, str] | None = None
+) -> Adjudication:
     """Store what the adjudicator thinks after the reveal, beside the label they decided on.
 
     Raises:
@@ -175,12 +199,14 @@ def revise_adjudication(*, item_id: int, adjudicator: User, label: str, reason: 
         raise ReviewRefused("You have already revised this decision once.")
     if not reason.strip():
         raise ReviewRefused("Say why you changed your mind.")
-    check_label(_facts(item), label)
-    word.revised_label, word.revision_note, word.revised_at = label, reason.strip(), at
-    word.save(update_fields=["revised_label", "revision_note", "revised_at"])
+    given = given_label(item, label=label, said=parts or {})
+    check_label(_facts(item), given.label)
+    word.revised_label, word.revised_parts = given.label, given.parts
+    word.revision_note, word.revised_at = reason.strip(), at
+    word.save(update_fields=["revised_label", "revised_parts", "revision_note", "revised_at"])
     if word.is_blind:
-        keep_final_label(item=item, label=label, provenance=Provenance.INFORMED, at=at)
-    announce(actor=adjudicator, action="item.revised", subject=item, detail={"from": word.label, "to": label})
+        keep_final_label(item=item, label=given.label, provenance=Provenance.INFORMED, at=at, parts=given.parts)
+    announce(actor=adjudicator, action="item.revised", subject=item, detail={"from": word.label, "to": given.label})
     return word
 
 
@@ -267,5 +293,5 @@ def _facts(item: ReviewItem, *, has_answered: bool = False) -> ItemFacts:
         queue=QueueState(item.queue.status),
         quorum=item.quorum,
         answers=item.answer_count,
-        labels=tuple(str(label["value"]) for label in item.subject.labels),
+        labels=tuple(label.value for label in labels_from_json(item.subject.labels)),
     )

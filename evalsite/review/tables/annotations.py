@@ -17,9 +17,9 @@ from judging.specs.problems import Parsed, Problem, Severity
 from judging.specs.workbook_archive import column_letters
 from judging.tables import unescape_cell
 
-ANSWERED, SKIPPED, FLAGGED = "answered", "skipped", "flagged"
+ANSWERED, SKIPPED, FLAGGED, UNABLE = "answered", "skipped", "flagged", "cannot judge"
 MODES = ("", "blind", "debate")
-ACTS = (ANSWERED, SKIPPED, FLAGGED)  # flagged: neither answered nor skipped
+ACTS = (ANSWERED, UNABLE, SKIPPED, FLAGGED)  # flagged: neither answered nor skipped
 NOTE_LIMIT, REASON_LIMIT, NAME_LIMIT, LABEL_LIMIT, WORD_LIMIT = 20_000, 300, 200, 20, 100
 USER_LIMIT = 150
 MOST_ROWS = 600_000
@@ -52,6 +52,7 @@ class ItemFacts:
     final_label: str = ""
     settled_at: datetime | None = None
     adjudicated_label: str = ""
+    adjudicated_parts: str = ""
     adjudicator: str = ""
     adjudication_reason: str = ""
     adjudication_adopted: str = ""  # whose answer the adjudicator took over
@@ -73,7 +74,7 @@ class Act:
     slot: int | None = None
     saw_swapped: bool | None = None
     blind_label: str = ""
-    blind_parts: str = ""  # of a level rubric: JSON of item -> met; empty in files of earlier versions
+    blind_parts: str = ""  # of the criterion's form: JSON of key -> value; empty in files of earlier versions
     note: str = ""
     claimed_at: datetime | None = None
     answered_at: datetime | None = None
@@ -82,9 +83,11 @@ class Act:
     edited_at: datetime | None = None
     revealed_at: datetime | None = None
     revised_label: str = ""
+    revised_parts: str = ""
     revision_note: str = ""
     revised_at: datetime | None = None
     skip_reason: str = ""
+    cannot_judge: str = ""  # why they cannot judge the item
     flag: str = ""
     mode: str = ""  # of the queue when it was given; empty in files of earlier versions, as the two below
     guidelines_version: int | None = None
@@ -92,8 +95,13 @@ class Act:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the person answered."""
+        """Whether the person gave a label."""
         return self.act == ANSWERED
+
+    @property
+    def is_unable(self) -> bool:
+        """Whether the person cannot judge the item."""
+        return self.act == UNABLE
 
 
 ITEM_COLUMNS = tuple(one.name for one in fields(ItemFacts))
@@ -102,10 +110,12 @@ COLUMNS = (*ITEM_COLUMNS, *ACT_COLUMNS)
 _KINDS = {one.name: str(one.type).partition(" |")[0] for one in (*fields(ItemFacts), *fields(Act))}
 _NEEDED = ("item", "item_hash", "act", "annotator")
 _OF_ANY_ACT = ("claimed_at", "saw_swapped")
-_OF_ANSWERS = ("slot", "blind_label", "answered_at")
+_OF_ACTS = {ANSWERED: ("slot", "blind_label", "answered_at"), UNABLE: ("cannot_judge", "answered_at")}
 _LIMITS = {
     "note": NOTE_LIMIT, "revision_note": NOTE_LIMIT, "adjudication_reason": NOTE_LIMIT,
-    "blind_parts": NOTE_LIMIT, "skip_reason": REASON_LIMIT, "flag": REASON_LIMIT, "reason_text": REASON_LIMIT,
+    "blind_parts": NOTE_LIMIT, "revised_parts": NOTE_LIMIT, "adjudicated_parts": NOTE_LIMIT,
+    "skip_reason": REASON_LIMIT, "cannot_judge": REASON_LIMIT, "flag": REASON_LIMIT,
+    "reason_text": REASON_LIMIT,
     "blind_label": LABEL_LIMIT, "revised_label": LABEL_LIMIT, "final_label": LABEL_LIMIT,
     "adjudicated_label": LABEL_LIMIT, "language": 40, "criterion": WORD_LIMIT, "scenario": WORD_LIMIT,
     "annotator": USER_LIMIT, "adjudicator": USER_LIMIT, "adjudication_adopted": USER_LIMIT, "only_for": USER_LIMIT,
@@ -278,8 +288,12 @@ class _Reader:
             wrong.append(f"act is {row['act']!r}; it must be {', '.join(ACTS[:-1])} or {ACTS[-1]}")
         if row["mode"] not in MODES:
             wrong.append(f"mode is {row['mode']!r}; it must be {' or '.join(MODES[1:])}")
-        must = [*_OF_ANY_ACT, *(_OF_ANSWERS if row["act"] == ANSWERED else ())]
+        must = [*_OF_ANY_ACT, *_OF_ACTS.get(row["act"], ())]
         wrong += [f"{name} is missing" for name in must if row[name] is None or row[name] == ""]
+        if row["act"] == UNABLE and (row["blind_label"] or row["revised_label"] or row["blind_parts"]):
+            wrong.append("who cannot judge an item gives no label")
+        if row["act"] == ANSWERED and row["cannot_judge"]:
+            wrong.append("cannot_judge stands in place of a label")
         if bool(row["revised_label"]) != (row["revised_at"] is not None):
             wrong.append("a revision needs both revised_label and revised_at")
         if bool(row["adjudicated_label"]) != bool(row["adjudicator"] and row["adjudicated_at"]):

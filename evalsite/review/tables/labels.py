@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from evalsite.review.tables.rows import Row, Rows, problem, read_rows
+from evalsite.review.tables.rows import Row, Rows, problem, read_rows, remark
 from judging.specs.problems import Parsed, Problem, Severity
 
 ITEM_NAMES = ("item", "item_id", "idx", "id", "index", "case", "key", "unit", "example")
 RATER_NAMES = ("rater", "annotator", "person", "coder", "judge", "observer", "user", "worker")
 LABEL_NAMES = ("label", "rating", "answer", "score", "value", "category", "verdict", "code")
+SYSTEM_NAMES = ("system", "model")
+ATTEMPT_NAMES = ("attempt",)
+RESPONSE_NAMES = ("response_id",)
 TIME_NAMES = ("at", "given_at", "answered_at", "created_at", "time", "timestamp", "date")
 GROUPS = {"criterion": ("criterion",), "scenario": ("scenario", "task", "domain"), "language": ("language", "lang")}
 RATER_COLUMN = re.compile(r"^(annotator|rater|coder|judge|person|observer|human)[ _-]?\w{0,40}$", re.IGNORECASE)
@@ -32,14 +35,47 @@ class LabelColumns:
     label: str = ""
     at: str = ""
     raters: tuple[str, ...] = ()
+    system: str = ""  # this one and the next two only where the labels are about responses of this site
+    attempt: str = ""
+    response: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AboutResponses:
+    """What is known of labels that are about responses of this site."""
+
+    criterion: str  # rows that name another one are left out
+    rater: str  # who gave the labels of a table that does not say it
+
+
+@dataclass(frozen=True, slots=True)
+class GivenLabel:
+    """What one rater said of one item."""
+
+    rater: str
+    label: str
+    given_at: datetime | None
+    place: str  # of its cell
+
+
+@dataclass(frozen=True, slots=True)
+class NamedResponse:
+    """The response that a row is about: by its id, or by case, system and attempt."""
+
+    place: str  # of the cell that names it
+    response_id: str
+    case: str
+    system: str
+    attempt: str  # empty: the only one
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledRow:
-    """One item; `labels` are (rater, label, when) in the order of the file."""
+    """One item with its labels in the order of the file."""
 
     key: str
-    labels: tuple[tuple[str, str, datetime | None], ...]
+    labels: tuple[GivenLabel, ...]
+    response: NamedResponse | None = None
     criterion: str = ""
     scenario: str = ""
     language: str = ""
@@ -63,48 +99,64 @@ class LabelFile:
 
 
 def read_labels(
-    data: bytes, name: str, *, columns: LabelColumns | None = None, labels: Sequence[str] = ()
+    data: bytes,
+    name: str,
+    *,
+    columns: LabelColumns | None = None,
+    labels: Sequence[str] = (),
+    about: AboutResponses | None = None,
 ) -> Parsed[LabelFile]:
     """Return the labels of a file, its columns recognised by their names where they are not given.
 
-    Declare the scale (`labels`) where a label may never have been used: chance-corrected figures depend on it.
+    Declare the scale (`labels`) where a label may never have been used: chance-corrected figures depend on it. With
+    `about`, an item is a response of this site, named by its id or by case, system and attempt.
     """
     parsed = read_rows(data, name)
     if parsed.value is None:
         return Parsed(None, parsed.problems)
-    found = recognise(parsed.value, columns or LabelColumns())
+    found = recognise(parsed.value, columns or LabelColumns(), about)
     if isinstance(found, str):
         hint = "Name the columns yourself, or rename them to item, rater and label."
         return Parsed(None, (*parsed.problems, problem(name, "line 1", found, hint=hint, code="label-columns")))
-    reader = _Reader(name, found, tuple(labels))
-    items = reader.wide(parsed.value) if found.raters else reader.long(parsed.value)
-    raters = tuple(dict.fromkeys([*found.raters, *(rater for item in items for rater, _, _ in item.labels)]))
+    reader = _Reader(name, found, tuple(labels), parsed.value, about)
+    items = reader.wide() if found.raters else reader.long()
+    raters = tuple(dict.fromkeys([*found.raters, *(given.rater for item in items for given in item.labels)]))
     problems = [*parsed.problems, *reader.problems]
-    scale = tuple(labels) or in_order({label for item in items for _, label, _ in item.labels})
-    problems += _about_scale(name, scale, is_declared=bool(labels))
+    scale = tuple(labels) or in_order({given.label for item in items for given in item.labels})
+    problems += _about_scale(name, scale, is_declared=bool(labels) or about is not None)
     if any(one.severity is Severity.ERROR for one in problems):
         return Parsed(None, tuple(problems))
     return Parsed(LabelFile(found, scale, raters, tuple(items), bool(labels)), tuple(problems))
 
 
-def recognise(table: Rows, given: LabelColumns) -> LabelColumns | str:
+def recognise(table: Rows, given: LabelColumns, about: AboutResponses | None = None) -> LabelColumns | str:
     """Return which column means what, or the sentence that says why it cannot be told."""
     names = {name.lower(): name for name in table.columns}
     unknown = [name for name in (given.item, given.rater, given.label, given.at, *given.raters) if name]
     unknown = [name for name in unknown if name not in table.columns]
     if unknown:
         return f"There is no column {unknown[0]!r}. The columns are: {', '.join(table.columns)}."
-    item = given.item or _first(names, ITEM_NAMES)
-    rater = given.rater or _first(names, RATER_NAMES)
-    label = given.label or _first(names, LABEL_NAMES)
-    at = given.at or _first(names, TIME_NAMES)
+    found = LabelColumns(
+        item=given.item or _first(names, ITEM_NAMES),
+        rater=given.rater or _first(names, RATER_NAMES),
+        label=given.label or _first(names, LABEL_NAMES),
+        at=given.at or _first(names, TIME_NAMES),
+    )
+    if about is not None:
+        response, system = _first(names, RESPONSE_NAMES), _first(names, SYSTEM_NAMES)
+        found = replace(found, response=response, system=system, attempt=_first(names, ATTEMPT_NAMES))
+        if not response and not (found.item and system):
+            return "The columns do not say which response a label is about: response_id, or case and system."
     if given.raters:
-        return LabelColumns(item=item, raters=given.raters)
-    if item and rater and label:
-        return LabelColumns(item, rater, label, at)
-    wide = tuple(name for name in table.columns if RATER_COLUMN.match(name) and name != item)
-    if len(wide) >= 2:
-        return LabelColumns(item=item, raters=wide)
+        return replace(found, rater="", label="", at="", raters=given.raters)
+    names_item = bool(found.item or found.response)
+    if names_item and found.rater and found.label:
+        return found
+    wide = tuple(name for name in table.columns if RATER_COLUMN.match(name) and name != found.item)
+    if len(wide) >= (2 if about is None else 1):
+        return replace(found, rater="", label="", at="", raters=wide)
+    if names_item and found.label and about is not None and about.rater:
+        return found
     return "The columns do not say who gave which label to what."
 
 
@@ -138,80 +190,114 @@ class _Reader:
     file: str
     columns: LabelColumns
     declared: tuple[str, ...]
+    table: Rows
+    about: AboutResponses | None
     problems: list[Problem] = field(default_factory=list)
+    others: int = 0  # rows about another criterion
 
-    def error(self, row: Row, message: str, *, offending: str = "", code: str = "") -> None:
+    def error(self, place: str, message: str, *, offending: str = "", code: str = "") -> None:
         if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(problem(self.file, row.place, message, offending=offending, code=code))
+            self.problems.append(problem(self.file, place, message, offending=offending, code=code))
 
-    def wide(self, table: Rows) -> list[LabelledRow]:
+    def rows(self) -> Iterator[tuple[Row, str, NamedResponse | None]]:
+        """Yield the rows that are about the criterion, with the key of their item."""
+        criterion = _first({name.lower(): name for name in self.table.columns}, GROUPS["criterion"])
+        for number, row in enumerate(self.table.rows, start=1):
+            named = row.cells.get(criterion, "")
+            if self.about is not None and self.about.criterion and named not in ("", self.about.criterion):
+                self.others += 1
+                continue
+            response = self._response(row)
+            key = row.cells.get(self.columns.item, "") if self.columns.item else str(number)
+            if response is not None:
+                key = response.response_id or " · ".join(
+                    filter(None, (response.case, response.system, response.attempt))
+                )
+            if self._fits(row, self.columns.item or self.columns.response, key, "item", KEY_LIMIT):
+                yield row, key, response
+        if self.others and self.about is not None:
+            text = f"{self.others:,} rows are about other criteria than {self.about.criterion!r} and are left out."
+            self.problems.append(remark(self.file, "", text, code="other-criterion"))
+
+    def _response(self, row: Row) -> NamedResponse | None:
+        if self.about is None:
+            return None
+        own = self.columns
+        known = {name: row.cells.get(getattr(own, name), "") for name in ("response", "item", "system", "attempt")}
+        place = self.table.place_of(row, own.response if known["response"] else own.system or own.item)
+        return NamedResponse(place, known["response"], known["item"], known["system"], known["attempt"])
+
+    def wide(self) -> list[LabelledRow]:
         """Return one item per row."""
         items: list[LabelledRow] = []
         seen: Counter[str] = Counter()
-        for number, row in enumerate(table.rows, start=1):
-            key = row.cells.get(self.columns.item, "") if self.columns.item else str(number)
-            if not self._fits(row, key, "item", KEY_LIMIT):
-                continue
+        for row, key, response in self.rows():
             seen[key] += 1
             if seen[key] == 2:
-                self.error(row, f"The item {key!r} occurs twice.", offending=key, code="twin-item")
-            given = [(rater, self._label(row, row.cells.get(rater, ""))) for rater in self.columns.raters]
-            labels = tuple((rater, label, None) for rater, label in given if label)
-            items.append(self._item(key, labels, row.cells))
+                place = self.table.place_of(row, self.columns.item)
+                self.error(place, f"The item {key!r} occurs twice.", offending=key, code="twin-item")
+            given = [(rater, self._label(row, rater)) for rater in self.columns.raters]
+            labels = [
+                GivenLabel(rater, label, None, self.table.place_of(row, rater)) for rater, label in given if label
+            ]
+            items.append(self._item(key, labels, row.cells, response))
         return items
 
-    def long(self, table: Rows) -> list[LabelledRow]:
+    def long(self) -> list[LabelledRow]:
         """Return the items in the order in which they first appear."""
-        groups: dict[str, dict[str, tuple[str, datetime | None]]] = {}
-        first: dict[str, Row] = {}
-        for row in table.rows:
-            key, rater = row.cells.get(self.columns.item, ""), row.cells.get(self.columns.rater, "")
-            if not (self._fits(row, key, "item", KEY_LIMIT) and self._fits(row, rater, "rater", RATER_LIMIT)):
+        groups: dict[str, dict[str, GivenLabel]] = {}
+        first: dict[str, tuple[Row, NamedResponse | None]] = {}
+        own = self.columns
+        for row, key, response in self.rows():
+            rater = row.cells.get(own.rater, "") if own.rater else self.about.rater if self.about is not None else ""
+            if not self._fits(row, own.rater, rater, "rater", RATER_LIMIT):
                 continue
-            first.setdefault(key, row)
+            first.setdefault(key, (row, response))
             given = groups.setdefault(key, {})
-            label = self._label(row, row.cells.get(self.columns.label, ""))
+            label, place = self._label(row, own.label), self.table.place_of(row, own.label)
             if rater in given:
-                text = f"{rater!r} labelled the item {key!r} twice; keep one."
-                self.error(row, text, offending=key, code="twin-label")
+                text = f"{rater!r} labelled the item {key!r} twice; the other is at {given[rater].place}."
+                self.error(place, text, offending=label, code="twin-label")
             elif label:
-                given[rater] = (label, self._moment(row))
+                given[rater] = GivenLabel(rater, label, self._moment(row), place)
         return [
-            self._item(key, tuple((rater, *answer) for rater, answer in given.items()), first[key].cells)
-            for key, given in groups.items()
+            self._item(key, list(given.values()), first[key][0].cells, first[key][1]) for key, given in groups.items()
         ]
 
     def _item(
-        self, key: str, labels: tuple[tuple[str, str, datetime | None], ...], cells: Mapping[str, str]
+        self, key: str, labels: Sequence[GivenLabel], cells: Mapping[str, str], response: NamedResponse | None
     ) -> LabelledRow:
         names = {name.lower(): name for name in cells}
         groups = {group: _first(names, wanted) for group, wanted in GROUPS.items()}
         own = self.columns
         used = {own.item, own.rater, own.label, own.at, *own.raters, *groups.values()}
+        used |= {own.response, own.system, own.attempt}
         return LabelledRow(
             key=key,
-            labels=labels,
+            labels=tuple(labels),
+            response=response,
             details={name: text[:2000] for name, text in cells.items() if name not in used},
             **{group: cells[name][:GROUP_LIMIT] for group, name in groups.items() if name},
         )
 
-    def _fits(self, row: Row, text: str, what: str, limit: int) -> bool:
+    def _fits(self, row: Row, column: str, text: str, what: str, limit: int) -> bool:
+        place = self.table.place_of(row, column)
         if not text:
-            self.error(row, f"The row does not name the {what}.", code=f"no-{what}")
+            self.error(place, f"The row does not name the {what}.", code=f"no-{what}")
         elif len(text) > limit:
-            self.error(row, f"The {what} has more than {limit} characters.", offending=text, code=f"long-{what}")
+            self.error(place, f"The {what} has more than {limit} characters.", offending=text, code=f"long-{what}")
         return 0 < len(text) <= limit
 
-    def _label(self, row: Row, text: str) -> str:
-        label = text.strip()
+    def _label(self, row: Row, column: str) -> str:
+        label, place = row.cells.get(column, "").strip(), self.table.place_of(row, column)
         if label.lower() in MISSING_WORDS and label not in self.declared:
             return ""
         if self.declared and label not in self.declared:
-            self.error(row, f"The label {label!r} is not on the declared scale.", offending=label, code="off-scale")
+            self.error(place, f"The label {label!r} is not on the declared scale.", offending=label, code="off-scale")
             return ""
         if len(label) > LABEL_LIMIT:
             text = f"A label has at most {LABEL_LIMIT} characters."
-            self.error(row, text, offending=label, code="long-label")
+            self.error(place, text, offending=label, code="long-label")
             return ""
         return label
 
@@ -222,6 +308,7 @@ class _Reader:
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            self.error(row, "The time is not in the form 2026-01-31 or 2026-01-31T12:00.", offending=text, code="time")
+            words = "The time is not in the form 2026-01-31 or 2026-01-31T12:00."
+            self.error(self.table.place_of(row, self.columns.at), words, offending=text, code="time")
             return None
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

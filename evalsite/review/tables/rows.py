@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from judging.specs.bundles import Bundle
 from judging.specs.findings import Findings
 from judging.specs.grids import Grid, is_blank, read_grids, text_cell
 from judging.specs.jsonl_reading import read_rows as read_json_lines
 from judging.specs.problems import Parsed, Problem, Severity
+from judging.specs.workbook_archive import column_letters
 
 MOST_ROWS = 600_000
 MOST_COLUMNS = 200
@@ -30,6 +31,14 @@ class Rows:
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    letters: Mapping[str, str] = field(default_factory=dict)  # of each column; a workbook's only
+
+    def place_of(self, row: Row, column: str) -> str:
+        """Return where a cell is: `Sheet1!C14` in a workbook, `line 14, label` elsewhere."""
+        if not column:
+            return row.place
+        sheet, mark, number = row.place.rpartition("!")
+        return f"{sheet}!{self.letters[column]}{number}" if mark and self.letters else f"{row.place}, {column}"
 
 
 def read_rows(data: bytes, name: str) -> Parsed[Rows]:
@@ -69,7 +78,8 @@ def _from_grid(grid: Grid, findings: Findings) -> Rows:
             break
     if not columns:
         findings.error("", "empty-file", "There is no table in this file.")
-    return Rows(tuple(columns.values()), tuple(rows))
+    letters = {name: column_letters(column) for column, name in columns.items()} if grid.sheet else {}
+    return Rows(tuple(columns.values()), tuple(rows), letters)
 
 
 def _header(grid: Grid, number: int, cells: Sequence[object], findings: Findings) -> dict[int, str]:

@@ -10,17 +10,19 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from evalsite.review.answer_forms import said_of
 from evalsite.review.forms import AdjudicationForm, ReasonForm, RevisionForm
 from evalsite.review.models import ItemStatus, ReviewItem
 from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.selectors import pages
+from evalsite.review.selectors.content import CANNOT_JUDGE, in_order
 from evalsite.review.selectors.looks import has_seen_verdicts
 from evalsite.review.selectors.panels import Panel, read_adjudication
 from evalsite.review.services import settling
 from evalsite.review.services.looking import check_may_look, note_look
 from evalsite.review.services.settling import FinalWord
 from evalsite.review.states import ReviewRefused
-from evalsite.review.views.moving import material_of
+from evalsite.review.views.moving import form_parts, material_of, parts_of
 from judging.http import PageRequest, page_of
 
 
@@ -33,8 +35,9 @@ def adjudication_list(request: PageRequest) -> HttpResponse:
     rows = []
     for item in page.object_list:
         texts = {label.value: label.text for label in labels_from_json(item.subject.labels)}
-        answers = sorted(item.annotations.all(), key=lambda answer: answer.slot)
-        rows.append({"item": item, "votes": [texts.get(answer.label, answer.label) for answer in answers]})
+        answers = in_order(item.annotations.all())
+        votes = [CANNOT_JUDGE if answer.cannot_judge else texts.get(answer.label, answer.label) for answer in answers]
+        rows.append({"item": item, "votes": votes})
     context = {"page_obj": page, "rows": rows, "queue_slug": slug}
     return render(request, "review/adjudication_list.html", context)
 
@@ -51,7 +54,7 @@ def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
     except ReviewRefused as refusal:
         messages.warning(request, str(refusal))
         return redirect("review:item-detail", item_id)
-    form = AdjudicationForm(request.POST or None, choices=panel.content.choices, answers=panel.content.answers)
+    form = AdjudicationForm(request.POST or None, choices=panel.content.choices, answers=panel.content.labelled)
     if request.method == "POST" and form.is_valid() and _store(request, panel, form):
         messages.success(request, "Adjudicated")
         following = pages.next_to_adjudicate(item=panel.item)
@@ -68,6 +71,7 @@ def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
         "is_split": panel.item.status in {ItemStatus.SPLIT, ItemStatus.OPEN},
         "is_informed": has_seen_verdicts(item=panel.item, person=request.user),
         "revision_form": _revision_form(request, panel),
+        "parts": form_parts(panel.content.form, parts_of(request) or _decided_parts(panel)),
         **material_of(request, panel.content, url=request.path),
         "is_decided": panel.item.status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED},
     }
@@ -90,12 +94,25 @@ def _revision_form(request: PageRequest, panel: Panel) -> RevisionForm | None:
     return RevisionForm(choices=panel.content.choices)
 
 
+def _said(request: PageRequest, panel: Panel) -> dict[str, str]:
+    """Return what is said of each part of the item's form; "" of those left out, so that they are named."""
+    form, said = panel.content.form, parts_of(request)
+    return {} if form is None else {part.key: said.get(part.key, "") for part in form.parts}
+
+
+def _decided_parts(panel: Panel) -> dict[str, str]:
+    """Return the values that an adjudication gave the parts."""
+    word = getattr(panel.item, "adjudication", None)
+    return {key: said_of(value) for key, value in word.parts.items()} if word is not None else {}
+
+
 def _store(request: PageRequest, panel: Panel, form: AdjudicationForm) -> bool:
     labels = labels_from_json(panel.item.subject.labels)
     word = FinalWord(
         label=shown_label(form.label, labels, swapped=panel.swapped),
         reason=form.cleaned_data["reason"],
         adopted_id=form.adopted_id,
+        parts=_said(request, panel) if form.is_by_parts else {},
     )
     try:
         settling.adjudicate_item(item_id=panel.item.pk, adjudicator=request.user, word=word, at=timezone.now())
@@ -129,6 +146,7 @@ def item_adjudication_revise(request: PageRequest, item_id: int) -> HttpResponse
             label=request.POST.get("label", ""),
             reason=request.POST.get("reason", ""),
             at=timezone.now(),
+            parts=parts_of(request),
         )
     except ReviewRefused as refusal:
         messages.error(request, str(refusal))

@@ -18,8 +18,14 @@ from debate.models import DebateSet, DebateStatus
 from evalsite.review import jobs
 from evalsite.review.forms import AuditForm
 from evalsite.review.planning import FEWEST_CASES, AuditOffer, audit_offer
-from evalsite.review.sampling import audit_size
-from evalsite.review.selectors.audits import AuditSubject, subject_of_debates, subject_of_run
+from evalsite.review.selectors.audit_progress import audited_systems
+from evalsite.review.selectors.audits import (
+    AuditSubject,
+    default_size,
+    share_chosen,
+    subject_of_debates,
+    subject_of_run,
+)
 from evalsite.review.services.audits import plan_audit
 from evalsite.review.states import ReviewRefused
 from judging.http import PageRequest
@@ -81,10 +87,9 @@ def _initial(subject: AuditSubject) -> dict[str, Any]:
 
 def _in_force(subject: AuditSubject) -> int:
     """Return the size that holds now: the plan's, or the site's share, but what was drawn stays drawn."""
-    share, minimum = settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM
-    default = audit_size(subject.population, share=share, minimum=minimum)
     if subject.is_unasked:
         return 0
+    default = default_size(subject.population, share=share_chosen(subject.run) if subject.run is not None else None)
     wanted = min(subject.plan.size, subject.population) if subject.plan is not None else default
     return max(wanted, subject.drawn)
 
@@ -125,4 +130,5 @@ def _context(subject: AuditSubject, form: AuditForm) -> dict[str, Any]:
         "fewest_cases": FEWEST_CASES,
         "default_minimum": settings.REVIEW_AUDIT_MINIMUM,
         "more": max(0, size - subject.drawn),
+        "audited": audited_systems(subject) if subject.drawn else [],
     }

@@ -144,7 +144,8 @@ def _confirm(request: PageRequest, queue: Queue, token: str, name: str) -> HttpR
     if form.is_valid():
         choice = PeopleChoice(form.names, form.cleaned_data.get("create", False))
     plan = _plan(queue, parsed.value, choice)
-    if "save" in request.POST and form.is_valid() and not plan.is_refused and parsed.value.n_acts <= MOST_ROWS:
+    is_sent = "save" in request.POST and not is_member_search(request.POST)
+    if is_sent and form.is_valid() and not plan.is_refused and parsed.value.n_acts <= MOST_ROWS:
         try:
             done = import_annotations(
                 queue=queue, found=parsed.value, people=choice, actor=request.user, at=timezone.now()

@@ -15,24 +15,23 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
-from evalsite.review.forms import AnnotationForm, FlagForm, RevisionForm, SkipForm
-from evalsite.review.level_items import PREFIX
+from evalsite.review.answer_forms import PREFIX
+from evalsite.review.forms import AnnotationForm, CannotJudgeForm, FlagForm, RevisionForm, SkipForm
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.scales import labels_from_json, shown_label
 from evalsite.review.selectors.content import choices_of
 from evalsite.review.selectors.pages import queue_to_take_from
 from evalsite.review.selectors.panels import NotHandedOut
-from evalsite.review.selectors.subjects import score_so_far
+from evalsite.review.selectors.subjects import form_of_item, score_so_far
 from evalsite.review.services import answering, claiming
 from evalsite.review.services.answering import Answer, ItemGone
 from evalsite.review.services.claiming import NewerDraft
 from evalsite.review.states import ReviewRefused
-from evalsite.review.views.moving import Toast, show_again, show_gone, show_item, show_next
+from evalsite.review.views.moving import Toast, parts_of, show_again, show_gone, show_item, show_next
 from judging.http import PageRequest, whole_number
 
 STOP_POLLING = 286  # htmx ends a poll at this status
 PRECONDITION_FAILED = 412
-MOST_ITEMS = 200  # of a rubric
 PAGE_LIMIT = 40  # characters of the name that a page gives itself
 LOST = "Your claim ran out and someone else took over. What you typed is kept as a draft."
 
@@ -80,7 +79,7 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
         return redirect(_claim(request, item_id).item)
     form = AnnotationForm(request.POST)
     if form.is_valid():
-        said = {name.removeprefix(PREFIX): value for name, value in _items_of(request).items()}
+        said = parts_of(request)
         answer = Answer(form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True, parts=said)
         token, at = form.cleaned_data["token"], timezone.now()
         try:
@@ -100,24 +99,22 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
 
 
 def _keep(request: PageRequest, item_id: int, **seen: Any) -> bool:
-    typed = {name: request.POST.get(name, "") for name in ("label", "note")} | _items_of(request)
+    typed = {name: request.POST.get(name, "") for name in ("label", "note")}
+    typed |= {f"{PREFIX}{key}": said for key, said in parts_of(request).items()}
     return claiming.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now(), **seen)
 
 
-def _items_of(request: PageRequest) -> dict[str, str]:
-    """Return what the form says of the items of a level rubric, by field."""
-    names = [name for name in request.POST if name.startswith(PREFIX)][:MOST_ITEMS]
-    return {name: request.POST[name] for name in names}
-
-
 @require_POST
-@permission_required("review.add_annotation", raise_exception=True)
+@permission_required("review.view_queue", raise_exception=True)
 def item_score(request: PageRequest, item_id: int) -> HttpResponse:
-    """Return the score that the items of a level rubric come to so far; nothing is stored."""
-    claims = Assignment.objects.select_related("item__subject__rubric_item")
-    claim = get_object_or_404(claims, item_id=item_id, annotator=request.user)
-    said = {name.removeprefix(PREFIX): value for name, value in _items_of(request).items()}
-    return render(request, "review/_level_score.html", {"score": score_so_far(claim.item.subject, said)})
+    """Return the score that the parts of an item's form come to so far; nothing is stored."""
+    items = ReviewItem.objects.select_related("subject__rubric_item")
+    if not request.user.has_perm("review.adjudicate"):
+        items = items.filter(assignments__annotator=request.user)
+    form = form_of_item(get_object_or_404(items, pk=item_id))
+    if form is None:
+        raise Http404("This item is answered with a label.")
+    return render(request, "review/_parts_score.html", {"score": score_so_far(form, parts_of(request))})
 
 
 @require_POST
@@ -172,6 +169,28 @@ def item_skip(request: PageRequest, item_id: int) -> HttpResponse:
 
 @require_POST
 @permission_required("review.add_annotation", raise_exception=True)
+def item_cannot_judge(request: PageRequest, item_id: int) -> HttpResponse:
+    """Take it that a person cannot judge an item, with the reason, and hand out the next one."""
+    form = CannotJudgeForm(request.POST)
+    if not form.is_valid():
+        _claim(request, item_id)
+        return show_again(request, item_id, toast=Toast("Say why you cannot judge this item.", "warning"))
+    answer, token = Answer(cannot_judge=form.cleaned_data["reason"]), form.cleaned_data["token"]
+    try:
+        done = answering.record_annotation(
+            item_id=item_id, annotator=request.user, token=token, answer=answer, at=timezone.now()
+        )
+    except ItemGone as refusal:
+        return show_gone(request, str(refusal), note=answer.cannot_judge)
+    except ReviewRefused as refusal:
+        _claim(request, item_id)
+        return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
+    toast = Toast("Stored that you cannot judge it", undo_id=item_id)
+    return show_next(request, done.item.queue, toast=toast, done_id=item_id)
+
+
+@require_POST
+@permission_required("review.add_annotation", raise_exception=True)
 def item_flag(request: PageRequest, item_id: int) -> HttpResponse:
     """Note that something is wrong with an item; the person stays on it."""
     _claim(request, item_id)
@@ -220,7 +239,8 @@ def item_revise(request: PageRequest, item_id: int) -> HttpResponse:
         return redirect(_claim(request, item_id).item)
     claim = _claim(request, item_id)
     labels = labels_from_json(claim.item.subject.labels)
-    form = RevisionForm(request.POST, choices=choices_of(labels))
+    choices = () if form_of_item(claim.item) is not None else choices_of(labels)
+    form = RevisionForm(request.POST, choices=choices)
     if form.is_valid():
         label = shown_label(form.cleaned_data["label"], labels, swapped=claim.swapped)
         try:
@@ -230,6 +250,7 @@ def item_revise(request: PageRequest, item_id: int) -> HttpResponse:
                 label=label,
                 reason=form.cleaned_data["reason"],
                 at=timezone.now(),
+                parts=parts_of(request),
             )
         except ReviewRefused as refusal:
             form.add_error(None, str(refusal))

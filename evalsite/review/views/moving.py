@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
+from django.forms import Form
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -15,8 +17,10 @@ from django.utils import timezone
 
 from debate.protocol.differences import compare
 from evalsite.review.addresses import address_of
-from evalsite.review.forms import PAIR_SKIP_REASONS, SINGLE_SKIP_REASONS, AnnotationForm, RevisionForm
+from evalsite.review.answer_forms import MOST_PARTS, PREFIX, AnswerForm, Part, digit_of, said_of
+from evalsite.review.forms import PAIR_SKIP_REASONS, SINGLE_SKIP_REASONS, UNABLE_REASONS, AnnotationForm, RevisionForm
 from evalsite.review.models import Queue
+from evalsite.review.scales import Label
 from evalsite.review.selectors.content import ItemContent
 from evalsite.review.selectors.panels import (
     ANSWERED,
@@ -28,7 +32,7 @@ from evalsite.review.selectors.panels import (
     footing_of,
     read_panel,
 )
-from evalsite.review.selectors.subjects import score_so_far
+from evalsite.review.selectors.subjects import ScoreSoFar, score_so_far
 from evalsite.review.selectors.waiting import progress_of, queues_to_answer, read_waiting, standing_of
 from evalsite.review.services.claiming import NothingNow, claim_next, start_work
 from evalsite.review.services.looking import note_look
@@ -67,23 +71,74 @@ def context_of(request: PageRequest, panel: Panel, **extra: Any) -> dict[str, An
     if panel.state == WORK and panel.claim is not None:
         initial = {"token": panel.claim.token, "label": panel.draft.get("label"), "note": panel.draft.get("note")}
         context["form"] = AnnotationForm(initial=initial)
-        context["levels"] = _levels_of(panel, extra.get("form"))
+        context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("form")))
         context["beat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // BEATS_PER_LEASE)
+        context["unable_reasons"] = UNABLE_REASONS
         context["skip_reasons"] = PAIR_SKIP_REASONS if panel.content.is_pair else SINGLE_SKIP_REASONS
     if panel.state == ANSWERED:
         context["revision_form"] = RevisionForm(choices=panel.content.choices)
+        if panel.may_revise:
+            context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("revision_form")))
     return context | extra
 
 
-def _levels_of(panel: Panel, form: AnnotationForm | None) -> dict[str, Any]:
-    """Return the items of a level rubric with their number and what is said of each so far, and the score."""
-    typed = form.data if form is not None else panel.draft
-    rows = [
-        {"item": item, "number": number, "said": typed.get(item.field, "")}
-        for number, item in enumerate(panel.content.levels, start=1)
-    ]
-    said = {row["item"].key: row["said"] for row in rows}
-    return {"rows": rows, "score": score_so_far(panel.item.subject, said)} if rows else {}
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """One part of a form as a page shows it: its number, what is said of it so far, and its choices with their keys."""
+
+    part: Part
+    number: int
+    said: str
+    choices: tuple[tuple[Label, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FormParts:
+    """The parts of a criterion's form, and the score that they come to."""
+
+    rows: tuple[PartRow, ...]
+    score: ScoreSoFar
+
+    @property
+    def are_checks(self) -> bool:
+        """Whether each part is met or not, so that its number switches it."""
+        return all(row.part.is_check for row in self.rows)
+
+
+def form_parts(form: AnswerForm | None, said: Mapping[str, str]) -> FormParts | None:
+    """Return the parts of a form with what is said of each by key; None where people choose a label."""
+    if form is None:
+        return None
+    rows = tuple(
+        PartRow(part, number, said.get(part.key, ""), part_choices(part))
+        for number, part in enumerate(form.parts, start=1)
+    )
+    return FormParts(rows, score_so_far(form, said))
+
+
+def part_choices(part: Part) -> tuple[tuple[Label, str], ...]:
+    """Return the values offered of a part, each with the key that gives it."""
+    return tuple((choice, digit_of(part, place)) for place, choice in enumerate(part.choices))
+
+
+def _typed(panel: Panel, form: Form | None) -> dict[str, str]:
+    """Return what a person has said of the parts by key: just now, in their draft, or in their answer."""
+    if form is not None:
+        return said_in(form.data)
+    if panel.annotation is not None:
+        return {key: said_of(value) for key, value in panel.annotation.parts.items()}
+    return said_in(panel.draft)
+
+
+def said_in(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what fields say of parts, by key."""
+    names = [name for name in values if name.startswith(PREFIX)][:MOST_PARTS]
+    return {name.removeprefix(PREFIX): str(values[name]) for name in names}
+
+
+def parts_of(request: PageRequest) -> dict[str, str]:
+    """Return what a sent form says of the parts, by key."""
+    return said_in(request.POST)
 
 
 def material_of(request: PageRequest, content: ItemContent, *, url: str) -> dict[str, Any]:

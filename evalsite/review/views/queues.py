@@ -19,6 +19,7 @@ from evalsite.review.models import Assignment, ItemStatus, Queue, QueueStatus, R
 from evalsite.review.scales import labels_from_json
 from evalsite.review.selectors import holding, pages, remarks, waiting
 from evalsite.review.selectors.content import shown_text
+from evalsite.review.selectors.panels import own_text
 from evalsite.review.services import queues as services
 from evalsite.review.services.acts import announce
 from evalsite.review.states import ReviewRefused
@@ -80,7 +81,7 @@ def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
         {
             "answer": row,
             "question": pages.question_of(row.item),
-            "text": _text(row.item, row.final_label, row.assignment),
+            "text": own_text(row, labels_from_json(row.item.subject.labels), swapped=row.assignment.swapped),
         }
         for row in answers.object_list
     ]

@@ -120,7 +120,7 @@ def test_a_search_of_members_keeps_the_file_and_makes_no_queue() -> None:
     page = send(rosa, PAIRS, search="1", member_search="ada", name="Pilot")
     hidden = dict(
         re.findall(
-            r'<input type="hidden" name="(kept|kept_name|member_searched)" value="([^"]*)"', page.content.decode()
+            r'<input type="hidden"\s+name="(kept|kept_name|member_searched)"\s+value="([^"]*)"', page.content.decode()
         )
     )
     searched = Queue.objects.count()
@@ -167,7 +167,7 @@ def test_own_items_come_back_with_the_sides_turned_and_look_the_same() -> None:
         assert (item.content_hash, item.quorum, item.only_for) == (item.retest_of.content_hash, 1, ada)
     queue.refresh_from_db()
     assert (queue.open_count, queue.total_count) == (90, 90)  # a retest is nobody else's work
-    payload = compute_agreement(queue.pk, {})
+    payload = compute_agreement(queue.pk, {}).payload
     assert payload["summary"]["answers"] == 80 - len(again)
     assert payload["retests"][0]["same"] == payload["retests"][0]["same"] | {"value": 1.0, "n": len(again)}
     assert claim_next(queue=queue, annotator=factories.user("ben", Role.ANNOTATOR), at=NOON).item.only_for is None

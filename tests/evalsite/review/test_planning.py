@@ -45,3 +45,14 @@ def test_audit_offer_of_nothing_buys_nothing() -> None:
     offer = audit_offer(0, population=10, share=0.5, per_case=2.0, quorum=2, seconds_per_answer=None)
 
     assert (offer.worst, offer.difference, offer.answers, offer.is_rough) == (None, None, 0, True)
+
+
+def test_audit_offer_promises_no_difference_that_there_cannot_be() -> None:
+    found = [
+        audit_offer(size, population=24, share=0.5, per_case=2, quorum=2, seconds_per_answer=None).difference
+        for size in (2, 3, 24)
+    ]
+
+    assert found[:2] == [None, None]
+    assert found[2] is not None
+    assert 0 < found[2] < 1

@@ -5,7 +5,7 @@ import pytest
 from evalsite.review.sampling import (
     AuditDraw,
     audit_size,
-    draw_audit,
+    draw_sample,
     is_retest,
     uniform_number,
 )
@@ -27,29 +27,31 @@ def test_audit_size_refuses_an_impossible_share() -> None:
         audit_size(10, share=1.5)
 
 
-def test_draw_audit_repeats_whatever_the_order_of_keys() -> None:
-    found = draw_audit(KEYS, seed=1)
+def test_draw_sample_repeats_whatever_the_order_of_keys() -> None:
+    found = draw_sample(KEYS, size=50, seed=1)
 
-    assert found == draw_audit(KEYS[::-1], seed=1)
-    assert found != draw_audit(KEYS, seed=2)
+    assert found == draw_sample(KEYS[::-1], size=50, seed=1)
+    assert found != draw_sample(KEYS, size=50, seed=2)
     assert (len(found.chosen), found.probability) == (50, 0.05)
 
 
-def test_draw_audit_takes_everything_from_a_small_run() -> None:
-    assert draw_audit(["a", "b"], seed=1) == AuditDraw(frozenset({"a", "b"}), 1.0)
-    assert draw_audit([], seed=1) == AuditDraw(frozenset(), 0.0)
+def test_draw_sample_takes_everything_from_a_small_run() -> None:
+    assert draw_sample(["a", "b"], size=30, seed=1) == AuditDraw(frozenset({"a", "b"}), 1.0)
+    assert draw_sample([], size=30, seed=1) == AuditDraw(frozenset(), 0.0)
 
 
-def test_draw_audit_reaches_every_key_equally_often() -> None:
+def test_draw_sample_reaches_every_key_equally_often() -> None:
     # Key v0 in 400 draws of 30 of 100: mean 120, standard deviation sqrt(400 * .3 * .7) = 9.2
-    counts = [sum(key in draw_audit(KEYS[:100], seed=seed).chosen for seed in range(400)) for key in ("v0", "v99")]
+    counts = [
+        sum(key in draw_sample(KEYS[:100], size=30, seed=seed).chosen for seed in range(400)) for key in ("v0", "v99")
+    ]
 
     assert all(abs(count - 120) < 37 for count in counts)
 
 
-def test_draw_audit_refuses_a_key_twice() -> None:
+def test_draw_sample_refuses_a_key_twice() -> None:
     with pytest.raises(ValueError, match="occurs twice"):
-        draw_audit(["a", "a"], seed=1)
+        draw_sample(["a", "a"], size=1, seed=1)
 
 
 def test_is_retest_differs_between_people() -> None:

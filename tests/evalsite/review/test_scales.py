@@ -17,42 +17,24 @@ from evalsite.review.scales import (
     level_scale,
     meaning_of,
     nearest_label,
-    scale_of,
+    points_scale,
     short_of,
     shown_label,
     words_about_worth,
     words_of,
 )
-from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
 pytestmark = pytest.mark.backend_free
 
 
-def test_scale_of_a_numeric_criterion_names_its_anchors() -> None:
-    scale = ScaleSpec("ordinal", minimum=1, maximum=3, step=1)
-    anchors = (AnchorSpec(1, 1, "Useless. Says nothing."), AnchorSpec(3, 3, "Complete"))
-    tree = NodeSpec("root", "group", children=(NodeSpec("help", "dimension", scale=scale, anchors=anchors),))
+def test_points_scale_is_stored_by_its_steps_and_read_back() -> None:
+    scale = points_scale(30)
 
-    assert scale_of(tree, criterion="help") == (
-        Label("1", "1: Useless", 0.0),
-        Label("2", "2", 0.5),
-        Label("3", "3: Complete", 1.0),
-    )
-    assert scale_of(tree) == JUDGEMENT
-    assert scale_of(tree, criterion="unknown") == JUDGEMENT
-
-
-@pytest.mark.parametrize(
-    ("scale", "expected"),
-    [
-        (ScaleSpec("boolean"), (Label("met", "Met", 1.0), Label("not met", "Not met", 0.0))),
-        (ScaleSpec("nominal", labels=("cat", "dog")), (Label("cat", "cat"), Label("dog", "dog"))),
-        (ScaleSpec("numeric", minimum=0, maximum=100), JUDGEMENT),
-        (ScaleSpec("numeric"), JUDGEMENT),
-    ],
-)
-def test_scale_of_other_scales(scale: ScaleSpec, expected: tuple[Label, ...]) -> None:
-    assert scale_of(NodeSpec("root", "dimension", scale=scale)) == expected
+    assert [label.value for label in scale[:4]] == ["0", "3", "7", "10"]
+    assert scale[19] == Label("63", "63 of 100", 19 / 30)
+    assert labels_to_json(scale) == [{"points": 30}]
+    assert labels_from_json([{"points": 30}]) == scale
+    assert len(labels_to_json(points_scale(4))) == 5  # short ones are written out
 
 
 def test_joined_scale_unites_levels_and_leaves_worth_out_where_scales_differ() -> None:

@@ -172,25 +172,47 @@ def test_check_can_undo_holds_until_shortly_after_the_item_is_settled() -> None:
 
 
 def test_check_can_revise_allows_one_revision_with_a_reason() -> None:
-    check_can_revise(replace(ANSWERED, state=ItemState.SETTLED), label="0", reason="I misread B")
+    check_can_revise(replace(ANSWERED, state=ItemState.SETTLED), reason="I misread B")
     with pytest.raises(ReviewRefused, match="already revised"):
-        check_can_revise(replace(ANSWERED, has_revised=True), label="0", reason="again")
+        check_can_revise(replace(ANSWERED, has_revised=True), reason="again")
     with pytest.raises(ReviewRefused, match="Say why"):
-        check_can_revise(ANSWERED, label="0", reason="  ")
+        check_can_revise(ANSWERED, reason="  ")
     with pytest.raises(ReviewRefused, match="Answer first"):
-        check_can_revise(OPEN_ITEM, label="0", reason="x")
+        check_can_revise(OPEN_ITEM, reason="x")
     with pytest.raises(ReviewRefused, match="has been adjudicated"):
-        check_can_revise(replace(ANSWERED, state=ItemState.ADJUDICATED), label="0", reason="x")
+        check_can_revise(replace(ANSWERED, state=ItemState.ADJUDICATED), reason="x")
+
+
+def test_check_can_revise_refuses_who_could_not_judge() -> None:
+    with pytest.raises(ReviewRefused, match="no label to revise"):
+        check_can_revise(replace(ANSWERED, is_unable=True), reason="x")
+
+
+@pytest.mark.parametrize(
+    ("labels", "quorum", "unable", "state"),
+    [
+        ([], 2, 1, ItemState.OPEN),
+        ([], 2, 2, ItemState.SPLIT),  # as many as were to answer
+        (["1"], 2, 2, ItemState.SPLIT),
+        (["1"], 1, 5, ItemState.SETTLED),
+        ([], 1, 1, ItemState.OPEN),  # one person alone does not close it
+        (["1"], 3, 2, ItemState.OPEN),
+    ],
+)
+def test_outcome_splits_what_too_many_cannot_judge(
+    labels: list[str], quorum: int, unable: int, state: ItemState
+) -> None:
+    assert outcome(labels, quorum=quorum, unable=unable).state is state
 
 
 def test_check_can_adjudicate_takes_undecided_items_with_a_reason() -> None:
     split = replace(OPEN_ITEM, state=ItemState.SPLIT, answers=2)
-    check_can_adjudicate(split, label="1", reason="B invents a source")
+    check_can_adjudicate(split, reason="B invents a source")
     with pytest.raises(ReviewRefused, match="Say why"):
-        check_can_adjudicate(split, label="1", reason="")
-    check_can_adjudicate(OPEN_ITEM, label="1", reason="everybody skipped it")
+        check_can_adjudicate(split, reason="")
+    check_can_adjudicate(OPEN_ITEM, reason="everybody skipped it")
     with pytest.raises(ReviewRefused, match="settled"):
-        check_can_adjudicate(replace(split, state=ItemState.SETTLED), label="1", reason="x")
+        check_can_adjudicate(replace(split, state=ItemState.SETTLED), reason="x")
 
 
 def test_check_can_reopen_takes_decided_items_with_a_reason() -> None:

@@ -9,7 +9,10 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.review.models import Annotation, ReviewItem
+from evalsite.review.scales import labels_from_json
+from evalsite.review.selectors.content import in_order
 from evalsite.review.selectors.pages import items_to_adjudicate, question_of
+from evalsite.review.selectors.subjects import form_of_item
 from evalsite.review.services.looking import check_may_look, note_look
 from evalsite.review.services.settling import FinalWord, adjudicate_item
 from evalsite.review.states import ReviewRefused
@@ -21,7 +24,8 @@ class Command(JsonCommand):
 
     help = (
         "List the items that people disagree on. With --item, show one with its annotations and their reasons; with"
-        " --label or --adopt, store its final label (1 is side A, -1 side B as the item stores them)."
+        " --label or --adopt, store its final label (1 is side A, -1 side B as the item stores them); with"
+        " --part, each part of its form."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
@@ -30,6 +34,13 @@ class Command(JsonCommand):
         word = parser.add_mutually_exclusive_group()
         word.add_argument("--label", help="final label")
         word.add_argument("--adopt", type=int, metavar="ID", help="annotation whose label becomes the final one")
+        parser.add_argument(
+            "--part",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="value of one part of the item's form (met, not met, or one of its scale); once for each part",
+        )
         parser.add_argument("--reason", default="", help="stored beside the final label, and shown to the annotators")
         parser.add_argument("--by", default="", metavar="NAME", help="user name of the adjudicator")
 
@@ -41,7 +52,7 @@ class Command(JsonCommand):
         if person is None or not person.has_perm("review.adjudicate"):
             raise BadInput(f"{options['by']!r} is no active person who may adjudicate: name one with --by.")
         try:
-            if options["label"] is None and options["adopt"] is None:
+            if options["label"] is None and options["adopt"] is None and not options["part"]:
                 return _shown(item_id=options["item"], person=person)
             word = _final_word(options)
             item = adjudicate_item(item_id=options["item"], adjudicator=person, word=word, at=timezone.now())
@@ -63,35 +74,53 @@ class Command(JsonCommand):
 
 
 def _listed(item: ReviewItem) -> dict[str, Any]:
-    annotations = sorted(item.annotations.all(), key=lambda annotation: annotation.slot)
     return {
         "item": item.pk,
         "queue": item.queue.slug,
         "question": question_of(item),
-        "annotations": [annotation.final_label for annotation in annotations],
+        "annotations": [
+            f"cannot judge: {annotation.cannot_judge}" if annotation.cannot_judge else annotation.final_label
+            for annotation in in_order(item.annotations.all())
+        ],
     }
 
 
 def _shown(*, item_id: int, person: User) -> dict[str, Any]:
-    item = ReviewItem.objects.select_related("queue", "subject").get(pk=item_id)
+    item = ReviewItem.objects.select_related("queue", "subject__rubric_item").get(pk=item_id)
     check_may_look(item=item, person=person)
     note_look(item=item, person=person, at=timezone.now(), saw_verdicts=False)
     return {
         "item": item.pk,
         "queue": item.queue.slug,
         "address": item.get_absolute_url(),
-        "labels": {label["value"]: label["text"] for label in item.subject.labels},
-        "annotations": [
-            {"annotation": annotation.pk, "label": annotation.label, "reason": annotation.note}
-            for annotation in item.annotations.order_by("slot", "pk")
-        ],
+        "labels": {label.value: label.text for label in labels_from_json(item.subject.labels)},
+        **_parts(item),
+        "annotations": [_annotation(annotation) for annotation in in_order(item.annotations.all())],
     }
 
 
+def _annotation(annotation: Annotation) -> dict[str, Any]:
+    if annotation.cannot_judge:
+        return {"annotation": annotation.pk, "cannot_judge": annotation.cannot_judge}
+    parts = {"parts": annotation.parts} if annotation.parts else {}
+    return {"annotation": annotation.pk, "label": annotation.label, **parts, "reason": annotation.note}
+
+
+def _parts(item: ReviewItem) -> dict[str, Any]:
+    """Return the values that each part of an item's form takes, none for a number; nothing without parts."""
+    form = form_of_item(item)
+    if form is None:
+        return {}
+    return {"parts": {part.key: [choice.value for choice in part.choices] for part in form.parts}}
+
+
 def _final_word(options: dict[str, Any]) -> FinalWord:
+    if options["part"]:
+        said = dict(text.rpartition("=")[::2] for text in options["part"])
+        return FinalWord("", options["reason"], parts=said)
     if options["adopt"] is None:
         return FinalWord(options["label"], options["reason"])
-    adopted = Annotation.objects.filter(item=options["item"], pk=options["adopt"]).first()
+    adopted = Annotation.objects.filter(item=options["item"], pk=options["adopt"]).exclude(label="").first()
     if adopted is None:
         raise BadInput(f"Item {options['item']} has no annotation {options['adopt']}.")
     return FinalWord(adopted.label, options["reason"], adopted.pk)

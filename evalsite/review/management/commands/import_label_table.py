@@ -9,20 +9,29 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.review.scales import words_of
-from evalsite.review.services.label_tables import store_labels
-from evalsite.review.tables.labels import LabelColumns, read_labels
+from evalsite.review.services.label_tables import LabelsRefused, LabelUpload, plan_labels, store_labels
+from evalsite.review.tables.labels import LabelColumns
 from judging.management.base import BadInput, JsonCommand
-from judging.specs.problems import Severity
+from judging.models import SCORED_KINDS, RunEvaluator
 
 
 class Command(JsonCommand):
-    """Imports a whole file or nothing."""
+    """Imports a whole file or nothing; a second time it changes nothing."""
 
-    help = "Import labels from elsewhere: a CSV, XLSX or JSONL table (item, rater, label), or one column per rater."
+    help = (
+        "Import labels from elsewhere: a CSV, XLSX or JSONL table (item, rater, label), or one column per rater. "
+        "With --run they become final labels of the run's responses, named by response_id or by case and system."
+    )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)
         parser.add_argument("--queue", default="", help="name of the table in the reports; the file's name otherwise")
+        parser.add_argument("--run", type=int, help="id of the run whose responses the labels are about")
+        parser.add_argument("--evaluator", default="", help="name of its judge or rules, where there are several")
+        parser.add_argument("--source", default="", help="from whom the labels are; the raters' names otherwise")
+        parser.add_argument(
+            "--blind", action="store_true", help="nobody had seen machine verdicts or other people's labels"
+        )
         parser.add_argument("--labels", default="", help="the declared scale in its order, separated by commas")
         parser.add_argument("--item", default="", help="column that names the item")
         parser.add_argument("--rater", default="", help="column that names the rater, in a long table")
@@ -33,29 +42,57 @@ class Command(JsonCommand):
 
     def run(self, **options: Any) -> dict[str, Any]:
         """Return what was read and, unless it was a dry run, where its report is."""
-        path: Path = options["path"]
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
-        columns = LabelColumns(
-            options["item"], options["rater"], options["label"], options["at"], words_of(options["raters"])
-        )
-        parsed = read_labels(data, path.name, columns=columns, labels=words_of(options["labels"]))
-        told = [str(problem) for problem in parsed.problems]
-        if parsed.value is None:
-            errors = [one for one in parsed.problems if one.severity is Severity.ERROR]
-            raise BadInput("\n".join(f"{one.file} {one.place}: {one.message} {one.hint}".strip() for one in errors))
-        found = parsed.value
+        upload = _upload(options)
+        parsed = plan_labels(upload)
+        plan = parsed.value
+        if plan is None or plan.is_refused:
+            raise BadInput("\n".join(str(one) for one in parsed.errors))
         facts = {
-            "items": len(found.items),
-            "labels": found.n_labels,
-            "raters": list(found.raters),
-            "scale": list(found.labels),
-            "warnings": told,
+            "items": len(plan.found.items),
+            "labels": plan.found.n_labels,
+            "raters": list(plan.found.raters),
+            "scale": list(plan.found.labels),
+            "known_before": plan.same is not None,
+            **(plan.counts() if upload.evaluator is not None else {}),
+            "warnings": [str(problem) for problem in parsed.warnings],
         }
         if options["dry_run"]:
             return {"dry_run": True, **facts}
-        name = options["queue"] or path.stem
-        table = store_labels(name=name, file_name=path.name, found=found, actor=None, at=timezone.now())
+        try:
+            name = options["queue"] or options["path"].stem
+            table = store_labels(name=name, upload=upload, actor=None, at=timezone.now())
+        except LabelsRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
         return {"table": table.slug, "address": table.get_absolute_url(), **facts}
+
+
+def _upload(options: dict[str, Any]) -> LabelUpload:
+    path: Path = options["path"]
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
+    raters = words_of(options["raters"])
+    return LabelUpload(
+        data=data,
+        file_name=path.name,
+        columns=LabelColumns(options["item"], options["rater"], options["label"], options["at"], raters),
+        scale=words_of(options["labels"]),
+        evaluator=_evaluator(options["run"], options["evaluator"]),
+        source=options["source"].strip(),
+        is_blind=options["blind"],
+    )
+
+
+def _evaluator(run_id: int | None, name: str) -> RunEvaluator | None:
+    if run_id is None:
+        if name:
+            raise BadInput("Name the run of the evaluator with --run.")
+        return None
+    found = RunEvaluator.objects.filter(run=run_id, run__kind__in=SCORED_KINDS).select_related("run")
+    every = list(found.order_by("position", "pk"))
+    named = [evaluator for evaluator in every if name in ("", evaluator.name)]
+    if not named or len({(evaluator.rubric_id, evaluator.criterion) for evaluator in named}) > 1:
+        known = ", ".join(evaluator.name for evaluator in every) or "nobody"
+        raise BadInput(f"Name one evaluator of run {run_id} with --evaluator. It was scored by: {known}.")
+    return named[0]

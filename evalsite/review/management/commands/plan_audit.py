@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -9,6 +10,7 @@ from django.utils import timezone
 
 from debate.models import DebateSet
 from evalsite.review.planning import audit_offer, cases_for
+from evalsite.review.selectors.audit_progress import audited_systems
 from evalsite.review.selectors.audits import AuditSubject, subject_of_debates, subject_of_run
 from evalsite.review.services.audits import plan_audit
 from evalsite.review.states import ReviewRefused
@@ -61,6 +63,7 @@ class Command(JsonCommand):
             "subjects": offer.subjects,
             "answers": offer.answers,
             "seconds": offer.seconds,
+            "decided": [asdict(row) for row in audited_systems(subject)] if subject.drawn else [],
         }
 
 

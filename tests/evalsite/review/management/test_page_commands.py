@@ -9,8 +9,7 @@ from evalsite.review.models import Adjudication, LabelTable, Look, ReviewItem
 from evalsite.review.selectors.pages import question_of
 from evalsite.review.services.answering import Answer, record_annotation
 from evalsite.review.services.claiming import claim_next
-from evalsite.review.services.label_tables import store_labels
-from evalsite.review.tables.labels import LabelColumns, read_labels
+from evalsite.review.services.label_tables import LabelUpload, store_labels
 from judging.models import Verdict
 from tests import factories
 from tests.evalsite.review.services.test_opening import judged_run
@@ -108,10 +107,13 @@ def test_adjudicate_item_refuses_who_holds_the_item_to_answer_it() -> None:
 
 
 def test_delete_label_table_removes_one_table() -> None:
-    parsed = read_labels(b"item,rater,label\n1,ada,yes\n1,bo,no\n", "a.csv", columns=LabelColumns(), labels=())
-    assert parsed.value is not None
     kept, gone = (
-        store_labels(name=name, file_name="a.csv", found=parsed.value, actor=None, at=factories.NOON)
+        store_labels(
+            name=name,
+            upload=LabelUpload(f"item,rater,label\n{name},ada,yes\n{name},bo,no\n".encode(), "a.csv"),
+            actor=None,
+            at=factories.NOON,
+        )
         for name in ("kept", "gone")
     )
 

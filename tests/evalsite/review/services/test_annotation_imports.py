@@ -51,6 +51,7 @@ def test_an_export_into_the_emptied_queue_exports_the_same_bytes(kind: str) -> N
         "items": 6,
         "answers": 9,
         "revisions": 1,
+        "cannot_judge": 0,
         "skips": 1,
         "flags": 2,
         "adjudications": 1,

@@ -49,7 +49,7 @@ def test_exclude_item_leaves_the_queue_and_the_reports_until_it_is_brought_back(
 
     exclude_item(item_id=item.pk, actor=rita, reason="the answer is empty", at=NOON)
     queue.refresh_from_db()
-    excluded = (queue.open_count, queue.total_count, compute_agreement(queue.pk, {})["summary"]["answers"])
+    excluded = (queue.open_count, queue.total_count, compute_agreement(queue.pk, {}).payload["summary"]["answers"])
     with pytest.raises(ReviewRefused, match="cannot become excluded"):
         exclude_item(item_id=item.pk, actor=rita, reason="again", at=NOON)
     back = reopen_item(item_id=item.pk, actor=rita, reason="it is not", at=NOON)
@@ -57,7 +57,11 @@ def test_exclude_item_leaves_the_queue_and_the_reports_until_it_is_brought_back(
 
     assert excluded == (1, 1, 0)
     assert (back.status, back.excluded_because) == (ItemStatus.OPEN, "")
-    assert (queue.open_count, queue.total_count, compute_agreement(queue.pk, {})["summary"]["answers"]) == (2, 2, 1)
+    assert (queue.open_count, queue.total_count, compute_agreement(queue.pk, {}).payload["summary"]["answers"]) == (
+        2,
+        2,
+        1,
+    )
 
 
 def test_exclude_item_refuses_what_the_audit_drew() -> None:
@@ -114,7 +118,7 @@ def test_annotations_keep_the_mode_and_the_guidelines_they_were_given_under() ->
         fields = {"guidelines": "Read twice.", "mode": QueueMode.DEBATE}
         update_queue(queue=queue, fields=fields, members=None, actor=rita, at=NOON)
 
-    payload = compute_agreement(queue.pk, {})
+    payload = compute_agreement(queue.pk, {}).payload
     assert list(Annotation.objects.order_by("pk").values_list("mode", "guidelines_version")) == [
         ("blind", 1),
         ("debate", 2),

@@ -8,7 +8,7 @@ import pytest
 
 from debate.models import Debate, DebateSet, DebateStatus, DecisionMethod
 from evalsite.review.models import ItemStatus, Queue, Referral, ReviewItem
-from evalsite.review.sampling import draw_audit
+from evalsite.review.sampling import draw_sample
 from evalsite.review.scales import JUDGEMENT, PREFERENCE, labels_to_json
 from evalsite.review.selectors.audits import subject_of_debates
 from evalsite.review.selectors.final_labels import labels_of_evaluators
@@ -92,7 +92,7 @@ def test_open_items_for_debates_draws_the_audit_from_all_debates(settings: Any) 
     open_items_for_debates(debate_set=owner, at=NOON)
 
     benchmark = debates[0].case.prompt.benchmark
-    drawn = draw_audit([debate.case.key for debate in debates], seed=benchmark.pk, share=0.5)
+    drawn = draw_sample([debate.case.key for debate in debates], seed=benchmark.pk, size=40)
     items = ReviewItem.objects.select_related("response_a__prompt")
     assert {item.response_a.prompt.key for item in items if item.response_a} == drawn.chosen
     assert {(item.arm, item.inclusion_probability, item.reason) for item in items} == {("audit", 0.5, "audit")}

@@ -36,13 +36,15 @@ ROW: dict[str, Any] = {
     "queue": "q", "item": 7, "item_hash": "ab", "subject": "debate", "subject_id": 3, "case": "c-1", "system_a": "oak",
     "system_b": "elm", "criterion": "", "scenario": "", "language": "", "reason": "audit", "reason_text": "Drawn.",
     "arm": "audit", "inclusion_probability": 0.1 + 0.2, "retest_of": None, "only_for": "", "quorum": 2,
-    "status": "open", "final_label": "", "settled_at": None, "adjudicated_label": "", "adjudicator": "",
+    "status": "open", "final_label": "", "settled_at": None, "adjudicated_label": "", "adjudicated_parts": "",
+    "adjudicator": "",
     "adjudication_reason": "", "adjudication_adopted": "", "adjudicated_at": None, "adjudication_is_blind": None,
     "act": "answered",
     "annotator": "ada", "slot": 0, "saw_swapped": True, "blind_label": "-1", "blind_parts": "", "note": "",
     "claimed_at": NOON,
     "answered_at": NOON, "seconds": 12.5, "active_seconds": None, "edited_at": None, "revealed_at": None,
-    "revised_label": "", "revision_note": "", "revised_at": None, "skip_reason": "", "flag": "",
+    "revised_label": "", "revised_parts": "",
+    "revision_note": "", "revised_at": None, "skip_reason": "", "cannot_judge": "", "flag": "",
     "mode": "debate", "guidelines_version": 3, "seen_before": False,
 }  # fmt: skip
 
@@ -98,7 +100,7 @@ def test_read_annotations_takes_very_long_notes_and_refuses_longer_ones(kind: st
     assert [one.message for one in refused.errors] == ["note has 20,001 characters; at most 20,000 fit."]
 
 
-@pytest.mark.parametrize(("kind", "place"), [("csv", "line 2"), ("jsonl", "line 1"), ("xlsx", "Sheet1!AH2")])
+@pytest.mark.parametrize(("kind", "place"), [("csv", "line 2"), ("jsonl", "line 1"), ("xlsx", "Sheet1!AI2")])
 def test_read_annotations_refuses_nul_by_place(kind: str, place: str) -> None:
     data = written([ROW | {"note": "a\x00b"}], kind)
 
@@ -120,7 +122,7 @@ def test_read_annotations_refuses_nul_by_place(kind: str, place: str) -> None:
             "line 2, answered_at",
             "answered_at must be a time with its zone, such as 2026-01-31T12:00:00+00:00.",
         ),
-        ({"act": "voted"}, "line 2", "act is 'voted'; it must be answered, skipped or flagged."),
+        ({"act": "voted"}, "line 2", "act is 'voted'; it must be answered, cannot judge, skipped or flagged."),
         ({"annotator": ""}, "line 2", "annotator is missing."),
         ({"blind_label": ""}, "line 2", "blind_label is missing."),
         ({"revised_label": "1"}, "line 2", "a revision needs both revised_label and revised_at."),

@@ -17,11 +17,13 @@ from evalsite.accounts.roles import Role
 from evalsite.review.models import Assignment, AuditPlan, ItemArm, ReviewItem
 from evalsite.review.planning import Pilot, planned_half_width
 from evalsite.review.sampling import draw_sample
+from evalsite.review.selectors.audit_progress import AuditedSystem
 from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
 from evalsite.review.services.opening import open_items_for_run
 from evalsite.review.services.opening_debates import open_items_for_debates
+from evalsite.review.services.settling import FinalWord, adjudicate_item, settle
 from judging.management.base import BadInput
-from judging.models import EvaluatorKind, Run
+from judging.models import EvaluatorKind, Response, Run
 from tests import factories
 from tests.factories import NOON
 
@@ -207,8 +209,52 @@ def test_the_page_has_a_fixed_number_of_queries(count: int, django_assert_num_qu
     open_items_for_run(run=run, at=NOON)
     rita = signed_in("rita", Role.RESEARCHER)
 
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(14):
         rita.get(reverse("review:audit-run", args=[run.pk]))
+
+
+def test_the_page_says_how_much_is_decided_and_bounds_the_rest() -> None:
+    run = judged_run(4)
+    open_items_for_run(run=run, at=NOON)
+    ada, bob = factories.user("ada"), factories.user("bob")
+    for item, label in zip(ReviewItem.objects.order_by("pk")[:3], ("right", "right", "wrong"), strict=True):
+        for person in (ada, bob):
+            factories.annotation(item=item, label=label, annotator=person)
+        settle(item=ReviewItem.objects.get(pk=item.pk), answers=item.annotations.all(), at=NOON)
+    systems = Response.objects.update(system=factories.system("solo"))
+
+    page = signed_in("rita", Role.RESEARCHER).get(reverse("review:audit-run", args=[run.pk]))
+
+    # 3 of 4 decided: mean (1 + 1 + 0) / 3; with the fourth at 0 or 1: 2/4 to 3/4
+    assert systems == 4
+    assert page.context["audited"] == [AuditedSystem("solo", 3, 4, 2 / 3, 0.5, 0.75)]
+    assert "3 of 4" in page.content.decode()
+    assert "50.0% to 75.0%" in page.content.decode()
+
+
+def test_the_page_of_debates_counts_wins_of_the_first_system() -> None:
+    owner = debates(2)
+    open_items_for_debates(debate_set=owner, at=NOON)
+    for item in ReviewItem.objects.order_by("pk"):
+        adjudicate_item(item_id=item.pk, adjudicator=factories.user(), word=FinalWord("1", "Read it."), at=NOON)
+
+    page = signed_in("rita", Role.RESEARCHER).get(reverse("review:audit-debates", args=[owner.pk]))
+
+    (row,) = page.context["audited"]
+    assert (row.decided, row.drawn, row.mean, row.worst, row.best) == (2, 2, 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("share", "drawn"), [(None, 30), (0.25, 10), (0.0, 0)])
+def test_the_share_chosen_at_the_start_is_what_a_run_draws(share: float | None, drawn: int) -> None:
+    run = judged_run(40)
+    Run.objects.filter(pk=run.pk).update(options={"audit_share": share})
+    run.refresh_from_db()
+
+    open_items_for_run(run=run, at=NOON)
+
+    assert ReviewItem.objects.filter(arm=ItemArm.AUDIT).count() == drawn
+    page = signed_in("rita", Role.RESEARCHER).get(reverse("review:audit-run", args=[run.pk]))
+    assert page.context["in_force"] == drawn
 
 
 def test_annotators_cannot_tell_an_audited_item_from_another() -> None:

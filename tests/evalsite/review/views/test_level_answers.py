@@ -51,7 +51,7 @@ def test_one_annotation_holds_the_items_and_the_score_they_come_to(queue: Queue)
 
     page = client.get(reverse("review:item-detail", args=[claim.item_id])).content.decode()
     score = client.post(reverse("review:item-score", args=[claim.item_id]), SAID).content.decode()
-    send(client, claim, HTMX, **SAID, by_items="on", label="")
+    send(client, claim, HTMX, **SAID, by_parts="on", label="")
 
     assert page.count('type="radio"') == 6
     assert "3 items to decide" in page
@@ -67,7 +67,7 @@ def test_an_item_left_open_is_named_and_the_rest_is_kept(queue: Queue) -> None:
     client, _ = signed_in("ada")
     claim = take(client, queue)
 
-    page = send(client, claim, None, by_items="on", label="100", **{"part-50.1": "met"}).content.decode()
+    page = send(client, claim, None, by_parts="on", label="100", **{"part-50.1": "met"}).content.decode()
 
     claim.refresh_from_db()
     assert "Say of each item whether it is met: 100.1, 50.2." in page
@@ -79,7 +79,7 @@ def test_an_item_left_open_is_named_and_the_rest_is_kept(queue: Queue) -> None:
 def test_undo_brings_the_items_back(queue: Queue) -> None:
     client, _ = signed_in("ada")
     claim = take(client, queue)
-    send(client, claim, HTMX, **SAID, by_items="on", label="")
+    send(client, claim, HTMX, **SAID, by_parts="on", label="")
 
     page = client.post(reverse("review:item-undo", args=[claim.item_id]), headers=HTMX).content.decode()
 
@@ -90,7 +90,7 @@ def test_undo_brings_the_items_back(queue: Queue) -> None:
 
 def test_a_file_brings_the_items_back_to_the_byte(queue: Queue) -> None:
     client, ada = signed_in("ada")
-    send(client, take(client, queue), HTMX, **SAID, by_items="on", label="")
+    send(client, take(client, queue), HTMX, **SAID, by_parts="on", label="")
     rows = list(annotation_rows(queue))
     data = "\n".join(json.dumps(row, default=str) for row in rows).encode()
     Annotation.objects.all().delete()
@@ -107,7 +107,7 @@ def test_a_file_brings_the_items_back_to_the_byte(queue: Queue) -> None:
 
 def test_a_file_whose_items_come_to_another_score_is_refused(queue: Queue) -> None:
     client, _ = signed_in("ada")
-    send(client, take(client, queue), HTMX, **SAID, by_items="on", label="")
+    send(client, take(client, queue), HTMX, **SAID, by_parts="on", label="")
     (row,) = annotation_rows(queue)
     queue.assignments.all().update(status="lapsed")
     Annotation.objects.all().delete()
