@@ -278,7 +278,8 @@ def _people_work() -> tuple[PeopleWork, ...]:
     )
     ids = [queue.pk for queue in queues]
     missing = answers_missing(ids)
-    recent = Annotation.objects.filter(queue__in=ids, seconds__isnull=False).order_by("-created_at", "-pk")
+    recent = Annotation.objects.filter(queue__in=ids, seconds__isnull=False).exclude(label="")
+    recent = recent.order_by("-created_at", "-pk")
     times: dict[int, list[float]] = {}
     for queue_id, seconds in recent.values_list("queue_id", "seconds")[:RECENT_ANSWERS]:
         if seconds is not None:

@@ -12,12 +12,14 @@ from django.urls import reverse
 
 from evalsite.accounts.formats import p_value
 from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_papers import means_rows
 from evalsite.reports.statistics.estimators.boards import Mode
 from evalsite.review.models import Annotation, ImportedLabel
 from judging.models import Call, Response, Run, Score, Suite, SuiteCase
 from judging.tables import CONTENT_TYPES, Row, Table
 
 FORMATS = tuple(CONTENT_TYPES)
+BOARD_FORMATS = (*FORMATS, "tex")  # of tables that exist in both forms
 PAPER_FORMATS = ("csv", "xlsx", "tex")  # of tables that go into papers
 CHUNK = 2000
 
@@ -33,9 +35,11 @@ def leaderboard_tables(payload: Payload, *, mode: Mode, certificate: str) -> dic
         "systems": _table("systems", SYSTEM_COLUMNS, systems),
         "pairs": _table("pairs", PAIR_COLUMNS, _pair_rows(payload["pairs"], names)),
         "matrix": _matrix_table(payload, mode),
+        "means": _table("means", MEANS_COLUMNS, means_rows(payload)),
     }
 
 
+MEANS_COLUMNS = ("system", "mean", "value", "low", "high", "n", "rank", "audited", "drawn")
 MODE_COLUMNS = ("rank_first", "rank_last", "mean", "low", "high", "win_rate", "win_rate_low", "win_rate_high")
 SYSTEM_COLUMNS = (
     "system",
@@ -114,7 +118,7 @@ def breakdown_table(payload: Payload) -> Table:
 def agreement_tables(payload: Payload) -> dict[str, Table]:
     """Return the tables behind an agreement report by name."""
     ends = ("value", "low", "high", "n", "reason")
-    dimensions = (("criterion", "criteria"), ("scenario", "scenarios"), ("language", "languages"))
+    dimensions = (("sample", "arms"), ("criterion", "criteria"), ("scenario", "scenarios"), ("language", "languages"))
     groups = [(dimension, row) for dimension, name in dimensions for row in payload[name]]
     return {
         "figures": _table("figures", ("key", "name", *ends, "words"), payload["figures"]),
@@ -173,8 +177,8 @@ def _group_row(dimension: str, row: Payload) -> Row:
     return {"dimension": dimension} | kept | figures
 
 
-def judge_tables(payload: Payload) -> dict[str, Table]:
-    """Return one table of judges and one of debate speakers."""
+def judge_tables(payload: Payload, certificates: Sequence[str]) -> dict[str, Table]:
+    """Return one table of judges, each with the words on its certificate, and one of debate speakers."""
     shared = (
         *("name", "is_baseline", "verdicts", "ok", "repaired", "refused", "unparsed", "failed", "parse_rate"),
         *("calls", "prompt_tokens", "completion_tokens", "cost", "cost_per_verdict", "unpriced", "seconds_mean"),
@@ -191,10 +195,12 @@ def judge_tables(payload: Payload) -> dict[str, Table]:
         "people_audit",
         "debates",
         "debates_n",
+        "certificate",
     )
+    rows = zip(payload["judges"], certificates, strict=True)
     seats = (*shared, "debates_held", "outcome", "outcome_n", "outcome_missing", "leave_one_out", "leave_one_out_n")
     return {
-        "judges": _table("judges", judges, (_judge_row(row) for row in payload["judges"])),
+        "judges": _table("judges", judges, ({**_judge_row(row), "certificate": words} for row, words in rows)),
         "speakers": _table("speakers", seats, (_judge_row(row) for row in payload["speakers"])),
     }
 
@@ -306,7 +312,7 @@ def _pair_cases(cases: Sequence[Payload], first: str, second: str) -> Iterator[R
 
 
 ANSWER_COLUMNS = (
-    *("item_id", "criterion", "scenario", "annotator", "label", "note", "seconds", "created_at"),
+    *("item_id", "criterion", "scenario", "annotator", "label", "cannot_judge", "note", "seconds", "created_at"),
     *("revised_label", "revision_note", "revised_at", "item_status", "item_label", "arm", "inclusion_probability"),
 )
 
@@ -317,7 +323,8 @@ def answer_table(queue_id: int) -> Table:
         Annotation.objects.filter(queue=queue_id)
         .order_by("item_id", "pk")
         .values_list(
-            *("item_id", "item__criterion", "item__scenario", "annotator__username", "label", "note", "seconds"),
+            *("item_id", "item__criterion", "item__scenario", "annotator__username", "label", "cannot_judge"),
+            *("note", "seconds"),
             *("created_at", "revised_label", "revision_note", "revised_at", "item__status", "item__label"),
             *("item__arm", "item__inclusion_probability"),
         )

@@ -18,9 +18,12 @@ from evalsite.reports.statistics.estimators.boards import Mode
 from evalsite.reports.statistics.item_lists import Cell
 from evalsite.reports.statistics.risk_coverage import ALPHA, DELTA
 from evalsite.review.scales import words_of
+from evalsite.review.selectors.labelled_responses import evaluator_words, evaluators_to_label
+from evalsite.review.services.label_tables import LabelUpload
 from evalsite.review.tables.labels import LabelColumns
 from judging.forms.files import SizedFileField
 from judging.http import whole_number
+from judging.models import RunEvaluator
 
 Query = Mapping[str, Any]
 
@@ -40,8 +43,7 @@ def leaderboard_choice(query: Query) -> LeaderboardChoice:
     options = {name: str(query[name])[:100] for name in ("scenario", "lang", "type") if query.get(name)}
     if query.get("missing") == "skip":
         options["missing"] = "skip"
-    if query.get("looks") == "every":
-        options["looks"] = "every"
+    options |= looks_option(query)
     mode = str(query.get("mode", ""))
     return LeaderboardChoice(
         evaluator=str(query.get("evaluator", "")),
@@ -49,6 +51,18 @@ def leaderboard_choice(query: Query) -> LeaderboardChoice:
         sort=str(query.get("sort", "")),
         options=options,
     )
+
+
+def looks_option(query: Query) -> dict[str, Any]:
+    """Return whether intervals are to hold at every look while labels arrive."""
+    return {"looks": "every"} if query.get("looks") == "every" else {}
+
+
+def judge_options(query: Query) -> dict[str, Any]:
+    """Return the name and, where given, the version of a judge, and the looks."""
+    version = str(query.get("version", ""))[:64]
+    named = {"name": str(query.get("name", ""))[:160]}
+    return named | ({"version": version} if version else {}) | looks_option(query)
 
 
 def agreement_options(query: Query) -> dict[str, Any]:
@@ -71,7 +85,7 @@ def debate_options(query: QueryDict) -> dict[str, Any]:
         options["rule"] = query["rule"]
     if query.get("reading") in {reading.value for reading in READINGS} - {Reading.STRICT.value}:
         options["reading"] = query["reading"]
-    return options
+    return options | looks_option(query)
 
 
 def arena_options(query: QueryDict) -> dict[str, Any]:
@@ -138,16 +152,47 @@ class AnchorForm(forms.Form):
     )
 
 
-class LabelImportForm(forms.Form):
-    """A file of labels and what its columns mean, where their names do not say it."""
+class EvaluatorChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # it takes no parameter when it runs
+    """The evaluator of a run whose responses were labelled."""
 
+    def label_from_instance(self, obj: RunEvaluator) -> str:
+        """Return run, judge and criterion."""
+        return evaluator_words(obj)
+
+
+class LabelImportForm(forms.Form):
+    """A file of labels, what they are about, and what its columns mean where their names do not say it.
+
+    A file that has been looked at is kept: `kept` is its token.
+    """
+
+    kept = forms.CharField(required=False, widget=forms.HiddenInput)
+    kept_name = forms.CharField(required=False, widget=forms.HiddenInput)
     file = SizedFileField(label="File", help_text="CSV, XLSX or JSONL.")
     name = forms.CharField(max_length=200, required=False, help_text="The file's name, unless you give another.")
+    about = EvaluatorChoiceField(
+        queryset=RunEvaluator.objects.none(),
+        required=False,
+        label="The labels are about",
+        empty_label="no response of this site: only agreement between these people",
+        help_text="Labels of responses become final labels, used for every judge, run and prompt version over equal"
+        " responses. The table names each response by response_id, or by case and system.",
+    )
+    source = forms.CharField(
+        max_length=200, required=False, label="From whom", help_text="The names of the raters, unless you say it."
+    )
+    is_blind = forms.BooleanField(
+        required=False,
+        label="Given blind",
+        help_text="Nobody had seen machine verdicts or other people's labels. Only such labels enter figures about"
+        " judges and corrected scores.",
+    )
     scale = forms.CharField(
         max_length=1000,
         required=False,
         label="Label scale",
-        help_text="Every label that was possible, in order, separated by commas. Chance-corrected figures need it.",
+        help_text="Every label that was possible, in order, separated by commas. Chance-corrected figures need it."
+        " For responses of this site it is the criterion's.",
     )
     item_column = forms.CharField(max_length=100, required=False, label="Column of the item")
     rater_column = forms.CharField(max_length=100, required=False, label="Column of the rater (long tables)")
@@ -156,10 +201,15 @@ class LabelImportForm(forms.Form):
         max_length=2000, required=False, label="Columns of raters (wide tables)", help_text="Separated by commas."
     )
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The declared scale."""
-        return words_of(self.cleaned_data["scale"])
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        about, file = self.fields["about"], self.fields["file"]
+        if isinstance(about, EvaluatorChoiceField):
+            chosen = whole_number(str(self.data.get("about") or self.initial.get("about") or ""))
+            about.queryset = evaluators_to_label(also=chosen)
+        if self.data.get("kept"):
+            file.required = False
+            file.help_text = f"{self.data.get('kept_name')} is kept. Choose a file only to replace it."
 
     @property
     def columns(self) -> LabelColumns:
@@ -170,4 +220,17 @@ class LabelImportForm(forms.Form):
             rater=data["rater_column"].strip(),
             label=data["label_column"].strip(),
             raters=words_of(data["rater_columns"]),
+        )
+
+    def upload(self, data: bytes, file_name: str) -> LabelUpload:
+        """Return a file with everything that was said of it."""
+        said = self.cleaned_data
+        return LabelUpload(
+            data=data,
+            file_name=file_name,
+            columns=self.columns,
+            scale=words_of(said["scale"]),
+            evaluator=said["about"],
+            source=said["source"].strip(),
+            is_blind=said["is_blind"],
         )

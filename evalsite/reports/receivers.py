@@ -15,6 +15,7 @@ from debate.signals import debates_finished
 from evalsite.reports import jobs
 from evalsite.reports.services import snapshots
 from evalsite.review.models import Adjudication, Annotation
+from evalsite.review.signals import labels_imported
 from judging.signals import run_finished
 
 QUIET_SECONDS = 30
@@ -54,6 +55,13 @@ def refresh_after_label(
 def refresh_after_loss(sender: object, instance: Annotation | Adjudication, **extra: Any) -> None:
     """Let reports know of a label that was taken back."""
     transaction.on_commit(_tick)
+
+
+@receiver(labels_imported)
+def refresh_after_import(sender: object, **extra: Any) -> None:
+    """Let every report know of labels from elsewhere, and bring the judges up to date."""
+    transaction.on_commit(_tick)
+    transaction.on_commit(jobs.launch_judges_refresh)
 
 
 def _tick() -> None:

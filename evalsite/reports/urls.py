@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from django.urls import path
 
-from evalsite.reports.views import agreement, debate_items, debates, differences, judges, labels, leaderboards, trust
+from evalsite.reports.views import (
+    agreement,
+    bias,
+    debate_items,
+    debates,
+    differences,
+    judges,
+    labels,
+    leaderboards,
+    trust,
+)
 
 app_name = "reports"
 urlpatterns = [
@@ -12,6 +22,7 @@ urlpatterns = [
     path("leaderboards/<int:suite_id>/", leaderboards.leaderboard_detail, name="leaderboard-detail"),
     path("leaderboards/<int:suite_id>/pair/", leaderboards.leaderboard_compare, name="leaderboard-compare"),
     path("leaderboards/<int:suite_id>/breakdown/", leaderboards.leaderboard_breakdown, name="leaderboard-breakdown"),
+    path("leaderboards/<int:suite_id>/means.svg", leaderboards.leaderboard_chart, name="leaderboard-chart"),
     path(
         "leaderboards/<int:suite_id>/exports/<slug:table>.<slug:format_name>",
         leaderboards.leaderboard_export,
@@ -30,6 +41,8 @@ urlpatterns = [
     path("debates/", debates.debate_report, name="debate-report"),
     path("debates/items/", debate_items.debate_items, name="debate-items"),
     path("debates/exports/<slug:table>.<slug:format_name>", debates.debate_export, name="debate-export"),
+    path("debates/bias/", bias.debate_bias, name="debate-bias"),
+    path("debates/bias/exports/<slug:table>.<slug:format_name>", bias.debate_bias_export, name="debate-bias-export"),
     path("arena/", debates.arena, name="arena"),
     path("arena/exports/<slug:table>.<slug:format_name>", debates.arena_export, name="arena-export"),
     path("robustness/", debates.robustness_list, name="robustness-list"),
@@ -49,6 +62,8 @@ urlpatterns = [
     path("judges/", judges.judge_list, name="judge-list"),
     path("judges/detail/", judges.judge_detail, name="judge-detail"),
     path("judges/trust/", trust.judge_trust, name="judge-trust"),
+    path("judges/bias/", bias.judge_bias, name="judge-bias"),
+    path("judges/bias/exports/<slug:table>.<slug:format_name>", bias.bias_export, name="bias-export"),
     path("judges/threshold/", trust.judge_threshold, name="judge-threshold"),
     path("judges/threshold/remove/", trust.threshold_remove, name="threshold-remove"),
     path("judges/certificate/", trust.certificate_issue, name="certificate-issue"),

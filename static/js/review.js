@@ -40,3 +40,47 @@ document.addEventListener("click", (event) => {
   for (const kind of ["input", "change"]) chosen.dispatchEvent(new Event(kind, { bubbles: true }));
   button.scrollIntoView({ block: "nearest" });
 });
+
+// Parts with scales: digits answer one part at a time, the marked one; an answer marks the next that is open.
+const partsIn = (form) => [...form.querySelectorAll("[data-part]")];
+const isOpen = (part) => ![...part.querySelectorAll("input")].some((input) => (input.type === "radio" ? input.checked : input.value));
+
+function mark(part, { focus = false } = {}) {
+  for (const other of partsIn(part.closest("[data-parts]"))) {
+    other.toggleAttribute("data-current", other === part);
+    for (const input of other.querySelectorAll("[data-digit]")) {
+      if (other === part) input.dataset.key = input.dataset.digit;
+      else delete input.dataset.key;
+    }
+  }
+  if (!focus) return;
+  part.querySelector("input[type=number]")?.focus();
+  part.scrollIntoView({ block: "nearest" });
+}
+
+function markFirst() {
+  const parts = document.querySelector("[data-parts]");
+  if (parts && !parts.querySelector("[data-current]")) mark(partsIn(parts).find(isOpen) || partsIn(parts)[0]);
+}
+
+document.addEventListener("change", (event) => {
+  const part = event.target.closest?.("[data-parts] [data-part]");
+  if (!part) return;
+  const own = document.querySelector("[data-by-parts]");
+  if (own) own.checked = true;
+  const parts = partsIn(part.closest("[data-parts]"));
+  const later = parts.slice(parts.indexOf(part) + 1);
+  const next = [...later, ...parts].find(isOpen);
+  if (event.target.type === "radio" && next) mark(next, { focus: true });
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-step]");
+  const current = button && document.querySelector("[data-parts] [data-current]");
+  if (!current) return;
+  const parts = partsIn(current.closest("[data-parts]"));
+  mark(parts[(parts.indexOf(current) + Number(button.dataset.step) + parts.length) % parts.length], { focus: true });
+});
+
+markFirst();
+document.addEventListener("htmx:afterSettle", markFirst);

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import pytest
 from django.core.management import get_commands
 from django.test import Client
@@ -11,6 +14,7 @@ from evalsite.accounts.roles import Role
 from evalsite.help import TOPICS, topics_for
 from judging.judges.registry import KINDS
 from tests import factories
+from tests.bench.bench_coverage import KINDS as MEASURED
 
 pytestmark = pytest.mark.django_db
 
@@ -58,3 +62,13 @@ def test_help_start_links_every_step(client: Client) -> None:
     steps = client.get(reverse("help-topic", args=["start"])).text.partition("<ol>")[2].partition("</ol>")[0]
 
     assert [step.count("<a href") > 0 for step in steps.split("<li>")[1:]] == [True] * 7
+
+
+def test_help_about_figures_shows_what_the_coverage_bench_measured() -> None:
+    page = _page("figures")
+
+    rows = [unescape(name) for name in re.findall(r'<th scope="row">(.*?)</th>', page)]
+
+    assert sorted(rows) == sorted(kind.name for kind in MEASURED)
+    assert re.search(r'Measured on <time datetime="20\d\d-\d\d-\d\d">', page)
+    assert "<code>make bench-coverage</code>" in page

@@ -29,7 +29,7 @@ from evalsite.review.models import (
     Queue,
     ReviewItem,
 )
-from evalsite.review.scales import Label, joined_scale, labels_from_json
+from evalsite.review.scales import MOST_LABELS, Label, joined_scale, labels_from_json
 
 GROUPS = ("criterion", "scenario", "language")
 COLUMNS = (*GROUPS, "arm")  # routed items are the hard ones: never pooled with audited ones without saying so
@@ -77,7 +77,7 @@ def answered_queues() -> QuerySet[Queue]:
 
 def answers_of(queue: Queue, options: Options) -> QuerySet[Annotation]:
     """Return the blind answers to a queue's items that still stand, under the chosen groups, no second answers."""
-    found = Annotation.objects.filter(queue=queue, seen_before=False).exclude(item__status__in=LEFT_OUT)
+    found = _blind_labels(queue).exclude(item__status__in=LEFT_OUT)
     found = found.exclude(item__arm=ItemArm.RETEST).filter(**of_groups(options))
     return found.order_by("item_id", "pk")
 
@@ -89,12 +89,30 @@ def of_groups(options: Options, *, prefix: str = "item__") -> dict[str, str]:
 
 def seen_before_count(queue: Queue) -> int:
     """Return how many answers are left out because their authors had looked at the item as its owner."""
-    return Annotation.objects.filter(queue=queue, seen_before=True).count()
+    return Annotation.objects.filter(queue=queue, seen_before=True).exclude(label="").count()
+
+
+@dataclass(frozen=True, slots=True)
+class Unable:
+    """How often people said that they cannot judge an item, and of how many items."""
+
+    annotations: int
+    items: int
+
+
+def unable_in(queue: Queue, options: Options) -> Unable:
+    """Return how often people could not judge items of the chosen groups; no figure counts that as a label."""
+    told = Annotation.objects.filter(queue=queue, label="", **of_groups(options)).exclude(item__status__in=LEFT_OUT)
+    return Unable(**told.aggregate(annotations=Count("pk"), items=Count("item", distinct=True)))
+
+
+def _blind_labels(queue: Queue) -> QuerySet[Annotation]:
+    return Annotation.objects.filter(queue=queue, seen_before=False).exclude(label="")
 
 
 def terms_of(queue: Queue) -> dict[str, dict[str, int]]:
     """Return how many answers of a queue were given in each mode, and under each version of the guidelines."""
-    mine = Annotation.objects.filter(queue=queue, seen_before=False).order_by()
+    mine = _blind_labels(queue).order_by()
     modes = dict(mine.values_list("mode").annotate(n=Count("pk")))
     versions = mine.values_list("guidelines_version").annotate(n=Count("pk")).order_by("guidelines_version")
     return {"modes": modes, "guidelines": {str(version): n for version, n in versions}}
@@ -108,7 +126,7 @@ def read_answers(queue: Queue, options: Options) -> QueueAnswers:
     One pass over the answers serves all figures: half a million rows are read once.
     """
     items = ReviewItem.objects.filter(queue=queue).exclude(status__in=LEFT_OUT).exclude(arm=ItemArm.RETEST)
-    mine = Annotation.objects.filter(queue=queue, seen_before=False)
+    mine = _blind_labels(queue)
     span = mine.aggregate(first=Min("created_at"), last=Max("created_at"))
     starts = period_starts(span["first"], span["last"]) if span["first"] else ()
     rows = mine.order_by("item_id", "pk").annotate(period=_period_of("created_at", starts))
@@ -159,9 +177,17 @@ def _period_of(name: str, starts: Sequence[date]) -> Case | Value:
 
 
 def _scale_of(items: QuerySet[ReviewItem], options: Options) -> tuple[Label, ...]:
-    """Return the scale of the chosen items: their own where all have one, else what their scales hold together."""
+    """Return the scale of the chosen items: their own where all have one, else what their scales hold together.
+
+    Of a long scale of scores the labels that were given: nobody reads a hundred of them.
+    """
     scales = items.filter(**of_groups(options, prefix="")).order_by().values_list("subject__labels", flat=True)
-    return joined_scale(sorted((labels_from_json(scale) for scale in scales.distinct()), key=repr))
+    labels = joined_scale(sorted((labels_from_json(scale) for scale in scales.distinct()), key=repr))
+    if len(labels) <= MOST_LABELS:
+        return labels
+    chosen = Annotation.objects.filter(item__in=items, seen_before=False, **of_groups(options))
+    given = set(chosen.order_by().values_list("label", flat=True).distinct())
+    return tuple(label for label in labels if label.value in given)
 
 
 def _values_of(labels: Sequence[Label]) -> tuple[float, ...] | None:

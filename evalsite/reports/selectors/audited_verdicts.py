@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from evalsite.reports.selectors.judge_rows import judge_label
 from evalsite.review.models import Annotation, QueueMode, ReviewItem
 from evalsite.review.scales import Label
-from evalsite.review.selectors.final_labels import labels_of_evaluators
+from evalsite.review.selectors.final_labels import SubjectLabel, labels_of_evaluators
 from evalsite.review.subject_keys import turned_label
 from judging.judges.verdicts import PARSER_VERSION
 from judging.models import RunEvaluator, Verdict
@@ -28,6 +29,9 @@ class AuditedResponse:
     people: str  # final blind label
     judge: str | None  # None: no usable verdict
     confidence: float | None
+    chance: float  # with which it was drawn; of several runs that drew it the highest, since their draws are nested
+    people_share: float | None  # the label from 0 to 1; None: it has no number
+    judge_share: float | None  # the judge's score from 0 to 1; None: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +41,21 @@ class AuditedResponses:
     drawn: int
     decided: tuple[AuditedResponse, ...]
     outdated: int  # decided ones whose reply was read by another parser version; they are left out
+    drawn_cases: int
 
 
 def audited_responses(evaluators: Sequence[RunEvaluator]) -> AuditedResponses:
     """Return the audited responses of evaluators of one version, newest first; each response once."""
     seen: set[int] = set()
     decided: list[AuditedResponse] = []
+    cases = set[int]()
     drawn_count = outdated = 0
-    for evaluator, labels in zip(evaluators, labels_of_evaluators(evaluators).values(), strict=True):
-        drawn = [row for row in labels if row.is_drawn and row.response_ids[0] not in seen]
+    found = labels_of_evaluators(evaluators, drawn_only=True)
+    chances = _chances(found.values())
+    for evaluator, labels in zip(evaluators, found.values(), strict=True):
+        drawn = [row for row in labels if row.response_ids[0] not in seen]
         seen |= {row.response_ids[0] for row in drawn}
+        cases |= {row.prompt_id for row in drawn}
         drawn_count += len(drawn)
         verdicts = _verdicts(evaluator, [row.response_ids[0] for row in drawn if row.label is not None])
         for row in drawn:
@@ -57,6 +66,7 @@ def audited_responses(evaluators: Sequence[RunEvaluator]) -> AuditedResponses:
                 outdated += 1
                 continue
             score = getattr(verdict, "score", None)
+            share = score.share if score is not None else None
             decided.append(
                 AuditedResponse(
                     item_id=row.item_id,
@@ -65,11 +75,23 @@ def audited_responses(evaluators: Sequence[RunEvaluator]) -> AuditedResponses:
                     case=row.prompt_id,
                     scale=row.labels,
                     people=row.label,
-                    judge=judge_label(verdict.value, score.share if score is not None else None, row.labels),
+                    judge=judge_label(verdict.value, share, row.labels),
                     confidence=verdict.confidence,
+                    chance=chances[verdict.response_id],
+                    people_share=row.share,
+                    judge_share=share,
                 )
             )
-    return AuditedResponses(drawn_count, tuple(decided), outdated)
+    return AuditedResponses(drawn_count, tuple(decided), outdated, len(cases))
+
+
+def _chances(labels: Iterable[Sequence[SubjectLabel]]) -> dict[int, float]:
+    """Return the chance with which each drawn response was drawn by any run."""
+    chances: dict[int, float] = {}
+    for row in chain.from_iterable(labels):
+        pk = row.response_ids[0]
+        chances[pk] = max(chances.get(pk, 0.0), row.inclusion_probability or 1.0)
+    return chances
 
 
 def _verdicts(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int, Verdict]:
@@ -100,7 +122,7 @@ def blind_annotations(item_ids: Iterable[int]) -> list[BlindAnnotation]:
             turned[pk] = is_turned
             items_of.setdefault(subject_id, []).append(pk)
         rows = Annotation.objects.filter(item__subject__in=items_of, item__retest_of=None)
-        rows = rows.filter(seen_before=False, mode=QueueMode.BLIND).order_by("created_at", "pk")
+        rows = rows.filter(seen_before=False, mode=QueueMode.BLIND).exclude(label="").order_by("created_at", "pk")
         first: dict[tuple[int, str], BlindAnnotation] = {}
         fields = ("item__subject_id", "item__is_turned", "annotator__username", "label")
         for subject_id, is_turned, person, label in rows.values_list(*fields):

@@ -62,13 +62,17 @@ class SuiteScores:
 
     def among(self, response_ids: Collection[int]) -> Iterator[tuple[int, int, np.ndarray]]:
         """Yield the cells, by row and column, that have one of these responses, each with all its attempts."""
-        wanted = np.isin(self.attempts["response"], list(response_ids))
+        wanted = np.isin(self.attempts["response"], np.fromiter(response_ids, dtype=np.int64))
         keys = self.attempts["system"] * len(self.cases) + self.attempts["prompt"]
-        for key in np.unique(keys[wanted]):
-            start, end = np.searchsorted(keys, [key, key + 1])
-            row, prompt = divmod(int(key), len(self.cases))
-            for column in np.flatnonzero(self.prompts == prompt):
-                yield row, int(column), self.attempts[start:end]
+        found = np.unique(keys[wanted])
+        starts, ends = np.searchsorted(keys, found), np.searchsorted(keys, found, side="right")
+        columns: dict[int, list[int]] = {}
+        for column, prompt in enumerate(self.prompts.tolist()):
+            columns.setdefault(prompt, []).append(column)
+        for key, start, end in zip(found.tolist(), starts.tolist(), ends.tolist(), strict=True):
+            row, prompt = divmod(key, len(self.cases))
+            for column in columns.get(prompt, ()):
+                yield row, column, self.attempts[start:end]
 
 
 def suite_cases(evaluator: RunEvaluator) -> list[CaseFacts]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalsite.review.models import Certificate, EvaluatorThreshold
 from judging.judges.versions import JudgeVersion, changes_between, version_from_json
@@ -28,6 +28,7 @@ class CertificateState:
     certificate: Certificate | None
     lapsed: Certificate | None = None
     changes: tuple[str, ...] = ()
+    lacks: str = ""  # what the test lacks to be held, where that is known
 
     @property
     def words(self) -> str:
@@ -37,7 +38,12 @@ class CertificateState:
             return f"Alternative annotator test {outcome}, {self.certificate.items} audited items."
         if self.lapsed is not None:
             return f"Certificate lapsed. {' '.join(self.changes)}"
-        return "No certificate."
+        return f"No certificate. {self.why_not}".rstrip()
+
+    @property
+    def why_not(self) -> str:
+        """Why there is no certificate and none has lapsed; empty where it is not known."""
+        return f"Not held: {self.lacks}" if self.lacks else ""
 
 
 def threshold_state(*, name: str, version: JudgeVersion) -> ThresholdState:
@@ -63,16 +69,17 @@ def certificate_states(evaluators: Sequence[RunEvaluator]) -> dict[int, Certific
     versions = versions_of(judges)
     return {
         judge.pk: state
-        for judge, state in zip(judges, _states([(judge.name, versions[judge.pk]) for judge in judges]), strict=True)
+        for judge, state in zip(judges, states_of([(judge.name, versions[judge.pk]) for judge in judges]), strict=True)
     }
 
 
-def certificate_state(*, name: str, version: JudgeVersion) -> CertificateState:
+def certificate_state(*, name: str, version: JudgeVersion, lacks: str = "") -> CertificateState:
     """Return the state of the certificate of one version."""
-    return _states([(name, version)])[0]
+    return replace(states_of([(name, version)])[0], lacks=lacks)
 
 
-def _states(wanted: Sequence[tuple[str, JudgeVersion]]) -> list[CertificateState]:
+def states_of(wanted: Sequence[tuple[str, JudgeVersion]]) -> list[CertificateState]:
+    """Return the states of the certificates of versions, each with its judge's name, in order. Two queries."""
     certificates = Certificate.objects.select_related("issued_by")
     keys = {version.key for _, version in wanted}
     by_key = {row.version_key: row for row in certificates.filter(version_key__in=keys)}

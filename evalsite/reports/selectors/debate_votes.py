@@ -234,7 +234,8 @@ def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
                 said.setdefault((pk, rater), PREFERENCES[turned_label(label, turned=turned)])
     given += [(pk, rater, label) for (pk, rater), label in said.items()]
     final = {pk: PREFERENCES[row.label] for pk, row in labelled.items() if row.label in PREFERENCES}
-    drawn = {pk for pk, row in labelled.items() if row.is_drawn} | {pk for pk, _, _ in outside}
+    drawn = {pk for pk, row in labelled.items() if row.is_drawn}
+    drawn |= {pk for pk, _, _ in outside_labels(list(ids), is_blind=True)}
     return PeopleSaid(final, given, frozenset(drawn))
 
 

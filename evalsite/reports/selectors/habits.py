@@ -38,12 +38,12 @@ def skips_of(queue: Queue, options: Options) -> list[tuple[int, str]]:
 
 def repeats(queue: Queue, options: Options) -> list[Repeats]:
     """Return the pairs of answers that each person gave to the same item, by person, under the chosen groups."""
-    second = Annotation.objects.filter(queue=queue, item__arm=ItemArm.RETEST, **of_groups(options))
-    second = second.order_by("annotator_id", "pk")
+    labelled = Annotation.objects.filter(queue=queue).exclude(label="")
+    second = labelled.filter(item__arm=ItemArm.RETEST, **of_groups(options)).order_by("annotator_id", "pk")
     rows: list[Any] = list(
         second.values_list("annotator_id", "annotator__username", "label", "item__retest_of", "item")
     )
-    first = Annotation.objects.filter(queue=queue, item__in={row[3] for row in rows})
+    first = labelled.filter(item__in={row[3] for row in rows})
     known = {(item, person): label for item, person, label in first.values_list("item_id", "annotator_id", "label")}
     found: dict[int, Repeats] = {}
     for person, name, label, item, retest in rows:

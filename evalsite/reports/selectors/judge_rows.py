@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from math import nan
 from typing import Any, TypeVar
@@ -27,8 +27,9 @@ from evalsite.reports.statistics.reply_rows import (
     VERDICT,
     ReplyRows,
 )
-from evalsite.review.scales import Label, is_preference, nearest_label
-from evalsite.review.selectors.final_labels import SubjectLabel, labels_of_evaluators
+from evalsite.review.scales import Label, is_preference, joined_scale, nearest_label
+from evalsite.review.selectors.final_labels import SharedReading, SubjectLabel, labels_of_evaluators
+from judging.grading.rubric_tree import Value
 from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, Run, RunEvaluator, Score, SuiteCase, Verdict
 from judging.selectors.judge_versions import versions_of
 
@@ -63,6 +64,8 @@ class PeopleRow:
     scenario: str
     is_routed: bool
     is_audit: bool
+    judge_parts: Mapping[str, Value] = field(default_factory=dict)  # what the judge said of each part of the form
+    parts: Mapping[str, Value] = field(default_factory=dict)  # what people agreed on
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,12 @@ class WithPeople:
 
     rows: tuple[PeopleRow, ...]
     scale: tuple[Label, ...]
+    looks: bool = False  # whether intervals are to hold at every look while labels arrive
+
+    @property
+    def planned(self) -> int:
+        """The cases that the audit drew; 0 where intervals are for one look."""
+        return len({row.case_id for row in self.rows if row.is_audit}) if self.looks else 0
 
     @property
     def compared(self) -> list[Compared]:
@@ -214,25 +223,29 @@ def _call_facts(called: array[int]) -> Iterator[np.ndarray]:
         yield made[np.isin(made["calls"], chunk)] if is_close else made
 
 
-def compared_with_people(evaluators: Sequence[RunEvaluator]) -> WithPeople:
+def compared_with_people(
+    evaluators: Sequence[RunEvaluator], *, looks: bool = False, shared: SharedReading | None = None
+) -> WithPeople:
     """Return what these evaluators of one version judged, with people's labels on the scale of people.
 
     Of several runs with one response, one counts: an audited one where there is one. Labels that neither a rule nor the
-    audit of the evaluator's own run asked for are left out. `evaluator.run` is loaded.
+    audit of the evaluator's own run asked for are left out. `evaluator.run` is loaded; `shared` is read with others.
     """
-    labelled = {pk: rows for pk, rows in labels_of_evaluators(evaluators).items() if any(row.label for row in rows)}
+    read = labels_of_evaluators(evaluators, shared=shared)
+    labelled = {pk: rows for pk, rows in read.items() if any(row.label for row in rows)}
     found: dict[int, PeopleRow] = {}
-    scale: tuple[Label, ...] = ()
+    scales: dict[tuple[Label, ...], None] = {}  # each case may have a rubric, and so a scale, of its own
     for evaluator in evaluators:
         rows = labelled.get(evaluator.pk)
         if rows is None:
             continue
-        scale = scale or rows[0].labels
+        scales |= dict.fromkeys(row.labels for row in rows)
         scenarios = _scenarios(evaluator.run.suite_id)
         for response_id, row in _people_rows(evaluator, rows, scenarios).items():
             if response_id not in found or (row.is_audit and not found[response_id].is_audit):
                 found[response_id] = row
-    return WithPeople(tuple(found[pk] for pk in sorted(found)), scale)
+    scale = joined_scale(scales) if scales else ()
+    return WithPeople(tuple(found[pk] for pk in sorted(found)), scale, looks)
 
 
 def _scenarios(suite_id: int) -> dict[int, str]:
@@ -265,6 +278,8 @@ def _people_rows(
                 row.scenario,
                 row.is_routed,
                 row.is_drawn,
+                (value or {}).get("nodes") or {},
+                row.parts,
             )
     return found
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from functools import cache
+from pathlib import Path
+
 from django.db.models import Max, Sum
 
 from debate.models import Debate, DebateSet
@@ -10,6 +14,17 @@ from evalsite.review.models import Adjudication, Annotation, Queue
 from judging.models import Run, RunEvaluator
 
 LABEL_CLOCK = "label-clock"  # ticks when a label that exists is changed; new ones are seen by their key
+
+REPORTS = Path(__file__).resolve().parents[1]
+
+
+@cache
+def code_mark() -> str:
+    """Return eight hex digits that differ once the code of the reports does, which may compute something else then."""
+    code = hashlib.sha256()
+    for path in sorted(REPORTS.rglob("*.py")):
+        code.update(path.read_bytes())
+    return code.hexdigest()[:8]
 
 
 def label_mark(queue: Queue | None = None) -> str:

@@ -30,6 +30,7 @@ class EndedDebate:
     """One debate that came to its end, its votes in system space."""
 
     pk: int
+    case_id: int
     scenario: str
     verdict: int | None  # None: unresolved
     ballot: Ballot
@@ -50,7 +51,7 @@ class SpeakerWork:
 def ended_debates() -> list[EndedDebate]:
     """Return the ended debates in which every seat spoke at the opening. Three queries."""
     debates = Debate.objects.filter(status__in=ENDED, debate_set__method=DecisionMethod.DEBATE).order_by("pk")
-    facts = list(debates.values_list("pk", "scenario", "verdict", "submission_order"))
+    facts = list(debates.values_list("pk", "case_id", "scenario", "verdict", "submission_order"))
     seats: dict[int, list[tuple[int, str]]] = defaultdict(list)
     speakers = Speaker.objects.filter(debate__in=debates).order_by("debate_id", "seat")
     for pk, debate_id, name in speakers.values_list("pk", "debate_id", "name"):
@@ -61,13 +62,13 @@ def ended_debates() -> list[EndedDebate]:
     for debate_id, number, speaker_id, verdict in statements.values_list(*fields).iterator(chunk_size=5000):
         votes[debate_id][number][speaker_id] = verdict
     found = []
-    for pk, scenario, verdict, order in facts:
+    for pk, case_id, scenario, verdict, order in facts:
         if not votes[pk] or not seats[pk]:
             continue
         rounds = [[votes[pk][number].get(seat) for seat, _ in seats[pk]] for number in sorted(votes[pk])]
         names = [name for _, name in seats[pk]]
         ballot = system_ballot(item=pk, submission_order=order, judges=names, rounds=rounds)
-        found.append(EndedDebate(pk, scenario, verdict, ballot))
+        found.append(EndedDebate(pk, case_id, scenario, verdict, ballot))
     return found
 
 

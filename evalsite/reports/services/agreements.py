@@ -14,7 +14,9 @@ from evalsite.reports.selectors.annotations import (
     seen_before_count,
     status_counts,
     terms_of,
+    unable_in,
 )
+from evalsite.reports.selectors.answer_parts import PartAnswers, part_answers_of
 from evalsite.reports.selectors.marks import queue_mark
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.habits import habits_payload, read_habits
@@ -41,7 +43,7 @@ from evalsite.review.models import Queue
 ITEMS_SHOWN = 200
 RATERS_SHOWN = 25
 CONGER_RATERS = 10
-ROWS_KEPT = "rows-2"  # part of the mark: a snapshot that keeps its rows in another way is computed again
+ROWS_KEPT = "rows-3"  # part of the mark: a snapshot that keeps its rows in another way is computed again
 ORDERED_LABELS = 3  # from so many numbers on, the order of the labels says something
 OWN_CHANCE = "Chance depends on how many labels the scale has: the bounds 0.667 and 0.8 of alpha do not hold for it."
 METRIC_WORDS = {
@@ -52,12 +54,7 @@ METRIC_WORDS = {
 }
 
 
-def compute_agreement(queue_id: int, options: Options) -> Payload:
-    """Return every figure of agreement in a queue under the options criterion, scenario and language."""
-    return compute_agreement_with_rows(queue_id, options).payload
-
-
-def compute_agreement_with_rows(queue_id: int, options: Options) -> Computed:
+def compute_agreement(queue_id: int, options: Options) -> Computed:
     """Return every figure of agreement in a queue, and the answers that the items behind each are found in."""
     queue = Queue.objects.get(pk=queue_id)
     answers = read_answers(queue, options)
@@ -65,8 +62,11 @@ def compute_agreement_with_rows(queue_id: int, options: Options) -> Computed:
     found = agreement_payload(answers)
     found["queue"] = {"slug": queue.slug, "name": queue.name}
     found["summary"]["seen_before"] = seen_before_count(queue)
+    unable = unable_in(queue, options)
+    found["summary"] |= {"unable": unable.annotations, "unable_items": unable.items}
     found |= terms_of(queue)
     found |= {"filters": queue_groups(queue), "statuses": status_counts(queue)}
+    found["parts"] = [_part_row(answers) for answers in part_answers_of(queue, options)]
     return Computed(found | habits_payload(answers, habits), packed_rows(answers, habits.events()))
 
 
@@ -255,6 +255,24 @@ def _groups(answers: QueueAnswers, groups: Sequence[str]) -> list[Payload]:
     return found
 
 
+def _part_row(answers: PartAnswers) -> Payload:
+    """Return how far people agree on one part of a criterion's form, by the coefficient of its scale."""
+    part = _nameless(answers.table)
+    report = agreement_report(part, metrics=tuple(dict.fromkeys((Metric.NOMINAL, answers.metric))))
+    alpha = dict(report.alpha)[answers.metric]
+    return {
+        "criterion": answers.criterion,
+        "key": answers.part.key,
+        "text": answers.part.text,
+        "pairable": report.summary.n_pairable,
+        "disputed": report.summary.n_pairable - report.summary.n_unanimous,
+        "percent": figure(report.percent),
+        "alpha": figure(alpha),
+        "metric": METRIC_WORDS[answers.metric],
+        "words": describe_reliability(alpha),
+    }
+
+
 def _mark(queue_id: int, options: Options) -> str:
     return f"{queue_mark(Queue.objects.get(pk=queue_id))}.{ROWS_KEPT}"
 
@@ -264,4 +282,4 @@ def _rows_to_read(queue_id: int, options: Options) -> int:
     return queue.total_count * queue.quorum
 
 
-AGREEMENT = ReportKind("agreement", _mark, _rows_to_read, compute_agreement_with_rows)
+AGREEMENT = ReportKind("agreement", _mark, _rows_to_read, compute_agreement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from debate.models import Debate, DebateSet, DecisionMethod
 from debate.protocol.metaeval import OutcomeRule
@@ -17,12 +17,16 @@ from evalsite.reports.selectors.debate_votes import (
     sets_by_id,
 )
 from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.selectors.response_facts import response_lengths
 from evalsite.reports.services.debate_people import Verdicts, ranking, rate_of, verdicts_of
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
+from evalsite.reports.statistics.estimates import undefined
 from evalsite.reports.statistics.estimators.debates import RankedSystem
+from evalsite.reports.statistics.estimators.length_control import length_control
 
 FEWEST_SYSTEMS = 3
+NO_CONTROL = "Only outcomes of debates are controlled for length; people's labels are no even sample of them."
 TOO_FEW = "A ranking needs the debates of three systems or more; here are {}."
 
 
@@ -43,7 +47,8 @@ def compute_arena(subject_id: int, options: Options) -> Payload:
     of_criterion = [one for one in every if one.owner.criterion == criterion]
     scenarios = sorted({one.scenario for one in of_criterion if one.scenario})
     picked = [one for one in of_criterion if chosen(options, "scenario") in ("", one.scenario)]
-    said = verdicts_of(picked, people_said([one.pk for one in picked]), rule)
+    people = people_said([one.pk for one in picked])
+    said = verdicts_of(picked, people, rule, looks=bool(chosen(options, "looks")))
     return {
         "criteria": criteria,
         "criterion": criterion,
@@ -51,11 +56,12 @@ def compute_arena(subject_id: int, options: Options) -> Payload:
         "rule": rule.value,
         "reading": reading.value,
         "chosen": {"criterion": criterion, "scenario": chosen(options, "scenario")},
+        "looks": chosen(options, "looks"),
         "debates": len(picked),
         "undecided": _undecided(picked, said),
         "audited": sum(one.pk in said.people and one.pk not in said.open for one in picked),
         "whole": _ranking(picked, said),
-        "pairs": _pair_rows(picked, said),
+        "pairs": _pair_rows(picked, said, response_lengths(pk for one in picked for pk in one.responses)),
         "by_scenario": [
             {"name": name, **_ranking([one for one in picked if one.scenario == name], said)}
             for name in scenarios
@@ -103,13 +109,34 @@ def _row(row: RankedSystem, decisions: Sequence[Decision], said: Verdicts) -> Pa
     }
 
 
-def _pair_rows(decisions: Sequence[Decision], said: Verdicts) -> list[Payload]:
+def _pair_rows(decisions: Sequence[Decision], said: Verdicts, lengths: Mapping[int, int]) -> list[Payload]:
     """Return how the debates of every two systems ended, and how often the first was better, ties half."""
     pairs: dict[tuple[str, str], list[Decision]] = {}
     for one in decisions:
         first, second = sorted((one.owner.system_a, one.owner.system_b))
         pairs.setdefault((first, second), []).append(one)
-    return [_pair_row(first, second, pairs[first, second], said) for first, second in sorted(pairs)]
+    return [
+        _pair_row(first, second, pairs[first, second], said)
+        | _length_control(first, pairs[first, second], said, lengths)
+        for first, second in sorted(pairs)
+    ]
+
+
+def _length_control(first: str, decisions: Sequence[Decision], said: Verdicts, lengths: Mapping[int, int]) -> Payload:
+    """Return the first system's win rate at equal length, and what length does; by the outcomes of debates alone."""
+    if said.rule is OutcomeRule.HUMAN:
+        nothing = figure(undefined(NO_CONTROL))
+        return {"equal_length": nothing, "length_effect": nothing}
+    wins, longer, cases = list[float](), list[float](), list[int]()
+    for one in decisions:
+        outcome = said.outcomes[one.pk]
+        if outcome is not None:
+            sign = 1 if one.owner.system_a == first else -1
+            wins.append((1 + sign * outcome) / 2)
+            longer.append(sign * (lengths[one.responses[0]] - lengths[one.responses[1]]))
+            cases.append(one.case_id)
+    found = length_control(wins, longer, cases)
+    return {"equal_length": figure(found.equal_length), "length_effect": figure(found.effect)}
 
 
 def _pair_row(first: str, second: str, decisions: Sequence[Decision], said: Verdicts) -> Payload:
@@ -130,7 +157,7 @@ def _pair_row(first: str, second: str, decisions: Sequence[Decision], said: Verd
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"by-rule.{debates_mark()}"  # the prefix is new whenever the payload gets another part
+    return f"by-rule-2.{debates_mark()}"  # the prefix is new whenever the payload gets another part
 
 
 def _size(subject_id: int, options: Options) -> int:

@@ -48,7 +48,7 @@ class Calibration:
     def accepted(self) -> float:
         """The share of verdicts with a measured confidence that no person would check."""
         chosen = self.decision.chosen
-        return chosen.accepted / self.steps[-1].accepted if chosen is not None else 0.0
+        return chosen.coverage if chosen is not None else 0.0
 
     @property
     def annotations_per_thousand(self) -> int:
@@ -65,6 +65,12 @@ def calibrate(payload: Payload, *, alpha: float = ALPHA, delta: float = DELTA) -
 def version_of_payload(payload: Payload) -> JudgeVersion:
     """Return the version that a stored report is about."""
     return version_from_json(payload["version"]["parts"])
+
+
+def lacks_of(payload: Payload) -> str:
+    """Return what the alternative annotator test lacks to be held, "" for nothing; the same for all annotators."""
+    test = payload["tests"][Annotators.SKILLED.value]
+    return "" if test["passed"] is not None else str(test["reason"])
 
 
 def save_calibration(

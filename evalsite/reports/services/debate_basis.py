@@ -20,11 +20,14 @@ READINGS = {
     Reading.AUTHOR_COMPAT: "as the original's authors mended it",
 }
 
+EVERY_LOOK = "Intervals and p-values of figures from people's labels hold at every look while labels arrive."
+
 
 def debate_basis(payload: Payload) -> Basis:
     """Return the rule, the reading and the choices of debates that a report on debates was computed with."""
     rule, reading = OutcomeRule(payload["rule"]), Reading(payload["reading"])
     chosen = {name: payload["chosen"][name] for name in ("criterion", "scenario") if payload["chosen"][name]}
     only = "".join(f" Only {name} {value}." for name, value in chosen.items())
-    words = f"Outcome of a debate: {RULES[rule]}. Reading of verdicts: {READINGS[reading]}.{only}"
+    looks = f" {EVERY_LOOK}" if payload["looks"] else ""
+    words = f"Outcome of a debate: {RULES[rule]}. Reading of verdicts: {READINGS[reading]}.{only}{looks}"
     return Basis({"rule": rule.value, "reading": reading.value}, words)

@@ -36,24 +36,28 @@ class Verdicts:
     outcomes: Mapping[int, Label]  # under the chosen rule, people's word included where the rule says so
     people: Mapping[int, int]  # labels that may enter an estimate
     rule: OutcomeRule
+    planned: int = 0  # cases of agreed debates that the audit drew; 0: intervals are for one look
 
 
-def verdicts_of(debates: Iterable[Decision], people: PeopleSaid, rule: OutcomeRule) -> Verdicts:
-    """Return what the debates and people said under a rule."""
+def verdicts_of(debates: Iterable[Decision], people: PeopleSaid, rule: OutcomeRule, *, looks: bool = False) -> Verdicts:
+    """Return what the debates and people said under a rule; with `looks`, for intervals valid at every look."""
     known = list(debates)
     human: dict[int | str, int] = {pk: label for pk, label in people.final.items()}  # noqa: C416 - widens the key
     agreed = {one.pk: outcome_of(one.ballot, OutcomeRule.UNANIMOUS) for one in known}
     waiting = frozenset(pk for pk, outcome in agreed.items() if outcome is None)
     own = agreed if rule in PEOPLE_RULES else {one.pk: outcome_of(one.ballot, rule) for one in known}
     usable = {pk: label for pk, label in people.final.items() if pk in waiting or pk in people.drawn}
-    return Verdicts(own, waiting, {one.pk: outcome_of(one.ballot, rule, human) for one in known}, usable, rule)
+    drawn = {one.case_id for one in known if one.pk in people.drawn and one.pk not in waiting}
+    outcomes = {one.pk: outcome_of(one.ballot, rule, human) for one in known}
+    return Verdicts(own, waiting, outcomes, usable, rule, len(drawn) if looks else 0)
 
 
 def agreement_with_people(
     labels: Mapping[int, Label], debates: Iterable[Decision], said: Verdicts, *, decided_only: bool = False
 ) -> Inference | TooFew:
     """Return how often labels equal people's over the debates they were asked about, or those that came to an end."""
-    return share_equal(_items(labels, _asked(debates, said, (labels,), decided_only=decided_only), said))
+    asked = _asked(debates, said, (labels,), decided_only=decided_only)
+    return share_equal(_items(labels, asked, said), planned=said.planned)
 
 
 def difference_with_people(
@@ -66,7 +70,7 @@ def difference_with_people(
 ) -> Inference | TooFew:
     """Return by how much more often the first says what people say, over the debates both were asked about."""
     asked = _asked(debates, said, (first, second), decided_only=decided_only)
-    return agreement_difference(_items(first, asked, said), _items(second, asked, said))
+    return agreement_difference(_items(first, asked, said), _items(second, asked, said), planned=said.planned)
 
 
 def _asked(
@@ -89,14 +93,16 @@ def _items(labels: Mapping[int, Label], debates: Iterable[Decision], said: Verdi
 def ranking(debates: Iterable[Decision], said: Verdicts) -> Ranking:
     """Return the ranking of systems under the rule."""
     pairs = _pairs(debates, said)
-    return ranked_by_people(pairs) if said.rule is OutcomeRule.HUMAN else ranked_by_outcomes(pairs)
+    return (
+        ranked_by_people(pairs, planned=said.planned) if said.rule is OutcomeRule.HUMAN else ranked_by_outcomes(pairs)
+    )
 
 
 def rate_of(system: str, debates: Iterable[Decision], said: Verdicts) -> Estimate:
     """Return a system's win rate against all it met, under the rule."""
     met = [one for one in debates if system in (one.owner.system_a, one.owner.system_b)]
     pairs = [pair if pair.first == system else _turned(pair) for pair in _pairs(met, said)]
-    return win_rate(pairs).estimate if said.rule is OutcomeRule.HUMAN else outcome_win_rate(pairs)
+    return win_rate(pairs, planned=said.planned).estimate if said.rule is OutcomeRule.HUMAN else outcome_win_rate(pairs)
 
 
 def people_rate(debates: Iterable[Decision], said: Verdicts) -> Estimate:
@@ -105,7 +111,7 @@ def people_rate(debates: Iterable[Decision], said: Verdicts) -> Estimate:
     for one in debates:
         agreed = None if one.pk in said.open else said.own[one.pk]
         pairs.append(DebatedPair(one.case_id, "A", "B", _points(agreed), _points(said.people.get(one.pk))))
-    return win_rate(pairs).estimate
+    return win_rate(pairs, planned=said.planned).estimate
 
 
 def _pairs(debates: Iterable[Decision], said: Verdicts) -> list[DebatedPair]:

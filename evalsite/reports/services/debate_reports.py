@@ -73,6 +73,7 @@ class Evaluator:
     kind: str  # opening | method | scores | debate
     labels: dict[int, Label] = field(default_factory=dict)
     orders: dict[int, int] = field(default_factory=dict)
+    judges: tuple[str, ...] = ()  # endpoints that were asked
     calls: int = 0
     cost: Decimal | None = Decimal(0)
     statements: int = 0
@@ -113,23 +114,41 @@ class View:
         return len({one.case_id for one in self.debates if one.pk in self.said.people}) >= FEWEST_FOR_CLAIMS
 
 
-def compute_debates(subject_id: int, options: Options) -> Computed:
-    """Return the meta-evaluation of the chosen sets of debates, or of all, with the debates behind it."""
+@dataclass(frozen=True, slots=True)
+class InView:
+    """What a report on debates is about, by its options."""
+
+    sets: Mapping[int, SetFacts]
+    every: list[Decision]  # of these sets
+    view: View  # those that the filters keep
+    evaluators: list[Evaluator]
+    rule: OutcomeRule
+    reading: Reading
+
+
+def debates_in_view(options: Options) -> InView:
+    """Return the debates of the chosen sets, or of all, and everybody who labelled the same pairs."""
     wanted = [int(pk) for pk in options.get("sets", [])]
     sets = sets_by_id(wanted or None, method=DecisionMethod.DEBATE)
     reading = Reading(chosen(options, "reading") or Reading.STRICT)
     rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
     every = decisions_of(sets, reading=reading)
-    picked = [one for one in every if _fits(one, options)]
-    view = _view(picked, rule)
-    evaluators = _evaluators(view, sets)
+    view = _view([one for one in every if _fits(one, options)], rule, looks=bool(chosen(options, "looks")))
+    return InView(sets, every, view, _evaluators(view, sets), rule, reading)
+
+
+def compute_debates(subject_id: int, options: Options) -> Computed:
+    """Return the meta-evaluation of the chosen sets of debates, or of all, with the debates behind it."""
+    found = debates_in_view(options)
+    sets, every, view, evaluators = found.sets, found.every, found.view, found.evaluators
     payload: Payload = {
         "sets": [{"id": one.pk, "name": one.name, "source": one.source} for one in sets.values()],
         "criteria": sorted({one.owner.criterion for one in every}),
         "scenarios": sorted({one.scenario for one in every if one.scenario}),
-        "rule": rule.value,
-        "reading": reading.value,
+        "rule": found.rule.value,
+        "reading": found.reading.value,
         "chosen": {name: chosen(options, name) for name in ("criterion", "scenario")},
+        "looks": chosen(options, "looks"),
         "n": len(view.debates),
         "resolved": sum(outcome is not None for outcome in view.outcomes.values()),
         "rounds": _rounds(view),
@@ -166,12 +185,12 @@ def _fits(one: Decision, options: Options) -> bool:
     return scenario in ("", one.scenario) and criterion in ("", one.owner.criterion)
 
 
-def _view(debates: list[Decision], rule: OutcomeRule) -> View:
+def _view(debates: list[Decision], rule: OutcomeRule, *, looks: bool) -> View:
     people = people_said([one.pk for one in debates])
     cells: dict[Cell, list[int]] = defaultdict(list)
     for one in debates:
         cells[one.owner.pair, one.owner.criterion, one.scenario].append(one.pk)
-    said = verdicts_of(debates, people, rule)
+    said = verdicts_of(debates, people, rule, looks=looks)
     return View(debates, said.outcomes, people, said, dict(sorted(cells.items())))
 
 
@@ -198,7 +217,7 @@ def _evaluators(view: View, sets: Mapping[int, SetFacts]) -> list[Evaluator]:
 def _add_openings(found: dict[str, Evaluator], debate: Decision) -> None:
     votes = debate.ballot.by_system(0)
     for (name, vote), seat in zip(votes.items(), debate.seats, strict=True):
-        one = found.setdefault(f"opening:{name}", Evaluator(f"opening:{name}", name, "opening"))
+        one = found.setdefault(f"opening:{name}", Evaluator(f"opening:{name}", name, "opening", judges=(name,)))
         one.labels[debate.pk], one.orders[debate.pk] = vote, debate.order
         one.spend(1, seat.opening_cost)
         one.read(seat.statuses, seat.disagreements)
@@ -212,7 +231,8 @@ def _add_baselines(found: dict[str, Evaluator], view: View, sets: Mapping[int, S
     for decision in decisions_of(rivals):
         name = method_name(decision.owner)
         for debate_id in subjects.get(decision.subject, ()):
-            one = found.setdefault(f"method:{name}", Evaluator(f"method:{name}", name, "method"))
+            new = Evaluator(f"method:{name}", name, "method", judges=decision.owner.judges)
+            one = found.setdefault(f"method:{name}", new)
             one.labels[debate_id], one.orders[debate_id] = decision.stored_verdict, decision.order
             one.spend(decision.calls, decision.cost)
             for seat in decision.seats:
@@ -269,10 +289,11 @@ def _agreed_share(view: View, agreed: Mapping[int, Label]) -> Estimate:
 
 
 def _fleiss(given: Sequence[tuple[int, str, int]]) -> Estimate:
+    """Return Fleiss' kappa of the debates with two answers or more; what one person alone said is left out."""
     if not given:
         return undefined("No person has answered yet.")
     triples = [(str(item), rater, label) for item, rater, label in given]
-    return fleiss_kappa(from_long(triples, labels=LABELS), bootstrap=Bootstrap(resamples=500))
+    return fleiss_kappa(from_long(triples, labels=LABELS).with_pairs(), bootstrap=Bootstrap(resamples=500))
 
 
 def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Evaluator]) -> Payload:
@@ -321,12 +342,12 @@ def _people_in_cell(
         return None
     found = agreement_with_people(labels, [debates[item] for item in asked], view.said).estimate
     both = [item for item in asked if labels[item] is not None and item in view.said.people]
-    system = weighted_system_level(labels, view.said.people, _weights(asked, view))
+    system = weighted_system_level(labels, view.said.people, label_weights(asked, view))
     counts = {"matches": sum(labels[item] == view.said.people[item] for item in both), "pairs": len(asked)}
     return {"example": figure(found) | counts, "system": system, "direction": None}
 
 
-def _weights(items: Sequence[int], view: View) -> dict[int, float]:
+def label_weights(items: Sequence[int], view: View) -> dict[int, float]:
     """Return for how many debates each label by people stands: 1 where it was routed, else N / n of those agreed."""
     agreed = [item for item in items if item not in view.said.open]
     audited = [item for item in agreed if item in view.said.people]
@@ -337,7 +358,7 @@ def _weights(items: Sequence[int], view: View) -> dict[int, float]:
 def _people_system(one: Evaluator, view: View) -> Estimate:
     """Return the share of cells in which evaluator and people have the same most frequent label."""
     levels = [
-        weighted_system_level(one.labels, view.said.people, _weights([i for i in items if i in one.labels], view))
+        weighted_system_level(one.labels, view.said.people, label_weights([i for i in items if i in one.labels], view))
         for items in view.cells.values()
     ]
     known = [level for level in levels if level is not None]
@@ -376,7 +397,7 @@ def _row(one: Evaluator, view: View) -> Payload:
         "leave_one_out": figure(
             undefined(NOT_SPEAKING) if others is None else wilson(others.matches, others.n_with_outcome)
         ),
-        "first": figure(first_place_rate(one.labels, one.orders)),
+        "first": figure(first_place_rate(one.labels, one.orders, view.cases)),
         "statements": one.statements,
         "refused": one.refused,
         "unread": one.unread,
@@ -391,7 +412,7 @@ def _row(one: Evaluator, view: View) -> Payload:
 
 def _against_outcomes(one: Evaluator, view: View) -> Standing:
     """Return how labels compare with the outcomes; a debate that people decided is not compared with those people."""
-    found = standing(one.labels, view.outcomes, view.cells)
+    found = standing(one.labels, view.outcomes, view.cells, view.cases)
     if view.said.rule not in PEOPLE_RULES:
         return found
     if one.kind == "debate":
@@ -475,7 +496,7 @@ def _cost_difference(first: Evaluator, second: Evaluator) -> float | None:
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"rows.{debates_mark()}"  # the prefix is new whenever the payload gets another part
+    return f"rows-2.{debates_mark()}"  # the prefix is new whenever the payload gets another part
 
 
 def _size(subject_id: int, options: Options) -> int:

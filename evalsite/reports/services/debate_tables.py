@@ -130,7 +130,12 @@ def arena_tables(payload: Payload) -> dict[str, PaperTable]:
     return {
         "ranking": PaperTable("Bradley-Terry ranking from debates", basis, columns, rows, figures, keys=2),
         "pairs": PaperTable(
-            "Outcomes by pair", basis, ("first", "second", *sums, "win_rate"), payload["pairs"], ("win_rate",), keys=2
+            "Outcomes by pair; the win rate at equal length is descriptive only",
+            basis,
+            ("first", "second", *sums, "win_rate", "equal_length"),
+            payload["pairs"],
+            ("win_rate", "equal_length"),
+            keys=2,
         ),
     }
 

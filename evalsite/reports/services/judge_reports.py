@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -12,6 +13,7 @@ from django.db.models import Sum
 from debate.models import Debate
 from debate.protocol.metaeval import leave_one_out, opening_votes
 from evalsite.reports.selectors import judge_rows, speakers
+from evalsite.reports.selectors.audited_verdicts import blind_annotations
 from evalsite.reports.selectors.judge_rows import Compared, PeopleRow, WithPeople
 from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.selectors.options import Options, chosen
@@ -19,7 +21,10 @@ from evalsite.reports.selectors.speakers import EndedDebate, SpeakerWork
 from evalsite.reports.services.judge_records import record_of_judge
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
-from evalsite.reports.statistics.confusion import confusion_of
+from evalsite.reports.statistics.agreement import agreement_report
+from evalsite.reports.statistics.alpha import Metric
+from evalsite.reports.statistics.alternative_annotator import why_not_held
+from evalsite.reports.statistics.confusion import confusion_counts
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
 from evalsite.reports.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
 from evalsite.reports.statistics.estimators.differences import case_means
@@ -31,8 +36,13 @@ from evalsite.reports.statistics.judge_quality import (
     position_report,
     reply_rates,
 )
+from evalsite.reports.statistics.ratings import RatingTable
 from evalsite.reports.statistics.reply_rows import Spent
+from evalsite.review.answer_forms import said_of
+from evalsite.review.scales import MOST_LABELS
+from evalsite.review.selectors.final_labels import SharedReading
 from judging.models import Run, RunEvaluator
+from judging.selectors.judge_versions import versions_of
 
 STATUSES = ("ok", "repaired", "refused", "unparsed", "failed")
 BINS = 10
@@ -40,6 +50,7 @@ ITEMS_SHOWN = 100
 ONE_ORDER = "This judge was not asked in both orders."
 NO_PEOPLE = "No verdict of this judge has a final human label yet."
 NO_AUDIT = "No audited verdict of this judge has a final human label yet."
+NO_LOOKS = "This figure has no interval that holds at every look."
 NO_DEBATES = "No agreed debate is about two responses that this judge scored."
 NO_OUTCOMES = "No debate that this speaker sat in has come to an agreement."
 IMPORTED = "Its debates were imported, and an imported record holds no calls."
@@ -50,7 +61,10 @@ PREFERENCES = {"1": "A better", "0": "tie", "-1": "B better"}
 def compute_judges(subject_id: int, options: Options) -> Payload:
     """Return one row per version of a judge, over all grading runs, and one per debate speaker."""
     versions = judge_rows.by_version(judge_rows.judge_evaluators())
-    judges = [_judge_row(rows, key, *_compared(rows)) for (_, key), rows in versions.items()]
+    looks, shared = chosen(options, "looks"), SharedReading()
+    judges = [
+        _judge_row(rows, key, *_compared(rows, looks=bool(looks), shared=shared)) for (_, key), rows in versions.items()
+    ]
     work = speakers.speaker_work()
     ended = speakers.ended_debates()
     seats = [_speaker_row(one, list(work.values()), ended) for one in work.values()]
@@ -58,6 +72,7 @@ def compute_judges(subject_id: int, options: Options) -> Payload:
         "judges": sorted(judges, key=lambda row: (row["is_baseline"], row["name"], row["newest_run"])),
         "speakers": sorted(seats, key=lambda row: (row["is_baseline"], row["name"])),
         "debates": len(ended),
+        "looks": looks,
     }
 
 
@@ -70,8 +85,9 @@ def compute_judge(subject_id: int, options: Options) -> Payload:
     versions = judge_rows.by_version(judge_rows.judge_evaluators(name))
     wanted = (name, chosen(options, "version"))
     (_, key), rows = (wanted, versions[wanted]) if wanted in versions else next(iter(versions.items()))
-    people, debates = _compared(rows)
+    people, debates = _compared(rows, looks=bool(chosen(options, "looks")))
     return {
+        "looks": chosen(options, "looks"),
         "row": _judge_row(rows, key, people, debates),
         "versions": len(versions),
         "runs": [
@@ -93,8 +109,11 @@ def compute_judge(subject_id: int, options: Options) -> Payload:
     }
 
 
-def _compared(rows: Sequence[RunEvaluator]) -> tuple[WithPeople, list[Compared]]:
-    return judge_rows.compared_with_people(rows), judge_rows.compared_with_debates(rows)
+def _compared(
+    rows: Sequence[RunEvaluator], *, looks: bool, shared: SharedReading | None = None
+) -> tuple[WithPeople, list[Compared]]:
+    people = judge_rows.compared_with_people(rows, looks=looks, shared=shared)
+    return people, judge_rows.compared_with_debates(rows)
 
 
 def _judge_row(rows: Sequence[RunEvaluator], version: str, people: WithPeople, debates: Sequence[Compared]) -> Payload:
@@ -124,15 +143,32 @@ def _judge_row(rows: Sequence[RunEvaluator], version: str, people: WithPeople, d
         "people": figure(_with_people(people)),
         "people_audit": figure(_with_audit(people)),
         "people_kappa": figure(_kappa(people)),
+        "test_lacks": _test_lacks(people),
+        "parts": versions_of(rows[:1])[rows[0].pk].to_json(),
         "debates": figure(_with_debates(debates)),
         **_position(record.orders),
     }
 
 
+def _test_lacks(people: WithPeople) -> str:
+    """Return what the alternative annotator test lacks to be held on the audit of a judge, "" for nothing."""
+    audited = {row.item_id: row.case_id for row in people.rows if row.is_audit and row.people is not None and row.judge}
+    given = blind_annotations(item_id for item_id in audited if item_id is not None)
+    count = Counter(one.item_id for one in given)
+    shared: dict[str, set[int]] = {}
+    for one in given:
+        own = shared.setdefault(one.person, set())
+        if count[one.item_id] > 1:
+            own.add(audited[one.item_id])
+    return why_not_held({person: len(cases) for person, cases in shared.items()})
+
+
 def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequence[EndedDebate]) -> Payload:
     sat = [debate for debate in ended if work.name in debate.ballot.rounds[0]]
     ballots = [debate.ballot for debate in sat]
-    opening = agreement_with_outcomes(opening_votes(ballots, work.name), [debate.verdict for debate in sat])
+    opening = agreement_with_outcomes(
+        opening_votes(ballots, work.name), [debate.verdict for debate in sat], [debate.case_id for debate in sat]
+    )
     alone = leave_one_out(ballots, work.name).of_resolved
     spent = speakers.debate_spending(work, others)
     no_cost = "No price is known." if spent else SHARED if work.run_ids else IMPORTED
@@ -213,7 +249,9 @@ def _place_of(row: PeopleRow, places: Mapping[str, int]) -> int | None:
 
 def _with_people(people: WithPeople) -> Estimate:
     """Return the share of all readable verdicts on which people say the same, routed and audited ones weighted."""
-    return share_equal(_items(people)).estimate if people.rows else undefined(NO_PEOPLE)
+    if not people.rows:
+        return undefined(NO_PEOPLE)
+    return share_equal(_items(people), planned=people.planned).estimate
 
 
 def _with_audit(people: WithPeople) -> Estimate:
@@ -221,11 +259,13 @@ def _with_audit(people: WithPeople) -> Estimate:
     if not any(row.is_audit and row.people is not None for row in people.rows):
         return undefined(NO_AUDIT)
     audited = tuple(replace(row, is_routed=False, people=row.people if row.is_audit else None) for row in people.rows)
-    return share_equal(_items(replace(people, rows=audited))).estimate
+    return share_equal(_items(replace(people, rows=audited)), planned=people.planned).estimate
 
 
 def _kappa(people: WithPeople) -> Estimate:
-    return shown_kappa(_items(people), labels=len(people.scale)).estimate if people.rows else undefined(NO_PEOPLE)
+    if not people.rows:
+        return undefined(NO_PEOPLE)
+    return shown_kappa(_items(people), labels=len(people.scale), planned=people.planned).estimate
 
 
 def _with_debates(debates: Sequence[Compared]) -> Estimate:
@@ -238,12 +278,52 @@ def _with_debates(debates: Sequence[Compared]) -> Estimate:
 
 def _against_people(people: WithPeople) -> Payload:
     names = sorted({row.scenario for row in people.rows})
-    scenarios = [(name, share_equal(_items(people, name)).estimate) for name in names]
+    scenarios = [(name, share_equal(_items(people, name), planned=people.planned).estimate) for name in names]
     texts = {label.value: label.text for label in people.scale}
     return _against(people.compared, _with_people(people), scenarios, texts) | {
         "kappa": figure(_kappa(people)),
         "audit": figure(_with_audit(people)),
         "rogan_gladen": _corrected_share(people),
+        "parts": _parts_with_people(people),
+    }
+
+
+def _parts_with_people(people: WithPeople) -> list[Payload]:
+    """Return how far judge and people agree on each check and dimension on which people agreed among themselves."""
+    by_key: dict[str, list[PeopleRow]] = {}
+    for row in people.rows:
+        for key in row.parts:
+            if row.judge_parts.get(key) is not None:
+                by_key.setdefault(key, []).append(row)
+    return [_part_with_people(rows, key) for key, rows in list(by_key.items())[:ITEMS_SHOWN]]
+
+
+def _part_with_people(rows: Sequence[PeopleRow], key: str) -> Payload:
+    """Return the figures of one part, from the rows that have it; alpha leaves the sample out of account."""
+    said = [(said_of(row.judge_parts[key]), said_of(row.parts[key])) for row in rows]
+    is_number = not isinstance(rows[0].parts[key], (bool, str))
+    labels = sorted({label for pair in said for label in pair}, key=float if is_number else None)
+    places = {label: place for place, label in enumerate(labels)}
+    codes = np.array([[places[judge], places[other]] for judge, other in said], dtype=np.int64)
+    table = RatingTable(
+        items=tuple(map(str, range(len(said)))),
+        raters=("judge", "people"),
+        labels=tuple(labels),
+        codes=codes,
+        values=tuple(map(float, labels)) if is_number else None,
+        raters_known=False,
+    )
+    metric = Metric.INTERVAL if is_number else Metric.NOMINAL
+    items = [
+        ComparedItem(row.case_id, places[judge], places[other], row.is_routed)
+        for row, (judge, other) in zip(rows, said, strict=True)
+    ]
+    return {
+        "key": key,
+        "n": len(said),
+        "equal": figure(share_equal(items).estimate),
+        "alpha": figure(dict(agreement_report(table, metrics=(metric,)).alpha)[metric]),
+        "metric": metric.value,
     }
 
 
@@ -253,13 +333,16 @@ def _corrected_share(people: WithPeople) -> Payload | None:
     if sorted(shares.values(), key=str) != [0.0, 1.0]:
         return None
     audited = [row for row in people.rows if row.is_audit and row.people is not None and row.judge]
-    others = [row for row in people.rows if row.judge and row.people is None]
+    others = [row for row in people.rows if row.judge and not row.is_audit]  # routed ones too, as in the audit
     found = rogan_gladen(
         [shares[row.people or ""] == 1.0 for row in audited],
         [shares[row.judge] == 1.0 for row in audited],
         [shares[row.judge] == 1.0 for row in others],
+        cases=[row.case_id for row in audited],
+        other_cases=[row.case_id for row in others],
     )
-    return {"share": figure(found.estimate), "sensitivity": found.sensitivity, "specificity": found.specificity}
+    share = replace(found.estimate, low=None, high=None, reason=NO_LOOKS) if people.looks else found.estimate
+    return {"share": figure(share), "sensitivity": found.sensitivity, "specificity": found.specificity}
 
 
 def _against_debates(debates: Sequence[Compared]) -> Payload:
@@ -278,15 +361,16 @@ def _against(
     both = [one for one in compared if one.judge]
     differing = [one for one in both if one.judge != one.other]
     scale = list(texts)
-    items = [str(one.item_id) for one in both]
-    matrix = confusion_of([one.judge for one in both], [one.other for one in both], scale, items)
+    if len(scale) > MOST_LABELS:  # scores of 0 to 100: the matrix shows those that were given
+        given = {label for one in both for label in (one.judge, one.other)}
+        scale = [label for label in texts if label in given]
     return {
         "agreement": figure(agreement),
         "labelled": len(both),
         "missing": len(compared) - len(both),
         "scenarios": [{"name": name, **figure(found)} for name, found in scenarios],
         "labels": [texts[label] for label in scale],
-        "counts": [list(row) for row in matrix.counts],
+        "counts": confusion_counts([one.judge for one in both], [one.other for one in both], scale),
         "differing": [
             {"id": one.item_id, "judge": texts[one.judge], "other": texts[one.other]} for one in differing[:ITEMS_SHOWN]
         ],
@@ -304,12 +388,12 @@ def _system_level(debates: Sequence[Compared]) -> Payload:
     cells: dict[tuple[str, ...], list[int]] = {}
     for one in debates:
         cells.setdefault(one.cell, []).append(one.item_id)
-    found = standing(labels, outcomes, cells)
+    found = standing(labels, outcomes, cells, {one.item_id: one.case_id for one in debates})
     return {"cells": len(cells), "same_mode": figure(found.system), "same_direction": figure(found.direction)}
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"outcomes.{work_mark()}"  # the prefix is new whenever the rows get another column
+    return f"certificates-3.{work_mark()}"  # the prefix is new whenever the rows get another column
 
 
 def _rows_to_read(subject_id: int, options: Options) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
+
+import numpy as np
 
 from evalsite.reports.selectors import judge_rows
 from evalsite.reports.selectors.audited_verdicts import (
@@ -19,10 +21,16 @@ from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.statistics.alternative_annotator import Annotators, Closeness, alternative_annotator_test
-from evalsite.reports.statistics.confusion import confusion_of
+from evalsite.reports.statistics.confusion import confusion_counts
 from evalsite.reports.statistics.estimates import Estimate, undefined
-from evalsite.reports.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
-from evalsite.reports.statistics.estimators.strata import people_only, shown_mean
+from evalsite.reports.statistics.estimators.agreement import LabelPairs, weighted_kappa
+from evalsite.reports.statistics.estimators.strata import (
+    FEWEST_FOR_CLAIMS,
+    TooFew,
+    look_multiplier,
+    people_only,
+    shown_mean,
+)
 from evalsite.reports.statistics.ratings import from_rows
 from evalsite.reports.statistics.reliability import ReliabilityBin, reliability
 from evalsite.reports.statistics.risk_coverage import AuditedVerdict
@@ -62,26 +70,26 @@ def compute_judge_trust(subject_id: int, options: Options) -> Payload:
         "drawn": audited.drawn,
         "decided": len(audited.decided) + audited.outdated,
         "outdated": audited.outdated,
-        **_against_people(audited),
+        "looks": chosen(options, "looks"),
+        **_against_people(audited, planned=audited.drawn_cases if chosen(options, "looks") else 0),
     }
 
 
-def _against_people(audited: AuditedResponses) -> Payload:
+def _against_people(audited: AuditedResponses, *, planned: int) -> Payload:
     read = [row for row in audited.decided if row.judge is not None]
     labels = _scale(read)
     codes = {label.value: place for place, label in enumerate(labels)}
-    items = [ComparedItem(row.case, codes[row.judge or ""], codes[row.people], is_routed=False) for row in read]
     verdicts = _measured(read)
     return {
         "unread": len(audited.decided) - len(read),
         "items": len(read),
         "cases": len({row.case for row in read}),
         "labels": [asdict(label) for label in labels],
-        "confusion": _confusion(read, labels),
-        "agreement": figure(share_equal(items).estimate if read else undefined(NO_LABELS)),
-        "kappa": figure(shown_kappa(items, labels=len(labels)).estimate if read else undefined(NO_LABELS)),
-        "recalls": [_recall(label, labels, read) for label in labels],
-        "measured": [[verdict.confidence, verdict.is_correct, verdict.case] for verdict in verdicts],
+        "confusion": confusion_counts([row.judge for row in read], [row.people for row in read], list(codes)),
+        "agreement": figure(_pooled_share(read, lambda row: row.judge == row.people, planned)),
+        "kappa": figure(_kappa(read, codes, planned)),
+        "recalls": [_recall(label, labels, read, planned) for label in labels],
+        "measured": [[verdict.confidence, verdict.is_correct, verdict.case, verdict.weight] for verdict in verdicts],
         "reliability": [asdict(part) for part in reliability(verdicts)],
         "tests": _tests(read, labels),
     }
@@ -106,7 +114,9 @@ def evaluators_of_version(name: str, version_key: str) -> list[RunEvaluator]:
 
 def _measured(read: Sequence[AuditedResponse]) -> list[AuditedVerdict]:
     return [
-        AuditedVerdict(row.confidence, row.judge == row.people, row.case) for row in read if row.confidence is not None
+        AuditedVerdict(row.confidence, row.judge == row.people, row.case, 1 / row.chance)
+        for row in read
+        if row.confidence is not None
     ]
 
 
@@ -117,29 +127,54 @@ def _scale(read: Sequence[AuditedResponse]) -> tuple[Label, ...]:
     return tuple(reversed(found.values()))
 
 
-def _confusion(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> list[list[int]]:
-    names = [label.value for label in labels]
-    found = confusion_of(
-        [row.judge for row in read], [row.people for row in read], names, [str(row.response_id) for row in read]
-    )
-    return [list(row) for row in found.counts]
-
-
-def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedResponse]) -> Payload:
+def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedResponse], planned: int) -> Payload:
     """Return how often the judge says a label where people do; unit: the case."""
-    by_case: dict[int, list[bool]] = defaultdict(list)
-    for row in read:
-        if row.people == label.value:
-            by_case[row.case].append(row.judge == label.value)
-    shares = [sum(equal) / len(equal) for equal in by_case.values()]
+    where = [row for row in read if row.people == label.value]
     name = f"Where people say {label.text}"
     if {one.share for one in labels} == BINARY and len(labels) == len(BINARY):
         name = f"Sensitivity ({label.text})" if label.share else f"Specificity ({label.text})"
-    return {"name": name, "label": label.value, "items": sum(map(len, by_case.values()))} | figure(_mean(shares))
+    return {"name": name, "label": label.value, "items": len(where)} | figure(
+        _pooled_share(where, lambda row: row.judge == label.value, planned)
+    )
 
 
-def _mean(shares: Sequence[float]) -> Estimate:
-    return shown_mean([people_only(shares)]).estimate
+def _pooled_share(rows: Sequence[AuditedResponse], holds: Callable[[AuditedResponse], bool], planned: int) -> Estimate:
+    """Return the share of which something holds; unit: the case. Runs audited at different rates are strata."""
+    if not rows:
+        return undefined(NO_LABELS)
+    chances: dict[int, float] = {}
+    by_case: dict[int, list[bool]] = defaultdict(list)
+    for row in rows:
+        chances[row.case] = max(chances.get(row.case, 0.0), row.chance)
+        by_case[row.case].append(holds(row))
+    strata: dict[float, list[float]] = defaultdict(list)
+    for case, values in by_case.items():
+        strata[chances[case]].append(sum(values) / len(values))
+    if len(strata) == 1:
+        return shown_mean([people_only(values) for values in strata.values()], planned=planned).estimate
+    sampled = [
+        people_only(values, others=round(len(values) / chance) - len(values)) for chance, values in strata.items()
+    ]
+    return shown_mean(sampled, planned=planned).estimate
+
+
+def _kappa(read: Sequence[AuditedResponse], codes: Mapping[str, int], planned: int) -> Estimate:
+    """Return Cohen's kappa of judge and people, each label standing for as many as it was drawn from."""
+    cases = [row.case for row in read]
+    n = len(set(cases))
+    if not n:
+        return undefined(NO_LABELS)
+    if n < FEWEST_FOR_CLAIMS:
+        return TooFew(n, FEWEST_FOR_CLAIMS).estimate
+    most = max(row.chance for row in read)
+    pairs = LabelPairs(
+        np.array([codes[row.judge or ""] for row in read]),
+        np.array([codes[row.people] for row in read]),
+        np.array([most / row.chance for row in read]),
+        cases,
+    )
+    critical = look_multiplier(n, planned) if planned else None
+    return weighted_kappa(pairs, labels=len(codes), degrees=n - 1, critical=critical).estimate
 
 
 def _tests(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> dict[str, Any]:
@@ -165,7 +200,7 @@ def _tests(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> dict[str
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"judge-trust.{work_mark()}"
+    return f"judge-trust-2.{work_mark()}"  # the number is new whenever the payload gets another form
 
 
 def _rows(subject_id: int, options: Options) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from evalsite.reports.services.agreements import AGREEMENT
 from evalsite.reports.services.arena_reports import ARENA
 from evalsite.reports.services.breakdowns import BREAKDOWN
+from evalsite.reports.services.debate_bias import DEBATE_BIAS
 from evalsite.reports.services.debate_reports import DEBATES
 from evalsite.reports.services.differences import DIFFERENCES
+from evalsite.reports.services.judge_bias import JUDGE_BIAS
 from evalsite.reports.services.judge_reports import JUDGE, JUDGES
 from evalsite.reports.services.judge_trust import JUDGE_TRUST
 from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
@@ -19,7 +21,7 @@ KINDS: dict[str, ReportKind] = {
     for kind in (
         *(LEADERBOARD, COMPARISON, BREAKDOWN, DIFFERENCES),
         *(AGREEMENT, LABEL_AGREEMENT),
-        *(JUDGES, JUDGE, JUDGE_TRUST),
-        *(DEBATES, ARENA, ROBUSTNESS),
+        *(JUDGES, JUDGE, JUDGE_TRUST, JUDGE_BIAS),
+        *(DEBATES, DEBATE_BIAS, ARENA, ROBUSTNESS),
     )
 }

@@ -6,17 +6,11 @@ from evalsite.reports.selectors.annotations import read_labels, table_groups
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.agreements import ROWS_KEPT, agreement_payload, packed_rows
 from evalsite.reports.services.habits import over_time
-from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.snapshots import Computed, ReportKind
 from evalsite.review.models import LabelTable
 
 
-def compute_label_agreement(table_id: int, options: Options) -> Payload:
-    """Return every figure of agreement in a label table under the options criterion, scenario and language."""
-    return compute_label_agreement_with_rows(table_id, options).payload
-
-
-def compute_label_agreement_with_rows(table_id: int, options: Options) -> Computed:
+def compute_label_agreement(table_id: int, options: Options) -> Computed:
     """Return every figure of agreement in a label table, and the labels that the items behind each are found in."""
     table = LabelTable.objects.get(pk=table_id)
     answers = read_labels(table, options)
@@ -36,4 +30,4 @@ def _rows(table_id: int, options: Options) -> int:
     return LabelTable.objects.values_list("label_count", flat=True).get(pk=table_id)
 
 
-LABEL_AGREEMENT = ReportKind("label-agreement", _mark, _rows, compute_label_agreement_with_rows)
+LABEL_AGREEMENT = ReportKind("label-agreement", _mark, _rows, compute_label_agreement)

@@ -12,6 +12,8 @@ from evalsite.reports.selectors.human_labels import HumanLabel, human_labels
 from evalsite.reports.selectors.leaderboards import evaluator_with_run
 from evalsite.reports.selectors.marks import evaluator_mark
 from evalsite.reports.selectors.options import Options
+from evalsite.reports.selectors.response_facts import response_lengths
+from evalsite.reports.services.leaderboard_slices import dimensions_of, pair_slices_payload, slices_payload
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, undefined, with_interval, within
@@ -25,6 +27,7 @@ from evalsite.reports.statistics.estimators.boards import (
     system_mean,
 )
 from evalsite.reports.statistics.estimators.differences import ComparedPair, RankSet
+from evalsite.reports.statistics.estimators.length_control import length_control
 from evalsite.reports.statistics.estimators.strata import Bounds, Inference, Scale
 from judging.grading.aggregates import reduce_scores
 from judging.models import RunEvaluator
@@ -60,6 +63,7 @@ def compute_leaderboard(evaluator_id: int, options: Options) -> Payload:
         "rows": _rows(suite, boards),
         "pairs": {mode.value: [_pair(pair, suite, mode) for pair in found.pairs] for mode, found in boards.items()},
         "matrix": _matrix(suite),
+        "slices": slices_payload(dimensions_of(suite.scores), suite.data, suite.system_ids, clip=suite.clip),
         "filters": _filters(evaluator),
     }
 
@@ -67,7 +71,8 @@ def compute_leaderboard(evaluator_id: int, options: Options) -> Payload:
 def compute_comparison(evaluator_id: int, options: Options) -> Payload:
     """Return the cases on which the two systems named by the option `systems` differ most."""
     evaluator = evaluator_with_run(evaluator_id)
-    scores = read_scores(evaluator, options)
+    suite = _suite(evaluator, options)
+    scores = suite.scores
     first, second = (int(pk) for pk in options["systems"])
     known = {pk: row for row, pk in enumerate(scores.systems)}
     rows = _compared(scores, known[first], known[second]) if first in known and second in known else []
@@ -80,8 +85,27 @@ def compute_comparison(evaluator_id: int, options: Options) -> Payload:
         "systems": [{"id": pk, "name": scores.systems.get(pk, "")} for pk in (first, second)],
         "n_cases": len(rows),
         "wins": wins,
+        **_length_control(rows),
+        "slices": _pair_slices(suite, known[first], known[second]) if rows else [],
         "cases": rows,
     }
+
+
+def _pair_slices(suite: _Suite, first: int, second: int) -> list[Payload]:
+    return pair_slices_payload(dimensions_of(suite.scores), suite.data.systems([first, second]))
+
+
+def _length_control(rows: Sequence[Payload]) -> Payload:
+    """Return how often the judge's scores prefer the first system, ties half, as it is and at equal length."""
+    both = [row for row in rows if all(row["responses"])]
+    lengths = response_lengths(pk for row in both for pk in row["responses"])
+    found = length_control(
+        [(1 + float(np.sign(row["difference"]))) / 2 for row in both],
+        [lengths[row["responses"][0]] - lengths[row["responses"][1]] for row in both],
+        [row["case_id"] for row in both],
+    )
+    shown = {"win_rate": found.raw, "equal_length": found.equal_length, "length_effect": found.effect}
+    return {name: figure(estimate) for name, estimate in shown.items()}
 
 
 def _compared(scores: SuiteScores, first: int, second: int) -> list[Payload]:
@@ -291,7 +315,7 @@ def _filters(evaluator: RunEvaluator) -> Payload:
 
 
 def _mark(evaluator_id: int, options: Options) -> str:
-    return evaluator_mark(evaluator_with_run(evaluator_id))
+    return f"slices.{evaluator_mark(evaluator_with_run(evaluator_id))}"  # new whenever the payload gets another part
 
 
 def _rows_to_read(evaluator_id: int, options: Options) -> int:

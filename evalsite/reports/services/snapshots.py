@@ -1,7 +1,7 @@
 """Finds a stored report, computes one, and throws away what it replaces.
 
-A snapshot's fingerprint is the options' 32 hex digits followed by those of the data's mark, so the last known answer to
-the same question is found even when the data has gone on.
+A snapshot's fingerprint is the options' 32 hex digits, eight of the code that made it and 24 of the data's mark, so the
+last known answer to the same question is found even when the data has gone on, but not when the code has.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.db import transaction
 
 from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors import options as chosen_options
-from evalsite.reports.selectors.marks import LABEL_CLOCK
+from evalsite.reports.selectors.marks import LABEL_CLOCK, code_mark
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.payloads import Payload
 
@@ -58,7 +58,7 @@ class Kept:
 def find(kind: ReportKind, *, subject_id: int, options: Options, with_rows: bool = False) -> Kept | None:
     """Return the newest stored answer to these options, None where there is none."""
     wanted = _fingerprint(kind, subject_id, options)
-    stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:32])
+    stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:40])
     if with_rows:
         stored = stored.exclude(rows=None)
     else:
@@ -68,6 +68,12 @@ def find(kind: ReportKind, *, subject_id: int, options: Options, with_rows: bool
         return None
     rows = bytes(row.rows or b"") if with_rows else b""
     return Kept(row.payload, row.computed_at, row.seconds, row.fingerprint == wanted, rows)
+
+
+def newest_payload(kind: ReportKind, *, subject_id: int) -> Payload | None:
+    """Return the newest stored report of a kind, whatever its options and whatever has changed since."""
+    stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id).order_by("-computed_at", "-pk")
+    return stored.values_list("payload", flat=True).first()
 
 
 def is_small(kind: ReportKind, *, subject_id: int, options: Options) -> bool:
@@ -109,5 +115,5 @@ def tick_labels(*, at: datetime) -> None:
 
 
 def _fingerprint(kind: ReportKind, subject_id: int, options: Options) -> str:
-    mark = hashlib.sha256(kind.mark(subject_id, options).encode()).hexdigest()[:32]
-    return chosen_options.fingerprint(options) + mark
+    mark = hashlib.sha256(kind.mark(subject_id, options).encode()).hexdigest()[:24]
+    return chosen_options.fingerprint(options) + code_mark() + mark

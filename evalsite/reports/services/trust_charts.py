@@ -25,10 +25,9 @@ from evalsite.reports.statistics.risk_coverage import Decision, Step
 
 def risk_coverage_chart(steps: Sequence[Step], decision: Decision, *, alpha: float, delta: float) -> Chart:
     """Return error rate and bound by the share of verdicts accepted, with the target and the chosen threshold."""
-    total = steps[-1].accepted if steps else 1
     risks, bounds = [], []
     for step in steps:
-        covered, named = step.accepted / total, f"confidence {step.threshold:.2f} or more: {step.accepted / total:.0%}"
+        covered, named = step.coverage, f"confidence {step.threshold:.2f} or more: {step.coverage:.0%}"
         risks.append(Point(covered, step.risk, says=f"{named} accepted, {step.risk:.1%} wrong"))
         bounds.append(Point(covered, step.bound, says=f"{named} accepted, at most {step.bound:.1%} wrong"))
     top = min(1.0, highest((point.y for point in risks), least=2.5 * alpha))
@@ -39,7 +38,7 @@ def risk_coverage_chart(steps: Sequence[Step], decision: Decision, *, alpha: flo
         Series(f"Bound, {1 - delta:.0%} certain", thinned(bounds), tone="second"),
     ]
     if decision.chosen is not None:
-        at = decision.chosen.accepted / total
+        at = decision.chosen.coverage
         series.append(Series(f"From {decision.chosen.threshold:.2f}", [Point(at, 0), Point(at, y.high)], tone="guide"))
     return draw("Risk and coverage", percent_axis("Verdicts accepted"), y, series)
 

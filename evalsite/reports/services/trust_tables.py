@@ -63,7 +63,7 @@ def trust_tables(
             "Risk and coverage by threshold",
             basis,
             ("threshold", "coverage", "accepted", "wrong", "cases", "error_rate", "bound"),
-            [_step(step, steps[-1].accepted) for step in steps],
+            [_step(step) for step in steps],
         ),
         "annotators": PaperTable(
             f"Alternative annotator test, {annotators}",
@@ -123,10 +123,10 @@ def drift_rows(drift: AnchorDrift | None) -> list[dict[str, Any]]:
     return rows
 
 
-def _step(step: Step, total: int) -> dict[str, Any]:
+def _step(step: Step) -> dict[str, Any]:
     return {
         "threshold": step.threshold,
-        "coverage": step.accepted / total,
+        "coverage": step.coverage,
         "accepted": step.accepted,
         "wrong": step.errors,
         "cases": step.cases,

@@ -8,21 +8,15 @@ from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
 from evalsite.reports.statistics.fleiss import corrected_agreement
 from evalsite.reports.statistics.interpret import ONE_LABEL
-from evalsite.reports.statistics.profiles import ItemFeatures, count_profiles, divide, item_features, label_shares
-from evalsite.reports.statistics.ratings import RatingTable
+from evalsite.reports.statistics.profiles import ItemFeatures, divide, label_shares
 
 
-def gwet_ac1(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+def gwet_of(items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootstrap | None = None) -> Estimate:
     """Return AC1; n = items with two answers or more. It depends on how many labels are DECLARED.
 
     (Po - Pe) / (1 - Pe) with Po as in Fleiss' kappa and Pe = sum_k pi_k (1 - pi_k) / (q - 1) for q declared labels, so
     that it is 1 when everyone chose the same label. Source: Gwet 2008, eq. for AC1 with many raters.
     """
-    return gwet_of(item_features(count_profiles(table)), table.labels, bootstrap=bootstrap)
-
-
-def gwet_of(items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootstrap | None = None) -> Estimate:
-    """Return AC1 from features already gathered."""
     if len(labels) == 1 and items.n_pairable:
         return undefined(ONE_LABEL, n=items.n_pairable)
     return corrected_agreement(items, labels, gwet_chance, bootstrap=bootstrap)

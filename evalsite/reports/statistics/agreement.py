@@ -36,7 +36,6 @@ class TableSummary:
     n_items: int
     n_raters: int
     n_answers: int
-    n_unanswered: int
     n_single: int  # items with one answer: left out of agreement, and counted here
     n_pairable: int
     n_unanimous: int  # of the pairable
@@ -89,7 +88,6 @@ def summarise(table: RatingTable) -> TableSummary:
         n_items=len(table.items),
         n_raters=len(table.raters),
         n_answers=int(given.sum()),
-        n_unanswered=int((given == 0).sum()),
         n_single=int((given == 1).sum()),
         n_pairable=int(pairable.sum()),
         n_unanimous=int((pairable & (most == given)).sum()),
@@ -159,7 +157,8 @@ def pair_agreements(
 def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
     """Return by rater how often they give the label that more than half of the others give; n = items with such a one.
 
-    Labels are counted once for all raters; a rater's own is taken from the counts of the two most frequent.
+    Labels are counted once for all raters, and a rater's own is taken from the counts of the two most frequent: one
+    pass over the table and one over its answers, however many raters gave them.
     """
     counts = table.counts()
     rows = np.arange(len(counts))
@@ -168,17 +167,17 @@ def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
     first = counts[rows, leading] if counts.size else np.zeros(len(counts), dtype=np.int64)
     counts[rows, leading] = 0
     second = counts.max(axis=1, initial=0)
-    found = {}
-    for column, rater in enumerate(table.raters):
-        answered = np.flatnonzero(table.codes[:, column] != MISSING)
-        leads = table.codes[answered, column] == leading[answered]
-        others = given[answered] - 1
-        agrees = leads & (2 * (first[answered] - 1) > others)
-        differs = np.where(leads, 2 * second[answered] > others, 2 * first[answered] > others)
-        n = int((agrees | differs).sum())
-        nobody = undefined(f"The others have no majority on any item that {rater} answered.")
-        found[rater] = wilson(int(agrees.sum()), n) if n else nobody
-    return found
+    items, raters = np.nonzero(table.codes != MISSING)
+    leads = table.codes[items, raters] == leading[items]
+    others = given[items] - 1
+    agrees = leads & (2 * (first[items] - 1) > others)
+    differs = np.where(leads, 2 * second[items] > others, 2 * first[items] > others)
+    agreeing = np.bincount(raters[agrees], minlength=len(table.raters)).tolist()
+    compared = np.bincount(raters[agrees | differs], minlength=len(table.raters)).tolist()
+    return {
+        rater: wilson(equal, n) if n else undefined(f"The others have no majority on any item that {rater} answered.")
+        for rater, equal, n in zip(table.raters, agreeing, compared, strict=True)
+    }
 
 
 def _beyond(chance: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:

@@ -9,10 +9,10 @@ from enum import StrEnum
 import numpy as np
 import scipy
 
-from evalsite.reports.statistics.bootstrap import Bootstrap, Features, bootstrap_interval
-from evalsite.reports.statistics.estimates import Estimate, Floats, undefined, with_interval
+from evalsite.reports.statistics.bootstrap import Features
+from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
 from evalsite.reports.statistics.interpret import NEGATIVE_RATIO, NO_PAIRS, NO_VALUES, everyone_chose
-from evalsite.reports.statistics.profiles import Profiles, count_profiles, divide
+from evalsite.reports.statistics.profiles import Profiles, divide
 from evalsite.reports.statistics.ratings import RatingTable
 
 
@@ -23,32 +23,6 @@ class Metric(StrEnum):
     ORDINAL = "ordinal"
     INTERVAL = "interval"
     RATIO = "ratio"
-
-
-def krippendorff_alpha(
-    table: RatingTable, metric: Metric = Metric.NOMINAL, *, bootstrap: Bootstrap | None = None
-) -> Estimate:
-    """Return alpha = 1 - Do/De, at most 1; n = items with two answers or more (the others are left out).
-
-    With n_uk answers k on item u of m_u answers, N = sum_u m_u and n_k = sum_u n_uk over those items,
-    Do = sum_u sum_ck n_uc (n_uk - [c=k]) d²_ck / (m_u - 1) / N and De = sum_ck n_c (n_k - [c=k]) d²_ck / (N (N - 1)).
-    d² is 1 (nominal), the squared answers between two ranks (ordinal, in the declared order), the squared difference
-    (interval), or ((c - k) / (c + k))² (ratio). Undefined when one label was used throughout.
-    Source: Krippendorff 2011, "Computing Krippendorff's alpha-reliability".
-    """
-    return alpha_of(count_profiles(table), table, metric, bootstrap=bootstrap)
-
-
-def alpha_of(
-    profiles: Profiles, table: RatingTable, metric: Metric = Metric.NOMINAL, *, bootstrap: Bootstrap | None = None
-) -> Estimate:
-    """Return alpha from distinct rows of label counts already gathered."""
-    parts = alpha_parts(profiles, table, metric)
-    if isinstance(parts, Estimate):
-        return parts
-    plan = bootstrap or Bootstrap()
-    interval = bootstrap_interval(parts.coefficient, parts.features, profiles.multiplicity, plan=plan)
-    return with_interval(parts.value, interval, n=parts.n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +36,13 @@ class AlphaParts:
 
 
 def alpha_parts(profiles: Profiles, table: RatingTable, metric: Metric) -> AlphaParts | Estimate:
-    """Return alpha with its parts, or the undefined figure with its reason.
+    """Return alpha = 1 - Do/De, at most 1, with its parts, or the undefined figure with its reason.
+
+    With n_uk answers k on item u of m_u answers, N = sum_u m_u and n_k = sum_u n_uk over the items with two answers or
+    more, Do = sum_u sum_ck n_uc (n_uk - [c=k]) d²_ck / (m_u - 1) / N and
+    De = sum_ck n_c (n_k - [c=k]) d²_ck / (N (N - 1)). d² is 1 (nominal), the squared answers between two ranks
+    (ordinal, in the declared order), the squared difference (interval), or ((c - k) / (c + k))² (ratio). Undefined when
+    one label was used throughout. Source: Krippendorff 2011, "Computing Krippendorff's alpha-reliability".
 
     Fixed distances need one observed disagreement per item; ordinal distances depend on the labels drawn, so they need
     the whole coincidence matrix, kept sparse. Items with one answer have features of zero.

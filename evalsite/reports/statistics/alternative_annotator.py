@@ -92,8 +92,9 @@ def alternative_annotator_test(
     codes = cluster_codes(cases)
     wins = {person: _wins(table, judged, index, closeness, codes) for index, person in enumerate(table.raters)}
     able = {person: own for person, own in wins.items() if own.n >= CASES_NEEDED}
-    if not table.raters_known or len(able) < PEOPLE_NEEDED:
-        return AnnotatorTest(None, None, None, (), _too_few({person: own.n for person, own in wins.items()}))
+    lacking = why_not_held({person: own.n for person, own in wins.items()})
+    if not table.raters_known or lacking:
+        return AnnotatorTest(None, None, None, (), lacking)
     p_values = [_p_value(own.person - own.judge, annotators.margin) for own in able.values()]
     matched = benjamini_yekutieli(p_values, rate=FALSE_DISCOVERY_RATE)
     people = tuple(
@@ -110,8 +111,11 @@ def alternative_annotator_test(
     return AnnotatorTest(passed, rate, advantage, people, reason)
 
 
-def _too_few(shared: Mapping[str, int]) -> str:
+def why_not_held(shared: Mapping[str, int]) -> str:
+    """Return what the test lacks, "" for nothing, by person: cases that they, the judge and somebody else labelled."""
     able = sum(n >= CASES_NEEDED for n in shared.values())
+    if able >= PEOPLE_NEEDED:
+        return ""
     each = ", ".join(f"{person} {n}" for person, n in sorted(shared.items(), key=lambda pair: -pair[1])[:PEOPLE_LISTED])
     return (
         f"{able} of {PEOPLE_NEEDED} people needed share {CASES_NEEDED} cases with the judge and somebody else "

@@ -6,14 +6,14 @@ into cells (one pair of systems, criterion and scenario), since A and B mean the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from debate.protocol.metaeval import Agreement, agreement
 from evalsite.reports.statistics.estimates import Estimate, undefined
 from evalsite.reports.statistics.estimators.differences import case_means, paired_difference
 from evalsite.reports.statistics.estimators.strata import Inference, TooFew, people_only
-from evalsite.reports.statistics.intervals import wilson
+from evalsite.reports.statistics.intervals import wilson, wilson_of_cases
 
 Label = int | None
 Cell = tuple[str, ...]
@@ -42,34 +42,43 @@ class OutcomeAgreement:
     missing: int  # items with an outcome on which no label was given
 
 
-def agreement_with_outcomes(labels: Sequence[Label], outcomes: Sequence[Label]) -> OutcomeAgreement:
-    """Return example-level agreement, item by item, as in the seed paper.
+def agreement_with_outcomes(
+    labels: Sequence[Label], outcomes: Sequence[Label], cases: Sequence[Hashable]
+) -> OutcomeAgreement:
+    """Return example-level agreement, item by item, as in the seed paper; its interval counts a case once.
 
     Raises:
-        ValueError: not as many labels as outcomes.
+        ValueError: labels, outcomes and cases differ in number.
     """
-    found = agreement(labels, outcomes)
-    missing = sum(label is None and outcome is not None for label, outcome in zip(labels, outcomes, strict=True))
-    example = wilson(found.matches, found.n_with_outcome) if found.n_with_outcome else undefined(NO_OUTCOME)
+    rows = [row for row in zip(labels, outcomes, cases, strict=True) if row[1] is not None]
+    missing = sum(label is None for label, _, _ in rows)
+    equal = [label == outcome for label, outcome, _ in rows]
+    example = wilson_of_cases(equal, [case for _, _, case in rows]) if rows else undefined(NO_OUTCOME)
     return OutcomeAgreement(example, missing)
 
 
 def standing(
-    labels: Mapping[int, Label], outcomes: Mapping[int, Label], cells: Mapping[Cell, Sequence[int]]
+    labels: Mapping[int, Label],
+    outcomes: Mapping[int, Label],
+    cells: Mapping[Cell, Sequence[int]],
+    cases: Mapping[int, Hashable],
 ) -> Standing:
-    """Return how the evaluator's labels compare with outcomes, over the items it was asked about."""
+    """Return how the evaluator's labels compare with outcomes, over the items it was asked about; `cases` by item."""
     asked = [item for items in cells.values() for item in items if item in labels]
     if not asked:
         nothing = undefined(NOT_ASKED)
         return Standing(nothing, nothing, nothing, nothing, 0)
     given, wanted = [labels[item] for item in asked], [outcomes.get(item) for item in asked]
-    found, against = agreement(given, wanted), agreement_with_outcomes(given, wanted)
+    about = [cases[item] for item in asked]
+    against = agreement_with_outcomes(given, wanted, about)
     by_cell = [labelled_by_both(items, labels, outcomes) for items in cells.values()]
     modes = [one.system_level for one in by_cell if one.system_level is not None]
     directions = [one.same_direction for one in by_cell if one.same_direction is not None]
     return Standing(
         example=against.example,
-        of_all=wilson(found.matches, found.n),
+        of_all=wilson_of_cases(
+            [outcome is not None and label == outcome for label, outcome in zip(given, wanted, strict=True)], about
+        ),
         system=wilson(sum(modes), len(modes)) if modes else undefined(NO_CELL),
         direction=wilson(sum(directions), len(directions)) if directions else undefined(NO_OUTCOME),
         missing=against.missing,
@@ -90,15 +99,16 @@ def labelled_by_both(items: Sequence[int], labels: Mapping[int, Label], outcomes
     return agreement([labels[item] for item in both], [outcomes[item] for item in both])
 
 
-def first_place_rate(labels: Mapping[int, Label], orders: Mapping[int, int]) -> Estimate:
+def first_place_rate(labels: Mapping[int, Label], orders: Mapping[int, int], cases: Mapping[int, Hashable]) -> Estimate:
     """Return the share of preferences for what was shown first; 0.5 is unbiased where orders are fair coins.
 
-    `orders` says by item whether A was shown first (0) or B (1), to this evaluator.
+    `orders` says by item whether A was shown first (0) or B (1), to this evaluator. The interval counts a case once.
     """
-    first = [
-        (label == 1) == (orders[item] == 0) for item, label in labels.items() if label in (1, -1) and item in orders
-    ]
-    return wilson(sum(first), len(first)) if first else undefined("It preferred neither answer to any other.")
+    preferring = [item for item, label in labels.items() if label in (1, -1) and item in orders]
+    first = [(labels[item] == 1) == (orders[item] == 0) for item in preferring]
+    if not first:
+        return undefined("It preferred neither answer to any other.")
+    return wilson_of_cases(first, [cases[item] for item in preferring])
 
 
 def accuracy_difference(

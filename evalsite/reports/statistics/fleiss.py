@@ -37,18 +37,13 @@ def fleiss_of(items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootst
     return corrected_agreement(items, labels, fleiss_chance, bootstrap=bootstrap)
 
 
-def brennan_prediger(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+def brennan_prediger_of(
+    items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootstrap | None = None
+) -> Estimate:
     """Return the kappa whose chance agreement is 1/q for q DECLARED labels; undefined for one declared label.
 
     Sources: Brennan and Prediger 1981; Randolph 2005 (free-marginal kappa).
     """
-    return brennan_prediger_of(item_features(count_profiles(table)), table.labels, bootstrap=bootstrap)
-
-
-def brennan_prediger_of(
-    items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootstrap | None = None
-) -> Estimate:
-    """Return Brennan-Prediger's kappa from features already gathered."""
     return corrected_agreement(items, labels, uniform_chance, bootstrap=bootstrap)
 
 

@@ -63,13 +63,3 @@ def prevalence_warning(percent: Estimate, kappa: Estimate, ac1: Estimate) -> str
         f"{share}, yet kappa is {kappa.value:.2f}: one label dominates, and kappa counts most agreement as chance. "
         f"Read AC1 ({ac1.value:.2f}) beside it."
     )
-
-
-def format_estimate(estimate: Estimate, *, digits: int = 2) -> str:
-    """Return “0.43 [0.36, 0.50]”, the bare figure when it has no interval, or the reason when there is no figure."""
-    if estimate.value is None:
-        return estimate.reason
-    figure = f"{estimate.value:.{digits}f}"
-    if estimate.low is None or estimate.high is None:
-        return figure
-    return f"{figure} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"

@@ -1,4 +1,4 @@
-"""Intervals in closed form: Wilson for shares, t and normal for means, cluster-robust means."""
+"""Intervals in closed form: Wilson for shares, t for means, cluster-robust means."""
 
 from __future__ import annotations
 
@@ -28,28 +28,35 @@ def wilson(successes: int, n: int, *, level: float = LEVEL) -> Estimate:
         raise ValueError(f"{successes} successes of {n}")
     if n == 0:
         return undefined("Nothing to count yet.")
+    return Estimate(successes / n, *_score_interval(successes / n, n, level), n)
+
+
+def wilson_of_cases(values: Sequence[bool], cases: Sequence[Hashable], *, level: float = LEVEL) -> Estimate:
+    """Return the share of values that hold, with Wilson's interval of as many values as there are cases; n = values.
+
+    Values of one case are taken to hold together, so that criteria and pairs of one case do not pass for independent
+    observations: exact where a case has one value, wider than needed where its values are independent.
+
+    Raises:
+        ValueError: values and cases differ in number.
+    """
+    if len(values) != len(cases):
+        raise ValueError(f"{len(values)} values of {len(cases)} cases")
+    if not values:
+        return undefined("Nothing to count yet.")
+    share = sum(values) / len(values)
+    return Estimate(share, *_score_interval(share, len(set(cases)), level), len(values))
+
+
+def _score_interval(share: float, n: int, level: float) -> tuple[float, float]:
     z = z_value(level)
-    share = successes / n
     centre = share + z * z / (2 * n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
     # At the ends the formula gives 0 and 1 exactly; rounding must not.
-    low = (centre - half) / scale if successes else 0.0
-    high = (centre + half) / scale if successes < n else 1.0
-    return Estimate(share, low, high, n)
-
-
-def mean_interval(values: Sequence[float] | Floats, *, level: float = LEVEL) -> Estimate:
-    """Return the mean with Student's t interval; n = number of values. One or equal values have no interval."""
-    data = np.asarray(values, dtype=np.float64)
-    if data.size == 0:
-        return undefined("No scores yet.")
-    if data.size == 1:
-        return with_interval(float(data[0]), Interval(None, None, "One score has no interval."), n=1)
-    if np.ptp(data) < NO_SPREAD:
-        return with_interval(float(data[0]), Interval(None, None, EQUAL.format(n=data.size)), n=data.size)
-    error = float(data.std(ddof=1)) / math.sqrt(data.size)
-    return around(float(data.mean()), error, n=data.size, critical=t_value(level, data.size - 1))
+    low = (centre - half) / scale if share > 0 else 0.0
+    high = (centre + half) / scale if share < 1 else 1.0
+    return low, high
 
 
 def of_share(estimate: Estimate) -> Estimate:
@@ -62,6 +69,29 @@ def of_share(estimate: Estimate) -> Estimate:
 def normal_interval(value: float, error: float, *, n: int, level: float = LEVEL) -> Estimate:
     """Return value ± z * error, for estimators whose standard error is known by theory."""
     return around(value, error, n=n, critical=z_value(level))
+
+
+def effective_size(values: Floats, clusters: Sequence[Hashable]) -> float:
+    """Return how many independent values, 1 or 0, would leave their share as uncertain as these do.
+
+    It is their number over the design effect, the cluster-robust variance over the binomial one, which is never taken
+    to be below 1. Where all values are equal nothing shows how far they hang together, and a cluster counts as one.
+
+    Raises:
+        ValueError: values and clusters differ in length.
+    """
+    n = len(values)
+    if len(clusters) != n:
+        raise ValueError(f"{n} values in {len(clusters)} clusters")
+    codes = cluster_codes(clusters)
+    count = int(codes.max()) + 1 if n else 0
+    mean = float(values.mean()) if n else 0.0
+    plain = mean * (1 - mean) / n if n else 0.0
+    if count in (0, 1, n) or plain == 0:
+        return float(count)
+    sums = np.bincount(codes, weights=values - mean)
+    robust = count / (count - 1) * float((sums**2).sum()) / n**2
+    return n / max(1.0, robust / plain)
 
 
 def clustered_mean(values: Sequence[float], clusters: Sequence[Hashable], *, level: float = LEVEL) -> Estimate:

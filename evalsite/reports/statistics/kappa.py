@@ -48,17 +48,10 @@ def contingency(table: RatingTable, first: str, second: str) -> Ints:
     return np.bincount(a[both] * q + b[both], minlength=q * q).reshape(q, q).astype(np.int64)
 
 
-def cohen_kappa(
-    table: RatingTable, first: str, second: str, weights: Weights = Weights.NONE, *, bootstrap: Bootstrap | None = None
-) -> CohenKappa:
-    """Return kappa of two raters over the items both answered, in [-1, 1]; n = those items."""
-    return cohen_of(contingency(table, first, second), table.labels, weights, bootstrap=bootstrap)
-
-
 def cohen_of(
     matrix: Ints, labels: tuple[str, ...], weights: Weights = Weights.NONE, *, bootstrap: Bootstrap | None = None
 ) -> CohenKappa:
-    """Return kappa of a contingency matrix: (po - pe) / (1 - pe), pe from the two raters' own label shares.
+    """Return kappa of a contingency matrix, in [-1, 1]: (po - pe) / (1 - pe), pe from the raters' own label shares.
 
     Undefined (0/0) when both raters used one and the same label throughout. The closed-form error is that of Fleiss,
     Cohen and Everitt 1969 (weights as agreement weights, 1 on the diagonal). Source: Cohen 1960, 1968.

@@ -5,17 +5,11 @@ from __future__ import annotations
 from evalsite.reports.statistics.bootstrap import Bootstrap, bootstrap_interval
 from evalsite.reports.statistics.estimates import Estimate, undefined, with_interval
 from evalsite.reports.statistics.interpret import NO_PAIRS
-from evalsite.reports.statistics.profiles import ItemFeatures, count_profiles, item_features, observed_agreement
-from evalsite.reports.statistics.ratings import RatingTable
-
-
-def percent_agreement(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
-    """Return the mean over items of the agreeing share of their pairs, in [0, 1]; n = items with two answers."""
-    return percent_of(item_features(count_profiles(table)), bootstrap=bootstrap)
+from evalsite.reports.statistics.profiles import ItemFeatures, observed_agreement
 
 
 def percent_of(items: ItemFeatures, *, bootstrap: Bootstrap | None = None) -> Estimate:
-    """Return percent agreement from features already gathered."""
+    """Return the mean over items of the agreeing share of their pairs, in [0, 1]; n = items with two answers."""
     if not items.n_pairable:
         return undefined(NO_PAIRS)
     value = float(observed_agreement(items.totals)[0])

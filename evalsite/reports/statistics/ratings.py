@@ -126,41 +126,6 @@ def from_long(
     return RatingTable(tuple(rows), tuple(columns), scale, codes, _values(scale, values))
 
 
-def from_counts(
-    counts: Sequence[Sequence[int]], labels: Sequence[Hashable], *, items: Sequence[str] | None = None
-) -> RatingTable:
-    """Return a table with the given number of answers per item and label; its columns are not persons.
-
-    Raises:
-        RatingsRefused: a row does not have one count per label, or a count is negative.
-    """
-    scale = _scale(labels)
-    given = np.array(counts, dtype=np.int64).reshape(-1, len(scale)) if len(counts) else np.zeros((0, len(scale)), int)
-    if len(given) != len(counts) or (given < 0).any():
-        raise RatingsRefused("Every row needs one count, not negative, for each declared label.")
-    totals = given.sum(axis=1)
-    width = int(totals.max(initial=0))
-    codes = np.full((len(given), width), MISSING, dtype=np.int64)
-    codes[np.arange(width) < totals[:, None]] = np.repeat(
-        np.tile(np.arange(len(scale)), len(given)), given.reshape(-1).astype(np.intp)
-    )
-    keys = tuple(items) if items is not None else tuple(str(i + 1) for i in range(len(given)))
-    names = tuple(f"answer {i + 1}" for i in range(width))
-    return RatingTable(keys, names, scale, codes, numeric_values(scale), raters_known=False)
-
-
-def from_contingency(table: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> RatingTable:
-    """Return the table behind a square matrix (rows = first rater, columns = second), one item per count."""
-    scale = _scale(labels)
-    cells = np.array(table, dtype=np.int64)
-    if cells.shape != (len(scale), len(scale)) or (cells < 0).any():
-        raise RatingsRefused("The matrix needs one row and one column, not negative, for each declared label.")
-    pairs = np.stack(np.divmod(np.arange(cells.size), len(scale)), axis=1)
-    codes = np.repeat(pairs, cells.reshape(-1), axis=0).astype(np.int64)
-    items = tuple(str(i + 1) for i in range(len(codes)))
-    return RatingTable(items, ("rater 1", "rater 2"), scale, codes, numeric_values(scale))
-
-
 def _scale(labels: Sequence[Hashable]) -> tuple[str, ...]:
     scale = tuple(str(label) for label in labels)
     if not scale:

@@ -20,6 +20,7 @@ class AuditedVerdict:
     confidence: float  # 0..1, measured
     is_correct: bool  # the judge's label is people's
     case: Hashable
+    weight: float = 1.0  # 1 / the probability with which the audit of its run drew the case
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,10 @@ class Step:
     accepted: int  # verdicts
     errors: int
     cases: int  # that the accepted verdicts are about
+    proving: int  # cases drawn at one rate that would prove as much: fewer than `cases` where rates differ
+    coverage: float  # share accepted of all verdicts that the audited ones stand for
+    risk: float  # share wrong of all accepted verdicts that the audited ones stand for
     bound: float  # the error rate among accepted verdicts is below this with probability 1 - delta
-
-    @property
-    def risk(self) -> float:
-        """The share of accepted verdicts that are wrong."""
-        return self.errors / self.accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +51,26 @@ def risk_coverage(verdicts: Sequence[AuditedVerdict], *, delta: float = DELTA) -
 
     Verdicts on one case err together, so a case counts once: the bound is that of n cases with the error rate of the
     accepted verdicts, which is exact where each case has one verdict and wider than needed where verdicts on a case
-    are independent.
+    are independent. Runs of one version whose audits drew at different rates are pooled by weight, and n is then
+    Kish's effective number of cases, (sum w)² / sum w². Source: Korn and Graubard 1998.
     """
     steps: list[Step] = []
-    errors, cases = 0, set[Hashable]()
     ranked = sorted(verdicts, key=lambda verdict: -verdict.confidence)
+    total = sum(verdict.weight for verdict in ranked)
+    errors, weight, wrong, cases = 0, 0.0, 0.0, dict[Hashable, float]()
+    sums, squares = 0.0, 0.0  # of the weights of cases
     for place, verdict in enumerate(ranked, start=1):
-        errors += not verdict.is_correct
-        cases.add(verdict.case)
+        weight += verdict.weight
+        if not verdict.is_correct:
+            errors, wrong = errors + 1, wrong + verdict.weight
+        before = cases.get(verdict.case, 0.0)
+        heaviest = cases[verdict.case] = max(before, verdict.weight)
+        sums, squares = sums + heaviest - before, squares + heaviest**2 - before**2
         if place == len(ranked) or ranked[place].confidence != verdict.confidence:  # equal ones are accepted together
-            wrong_cases = math.ceil(errors / place * len(cases) - 1e-9)
-            bound = error_bound(wrong_cases, len(cases), delta=delta)
-            steps.append(Step(verdict.confidence, place, errors, len(cases), bound))
+            proving, risk = math.floor(sums**2 / squares + 1e-9), wrong / weight
+            bound = error_bound(math.ceil(risk * proving - 1e-9), proving, delta=delta)
+            step = Step(verdict.confidence, place, errors, len(cases), proving, weight / total, risk, bound)
+            steps.append(step)
     return tuple(steps)
 
 
@@ -76,12 +83,12 @@ def choose_threshold(steps: Sequence[Step], *, alpha: float = ALPHA, delta: floa
     is needed. Source: fixed-sequence testing as in Jung, Brahman and Choi 2024, "Trust or Escalate".
     """
     fewest = labels_needed(0.0, alpha=alpha, delta=delta)
-    total = steps[-1].cases if steps else 0
+    total = steps[-1].proving if steps else 0
     if total < fewest:
         return Decision(None, fewest - total, f"{total} audited cases; at least {fewest} are needed.")
     chosen = None
     for step in steps:
-        if step.cases < fewest:
+        if step.proving < fewest:
             continue
         if step.bound > alpha:
             break
@@ -89,23 +96,20 @@ def choose_threshold(steps: Sequence[Step], *, alpha: float = ALPHA, delta: floa
     if chosen is None:
         needed = _further_labels(steps, fewest, alpha=alpha, delta=delta)
         return Decision(None, needed, "Even the most confident verdicts are wrong too often.")
-    reason = (
-        f"Accepts {chosen.accepted / steps[-1].accepted:.0%}, wrong in at most {chosen.bound:.1%} "
-        f"with {1 - delta:.0%} certainty."
-    )
+    reason = f"Accepts {chosen.coverage:.0%}, wrong in at most {chosen.bound:.1%} with {1 - delta:.0%} certainty."
     return Decision(chosen, 0, reason)
 
 
 def _further_labels(steps: Sequence[Step], fewest: int, *, alpha: float, delta: float) -> int | None:
     """Return how many further audited cases would give the strictest threshold its proof, at its present error rate."""
-    strictest = next(step for step in steps if step.cases >= fewest)
+    strictest = next(step for step in steps if step.proving >= fewest)
     if strictest.risk >= alpha:
         return None
     try:
         accepted = labels_needed(strictest.risk, alpha=alpha, delta=delta)
     except ValueError:
         return None
-    return max(1, math.ceil(accepted * steps[-1].cases / strictest.cases) - steps[-1].cases)
+    return max(1, math.ceil(accepted * steps[-1].proving / strictest.proving) - steps[-1].proving)
 
 
 def error_bound(errors: int, n: int, *, delta: float = DELTA) -> float:

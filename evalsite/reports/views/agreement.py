@@ -16,8 +16,10 @@ from evalsite.reports.forms import agreement_options
 from evalsite.reports.selectors.annotations import answered_queues
 from evalsite.reports.services import showing
 from evalsite.reports.services.agreements import AGREEMENT
+from evalsite.reports.services.paper_tables import PaperTable
+from evalsite.reports.services.report_papers import agreement_papers
 from evalsite.reports.views.item_lists import confusion_page, item_list_page
-from evalsite.reports.views.pages import download, report_page, waits_for_report
+from evalsite.reports.views.pages import WantedTable, download_either, report_page, waits_for_report
 from evalsite.review.models import LabelTable, Queue
 from judging.http import PageRequest, page_of
 
@@ -40,6 +42,8 @@ def agreement_detail(request: PageRequest, slug: str) -> HttpResponse:
     options = agreement_options(request.GET)
     report = jobs.obtain(AGREEMENT, subject_id=queue.pk, options=options, at=timezone.now())
     context: dict[str, Any] = {"queue": queue, "options": options, "report": report, "formats": exports.FORMATS}
+    context["unable_url"] = f"{queue.get_absolute_url()}?unable=1#items"
+    context["paper_formats"] = exports.BOARD_FORMATS
     if report.payload is not None:
         context |= showing.agreement_context(report.payload)
     return report_page(request, "agreement_detail", context)
@@ -69,12 +73,12 @@ def agreement_export(
 ) -> HttpResponse | StreamingHttpResponse:
     """Download a table of an agreement report; `answers` is every single answer of the queue."""
     queue = get_object_or_404(Queue, slug=slug)
+    papers: dict[str, PaperTable] = {}
     if table == "answers":
         tables = {"answers": exports.answer_table(queue.pk)}
     else:
         options = agreement_options(request.GET)
         payload = jobs.payload_shown(AGREEMENT, subject_id=queue.pk, options=options, at=timezone.now())
-        tables = exports.agreement_tables(payload)
-    return download(
-        request, tables, table=table, format_name=format_name, subject=f"agreement {queue.slug}", subject_id=queue.pk
-    )
+        tables, papers = exports.agreement_tables(payload), agreement_papers(payload)
+    wanted = WantedTable(table, format_name, f"agreement {queue.slug}", queue.pk)
+    return download_either(request, wanted, tables=tables, papers=papers)

@@ -25,6 +25,7 @@ from evalsite.reports.services.debate_tables import arena_tables, column_names, 
 from evalsite.reports.services.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.showing import common_axis
 from evalsite.reports.statistics.debate_rows import OUTCOME, PEOPLE
+from evalsite.reports.views.bias import debate_bias_context
 from evalsite.reports.views.pages import download_paper, report_page, waits_for_report
 from judging.http import PageRequest, page_of
 
@@ -66,7 +67,10 @@ def debate_report(request: PageRequest) -> HttpResponse:
             "rule_words": RULES[OutcomeRule(payload["rule"])],
             "basis": debate_basis(payload).words,
             "reading_words": READINGS[Reading(payload["reading"])],
+            "separated": sum(row["separated"] for row in payload["pairs"]),
         }
+    if not request.htmx and context.get("has_people"):  # the fragment on bias polls for itself
+        context |= debate_bias_context(options, request.GET.urlencode())
     return report_page(request, "debate_report", context)
 
 

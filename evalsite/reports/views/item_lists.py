@@ -21,6 +21,7 @@ from evalsite.reports.statistics.answer_rows import unpack
 from evalsite.reports.statistics.item_lists import NoSuchCell, items_behind
 from evalsite.reports.views.pages import report_page
 from evalsite.review.models import LabelTable, Queue
+from evalsite.review.scales import labels_from_json
 from judging.http import PageRequest
 
 PER_PAGE = 50
@@ -43,7 +44,7 @@ class Source:
     @property
     def texts(self) -> dict[str, str]:
         """The words of each label."""
-        return {str(row["value"]): str(row.get("text") or row["value"]) for row in self.subject.labels}
+        return {label.value: label.text for label in labels_from_json(self.subject.labels)}
 
     def report(self, options: dict[str, Any]) -> Report:
         """Return the report with its rows."""

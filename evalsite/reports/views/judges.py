@@ -11,13 +11,17 @@ from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import exports, jobs
+from evalsite.reports.forms import judge_options, looks_option
 from evalsite.reports.selectors.certificates import all_certificates
 from evalsite.reports.selectors.judge_rows import judge_exists, run_names
 from evalsite.reports.services import showing
 from evalsite.reports.services.judge_reports import JUDGE, JUDGES
-from evalsite.reports.services.paper_tables import data_table
+from evalsite.reports.services.judge_standing import standing_of_judges
+from evalsite.reports.services.paper_tables import PaperTable, data_table
+from evalsite.reports.services.report_papers import judge_papers
 from evalsite.reports.services.trust_tables import certificate_table
-from evalsite.reports.views.pages import download, report_page, waits_for_report
+from evalsite.reports.views.bias import judge_bias_context
+from evalsite.reports.views.pages import WantedTable, download_either, report_page, waits_for_report
 from evalsite.reports.views.trust import trust_context
 from judging.http import PageRequest
 
@@ -27,10 +31,19 @@ from judging.http import PageRequest
 @vary_on_headers("HX-Request")
 def judge_list(request: PageRequest) -> HttpResponse:
     """Show one row per judge and per speaker."""
-    report = jobs.obtain(JUDGES, subject_id=0, options={}, at=timezone.now())
-    context: dict[str, Any] = {"report": report, "formats": exports.FORMATS}
+    options = looks_option(request.GET)
+    report = jobs.obtain(JUDGES, subject_id=0, options=options, at=timezone.now())
+    context: dict[str, Any] = {
+        "report": report,
+        "formats": exports.BOARD_FORMATS,
+        "paper_formats": exports.PAPER_FORMATS,
+        "options": options,
+    }
     if report.payload is not None:
-        judges = [row | {"bars": showing.bars(row["histogram"])} for row in report.payload["judges"]]
+        judges = [
+            row | {"bars": showing.bars(row["histogram"]), "certificate": state}
+            for row, state in zip(report.payload["judges"], standing_of_judges(report.payload["judges"]), strict=True)
+        ]
         seats = report.payload["speakers"]
         context |= {"payload": report.payload, "judges": judges, "speakers": seats}
     return report_page(request, "judge_list", context)
@@ -41,15 +54,13 @@ def judge_list(request: PageRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def judge_detail(request: PageRequest) -> HttpResponse:
     """Show what stands behind one judge's figures; it is `?name=` and, where not the newest, `&version=`."""
-    name = str(request.GET.get("name", ""))[:160]
-    if not judge_exists(name):
+    options = judge_options(request.GET)
+    if not judge_exists(options["name"]):
         raise Http404("No run has had a judge of this name.")
-    version = str(request.GET.get("version", ""))[:64]
-    options = {"name": name} | ({"version": version} if version else {})
     report = jobs.obtain(JUDGE, subject_id=0, options=options, at=timezone.now())
-    context: dict[str, Any] = {"name": name, "report": report}
-    if not request.htmx:  # the fragment on trust polls for itself
-        context |= trust_context(name, version)
+    context: dict[str, Any] = {"name": options["name"], "report": report, "options": options}
+    if not request.htmx:  # the fragments on trust and bias poll for themselves
+        context |= trust_context(options) | judge_bias_context(options)
     if report.payload is not None:
         payload = report.payload
         names = run_names([row["run_id"] for row in payload["runs"]])
@@ -69,15 +80,15 @@ def judge_detail(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def judge_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the judges, the speakers or the certificates of judges."""
+    papers: dict[str, PaperTable] = {}
     if table == "certificates":
-        tables = {"certificates": data_table(certificate_table(all_certificates()))}
+        papers = {"certificates": certificate_table(all_certificates())}
+        tables = {"certificates": data_table(papers["certificates"])}
     else:
-        tables = exports.judge_tables(jobs.payload_shown(JUDGES, subject_id=0, options={}, at=timezone.now()))
-    return download(
-        request,
-        tables,
-        table=table,
-        format_name=format_name,
-        subject="judges",
-        subject_id=None,
-    )
+        options = looks_option(request.GET)
+        payload = jobs.payload_shown(JUDGES, subject_id=0, options=options, at=timezone.now())
+        certificates = [state.words for state in standing_of_judges(payload["judges"])]
+        tables = exports.judge_tables(payload, certificates)
+        papers = judge_papers(payload, certificates)
+    wanted = WantedTable(table, format_name, "judges", None)
+    return download_either(request, wanted, tables=tables, papers=papers)

@@ -12,17 +12,20 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
+from debate.services.keeping import NotKept, drop_upload, keep_upload, read_upload
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LabelImportForm, agreement_options
 from evalsite.reports.services import showing
 from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
+from evalsite.reports.services.paper_tables import PaperTable
+from evalsite.reports.services.report_papers import agreement_papers
 from evalsite.reports.views.item_lists import confusion_page, item_list_page
-from evalsite.reports.views.pages import download, report_page, waits_for_report
+from evalsite.reports.views.pages import WantedTable, download_either, report_page, waits_for_report
 from evalsite.review.models import LabelledItem, LabelTable
-from evalsite.review.services.label_tables import delete_labels, store_labels
-from evalsite.review.tables.labels import LabelFile, read_labels
-from judging.http import PageRequest
-from judging.specs.problems import Parsed
+from evalsite.review.selectors.labelled_responses import evaluator_of_run
+from evalsite.review.services.label_tables import LabelUpload, delete_labels, plan_labels, store_labels
+from evalsite.review.tables.labels import LabelFile
+from judging.http import PageRequest, whole_number
 
 PREVIEW_ROWS = 8
 
@@ -30,34 +33,61 @@ PREVIEW_ROWS = 8
 @require_http_methods(["GET", "POST"])
 @permission_required("review.add_queue", raise_exception=True)
 def labels_create(request: PageRequest) -> HttpResponse:
-    """Take a file of labels: look at it first, or import it and go to its report."""
-    form = LabelImportForm(request.POST or None, request.FILES or None)
+    """Take a file of labels: show what it would bring, and import it once that is confirmed."""
+    run_id = whole_number(request.GET.get("run", ""))
+    initial = {"about": evaluator_of_run(run_id)} if run_id is not None else {}
+    form = LabelImportForm(request.POST or None, request.FILES or None, initial=initial)
     context: dict[str, Any] = {"form": form}
     if request.method == "POST" and form.is_valid():
-        upload = form.cleaned_data["file"]
-        parsed = read_labels(upload.read(), upload.name, columns=form.columns, labels=form.labels)
-        if parsed.value is not None and "check" not in request.POST:
-            table = store_labels(
-                name=form.cleaned_data["name"] or upload.name.rsplit(".", 1)[0],
-                file_name=upload.name,
-                found=parsed.value,
-                actor=request.user,
-                at=timezone.now(),
-            )
-            messages.success(request, f"{table.label_count:,} labels of {table.item_count:,} items imported")
-            return redirect(table)
-        context |= {"parsed": parsed, "problems": parsed.problems, "preview": _preview(parsed)}
+        try:
+            upload = _upload_of(form)
+        except NotKept as refusal:
+            form.add_error("file", str(refusal))
+            return render(request, "reports/labels_create.html", context)
+        parsed = plan_labels(upload)
+        plan = parsed.value
+        if plan is not None and not plan.is_refused and "save" in request.POST:
+            return _imported(request, form, upload)
+        context |= {"parsed": parsed, "problems": parsed.problems}
+        if plan is not None:
+            context |= {"plan": plan, "counts": plan.counts(), "preview": _preview(plan.found), "upload": upload}
+            context["form"] = _with_kept_file(request, upload)
     return render(request, "reports/labels_create.html", context)
 
 
-def _preview(parsed: Parsed[LabelFile]) -> dict[str, Any] | None:
-    if parsed.value is None:
-        return None
-    found = parsed.value
-    rows = [
-        {"key": item.key, "cells": [{rater: label for rater, label, _ in item.labels}.get(r, "") for r in found.raters]}
-        for item in found.items[:PREVIEW_ROWS]
-    ]
+def _imported(request: PageRequest, form: LabelImportForm, upload: LabelUpload) -> HttpResponse:
+    name = form.cleaned_data["name"] or upload.file_name.rsplit(".", 1)[0]
+    before = LabelTable.objects.filter(digest=upload.digest).exists()
+    table = store_labels(name=name, upload=upload, actor=request.user, at=timezone.now())
+    drop_upload(form.cleaned_data["kept"])
+    if before:
+        messages.info(request, "This file is here already; nothing was changed")
+    else:
+        of_them = f", {table.final_count:,} final labels of them" if table.evaluator_id else ""
+        messages.success(request, f"{table.label_count:,} labels of {table.item_count:,} items imported{of_them}")
+    return redirect(table)
+
+
+def _upload_of(form: LabelImportForm) -> LabelUpload:
+    """Return the file chosen, or the one that was looked at before, with what was said of it."""
+    chosen = form.cleaned_data["file"]
+    if chosen is not None:
+        return form.upload(chosen.read(), chosen.name)
+    return form.upload(read_upload(form.cleaned_data["kept"]), form.cleaned_data["kept_name"])
+
+
+def _with_kept_file(request: PageRequest, upload: LabelUpload) -> LabelImportForm:
+    filled = request.POST.copy()
+    filled["kept"], filled["kept_name"] = keep_upload(upload.data, at=timezone.now()), upload.file_name
+    return LabelImportForm(filled)
+
+
+def _preview(found: LabelFile) -> dict[str, Any]:
+    """Return the first rows with the label of each rater."""
+    rows = []
+    for item in found.items[:PREVIEW_ROWS]:
+        given = {one.rater: one.label for one in item.labels}
+        rows.append({"key": item.key, "cells": [given.get(rater, "") for rater in found.raters]})
     return {"file": found, "rows": rows}
 
 
@@ -66,10 +96,11 @@ def _preview(parsed: Parsed[LabelFile]) -> dict[str, Any] | None:
 @vary_on_headers("HX-Request")
 def labels_detail(request: PageRequest, slug: str) -> HttpResponse:
     """Show how far the raters of a table agree."""
-    table = get_object_or_404(LabelTable, slug=slug)
+    table = get_object_or_404(LabelTable.objects.select_related("evaluator__run"), slug=slug)
     options = agreement_options(request.GET)
     report = jobs.obtain(LABEL_AGREEMENT, subject_id=table.pk, options=options, at=timezone.now())
     context: dict[str, Any] = {"queue": table, "options": options, "report": report, "formats": exports.FORMATS}
+    context["paper_formats"] = exports.BOARD_FORMATS
     context |= {"is_labels": True}
     if report.payload is not None:
         context |= showing.agreement_context(report.payload)
@@ -109,14 +140,16 @@ def labels_export(
 ) -> HttpResponse | StreamingHttpResponse:
     """Download a table of a label table's report; `answers` is every single label."""
     labels = get_object_or_404(LabelTable, slug=slug)
+    papers: dict[str, PaperTable] = {}
     if table == "answers":
         tables = {"answers": exports.imported_label_table(labels.pk)}
     else:
         options = agreement_options(request.GET)
         payload = jobs.payload_shown(LABEL_AGREEMENT, subject_id=labels.pk, options=options, at=timezone.now())
-        tables = exports.agreement_tables(payload)
+        tables, papers = exports.agreement_tables(payload), agreement_papers(payload)
     subject = f"labels {labels.slug}"
-    return download(request, tables, table=table, format_name=format_name, subject=subject, subject_id=labels.pk)
+    wanted = WantedTable(table, format_name, subject, labels.pk)
+    return download_either(request, wanted, tables=tables, papers=papers)
 
 
 @require_POST

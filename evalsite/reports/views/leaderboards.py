@@ -13,14 +13,18 @@ from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LeaderboardChoice, leaderboard_choice, two_systems
-from evalsite.reports.selectors.certificates import certificate_states
 from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of, scored_suites
 from evalsite.reports.services import showing
+from evalsite.reports.services.board_charts import board_chart
 from evalsite.reports.services.breakdowns import BREAKDOWN
+from evalsite.reports.services.judge_standing import standing_beside
+from evalsite.reports.services.leaderboard_slices import shown_pair_slices, shown_slices, slice_table
 from evalsite.reports.services.leaderboards import COMPARISON, LEADERBOARD, MODES
+from evalsite.reports.services.paper_tables import PaperTable
 from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_papers import board_papers, breakdown_paper, comparison_paper
 from evalsite.reports.statistics.estimators.boards import Mode
-from evalsite.reports.views.pages import download, report_page, waits_for_report
+from evalsite.reports.views.pages import WantedTable, download_either, download_paper, report_page, waits_for_report
 from judging.http import PageRequest, page_of
 from judging.models import EvaluatorKind, RunEvaluator, Suite, System
 
@@ -60,17 +64,21 @@ def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
         "modes": [(mode, *MODE_WORDS[mode]) for mode in MODES],
         "mode_words": MODE_WORDS[choice.mode][1],
         "formats": exports.FORMATS,
+        "board_formats": exports.BOARD_FORMATS,
     }
     if evaluator is not None:
         report = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-        context |= {"report": report, "certificate": certificate_states([evaluator]).get(evaluator.pk)}
+        context |= {"report": report, "certificate": standing_beside(evaluator)}
         if report.payload is not None:
             rows = showing.leaderboard_rows(report.payload, mode=choice.mode, sort=choice.sort)
             context |= {
                 "payload": report.payload,
                 "rows": rows,
                 "axis": showing.common_axis([row["figure"] for row in rows]),
+                "chart": board_chart(rows),
                 "matrix": showing.matrix_rows(report.payload, mode=choice.mode),
+                "slices": shown_slices(report.payload, mode=choice.mode),
+                "paper_formats": exports.PAPER_FORMATS,
                 "reason": next((row["figure"]["reason"] for row in rows if row["figure"]["value"] is None), ""),
             }
     return report_page(request, "leaderboard_detail", context)
@@ -85,7 +93,7 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
     evaluator = _chosen(choices, choice)
     pair = two_systems(request.GET.getlist("system"))
     context: dict[str, Any] = {"suite": suite, "evaluator": evaluator, "choice": choice, "pair_keys": pair}
-    context["formats"] = exports.FORMATS
+    context["formats"] = exports.BOARD_FORMATS
     if pair is not None:
         options = choice.options | {"systems": list(pair)}
         report = jobs.obtain(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
@@ -95,6 +103,7 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
         if found is not None:
             context["cases"] = report.payload["cases"][:CASES_SHOWN] if report.payload else []
             context["axis"] = showing.difference_axis(found["difference"])
+            context["slices"] = shown_pair_slices(report.payload, mode=choice.mode) if report.payload else []
         elif whole.payload is not None:
             context["absent"] = _not_on_the_board(whole.payload, pair)
     return report_page(request, "leaderboard_compare", context)
@@ -109,11 +118,28 @@ def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
     boards = (*choices.fullest, *choices.every)
     graders = [board.evaluator for board in boards if board.evaluator.kind == EvaluatorKind.GRADER]
     grader = next((row for row in graders if str(row.pk) == choice.evaluator), next(iter(graders), None))
-    context: dict[str, Any] = {"suite": suite, "evaluator": grader, "formats": exports.FORMATS}
+    context: dict[str, Any] = {"suite": suite, "evaluator": grader, "formats": exports.BOARD_FORMATS}
     if grader is not None:
         report = jobs.obtain(BREAKDOWN, subject_id=grader.pk, options={}, at=timezone.now())
         context |= {"report": report, "payload": report.payload}
     return report_page(request, "leaderboard_breakdown", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
+def leaderboard_chart(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Download the three means of each system as SVG."""
+    _, choices, choice = _asked(request, suite_id)
+    evaluator = _chosen(choices, choice)
+    payload = jobs.payload_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
+    chart = board_chart(showing.leaderboard_rows(payload, mode=choice.mode, sort=choice.sort))
+    if chart is None:
+        raise Http404("There is nothing to draw yet.")
+    context = {"chart": chart, "body": "reports/_board_chart_body.html"}
+    response = render(request, "reports/chart.svg", context, content_type="image/svg+xml")
+    response["Content-Disposition"] = 'attachment; filename="means.svg"'
+    return response
 
 
 @require_GET
@@ -126,6 +152,17 @@ def leaderboard_export(
     suite, choices, choice = _asked(request, suite_id)
     evaluator = _chosen(choices, choice)
     now = timezone.now()
+    if table == "slices":
+        payload = jobs.payload_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
+        return download_paper(
+            request,
+            {"slices": slice_table(payload, mode=choice.mode)},
+            table=table,
+            format_name=format_name,
+            subject=f"{suite} {evaluator.name}",
+            subject_id=suite.pk,
+        )
+    papers: dict[str, PaperTable] = {}
     if table == "scores":
         tables = {"scores": exports.score_table(run=evaluator.run, evaluator_id=evaluator.pk)}
     elif table == "pair":
@@ -133,27 +170,21 @@ def leaderboard_export(
         if pair is None:
             raise Http404("Name the two systems.")
         options = choice.options | {"systems": list(pair)}
-        tables = {
-            "pair": exports.pair_table(jobs.payload_shown(COMPARISON, subject_id=evaluator.pk, options=options, at=now))
-        }
+        payload = jobs.payload_shown(COMPARISON, subject_id=evaluator.pk, options=options, at=now)
+        tables, papers = {"pair": exports.pair_table(payload)}, {"pair": comparison_paper(payload)}
     elif table == "breakdown":
         if evaluator.kind != EvaluatorKind.GRADER:
             raise Http404("Only rule graders have points by metric.")
         payload = jobs.payload_shown(BREAKDOWN, subject_id=evaluator.pk, options={}, at=now)
-        tables = {"breakdown": exports.breakdown_table(payload)}
+        tables, papers = {"breakdown": exports.breakdown_table(payload)}, {"breakdown": breakdown_paper(payload)}
     else:
         payload = jobs.payload_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
-        state = certificate_states([evaluator]).get(evaluator.pk)
+        state = standing_beside(evaluator)
         words = state.words if state is not None else ""
         tables = exports.leaderboard_tables(payload, mode=choice.mode, certificate=words)
-    return download(
-        request,
-        tables,
-        table=table,
-        format_name=format_name,
-        subject=f"{suite} {evaluator.name}",
-        subject_id=suite.pk,
-    )
+        papers = board_papers(payload, mode=choice.mode, certificate=words)
+    wanted = WantedTable(table, format_name, f"{suite} {evaluator.name}", suite.pk)
+    return download_either(request, wanted, tables=tables, papers=papers)
 
 
 def _not_on_the_board(payload: Payload, pair: tuple[int, int]) -> str:

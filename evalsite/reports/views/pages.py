@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -43,6 +44,27 @@ def report_page(request: PageRequest, name: str, context: dict[str, Any]) -> Htt
         return render(request, f"reports/_{name}.html", context)
     paper = {"is_print": True, "nav": ()} if request.GET.get("print") else {}
     return render(request, f"reports/{name}.html", context | paper)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedTable:
+    """Which table of what is to be downloaded in which format."""
+
+    table: str
+    format_name: str
+    subject: str
+    subject_id: int | None
+
+
+def download_either(
+    request: PageRequest, wanted: WantedTable, *, tables: dict[str, Table], papers: dict[str, PaperTable]
+) -> HttpResponse | StreamingHttpResponse:
+    """Return one table as a file: in LaTeX as papers lay it out, else with every number. Raises: Http404."""
+    told: dict[str, Any] = {"subject": wanted.subject, "subject_id": wanted.subject_id}
+    told |= {"table": wanted.table, "format_name": wanted.format_name}
+    if wanted.format_name == "tex":
+        return download_paper(request, papers, **told)
+    return download(request, tables, **told)
 
 
 def download(

@@ -17,9 +17,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import AnchorForm, ThresholdForm
+from evalsite.reports.forms import AnchorForm, ThresholdForm, judge_options
 from evalsite.reports.selectors.certificates import certificate_state, threshold_state
 from evalsite.reports.selectors.judge_rows import judge_exists
+from evalsite.reports.selectors.options import Options
 from evalsite.reports.services import showing
 from evalsite.reports.services.anchor_drift import anchors_for, drift_of_version
 from evalsite.reports.services.calibration import (
@@ -28,6 +29,7 @@ from evalsite.reports.services.calibration import (
     NotHeld,
     calibrate,
     certify,
+    lacks_of,
     save_calibration,
     version_of_payload,
 )
@@ -50,11 +52,15 @@ STEPS_SHOWN = 100
 PERCENT = {"error": 10.0, "certainty": 90.0}
 
 
-def trust_context(name: str, version: str) -> dict[str, Any]:
+def trust_context(options: Options) -> dict[str, Any]:
     """Return what the fragment on certificate, threshold, audit and anchors of a judge needs."""
-    options = {"name": name, "version": version} if version else {"name": name}
     report = jobs.obtain(JUDGE_TRUST, subject_id=0, options=options, at=timezone.now())
-    context: dict[str, Any] = {"name": name, "trust_report": report, "formats": exports.PAPER_FORMATS}
+    context: dict[str, Any] = {
+        "name": options["name"],
+        "trust_report": report,
+        "trust_query": urlencode(options),
+        "formats": exports.PAPER_FORMATS,
+    }
     if report.payload is None:
         return context
     payload = report.payload
@@ -65,7 +71,7 @@ def trust_context(name: str, version: str) -> dict[str, Any]:
     return context | {
         "trust": payload,
         "query": _query(payload),
-        "certificate": certificate_state(name=payload["name"], version=shown),
+        "certificate": certificate_state(name=payload["name"], version=shown, lacks=lacks_of(payload)),
         "threshold": threshold_state(name=payload["name"], version=shown),
         "tests": [payload["tests"][annotators.value] | {"annotators": annotators.value} for annotators in Annotators],
         "confusion": showing.square(labels, payload["confusion"]),
@@ -79,7 +85,8 @@ def trust_context(name: str, version: str) -> dict[str, Any]:
 
 
 def _query(payload: Payload) -> str:
-    return urlencode({"name": payload["name"], "version": payload["version"]["key"]})
+    looks = {"looks": payload["looks"]} if payload["looks"] else {}
+    return urlencode({"name": payload["name"], "version": payload["version"]["key"]} | looks)
 
 
 @require_GET
@@ -89,8 +96,7 @@ def judge_trust(request: PageRequest) -> HttpResponse:
     """Answer with the fragment that the judge's page polls; a whole page is the judge's."""
     if not request.htmx:
         return redirect(f"{reverse('reports:judge-detail')}?{request.GET.urlencode()}")
-    name, version = _asked(request)
-    return render(request, "reports/_judge_trust.html", trust_context(name, version))
+    return render(request, "reports/_judge_trust.html", trust_context(_asked(request)))
 
 
 @require_http_methods(["GET", "POST"])
@@ -145,7 +151,7 @@ def threshold_remove(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def certificate_issue(request: PageRequest) -> HttpResponse:
     """Hold the alternative annotator test and store its outcome."""
-    payload = _payload(request)
+    payload = _payload(request, for_one_look=True)
     chosen = str(request.POST.get("annotators", ""))
     if chosen not in set(Annotators):
         raise Http404("There are experts, skilled annotators and a crowd.")
@@ -226,17 +232,17 @@ def trust_export(request: PageRequest, table: str, format_name: str) -> HttpResp
     )
 
 
-def _asked(request: PageRequest) -> tuple[str, str]:
-    data = request.POST if request.method == "POST" and "name" in request.POST else request.GET
-    name, version = str(data.get("name", ""))[:160], str(data.get("version", ""))[:64]
-    if not judge_exists(name):
+def _asked(request: PageRequest) -> dict[str, Any]:
+    options = judge_options(request.POST if request.method == "POST" and "name" in request.POST else request.GET)
+    if not judge_exists(options["name"]):
         raise Http404("No run has had a judge of this name.")
-    return name, version
+    return options
 
 
-def _payload(request: PageRequest) -> Payload:
-    name, version = _asked(request)
-    options = {"name": name, "version": version} if version else {"name": name}
+def _payload(request: PageRequest, *, for_one_look: bool = False) -> Payload:
+    options = _asked(request)
+    if for_one_look:  # a certificate is issued once
+        options.pop("looks", None)
     return jobs.payload_shown(JUDGE_TRUST, subject_id=0, options=options, at=timezone.now())
 
 

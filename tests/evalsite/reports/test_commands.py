@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.urls import reverse
 from openpyxl import load_workbook
 
 from evalsite.accounts.models import AuditEntry
@@ -68,6 +69,58 @@ def test_report_refuses_what_is_not_there(scored: Scored, arguments: list[str], 
         call_command("report", *arguments)
 
     assert refused.value.returncode == 2
+
+
+def printed(*arguments: str) -> str:
+    out = StringIO()
+    call_command("report", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_report_prints_the_pages_own_tables_as_csv_and_latex(scored: Scored, researcher: Any) -> None:
+    export = reverse("reports:leaderboard-export", args=[scored.suite.pk, "systems", "csv"])
+    page = b"".join(researcher.get(export).streaming_content).decode()
+    tex = reverse("reports:leaderboard-export", args=[scored.suite.pk, "pairs", "tex"])
+    latex = b"".join(researcher.get(tex).streaming_content).decode()
+
+    assert printed("leaderboard", "--suite", "sums", "--csv") == page
+    assert printed("leaderboard", "--suite", "sums", "--tex", "--table", "pairs") == latex
+    assert "\\toprule" in latex
+    with pytest.raises(BadInput, match="There is no table “nothing” here"):
+        printed("leaderboard", "--suite", "sums", "--csv", "--table", "nothing")
+
+
+@pytest.mark.parametrize("what", ["judges", "debates", "arena"])
+def test_every_report_prints_its_tables_even_without_data(what: str) -> None:
+    assert printed(what, "--csv").startswith("\ufeff")
+    assert printed(what, "--tex").startswith("% needs \\usepackage{booktabs}")
+
+
+def test_report_arena_prints_what_the_page_shows() -> None:
+    owner = factories.debate_set()
+    factories.debate(debate_set=owner, status="agreed", verdict=1, agreed_round=0)
+
+    by_command = as_json("report", "arena", "--rule", "majority")
+
+    assert by_command["rule"] == "majority"
+    assert by_command["whole"]["reason"].startswith("A ranking needs the debates of three systems")
+
+
+def test_report_debates_holds_the_pages_figures_under_the_chosen_rule_and_reading() -> None:
+    found = as_json("report", "debates", "--rule", "majority", "--reading", "recorded")
+
+    assert (found["report"]["rule"], found["report"]["reading"]) == ("majority", "recorded")
+
+
+def test_report_agreement_prints_a_label_table_for_latex(tmp_path: Path) -> None:
+    path = tmp_path / "two.csv"
+    path.write_text("item,rater,label\n1,ann,a\n1,ben,a\n2,ann,b\n2,ben,a\n")
+    call_command("import_label_table", str(path), "--json", stdout=StringIO())
+
+    latex = printed("agreement", "--labels", "two", "--tex")
+
+    assert "\\caption{Agreement between people. Annotations of two." in latex
+    assert "Percent agreement" in latex
 
 
 def test_export_scores_writes_the_same_rows_in_every_format(scored: Scored, tmp_path: Path) -> None:

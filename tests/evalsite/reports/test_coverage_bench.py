@@ -1,14 +1,29 @@
-"""The quick mode of the coverage bench."""
+"""The quick mode of the coverage bench, and that it sees intervals that are too narrow."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.bench.bench_coverage import QUICK, measure
+from evalsite.reports.statistics.estimators import strata
+from tests.bench.bench_coverage import PARTS, cells_of, measure, report
+
+pytestmark = pytest.mark.django_db
+BOARDS = 12
 
 
-@pytest.mark.django_db
-def test_intervals_of_the_leaderboard_hold_the_truth(capsys: pytest.CaptureFixture[str]) -> None:
-    missed = measure(QUICK, boards=8)
+@pytest.mark.parametrize("part", PARTS)
+def test_figures_hold_the_truth(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    missed = report(
+        [measure(cell, place, boards=BOARDS, again=1) for place, cell in enumerate(cells_of(part, quick=True))]
+    )
 
     assert missed == [], capsys.readouterr().out
+
+
+def test_intervals_of_half_the_width_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    quantile = strata.t_quantile
+    monkeypatch.setattr(strata, "t_quantile", lambda *given: quantile(*given) / 2)
+
+    missed = report([measure(cells_of("boards", quick=True)[0], 0, boards=BOARDS, again=1)])
+
+    assert any(word.startswith("Leaderboard: corrected") for word in missed)

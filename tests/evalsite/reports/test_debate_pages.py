@@ -21,8 +21,10 @@ from evalsite.accounts.roles import Role
 from evalsite.reports import jobs
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.arena_reports import compute_arena
+from evalsite.reports.services.debate_bias import DEBATE_BIAS, compute_debate_bias
 from evalsite.reports.services.debate_reports import compute_debates
 from evalsite.reports.services.robustness_reports import compute_robustness
+from evalsite.reports.statistics.intervals import wilson
 from judging.management.base import BadInput
 from judging.models import System
 from tests import factories
@@ -236,6 +238,7 @@ def test_debate_report_links_every_figure_to_as_many_debates_as_it_counts(resear
     assert re.findall(r'<details class="fold card-body" id="([a-z-]+)"( data-keep-open)>', page) == [
         ("debate-cells", " data-keep-open"),
         ("people-cells", " data-keep-open"),
+        ("debate-pairs", " data-keep-open"),
     ]  # closed: a table of 42 rows is three screens long
 
 
@@ -266,6 +269,7 @@ def test_compute_arena_ranks_three_systems_from_agreed_debates() -> None:
     assert expected == pytest.approx(6.5, abs=1e-6)
     pair = found["pairs"][0]
     assert pair.pop("win_rate")["value"] == 0.75
+    assert pair.pop("equal_length")["reason"] == pair.pop("length_effect")["reason"] == "Too few: 4 of 30."
     assert pair == {"first": "ant", "second": "bee", "wins": 3, "ties": 0, "losses": 1, "undecided": 0}
 
 
@@ -590,7 +594,7 @@ def test_debate_reports_are_closed_to_annotators(client: Client) -> None:
     assert [client.get(reverse(name)).status_code for name in names] == [403] * 3
 
 
-REPORT_QUERIES = 45  # the report is computed at each view, since the data has gone on
+REPORT_QUERIES = 47  # the report is computed at each view, since the data has gone on
 
 
 def test_arena_has_one_name_on_every_page(client: Client) -> None:
@@ -600,3 +604,126 @@ def test_arena_has_one_name_on_every_page(client: Client) -> None:
 
     assert "Arena" not in page
     assert page.count("Ranking of systems") >= 4  # title, navigation, breadcrumb, heading
+
+
+def pair_judged(places: int = 60) -> DebateSet:
+    """Return agreed debates, all audited, whose first judge opens for what it is shown first where people see a tie."""
+    owner = rows.debate_set()
+    for place in range(places):
+        order, people = place % 2, (1, -1, 0)[place % 3]
+        shown_first = 1 if order == 0 else -1
+        debate = rows.debate(owner=owner, votes=((people or shown_first, people), (people, people)))
+        Debate.objects.filter(pk=debate.pk).update(submission_order=order)
+        people_settle(debate, people, arm="audit")
+    return owner
+
+
+def test_compute_debate_bias_finds_a_preference_for_the_place() -> None:
+    pair_judged()
+
+    found = compute_debate_bias(0, {})
+
+    judges = {judge["judge"]: judge for judge in found["judges"]}
+    assert set(judges) == {"judge-1", "judge-2"}
+    position = next(effect for effect in judges["judge-1"]["effects"] if effect["key"] == "position")
+    # A third of the pairs are ties, of which each is moved by half a point to one side: 1/3 from second to first.
+    assert position["effect"]["value"] == pytest.approx(1 / 3, abs=0.05)
+    assert position["is_shown"]
+    assert position["words"].startswith("+0.3")
+    assert {effect["effect"]["reason"] for effect in judges["judge-2"]["effects"]} == {
+        "Judge and people differ nowhere on these 60 cases, so there is nothing to explain."
+    }
+
+
+def test_debate_report_shows_what_moves_those_who_judge_pairs(researcher: Client) -> None:
+    pair_judged()
+    snapshots.compute(DEBATE_BIAS, subject_id=0, options={}, at=NOON)
+
+    page = text_of(researcher.get(reverse("reports:debate-report")))
+    fragment = text_of(researcher.get(reverse("reports:debate-bias"), headers={"HX-Request": "true"}))
+    file = researcher.get(reverse("reports:debate-bias-export", args=["bias", "csv"]))
+
+    for text in (page, fragment):
+        assert "What moves the verdict" in text
+        assert "Place in the pair" in text
+    assert "when shown first" in b"".join(file.streaming_content).decode()  # type: ignore[attr-defined]
+    assert researcher.get(reverse("reports:debate-bias")).status_code == 302
+
+
+def test_debates_without_people_have_no_bias_to_show(researcher: Client) -> None:
+    four_debates()
+
+    assert "What moves the verdict" not in text_of(researcher.get(reverse("reports:debate-report")))
+
+
+def test_fleiss_kappa_of_debates_leaves_out_what_one_person_alone_said() -> None:
+    debates = four_debates()
+    label(debates[0], ada=1, bob=1)
+    label(debates[1], ada=-1, bob=-1)
+    label(debates[2], ada=1, bob=-1)
+    before = compute_debates(0, {}).payload["people"]["fleiss"]
+
+    label(debates[3], ada=0)
+
+    assert compute_debates(0, {}).payload["people"]["fleiss"] == before
+
+
+def test_arena_shows_the_win_rate_at_equal_length_beside_the_raw_one(researcher: Client) -> None:
+    owner = rows.debate_set()
+    for place in range(40):
+        made = rows.debate(owner=owner, votes=((1, 1),) if place % 4 else ((-1, -1),))
+        made.response_a.text = "long " * (40 + place)
+        made.response_a.save()
+
+    found = compute_arena(0, {})
+    (pair,) = found["pairs"]
+    page = text_of(researcher.get(reverse("reports:arena")))
+    by_people = compute_arena(0, {"rule": "human"})["pairs"][0]
+
+    assert pair["win_rate"]["value"] in (0.25, 0.75)
+    assert pair["equal_length"]["n"] == 40
+    assert pair["equal_length"]["low"] < pair["equal_length"]["value"] < pair["equal_length"]["high"]
+    assert "At equal length" in page
+    assert "descriptive only" in page
+    assert by_people["equal_length"]["value"] is None
+    assert "controlled for length" in by_people["equal_length"]["reason"]
+
+
+def test_intervals_of_the_meta_evaluation_count_a_case_once_under_several_criteria() -> None:
+    # m14: the same eight cases under three criteria are no 24 independent observations.
+    first = rows.debate_set(criterion="helpfulness")
+    debates = [rows.debate(owner=first, votes=((1, -1), (1, 1))) for _ in range(8)]
+    for criterion in ("creativity", "wit"):
+        owner = rows.debate_set(system_a=first.system_a, system_b=first.system_b, criterion=criterion)
+        for debate in debates:
+            again = rows.debate(owner=owner, votes=((1, -1), (1, 1)))
+            Debate.objects.filter(pk=again.pk).update(case=debate.case)
+
+    found = compute_debates(0, {}).payload
+
+    judge = evaluator(found, "opening:judge-1")
+    assert (judge["example"]["value"], judge["example"]["n"]) == (1.0, 24)
+    for name in ("example", "of_all", "first"):
+        assert judge[name]["low"] == pytest.approx(wilson(8, 8).low)
+
+
+def test_meta_evaluation_and_arena_switch_to_intervals_valid_at_every_look(researcher: Client) -> None:
+    pair_judged()
+
+    figures = [
+        (
+            evaluator(compute_debates(0, options).payload, "opening:judge-1")["people"],
+            compute_arena(0, options | {"rule": "human"})["pairs"][0]["win_rate"],
+        )
+        for options in ({}, {"looks": "every"})
+    ]
+    pages = [
+        text_of(researcher.get(reverse(f"reports:{name}"), {"looks": "every"})) for name in ("debate-report", "arena")
+    ]
+
+    for once, always in zip(*figures, strict=True):
+        assert always["value"] == once["value"]
+        assert always["high"] - always["low"] > 1.3 * (once["high"] - once["low"])
+    for text in pages:
+        assert "hold at every look while labels arrive" in text
+        assert '<option value="every" selected>' in text

@@ -125,7 +125,8 @@ def test_every_number_of_a_queue_report_is_the_number_of_items_listed(queue: Que
 
 def test_every_number_of_a_label_table_report_is_the_number_of_items_listed(researcher: Client) -> None:
     data = b"item,rater,label,scenario\n1,ann,a,code\n1,ben,a,code\n2,ann,b,letters\n2,ben,a,letters\n3,ann,b,code\n"
-    researcher.post(reverse("reports:labels-create"), {"file": SimpleUploadedFile("labels.csv", data)})
+    file = SimpleUploadedFile("labels.csv", data)
+    researcher.post(reverse("reports:labels-create"), {"file": file, "save": "1"})
     table = LabelTable.objects.get()
     confusion = reverse("reports:labels-confusion", args=[table.slug])
 

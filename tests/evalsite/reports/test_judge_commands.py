@@ -58,7 +58,8 @@ def test_calibrate_prints_the_curve_and_saves_when_told() -> None:
         "Accepts 100%, wrong in at most 9.4% with 90% certainty.",
         False,
     )
-    assert looked["curve"] == [{"threshold": 0.95, "accepted": 40, "errors": 1, "cases": 40, "bound": looked["bound"]}]
+    shares = {"coverage": 1.0, "risk": 0.025, "bound": looked["bound"]}
+    assert looked["curve"] == [{"threshold": 0.95, "accepted": 40, "errors": 1, "cases": 40, "proving": 40} | shares]
     assert saved["saved"]
     assert EvaluatorThreshold.objects.get().version_key == saved["version"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from typing import Any
@@ -39,6 +40,33 @@ def pages(scored: Scored, queue_slug: str) -> list[str]:
         reverse("reports:judge-list"),
         reverse("reports:judge-detail") + "?name=Strict",
     ]
+
+
+def test_a_leaderboard_shows_its_three_means_and_gives_them_as_svg_and_csv(scored: Scored, researcher: Client) -> None:
+    page = researcher.get(reverse("reports:leaderboard-detail", args=[scored.suite.pk]))
+    svg = researcher.get(reverse("reports:leaderboard-chart", args=[scored.suite.pk]))
+    data = researcher.get(reverse("reports:leaderboard-export", args=[scored.suite.pk, "means", "csv"]))
+
+    assert [row.name for row in page.context["chart"].rows] == ["ada", "cy", "bob"]
+    assert 'class="chart board-chart"' in page.content.decode()
+    assert svg["Content-Type"] == "image/svg+xml"
+    assert 'class="mean-raw"' in svg.content.decode()
+    rows = list(csv.DictReader(io.StringIO(b"".join(data.streaming_content).decode("utf-8-sig"))))  # type: ignore[attr-defined]
+    assert {row["system"]: float(row["value"]) for row in rows if row["mean"] == "raw"} == {
+        "ada": 0.875,
+        "cy": pytest.approx(1 / 3),
+        "bob": 0.25,
+    }
+
+
+@pytest.mark.parametrize("table", ["systems", "pairs", "matrix", "breakdown"])
+def test_every_table_of_a_leaderboard_is_there_for_latex(scored: Scored, researcher: Client, table: str) -> None:
+    answer = researcher.get(reverse("reports:leaderboard-export", args=[scored.suite.pk, table, "tex"]))
+
+    latex = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    widest = max(line.count(" & ") + 1 for line in latex.splitlines() if " & " in line)
+    assert "\\bottomrule" in latex
+    assert widest <= 8
 
 
 @pytest.fixture
@@ -233,7 +261,7 @@ def test_exports_refuse_unknown_tables_and_formats(scored: Scored, researcher: C
 
 
 def test_agreement_exports_every_table(answered: str, researcher: Client) -> None:
-    for table, expected in (("figures", 7), ("pairs", 1), ("raters", 2), ("groups", 2), ("items", 1), ("answers", 6)):
+    for table, expected in (("figures", 7), ("pairs", 1), ("raters", 2), ("groups", 3), ("items", 1), ("answers", 6)):
         url = reverse("reports:agreement-export", args=[answered, table, "jsonl"])
         rows = _read(b"".join(researcher.get(url)), "jsonl")
         assert (table, len(rows)) == (table, expected)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.evalsite.serving.worked_site import WorkedSite
+from tests.evalsite.serving.worked_site import SupervisedSite, WorkedSite, children_of
 from tests.fake_llm.fixture import FakeLLM
 from tests.judging.services.own_site import OwnSite, fake_key, own_site
 from tests.own_redis import OwnRedis
@@ -119,6 +120,27 @@ def test_a_job_whose_worker_is_killed_gives_its_work_back_and_ends(site: OwnSite
         worked.worker.kill()
         worked.worker.wait()
         worked.wait_until(lambda: not Path(f"/proc/{job}").exists(), "the end of the job", seconds=30)
+        left = site.ask("state", run)
+    finally:
+        worked.close()
+
+    assert (left["status"], left["leases"]) == ("running", 0)
+    assert 0 < left["counts"][1] < CASES
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children that their parent died")
+def test_a_job_ends_where_the_supervisor_of_its_worker_is_killed(site: OwnSite, fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=100)
+    run = site.ask("make", fake_llm.url, CASES)
+    worked = SupervisedSite(site)
+    try:
+        worked.wait_until(lambda: fake_llm.stats()["calls"] >= 10, "a run in the middle")
+        worker, job = children_of(worked.worker.pid)[0], worked.tree()["sender"]
+        worked.worker.kill()
+        worked.worker.wait()
+        worked.wait_until(
+            lambda: not any(Path(f"/proc/{pid}").exists() for pid in (worker, job)), "the end of both", seconds=30
+        )
         left = site.ask("state", run)
     finally:
         worked.close()

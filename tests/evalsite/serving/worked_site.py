@@ -13,9 +13,18 @@ from pathlib import Path
 
 from tests.judging.services.own_site import REPOSITORY, OwnSite
 
+WORK = [sys.executable, "manage.py", "work", "calls", "default"]
+SUPERVISE = f"""
+from evalsite.serving.supervisor import Child, Supervisor
+nothing = lambda: None
+Supervisor(broker=None, children=[Child("worker", {WORK!r})]).run(on_start=nothing, on_ready=nothing)
+"""
+
 
 class WorkedSite:
     """A site with one worker that RQ drives, as `manage.py work` starts it."""
+
+    command = WORK
 
     def __init__(self, site: OwnSite) -> None:
         self.site = site
@@ -24,10 +33,9 @@ class WorkedSite:
         self.worker = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "manage.py", "work", "calls", "default"]
         environment = self.site.environment | {"EVALSITE_CALL_THREADS": "4"}
         with self.log.open("ab") as log:
-            process = subprocess.Popen(command, env=environment, cwd=REPOSITORY, stdout=log, stderr=log)
+            process = subprocess.Popen(self.command, env=environment, cwd=REPOSITORY, stdout=log, stderr=log)
         self.ever.add(process.pid)
         return process
 
@@ -67,6 +75,12 @@ class WorkedSite:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.worker.wait()
+
+
+class SupervisedSite(WorkedSite):
+    """The same under a supervisor, which stands first in the tree: what it names the job is the worker, and so on."""
+
+    command = [sys.executable, "-c", SUPERVISE]
 
 
 def children_of(parent: int) -> list[int]:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evalsite.reports.management.judges import add_judge, trust_payload
 from evalsite.reports.selectors.certificates import certificate_state
-from evalsite.reports.services.calibration import NotHeld, certify, version_of_payload
+from evalsite.reports.services.calibration import NotHeld, certify, lacks_of, version_of_payload
 from evalsite.reports.statistics.alternative_annotator import Annotators
 from judging.management.base import BadInput, JsonCommand
 
@@ -34,7 +34,8 @@ class Command(JsonCommand):
                 certify(payload, annotators=Annotators(options["annotators"]), actor=None, at=timezone.now())
             except NotHeld as refusal:
                 raise BadInput(str(refusal)) from refusal
-        state = certificate_state(name=payload["name"], version=version_of_payload(payload))
+        version, lacks = version_of_payload(payload), lacks_of(payload)
+        state = certificate_state(name=payload["name"], version=version, lacks=lacks)
         found = state.certificate
         return {
             "judge": payload["name"],

@@ -17,6 +17,7 @@ from evalsite.reports.statistics.estimators.strata import (
     Inference,
     Stratum,
     TooFew,
+    look_multiplier,
     make_stratum,
     shown_mean,
     t_quantile,
@@ -44,18 +45,20 @@ class _Item:
     is_routed: bool
 
 
-def share_equal(items: Iterable[ComparedItem], *, needed: int = FEWEST_CASES) -> Inference | TooFew:
+def share_equal(items: Iterable[ComparedItem], *, needed: int = FEWEST_CASES, planned: int = 0) -> Inference | TooFew:
     """Return the share of judged items on which people say the same, over all items, routed and audited ones weighted.
 
     Unit: the case, with the mean over its items. Cases whose items were all routed are a stratum of their own; in the
-    others what is known of routed items serves as the judge's score does in a corrected mean.
+    others what is known of routed items serves as the judge's score does in a corrected mean. `planned` is that of
+    `shown_mean`.
     """
-    return shown_mean(
-        _strata([_Item(i.case, _equal(i), i.is_routed) for i in items if i.judge is not None]), needed=needed
-    )
+    judged = [_Item(i.case, _equal(i), i.is_routed) for i in items if i.judge is not None]
+    return shown_mean(_strata(judged), needed=needed, planned=planned)
 
 
-def agreement_difference(first: Iterable[ComparedItem], second: Iterable[ComparedItem]) -> Inference | TooFew:
+def agreement_difference(
+    first: Iterable[ComparedItem], second: Iterable[ComparedItem], *, planned: int = 0
+) -> Inference | TooFew:
     """Return by how much more often the first judge says what people say, over the items both were asked about.
 
     A missing verdict agrees with nothing. Both list the same items in the same order.
@@ -65,7 +68,7 @@ def agreement_difference(first: Iterable[ComparedItem], second: Iterable[Compare
         values = _equal(one), _equal(other)
         value = None if values[0] is None or values[1] is None else values[0] - values[1]
         items.append(_Item(one.case, value, one.is_routed))
-    return paired_difference(_strata(items))
+    return paired_difference(_strata(items), planned=planned)
 
 
 def _equal(item: ComparedItem) -> float | None:
@@ -132,12 +135,18 @@ class LabelPairs:
 
 
 def weighted_kappa(
-    pairs: LabelPairs, *, labels: int, degrees: int, pseudo: float = PSEUDO_CASES, level: float = LEVEL
+    pairs: LabelPairs,
+    *,
+    labels: int,
+    degrees: int,
+    pseudo: float = PSEUDO_CASES,
+    level: float = LEVEL,
+    critical: float | None = None,
 ) -> KappaInference:
     """Return Cohen's kappa with an interval from its influence function, summed by case.
 
     `pseudo` further cases spread evenly over the table enter centre and variance. `degrees` of freedom: audited cases
-    less one. Source: Fleiss, Cohen and Everitt 1969.
+    less one; `critical` replaces the quantile of Student's t. Source: Fleiss, Cohen and Everitt 1969.
 
     Raises:
         ValueError: no item.
@@ -163,7 +172,7 @@ def weighted_kappa(
     squares = float((sums**2).sum()) + pseudo / labels**2 * float(((heaviest * influence(*cells)) ** 2).sum())
     m = len(sums) + pseudo
     error = float(np.sqrt(squares * m / (m - 1)) / (weights.sum() + pseudo * heaviest))
-    reach = t_quantile(degrees, level) * error
+    reach = (t_quantile(degrees, level) if critical is None else critical) * error
     chance = float(plain.sum(axis=1) @ plain.sum(axis=0))
     point = (float(np.trace(plain)) - chance) / (1 - chance) if chance < 1 - 1e-12 else None
     return KappaInference(point, kappa, error, max(-1.0, kappa - reach), min(1.0, kappa + reach), len(first))
@@ -176,10 +185,11 @@ def _table(pairs: LabelPairs, labels: int, each: float) -> Floats:
     return counts
 
 
-def shown_kappa(items: Iterable[ComparedItem], *, labels: int) -> KappaInference | TooFew:
+def shown_kappa(items: Iterable[ComparedItem], *, labels: int, planned: int = 0) -> KappaInference | TooFew:
     """Return the kappa of a judge and people over all judged items, or that too few cases are labelled.
 
     A label given to a routed item stands for itself, one given to an audited item for all unrouted items alike.
+    `planned` is that of `shown_mean`.
     """
     judged = [item for item in items if item.judge is not None]
     both = [item for item in judged if item.people is not None]
@@ -194,4 +204,5 @@ def shown_kappa(items: Iterable[ComparedItem], *, labels: int) -> KappaInference
         np.array([1.0 if item.is_routed else unrouted / audited for item in both]),
         [item.case for item in both],
     )
-    return weighted_kappa(pairs, labels=labels, degrees=len(cases) - 1)
+    critical = look_multiplier(len(cases), planned) if planned else None
+    return weighted_kappa(pairs, labels=labels, degrees=len(cases) - 1, critical=critical)

@@ -6,6 +6,7 @@ cases alone, or both. A missing response counts its null score as label and as j
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
@@ -34,6 +35,7 @@ from evalsite.reports.statistics.estimators.strata import (
     make_stratum,
     nonresponse_bounds,
     people_only,
+    shown_mean,
     stratified_mean,
 )
 
@@ -64,6 +66,12 @@ class BoardData:
     def only(self, columns: Flags) -> BoardData:
         """Return some of the cases."""
         parts = (self.judge[:, columns], self.labels[:, columns], self.drawn[:, columns], self.missing[:, columns])
+        planned = int(parts[2].any(axis=0).sum()) if self.planned else 0
+        return BoardData(*parts, self.scale, planned)
+
+    def systems(self, rows: Sequence[int]) -> BoardData:
+        """Return some of the systems, in this order."""
+        parts = (self.judge[rows], self.labels[rows], self.drawn[rows], self.missing[rows])
         return BoardData(*parts, self.scale, self.planned)
 
 
@@ -90,7 +98,7 @@ def board(data: BoardData, mode: Mode) -> Board:
     systems = range(len(data.judge))
     figures = tuple(system_mean(data, system, mode) for system in systems)
     shown = [system for system in systems if figures[system].estimate.is_defined]
-    pairs = compared_pairs({pair: _difference(data, *pair, mode) for pair in combinations(shown, 2)})
+    pairs = compared_pairs({pair: pair_difference(data, *pair, mode) for pair in combinations(shown, 2)})
     ranks = rank_sets(shown, pairs)
     wins = _win_data(data)
     return Board(
@@ -109,33 +117,66 @@ def audited(data: BoardData, system: int) -> tuple[int, int]:
 
 def system_mean(data: BoardData, system: int, mode: Mode) -> SystemFigure:
     """Return a system's mean, or why there is none."""
-    judge, missing = data.judge[system], data.missing[system]
     if mode is Mode.RAW:
+        judge = data.judge[system]
         return SystemFigure(census_mean(judge[~np.isnan(judge)], scale=data.scale))
-    labels = data.labels[system]
+    parts = _parts(data, system, mode)
+    n = len(parts.sampled.labels)
+    found = _inference(parts, data, needed=FEWEST_CASES)
+    if isinstance(found, TooFew):
+        return SystemFigure(Estimate(None, None, None, n, TOO_FEW_AUDITED.format(n, found.needed)))
+    estimate = Estimate(found.point, found.low, found.high, n)
+    if not len(parts.waiting):
+        return SystemFigure(estimate)
+    bounds = nonresponse_bounds(parts.undrawn, parts.waiting, known=parts.further, scale=data.scale)
+    return SystemFigure(estimate, bounds)
+
+
+def system_inference(data: BoardData, system: int, mode: Mode, *, needed: int) -> Inference | TooFew:
+    """Return a system's mean with what tests need, or that it has fewer than `needed` cases, audited where it counts.
+
+    `n` of the raw mean are its scored cases.
+    """
+    if mode is not Mode.RAW:
+        return _inference(_parts(data, system, mode), data, needed=needed)
+    judge = data.judge[system]
+    known = judge[~np.isnan(judge)]
+    return shown_mean([people_only(known)], scale=data.scale, needed=needed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """A system's cases as strata: those with a score, audited or not, and those known or decided in another way."""
+
+    sampled: Stratum
+    undrawn: Stratum  # the same without the drawn cases that wait for a decision
+    waiting: Floats  # the judge's scores of these
+    further: list[Stratum]
+    known: int  # missing responses with a null score
+
+
+def _parts(data: BoardData, system: int, mode: Mode) -> _Parts:
+    judge, missing, labels = data.judge[system], data.missing[system], data.labels[system]
     scored = ~missing & ~np.isnan(judge)
     decided = scored & data.drawn[system] & ~np.isnan(labels)
     known = missing & ~np.isnan(judge)
-    n = int(decided.sum())
-    needed = _needed(n, undecided=int((scored & ~decided).sum()), known=int(known.sum()))
-    if needed:
-        return SystemFigure(Estimate(None, None, None, n, TOO_FEW_AUDITED.format(n, needed)))
     values = judge if mode is Mode.CORRECTED else np.zeros(len(judge))
-    sampled = make_stratum(labels[decided], values[decided], values[scored & ~decided])
-    further = [make_stratum(judge[known], judge[known]), *_unscored(labels[~missing & np.isnan(judge)])]
-    found = stratified_mean([sampled, *further], scale=data.scale, critical=_critical(data, n))
-    open_ones = scored & data.drawn[system] & ~decided
-    estimate = Estimate(found.point, found.low, found.high, n)
-    if not open_ones.any():
-        return SystemFigure(estimate)
-    undrawn = make_stratum(labels[decided], values[decided], values[scored & ~data.drawn[system]])
-    return SystemFigure(estimate, nonresponse_bounds(undrawn, values[open_ones], known=further, scale=data.scale))
+    return _Parts(
+        make_stratum(labels[decided], values[decided], values[scored & ~decided]),
+        make_stratum(labels[decided], values[decided], values[scored & ~data.drawn[system]]),
+        values[scored & data.drawn[system] & ~decided],
+        [make_stratum(judge[known], judge[known]), *_unscored(labels[~missing & np.isnan(judge)])],
+        int(known.sum()),
+    )
 
 
-def _needed(n: int, *, undecided: int, known: int) -> int:
-    """Return how many audited cases a figure needs, 0 where there are enough; a census needs as many cases in all."""
-    enough = n >= FEWEST_CASES or (not undecided and n + known >= FEWEST_CASES)
-    return 0 if enough else FEWEST_CASES
+def _inference(parts: _Parts, data: BoardData, *, needed: int) -> Inference | TooFew:
+    n = len(parts.sampled.labels)
+    is_census = not len(parts.sampled.others)
+    if n < needed and not (is_census and n + parts.known >= needed):
+        return TooFew(n, needed)
+    strata = [parts.sampled, *parts.further]
+    return stratified_mean(strata, scale=data.scale, critical=_critical(data, n), own_spread=True)
 
 
 def _unscored(labels: Floats) -> list[Stratum]:
@@ -149,7 +190,7 @@ def _critical(data: BoardData, n: int) -> float | None:
     return look_multiplier(n, data.planned) if data.planned and n >= FEWEST_CASES else None
 
 
-def _difference(data: BoardData, first: int, second: int, mode: Mode) -> Inference | TooFew:
+def pair_difference(data: BoardData, first: int, second: int, mode: Mode) -> Inference | TooFew:
     """Return first minus second over the cases on which both have a score."""
     judge = data.judge[first] - data.judge[second]
     scored = ~np.isnan(judge)
@@ -164,8 +205,7 @@ def _difference(data: BoardData, first: int, second: int, mode: Mode) -> Inferen
     values = judge if mode is Mode.CORRECTED else np.zeros(len(judge))
     sampled = make_stratum(labels[decided], values[decided], values[scored & ~absent & ~decided])
     known = make_stratum(judge[absent], judge[absent])
-    critical = _critical(data, int(decided.sum()))
-    return paired_difference([sampled, known], scale=scale, critical=critical)
+    return paired_difference([sampled, known], scale=scale, planned=data.planned)
 
 
 def _win_data(data: BoardData) -> BoardData:

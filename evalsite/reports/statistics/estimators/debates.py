@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -19,6 +19,8 @@ from evalsite.reports.statistics.estimators.strata import (
     Inference,
     TooFew,
     census_mean,
+    look_multiplier,
+    look_p_value,
     make_stratum,
     shown_mean,
     t_quantile,
@@ -43,10 +45,11 @@ class DebatedPair:
     people: float | None
 
 
-def win_rate(debates: Iterable[DebatedPair], *, needed: int = FEWEST_CASES) -> Inference | TooFew:
+def win_rate(debates: Iterable[DebatedPair], *, needed: int = FEWEST_CASES, planned: int = 0) -> Inference | TooFew:
     """Return the first system's win rate by people's word over all debates of one pair, ties half; unit: the case.
 
     Agreed debates that were audited stand for the agreed ones; debates without agreement are all sent to people.
+    `planned` is that of `shown_mean`.
     """
     by_case: dict[Hashable, list[DebatedPair]] = defaultdict(list)
     for debate in debates:
@@ -63,7 +66,7 @@ def win_rate(debates: Iterable[DebatedPair], *, needed: int = FEWEST_CASES) -> I
             judged.append(judge)
         else:
             rest.append(judge)
-    return shown_mean([make_stratum(*agreed), make_stratum(*settled)], needed=needed)
+    return shown_mean([make_stratum(*agreed), make_stratum(*settled)], needed=needed, planned=planned)
 
 
 def _known_points(debate: DebatedPair) -> float:
@@ -100,6 +103,7 @@ class Strengths:
     covariance: Floats
     degrees: int
     inclusion: float  # share of the agreed debates that was audited
+    planned: int = 0  # audited cases, fixed before the first look; above 0: intervals and tests hold at every look
 
     @property
     def errors(self) -> Floats:
@@ -107,9 +111,20 @@ class Strengths:
         return errors
 
     def interval(self, position: int, level: float = LEVEL) -> tuple[float, float]:
-        reach = t_quantile(self.degrees, level) * float(self.errors[position])
+        n = self.degrees + 1
+        critical = look_multiplier(n, self.planned, level) if self.planned else t_quantile(self.degrees, level)
+        reach = critical * float(self.errors[position])
         value = float(self.values[position])
         return value - reach, value + reach
+
+    def p_value(self, first: int, second: int) -> float:
+        """Return the two-sided p-value of equal strengths."""
+        variance = self.covariance[first, first] + self.covariance[second, second]
+        error = float(np.sqrt(max(variance - 2 * self.covariance[first, second], 1e-30)))
+        gap = abs(float(self.values[first] - self.values[second]))
+        if self.planned:
+            return look_p_value(gap, error, n=self.degrees + 1, planned=self.planned)
+        return float(2 * scipy.special.stdtr(self.degrees, -gap / error))
 
 
 def bradley_terry(outcomes: Outcomes, *, systems: int, degrees: int, pseudo_errors: float = 1.0) -> Strengths:
@@ -191,8 +206,11 @@ def ranked_by_outcomes(debates: Sequence[DebatedPair]) -> Ranking:
     return _ranked(without_people, cases={debate.case for debate in decided})
 
 
-def ranked_by_people(debates: Sequence[DebatedPair]) -> Ranking:
-    """Return the ranking by people's word over all debates, those that agreed corrected by their audit."""
+def ranked_by_people(debates: Sequence[DebatedPair], *, planned: int = 0) -> Ranking:
+    """Return the ranking by people's word over all debates, those that agreed corrected by their audit.
+
+    `planned` is that of `shown_mean`.
+    """
     waiting = sum(debate.debate is None and debate.people is None for debate in debates)
     if waiting:
         return Ranking((), (), WAITING.format(waiting))
@@ -202,10 +220,10 @@ def ranked_by_people(debates: Sequence[DebatedPair]) -> Ranking:
         return Ranking((), (), NO_AUDIT)
     if agreed and len(audited) < FEWEST_CASES:
         return Ranking((), (), TOO_FEW_AUDITED.format(len(audited), FEWEST_CASES))
-    return _ranked(debates, cases=audited or {debate.case for debate in debates})
+    return _ranked(debates, cases=audited or {debate.case for debate in debates}, planned=planned)
 
 
-def _ranked(debates: Sequence[DebatedPair], *, cases: set[Hashable]) -> Ranking:
+def _ranked(debates: Sequence[DebatedPair], *, cases: set[Hashable], planned: int = 0) -> Ranking:
     names = sorted({name for debate in debates for name in (debate.first, debate.second)})
     if not names:
         return Ranking((), (), NO_DEBATES)
@@ -214,8 +232,9 @@ def _ranked(debates: Sequence[DebatedPair], *, cases: set[Hashable]) -> Ranking:
     if len(groups) > 1:
         listed = "; ".join(", ".join(group) for group in groups)
         return Ranking((), groups, f"No debate links these groups, so they have no common ranking: {listed}.")
-    found = bradley_terry(outcomes, systems=len(names), degrees=len(cases) - 1)
     is_few = len(cases) < FEWEST_CASES
+    found = bradley_terry(outcomes, systems=len(names), degrees=len(cases) - 1)
+    found = replace(found, planned=0 if is_few else planned)
     ranks = dict.fromkeys(range(len(names)), RankSet(1, len(names))) if is_few else _rank_sets(found)
     played = np.bincount(np.concatenate([outcomes.first, outcomes.second]), minlength=len(names))
     rows = [
@@ -259,12 +278,7 @@ def _rank_sets(found: Strengths) -> dict[int, RankSet]:
     """Return the ranks that tests of every two strengths allow, with Holm's correction over all pairs."""
     systems = range(len(found.values))
     pairs = list(combinations(systems, 2))
-    p_values = []
-    for first, second in pairs:
-        variance = found.covariance[first, first] + found.covariance[second, second]
-        error = float(np.sqrt(max(variance - 2 * found.covariance[first, second], 1e-30)))
-        gap = abs(float(found.values[first] - found.values[second]))
-        p_values.append(float(2 * scipy.special.stdtr(found.degrees, -gap / error)))
+    p_values = [found.p_value(first, second) for first, second in pairs]
     adjusted = holm(p_values)
     better = [
         (first, second) if found.values[first] > found.values[second] else (second, first)

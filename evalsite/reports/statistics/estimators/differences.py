@@ -23,14 +23,13 @@ PSEUDO = 0.5  # of differences: one at each end would halve the power
 SIGNIFICANT = 1 - LEVEL
 
 
-def paired_difference(
-    strata: Sequence[Stratum], *, scale: Scale = DIFFERENCE, critical: float | None = None
-) -> Inference | TooFew:
+def paired_difference(strata: Sequence[Stratum], *, scale: Scale = DIFFERENCE, planned: int = 0) -> Inference | TooFew:
     """Return the mean of differences by case, or that there are too few labelled cases to tell its sign.
 
-    The scale is that of a difference: from (low - high) to (high - low). Source: Agresti and Min 2005.
+    The scale is that of a difference: from (low - high) to (high - low). `planned` is that of `shown_mean`. Source:
+    Agresti and Min 2005.
     """
-    return shown_mean(strata, scale=scale, pseudo=PSEUDO, needed=FEWEST_FOR_CLAIMS, critical=critical)
+    return shown_mean(strata, scale=scale, pseudo=PSEUDO, needed=FEWEST_FOR_CLAIMS, planned=planned)
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:

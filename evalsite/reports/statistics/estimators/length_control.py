@@ -8,9 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from evalsite.reports.statistics.estimates import Floats
-from evalsite.reports.statistics.estimators.strata import LEVEL, t_quantile
+from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
+from evalsite.reports.statistics.estimators.differences import case_means
+from evalsite.reports.statistics.estimators.strata import (
+    FEWEST_FOR_CLAIMS,
+    LEVEL,
+    TooFew,
+    census_mean,
+    t_quantile,
+)
 from evalsite.reports.statistics.intervals import cluster_codes
+
+LARGEST_EFFECT = 15.0  # beyond it length alone decides, and the fit runs off
+SAME_LENGTHS = "The differences in length are all the same."
+ALL_LENGTH = "Length alone decides who wins here, so nothing is known of answers of equal length."
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +34,35 @@ class LengthControlled:
     length_effect: float  # of tanh(difference in length / its standard deviation)
     length_error: float
     raw: float  # win rate as it is
+
+
+@dataclass(frozen=True, slots=True)
+class LengthControl:
+    """A win rate as it is and at equal length, as reports show them; n = cases."""
+
+    raw: Estimate
+    equal_length: Estimate
+    effect: Estimate  # on the log odds of winning, of being longer; above 0 the longer answer wins more often
+
+
+def length_control(
+    wins: Sequence[float] | Floats, length_differences: Sequence[float] | Floats, cases: Sequence[Hashable]
+) -> LengthControl:
+    """Return the raw and the length-controlled win rate; the second from 30 cases on, and where it can be told."""
+    raw = census_mean(list(case_means(wins, cases).values()))
+    if raw.n < FEWEST_FOR_CLAIMS:
+        few = TooFew(raw.n, FEWEST_FOR_CLAIMS).estimate
+        return LengthControl(raw, few, few)
+    if not np.ptp(np.asarray(length_differences, dtype=np.float64)):
+        alike = undefined(SAME_LENGTHS, n=raw.n)
+        return LengthControl(raw, alike, alike)
+    found = length_controlled_win_rate(wins, length_differences, cases)
+    if abs(found.length_effect) > LARGEST_EFFECT:
+        decided = undefined(ALL_LENGTH, n=raw.n)
+        return LengthControl(raw, decided, decided)
+    reach = t_quantile(raw.n - 1) * found.length_error
+    effect = Estimate(found.length_effect, found.length_effect - reach, found.length_effect + reach, raw.n)
+    return LengthControl(raw, Estimate(found.point, found.low, found.high, raw.n), effect)
 
 
 def length_controlled_win_rate(

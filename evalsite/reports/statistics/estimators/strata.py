@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -20,6 +20,7 @@ LEVEL = 0.95
 FEWEST_CASES = 20  # labelled cases behind any figure: with 15 an interval may cover 89% only
 NOTHING = "Nothing to average yet."
 FEW_FOR_INTERVAL = "Too few cases for an interval: {} of {}."
+NO_SPREAD = 1e-15  # a variance that is rounding alone
 FEWEST_FOR_CLAIMS = 30  # behind the sign of a difference, a claim on a slice and the kappa of a rare label
 
 
@@ -109,11 +110,13 @@ def stratified_mean(
     pseudo: float = 1.0,
     level: float = LEVEL,
     critical: float | None = None,
+    own_spread: bool = False,
 ) -> Inference:
     """Return the mean over the cases of all strata.
 
     `pseudo` cases stand at each end of the scale in every sampled stratum. Strata that are all labelled are one
     stratum, a sample of the cases that might have been asked. `critical` replaces the quantile of Student's t.
+    `own_spread` takes the slope from the labelled cases alone (see `_best_tuning`).
 
     Raises:
         ValueError: fewer than two cases, or a sampled stratum with fewer than two labels: merge it with another.
@@ -126,7 +129,9 @@ def stratified_mean(
     if total < 2:
         raise ValueError("a mean with an interval needs at least two cases")
     parts = [
-        _stratum_part(stratum, scale=scale, pseudo=pseudo if is_census or len(stratum.others) else 0.0)
+        _stratum_part(
+            stratum, scale=scale, pseudo=pseudo if is_census or len(stratum.others) else 0.0, own_spread=own_spread
+        )
         for stratum in kept
     ]
     weights = [stratum.size / total for stratum in kept]
@@ -160,12 +165,12 @@ class _Part:
     tuning: float
 
 
-def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float) -> _Part:
+def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float, own_spread: bool) -> _Part:
     labels, judge = stratum.labels, stratum.judge
     n, size = len(labels), stratum.size
     if n < 2 and len(stratum.others):
         raise ValueError("a sampled stratum needs at least two labels; merge it with another")
-    tuning = _best_tuning(stratum)
+    tuning = _best_tuning(stratum, own_spread=own_spread)
     slope = tuning * size / len(stratum.others) if tuning else 0.0
     label_mean, judge_mean = float(labels.mean()), float(judge.mean())
     overall = float(np.concatenate([judge, stratum.others]).mean())
@@ -178,13 +183,19 @@ def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float) -> _Part:
     return _Part(point, centre, sampling, label_squares / (seen - 1) if seen > 1 else 0.0, tuning)
 
 
-def _best_tuning(stratum: Stratum) -> float:
-    """Return the l in [0, 1] that makes the variance least; 0 for a judge that never varies."""
+def _best_tuning(stratum: Stratum, *, own_spread: bool) -> float:
+    """Return the l in [0, 1] that makes the variance least; 0 for a judge that never varies.
+
+    PPI++ divides by the variance of the judge's scores of all cases. With skewed scores, say of a judge that passes
+    nearly everything, a labelled sample that scores high also varies little, so the slope is low just when much would
+    have to be taken off: at 30 labels the point is 1 to 2 points too high. With `own_spread` the variance is that of
+    the labelled cases, as in least squares, and for scores of two values this bias is gone.
+    """
     labels, judge, others = stratum.labels, stratum.judge, stratum.others
     if not len(others):
         return 0.0
-    variance = float(np.concatenate([judge, others]).var(ddof=1))
-    if variance <= 0:
+    variance = float(judge.var() if own_spread else np.concatenate([judge, others]).var(ddof=1))
+    if variance <= NO_SPREAD:
         return 0.0
     shared = float(((labels - labels.mean()) * (judge - judge.mean())).mean())
     return min(1.0, max(0.0, shared / (variance * (1 + len(labels) / len(others)))))
@@ -219,17 +230,21 @@ def shown_mean(
     scale: Scale = SHARE,
     pseudo: float = 1.0,
     needed: int = FEWEST_CASES,
-    critical: float | None = None,
+    planned: int = 0,
 ) -> Inference | TooFew:
     """Return `stratified_mean`, or that there are too few labelled cases to show it.
 
-    What is wanted are `needed` labelled cases in the sampled strata; where all cases are labelled, in all.
+    What is wanted are `needed` labelled cases in the sampled strata; where all cases are labelled, in all. `planned`
+    labelled cases, fixed before the first look, make interval and p-value valid at every look; 0: for one look.
     """
     sampled = [stratum for stratum in strata if len(stratum.others)] or list(strata)
     n = sum(len(stratum.labels) for stratum in sampled)
     if n < needed:
         return TooFew(n, needed)
-    return stratified_mean(_merged(strata), scale=scale, pseudo=pseudo, critical=critical)
+    if not planned:
+        return stratified_mean(_merged(strata), scale=scale, pseudo=pseudo)
+    found = stratified_mean(_merged(strata), scale=scale, pseudo=pseudo, critical=look_multiplier(n, planned))
+    return replace(found, p_value=look_p_value(found.centre, found.error, n=n, planned=planned))
 
 
 def census_mean(values: Sequence[float] | Floats, *, scale: Scale = SHARE) -> Estimate:
@@ -298,8 +313,32 @@ def look_multiplier(n: int, planned: int, level: float = LEVEL) -> float:
     """
     if n < 2 or planned < 1:
         raise ValueError(f"an interval for every look needs two labels and a planned size, not {n} of {planned}")
-    alpha = 1 - level
+    return _look_reach(n, _look_rate(planned, 1 - level), 1 - level)
+
+
+def look_p_value(centre: float, error: float, *, n: int, planned: int) -> float:
+    """Return the two-sided p-value of a mean of zero that holds at every look.
+
+    It is the smallest alpha whose interval, tuned for 95%, leaves zero out: at .05 or less the 95% interval does.
+    """
+    if not error:
+        return float(centre == 0)
+    rate, ratio = _look_rate(planned, 1 - LEVEL), abs(centre) / error
+    low, high = 1e-12, 1 - 1e-6
+    if ratio < _look_reach(n, rate, high):
+        return 1.0
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if ratio >= _look_reach(n, rate, middle) else (middle, high)
+    return high
+
+
+def _look_rate(planned: int, alpha: float) -> float:
+    """Return the rate at which the interval is narrowest once `planned` labels are there."""
     width = -2 * math.log(alpha)
-    rate = (width + math.log(width) + 1) / planned
+    return (width + math.log(width) + 1) / planned
+
+
+def _look_reach(n: int, rate: float, alpha: float) -> float:
     reach = math.sqrt((1 + 1 / (n * rate)) * math.log((n * rate + 1) / alpha**2))
-    return reach * t_quantile(n - 1, level) / float(scipy.special.ndtri(0.5 + level / 2))
+    return reach * t_quantile(n - 1, 1 - alpha) / float(scipy.special.ndtri(1 - alpha / 2))

@@ -31,7 +31,7 @@ def values(payload: dict[str, Any]) -> dict[str, float | None]:
 def test_compute_agreement_gives_every_figure() -> None:
     queue = queue_with(("1", "1"), ("1", "-1"), ("0", "0"), ("-1", "-1"))
 
-    payload = compute_agreement(queue.pk, {})
+    payload = compute_agreement(queue.pk, {}).payload
 
     # 3 of 4 pairs agree. Labels used: 1 three times, -1 three times, 0 twice of 8.
     # Fleiss: pe = 2 (3/8)^2 + (2/8)^2 = 22/64, (3/4 - 22/64) / (42/64) = 26/42
@@ -56,7 +56,7 @@ def test_compute_agreement_lists_the_disputed_items_first() -> None:
     queue = queue_with(("1", "1", "0"), ("0", "0", "0"), ("1", "0", "-1"))
     first, _, third = queue.items.order_by("pk")
 
-    items = compute_agreement(queue.pk, {})["items"]
+    items = compute_agreement(queue.pk, {}).payload["items"]
 
     # of three pairs, all differ on the third item and two on the first
     assert [(item["id"], item["disagreement"]) for item in items] == [
@@ -69,7 +69,7 @@ def test_compute_agreement_lists_the_disputed_items_first() -> None:
 def test_compute_agreement_says_in_words_that_kappa_is_undefined() -> None:
     queue = queue_with(("1", "1"), ("1", "1"))
 
-    payload = compute_agreement(queue.pk, {})
+    payload = compute_agreement(queue.pk, {}).payload
 
     fleiss = next(row for row in payload["figures"] if row["key"] == "fleiss")
     assert (fleiss["value"], fleiss["reason"]) == (
@@ -81,7 +81,7 @@ def test_compute_agreement_says_in_words_that_kappa_is_undefined() -> None:
 
 
 def test_compute_agreement_of_a_queue_without_answers_is_empty_not_zero() -> None:
-    payload = compute_agreement(factories.queue().pk, {})
+    payload = compute_agreement(factories.queue().pk, {}).payload
 
     assert payload["summary"]["answers"] == 0
     assert set(values(payload).values()) == {None}
@@ -93,8 +93,8 @@ def test_compute_agreement_filters_and_groups_by_criterion() -> None:
     for person in ("ann", "ben"):
         factories.annotation(item=other, label="0", annotator=_person(f"pairs-{person}"))
 
-    whole = compute_agreement(queue.pk, {})
-    clarity = compute_agreement(queue.pk, {"criterion": "clarity"})
+    whole = compute_agreement(queue.pk, {}).payload
+    clarity = compute_agreement(queue.pk, {"criterion": "clarity"}).payload
 
     assert [(row["name"], row["pairable"], row["percent"]["value"]) for row in whole["criteria"]] == [
         ("clarity", 2, 0.5),
@@ -111,7 +111,7 @@ def test_compute_agreement_takes_the_blind_answer_and_no_stale_item() -> None:
     second.status = "stale"
     second.save()
 
-    payload = compute_agreement(queue.pk, {})
+    payload = compute_agreement(queue.pk, {}).payload
 
     assert (payload["summary"]["pairable"], values(payload)["percent"]) == (1, 0.0)
 
@@ -129,7 +129,7 @@ def test_compute_agreement_reads_only_alpha_by_the_bounds_of_alpha() -> None:
         factories.annotation(item=item, label="1")
         factories.annotation(item=item, label=label)
 
-    words = {row["key"]: row["words"] for row in compute_agreement(queue.pk, {})["figures"]}
+    words = {row["key"]: row["words"] for row in compute_agreement(queue.pk, {}).payload["figures"]}
 
     assert words["ac1"] == words["brennan_prediger"] == OWN_CHANCE
 
@@ -143,7 +143,7 @@ def test_compute_agreement_tells_routed_items_from_audited_ones() -> None:
         for person, label in zip(people, labels, strict=True):
             factories.annotation(item=item, label=label, annotator=person)
 
-    arms = compute_agreement(queue.pk, {})["arms"]
+    arms = compute_agreement(queue.pk, {}).payload["arms"]
 
     assert [(row["name"], row["pairable"], row["percent"]["value"]) for row in arms] == [
         ("audit", 1, 1.0),

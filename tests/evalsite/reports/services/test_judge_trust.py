@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evalsite.reports.selectors.audited_verdicts import audited_responses
 from evalsite.reports.selectors.certificates import CertificateState, certificate_states, threshold_state
 from evalsite.reports.services.calibration import (
     NotCalibrated,
@@ -20,7 +21,8 @@ from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.trust_tables import trust_tables
 from evalsite.reports.statistics.alternative_annotator import Annotators
 from evalsite.reports.statistics.estimators.strata import people_only, shown_mean
-from evalsite.review.models import Annotation, Certificate
+from evalsite.reports.statistics.risk_coverage import error_bound
+from evalsite.review.models import Annotation, Certificate, Referral
 from evalsite.review.scales import JUDGEMENT
 from evalsite.review.services.opening import open_items_for_run
 from judging.judges.verdicts import PARSER_VERSION
@@ -97,6 +99,45 @@ def test_calibrate_counts_responses_to_one_case_once() -> None:
 
     with pytest.raises(NotCalibrated, match="10 audited cases; at least 22 are needed"):
         save_calibration(trust(), calibrate(trust()), actor=None, at=NOON)
+
+
+def test_runs_audited_at_different_rates_are_pooled_by_their_inclusion_probabilities() -> None:
+    # 40 cases drawn at one in ten, one in 40 wrong, stand for 400; 60 drawn whole, one in three wrong, for themselves.
+    # As they come, 21 of 100 are wrong: no threshold. Weighted, (10 + 20) / 460 = 6.5%.
+    rare = audited_judge([Audited(True, place > 0) for place in range(40)])
+    Referral.objects.filter(run=rare.run).update(inclusion_probability=0.1)
+    audited_judge([Audited(True, place >= 20) for place in range(60)])
+
+    found = trust()
+
+    assert found["cases"] == 100
+    assert found["agreement"]["value"] == pytest.approx(430 / 460)
+    assert found["recalls"][0]["items"] == 79
+    (step,) = calibrate(found).steps
+    # Kish: 460² / (40 * 100 + 60) = 52.1
+    assert (step.cases, step.errors, step.proving) == (100, 21, 52)
+    assert step.risk == pytest.approx(30 / 460)
+    assert step.bound == error_bound(4, 52)  # 3.4 of 52, counted as 4
+
+
+def test_a_response_that_several_runs_drew_counts_at_the_highest_rate() -> None:
+    first = audited_judge([Audited(True, True)] * 30)
+    Referral.objects.filter(run=first.run).update(inclusion_probability=0.5)
+    later = factories.run(suite=first.run.suite, status="finished", finished_at=NOON)
+    judge = factories.evaluator(
+        run=later, kind=EvaluatorKind.JUDGE, name=first.name, judge=first.judge, options=first.options
+    )
+    factories.queue(run=later)
+    for verdict in first.verdicts.order_by("pk"):
+        factories.verdict(evaluator=judge, response=verdict.response, share=1.0, parser_version=PARSER_VERSION)
+    for referral in Referral.objects.filter(run=first.run):
+        referral.pk, referral.run, referral.inclusion_probability = None, later, 0.1
+        referral.save()
+
+    found = audited_responses([judge, first])
+
+    assert (len(found.decided), found.drawn_cases) == (30, 30)
+    assert {row.chance for row in found.decided} == {0.5}
 
 
 def test_threshold_lapses_with_the_version_and_says_why() -> None:

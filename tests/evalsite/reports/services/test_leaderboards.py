@@ -180,8 +180,10 @@ def test_twenty_right_answers_of_twenty_are_not_certainly_all_right() -> None:
 
 
 def test_a_corrected_mean_ends_where_the_scale_ends() -> None:
-    judge = [1.0] * 25 + [0.0] * 5 + [1.0] * 190 + [0.0] * 2
-    row = row_of(judge, [1.0] * 29 + [0.0] * 193, [True] * 30 + [False] * 192)
+    # People say .5 where the judge says 0, and 1 where it says .5; of what nobody labelled it says 1. The slope is 1,
+    # so the point before it is cut is .75 + (30 * .25 + 192) / 222 - .25 = 1.399.
+    judge = [0.0] * 15 + [0.5] * 15 + [1.0] * 192
+    row = row_of(judge, [0.5] * 15 + [1.0] * 207, [True] * 30 + [False] * 192)
 
     # D4: once 1.128 [1.007, 1.250]
     assert (row["figures"]["corrected"]["value"], row["figures"]["corrected"]["high"]) == (1.0, 1.0)

@@ -54,6 +54,19 @@ def test_compute_replaces_older_answers_to_the_same_question_only() -> None:
     assert sorted(row.payload["n"] for row in Snapshot.objects.filter(kind="counting")) == [2, 3]
 
 
+def test_what_other_code_computed_is_neither_found_nor_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, _ = counting_kind()
+    with monkeypatch.context() as before:
+        before.setattr(snapshots, "code_mark", lambda: "00000000")
+        snapshots.compute(kind, subject_id=1, options={}, at=NOON)
+
+    found = snapshots.find(kind, subject_id=1, options={})
+    snapshots.compute(kind, subject_id=1, options={}, at=NOON)
+
+    assert found is None
+    assert [row.payload for row in Snapshot.objects.filter(kind="counting")] == [{"n": 2}]
+
+
 def test_obtain_computes_a_short_report_once() -> None:
     kind, state = counting_kind()
 

@@ -9,17 +9,24 @@ from typing import Any
 
 import pytest
 
-from evalsite.reports.statistics.ac1 import gwet_ac1
 from evalsite.reports.statistics.agreement import agreement_report, pair_agreements, summarise
-from evalsite.reports.statistics.alpha import Metric, krippendorff_alpha
+from evalsite.reports.statistics.alpha import Metric
 from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.estimators.rogan_gladen import rogan_gladen
 from evalsite.reports.statistics.estimators.strata import make_stratum, stratified_mean
-from evalsite.reports.statistics.fleiss import brennan_prediger, fleiss_kappa
-from evalsite.reports.statistics.kappa import Weights, cohen_kappa, conger_kappa
-from evalsite.reports.statistics.percent import percent_agreement
+from evalsite.reports.statistics.fleiss import fleiss_kappa
+from evalsite.reports.statistics.kappa import Weights, conger_kappa
 from evalsite.reports.statistics.profiles import count_profiles, item_features, label_shares
-from evalsite.reports.statistics.ratings import RatingTable, from_contingency, from_counts, from_rows
+from evalsite.reports.statistics.ratings import RatingTable, from_rows
+from tests.evalsite.reports.statistics.single_figures import (
+    brennan_prediger,
+    cohen_kappa,
+    from_contingency,
+    from_counts,
+    gwet_ac1,
+    krippendorff_alpha,
+    percent_agreement,
+)
 
 pytestmark = pytest.mark.shared_data
 

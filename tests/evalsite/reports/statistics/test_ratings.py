@@ -4,8 +4,6 @@ import pytest
 
 from evalsite.reports.statistics.ratings import (
     RatingsRefused,
-    from_contingency,
-    from_counts,
     from_long,
     from_rows,
     numeric_values,
@@ -18,22 +16,6 @@ def test_from_long_builds_the_same_table_as_from_rows() -> None:
 
     assert (long.items, long.raters, long.labels) == (wide.items, wide.raters, wide.labels)
     assert long.codes.tolist() == wide.codes.tolist() == [[0, 1], [-1, 0]]
-
-
-def test_from_counts_keeps_the_counts_of_unequal_rows() -> None:
-    counts = [[0, 2, 1], [1, 0, 0], [0, 0, 0], [2, 2, 2]]
-
-    table = from_counts(counts, ["a", "b", "c"])
-
-    assert table.counts().tolist() == counts
-    assert table.codes.shape == (4, 6)
-    assert not table.raters_known
-
-
-def test_from_contingency_makes_one_item_per_count() -> None:
-    table = from_contingency([[2, 1], [0, 1]], ["a", "b"])
-
-    assert table.codes.tolist() == [[0, 0], [0, 0], [0, 1], [1, 1]]
 
 
 def test_subset_keeps_chosen_items() -> None:

@@ -49,10 +49,10 @@ def test_choose_threshold_takes_the_smallest_that_passes_all_the_way() -> None:
     steps = risk_coverage(apart(confidences, correct))
 
     assert steps == (
-        Step(0.9, 30, 0, 30, error_bound(0, 30)),
-        Step(0.8, 70, 1, 70, error_bound(1, 70)),
-        Step(0.7, 80, 11, 80, error_bound(11, 80)),
-        Step(0.6, 580, 11, 580, error_bound(11, 580)),
+        Step(0.9, 30, 0, 30, 30, 30 / 580, 0 / 30, error_bound(0, 30)),
+        Step(0.8, 70, 1, 70, 70, 70 / 580, 1 / 70, error_bound(1, 70)),
+        Step(0.7, 80, 11, 80, 80, 80 / 580, 11 / 80, error_bound(11, 80)),
+        Step(0.6, 580, 11, 580, 580, 580 / 580, 11 / 580, error_bound(11, 580)),
     )
     assert choose_threshold(steps) == Decision(
         steps[1], 0, "Accepts 12%, wrong in at most 5.4% with 90% certainty."
@@ -63,7 +63,32 @@ def test_risk_coverage_counts_a_case_once() -> None:
     # Two verdicts on each of 40 cases, two wrong in all: an error rate of 2 / 80 over 40 cases is one case.
     verdicts = [AuditedVerdict(0.9, place not in (0, 7), place // 2) for place in range(80)]
 
-    assert risk_coverage(verdicts) == (Step(0.9, 80, 2, 40, error_bound(1, 40)),)
+    assert risk_coverage(verdicts) == (Step(0.9, 80, 2, 40, 40, 1.0, 2 / 80, error_bound(1, 40)),)
+
+
+def test_risk_coverage_weights_verdicts_by_their_inclusion_probability() -> None:
+    # 40 cases drawn at 1 in 10, none wrong, and 40 drawn whole, 10 wrong: they stand for 440, of which 10 are wrong.
+    # Kish: (40 * 10 + 40)² / (40 * 100 + 40) = 193600 / 4040 = 47.9 cases; 10 / 440 of 47 is 1.07, counted as 2.
+    rare = [AuditedVerdict(0.9, True, place, 10.0) for place in range(40)]
+    whole = [AuditedVerdict(0.9, place >= 10, 40 + place) for place in range(40)]
+
+    assert risk_coverage(rare + whole) == (Step(0.9, 80, 10, 80, 47, 1.0, 10 / 440, error_bound(2, 47)),)
+
+
+def test_choose_threshold_keeps_its_promise_over_runs_audited_at_different_rates() -> None:
+    # Two runs of 2,000 verdicts that err in 4% and in 25%, of which 30 and 300 cases are audited: pooled as they come,
+    # they show 23% wrong; all 4,000 are wrong in 14.5%. And turned round: 5.9% shown. The bound must hold both ways.
+    random = np.random.default_rng(5)
+    for rates, truth in (((0.04, 0.25), 0.145), ((0.25, 0.04), 0.145)):
+        missed = 0
+        for _ in range(300):
+            verdicts = [
+                AuditedVerdict(0.9, bool(random.random() > rate), (run, case), 2000 / n)
+                for run, (rate, n) in enumerate(zip(rates, (30, 300), strict=True))
+                for case in range(n)
+            ]
+            missed += risk_coverage(verdicts)[0].bound < truth
+        assert missed / 300 <= 0.17  # a tenth, and 4 standard errors
 
 
 def test_choose_threshold_returns_none_when_the_strictest_fails() -> None:

@@ -21,6 +21,20 @@ def test_rogan_gladen_of_a_useless_judge_is_undefined() -> None:
     assert found.estimate == Estimate(None, None, None, 2, "The judge is no better than chance here.")
 
 
+def test_rogan_gladen_counts_items_of_one_case_as_fewer() -> None:
+    # Sensitivity 18 of 20 and specificity 16 of 20, each in ten cases of two items that go together: robust variances
+    # 10/9 of .09 / 10 and .16 / 10. The 100 others are cases of their own: .24 / 100.
+    human = [True] * 20 + [False] * 20
+    judge = [True] * 18 + [False] * 2 + [True] * 4 + [False] * 16
+    others = [True] * 60 + [False] * 40
+
+    found = rogan_gladen(human, judge, others, cases=[item // 2 for item in range(40)], other_cases=range(100)).estimate
+
+    error = (0.0024 + (4 / 7) ** 2 * 0.01 + (3 / 7) ** 2 * 0.16 / 9) ** 0.5 / 0.7
+    reach = 1.959963984540054 * error
+    assert [found.value, found.low, found.high] == pytest.approx([4 / 7, 4 / 7 - reach, 4 / 7 + reach])
+
+
 def test_position_report_counts_flips_and_pull_of_the_first_place() -> None:
     # Pairs: (A, A) consistent, (A, B) flipped, (tie, tie) consistent, the last unreadable.
     # Decided verdicts: in order A A A(last) -> first place 3 of 3; swapped A B -> B is shown first: 1 of 2.

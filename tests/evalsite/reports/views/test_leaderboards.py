@@ -104,7 +104,8 @@ def test_leaderboard_detail_shows_nothing_raw_among_human_figures(scored: Scored
         rows = answer.context["rows"]
         assert [(row["figure"]["value"], row["win_rate"]["value"], row["ranks"]) for row in rows] == [(None,) * 3] * 3
         assert {cell["mean"] for row in answer.context["matrix"] for cell in row["cells"]} == {None}
-        assert answer.content.decode().count("Too few: 0 of 20 audited cases.") == 3 + 6 + 1  # rows, cells, the note
+        said = answer.content.decode().count("Too few: 0 of 20 audited cases.")
+        assert said == 3 + 6 + 12 + 1  # rows, cells, slices, the note
 
 
 def test_leaderboard_detail_shows_ranks_and_decided_of_drawn(researcher: Client) -> None:

@@ -7,9 +7,15 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.messages import get_messages
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from evalsite.reports.selectors.certificates import CertificateState
+from evalsite.reports.services import snapshots
+from evalsite.reports.services.judge_bias import JUDGE_BIAS
+from evalsite.reports.services.judge_standing import standing_of_judges
 from evalsite.reports.services.judge_trust import compute_judge_trust
 from evalsite.review.models import AnchorSet, Certificate, EvaluatorThreshold
 from tests import factories
@@ -153,10 +159,43 @@ def test_judge_page_takes_the_same_queries_whatever_its_size(
 ) -> None:
     audited_judge(SURE[:cases])
     version = compute_judge_trust(0, {"name": "Strict"})["version"]["key"]
-    researcher.get(page("judge-detail", version=version))  # both reports are stored from here on
+    snapshots.compute(JUDGE_BIAS, subject_id=0, options={"name": "Strict", "version": version}, at=factories.NOON)
+    researcher.get(page("judge-detail", version=version))  # the three reports are stored from here on
 
-    with django_assert_num_queries(29):
+    with django_assert_num_queries(38):
         researcher.get(page("judge-detail", version=version))
+
+
+def test_the_list_of_judges_says_which_certificates_hold_and_why_others_do_not(researcher: Client) -> None:
+    people = [factories.user(name) for name in ("ada", "bob", "cy")]
+    audited_judge(SURE, people=people)
+    audited_judge(SURE[:5], people=people, name="Fresh", prompt_hash="c" * 64)
+    url, export = reverse("reports:judge-list"), reverse("reports:judge-export", args=["judges", "csv"])
+    researcher.post(page("certificate-issue"), {"annotators": "skilled"})
+
+    listed = researcher.get(url).content.decode()
+    file = b"".join(researcher.get(export).streaming_content).decode()  # type: ignore[attr-defined]
+
+    why = "Not held: 0 of 3 people needed share 30 cases with the judge and somebody else (ada 5, bob 5, cy 5)."
+    assert "Certified" in listed
+    assert why in listed
+    assert why in file
+    with CaptureQueriesContext(connection) as for_two:
+        researcher.get(url)
+    changed = audited_judge(SURE[:5], people=people, prompt_hash="b" * 64)
+    lapsed = researcher.get(url).content.decode()
+    assert changed.options["prompt_hash"] == "b" * 64
+    assert "Certificate lapsed" in lapsed
+    assert "prompt" in lapsed
+    with CaptureQueriesContext(connection) as for_three:
+        researcher.get(url)
+    assert len(for_two) == len(for_three)
+
+
+def test_the_list_of_judges_shows_a_report_of_an_earlier_version_until_it_is_computed_again() -> None:
+    rows = [{"name": "Strict", "version": "a" * 64}]
+
+    assert standing_of_judges(rows) == [CertificateState("Strict", None)]
 
 
 def test_a_leaderboard_and_its_export_say_whether_its_judge_is_certified(researcher: Client) -> None:
@@ -177,3 +216,11 @@ def test_a_leaderboard_and_its_export_say_whether_its_judge_is_certified(researc
     assert header.endswith(",certificate")
     assert row.endswith(f'"{words}"')
     assert b"".join(listed.streaming_content).decode().splitlines()[1].startswith("Strict,True,skilled,40,")  # type: ignore[attr-defined]
+
+
+def test_judge_page_says_too_few_in_words(researcher: Client) -> None:
+    audited_judge(SURE[:12])
+
+    shown = researcher.get(page("judge-detail")).content.decode()
+
+    assert '<span class="figure-range">Too few: 12 of 20.</span>' in shown

@@ -11,7 +11,7 @@ import truescore
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.multitest import multipletests
 
-from evalsite.reports.statistics.alpha import Metric, krippendorff_alpha
+from evalsite.reports.statistics.alpha import Metric
 from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.estimates import Floats
 from evalsite.reports.statistics.estimators.agreement import LabelPairs, weighted_kappa
@@ -20,6 +20,7 @@ from evalsite.reports.statistics.estimators.differences import PSEUDO, holm
 from evalsite.reports.statistics.estimators.drift import mcnemar_mid_p
 from evalsite.reports.statistics.estimators.strata import DIFFERENCE, make_stratum, stratified_mean
 from evalsite.reports.statistics.ratings import from_rows
+from tests.evalsite.reports.statistics.single_figures import krippendorff_alpha
 
 SEEDS = range(20)
 

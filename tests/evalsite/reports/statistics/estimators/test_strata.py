@@ -91,3 +91,30 @@ def test_paired_difference_needs_thirty_cases() -> None:
 def test_look_multiplier_refuses_an_audit_without_a_plan() -> None:
     with pytest.raises(ValueError, match="a planned size"):
         look_multiplier(20, 0)
+
+
+def test_stratified_mean_with_its_own_spread_is_least_squares() -> None:
+    # Labels 1, 1, 1, 0 of scores 1, 1, 0, 0: covariance .125, variance .25, slope .5; the mean score of all ten is .7,
+    # of the labelled ones .5, so .75 + .5 (.7 - .5). The slope times 6 of 10 unlabelled is the tuning.
+    stratum = make_stratum([1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1, 1, 0])
+
+    found = stratified_mean([stratum], own_spread=True)
+
+    assert (found.point, *found.tuning) == pytest.approx((0.85, 0.3))
+
+
+def test_stratified_mean_with_its_own_spread_is_not_drawn_to_a_skewed_judge() -> None:
+    # 80% are right, and the judge passes 70% of the wrong ones. By the slope over all cases 20 labels give 1.6 points
+    # too much (4,000 draws), by their own 0.7; the standard deviation of the mean of these 400 draws is 0.4 points.
+    random = np.random.default_rng(8)
+    errors = []
+    for _ in range(400):
+        labels = (random.random(150) < 0.8).astype(float)
+        judge = np.where(random.random(150) < np.where(labels == 1, 0.98, 0.7), 1.0, 0.0)
+        stratum = make_stratum(labels[:20], judge[:20], judge[20:])
+        errors.append([stratified_mean([stratum], own_spread=own).unbounded - 0.8 for own in (False, True)])
+
+    pooled, own = np.mean(errors, axis=0)
+
+    assert pooled - own > 0.005
+    assert abs(own) < 0.015

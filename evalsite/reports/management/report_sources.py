@@ -1,0 +1,189 @@
+"""What `report` prints: for each report the payload of its page, and the tables that its page exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import QueryDict
+from django.utils import timezone
+
+from debate.models import DebateSet, Experiment, ExperimentKind
+from debate.selectors.records import debates_report
+from evalsite.reports import exports, jobs
+from evalsite.reports.forms import agreement_options, arena_options, debate_options, leaderboard_choice
+from evalsite.reports.selectors.certificates import all_certificates
+from evalsite.reports.selectors.leaderboards import evaluators_of, suite_named
+from evalsite.reports.services.agreements import AGREEMENT
+from evalsite.reports.services.arena_reports import ARENA
+from evalsite.reports.services.breakdowns import BREAKDOWN
+from evalsite.reports.services.debate_reports import DEBATES
+from evalsite.reports.services.debate_tables import arena_tables, debate_tables, robustness_tables
+from evalsite.reports.services.judge_bias import JUDGE_BIAS, bias_table
+from evalsite.reports.services.judge_reports import JUDGES
+from evalsite.reports.services.judge_standing import standing_beside, standing_of_judges
+from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
+from evalsite.reports.services.leaderboard_slices import slice_table
+from evalsite.reports.services.leaderboards import LEADERBOARD
+from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
+from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_papers import agreement_papers, board_papers, breakdown_paper, judge_papers
+from evalsite.reports.services.robustness_reports import ROBUSTNESS
+from evalsite.reports.services.trust_tables import certificate_table
+from evalsite.review.models import LabelTable, Queue
+from judging.management.base import BadInput
+from judging.models import EvaluatorKind, Run, RunEvaluator
+from judging.tables import Table
+
+Options = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A report: its figures, and its tables by name, the chief one first. `papers` are those laid out for LaTeX."""
+
+    payload: Payload
+    tables: Mapping[str, Table]
+    papers: Mapping[str, PaperTable] = field(default_factory=dict)
+
+    def table(self, name: str, *, is_paper: bool) -> Table:
+        """Return a table for programs or for LaTeX. Raises: BadInput where there is no such table."""
+        known: Mapping[str, Any] = self.papers if is_paper else self.tables
+        wanted = name or next(iter(known), "")
+        if wanted not in known:
+            raise BadInput(f"There is no table “{name}” here. Tables: {', '.join(known) or 'none'}. (--table)")
+        return paper_table(self.papers[wanted]) if is_paper else self.tables[wanted]
+
+
+def _leaderboard(options: Options) -> Printed:
+    evaluator = _evaluator(options)
+    query = {name: options[name] for name in ("scenario", "lang", "type", "mode", "looks")}
+    query["missing"] = "skip" if options["skip_missing"] else ""
+    choice, now = leaderboard_choice(query), timezone.now()
+    payload = jobs.require(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
+    state = standing_beside(evaluator)
+    words = state.words if state is not None else ""
+    tables = exports.leaderboard_tables(payload, mode=choice.mode, certificate=words)
+    papers = board_papers(payload, mode=choice.mode, certificate=words)
+    papers["slices"] = slice_table(payload, mode=choice.mode)
+    tables["slices"] = data_table(papers["slices"])
+    if evaluator.kind == EvaluatorKind.GRADER:
+        breakdown = jobs.require(BREAKDOWN, subject_id=evaluator.pk, options={}, at=now)
+        payload = payload | {"breakdown": breakdown}
+        tables["breakdown"], papers["breakdown"] = exports.breakdown_table(breakdown), breakdown_paper(breakdown)
+    return Printed(payload | {"certificate": words}, tables, papers)
+
+
+def _evaluator(options: Options) -> RunEvaluator:
+    if options["run"] is not None:
+        run = Run.objects.filter(pk=options["run"]).first()
+        if run is None:
+            raise BadInput(f"There is no run {options['run']}.")
+        suite_id, only = run.suite_id, run.pk
+    else:
+        suite = suite_named(options["suite"])
+        if suite is None:
+            raise BadInput("Name a suite (--suite, its id or its benchmark's slug) or a run (--run).")
+        suite_id, only = suite.pk, None
+    choices = evaluators_of([suite_id])[suite_id]
+    name = options["evaluator"]
+    if not name and only is None:
+        picked = choices.pick("")
+    else:
+        of_run = [board for board in choices.every if board.evaluator.run_id == only]
+        boards = choices.fullest if only is None else of_run
+        picked = next((board for board in boards if name in ("", board.evaluator.name)), None)
+    if picked is None:
+        known = ", ".join(sorted({board.evaluator.name for board in choices.every})) or "nobody"
+        raise BadInput(f"No scores by “{name or 'any evaluator'}”. Scored by: {known}.")
+    return picked.evaluator
+
+
+def _agreement(options: Options) -> Printed:
+    if options["queue"] and options["labels"]:
+        raise BadInput("Name a queue (--queue) or a table of imported labels (--labels), not both.")
+    kind = LABEL_AGREEMENT if options["labels"] else AGREEMENT
+    slug = options["labels"] or options["queue"]
+    subject_id = _slugged(LabelTable, slug) if options["labels"] else _slugged(Queue, slug)
+    if subject_id is None:
+        queues = f"Queues: {_known(Queue)}."
+        tables = f"Label tables: {_known(LabelTable)}."
+        missing = "label table" if options["labels"] else "queue"
+        raise BadInput(f"There is no {missing} “{slug}”. {queues} (--queue) {tables} (--labels)")
+    payload = jobs.require(kind, subject_id=subject_id, options=agreement_options(options), at=timezone.now())
+    return Printed(payload, exports.agreement_tables(payload), agreement_papers(payload))
+
+
+def _slugged(model: type[Queue] | type[LabelTable], slug: str) -> int | None:
+    return model._default_manager.filter(slug=slug).values_list("pk", flat=True).first()
+
+
+def _known(model: type[Queue] | type[LabelTable]) -> str:
+    return ", ".join(model._default_manager.order_by("slug").values_list("slug", flat=True)[:50]) or "none yet"
+
+
+def _judges(options: Options) -> Printed:
+    now = timezone.now()
+    payload = jobs.require(JUDGES, subject_id=0, options={}, at=now)
+    bias = jobs.require(JUDGE_BIAS, subject_id=0, options={}, at=now)
+    words = [state.words for state in standing_of_judges(payload["judges"])]
+    more = {"certificates": certificate_table(all_certificates()), "bias": bias_table(bias)}
+    judges = [row | {"certificate": said} for row, said in zip(payload["judges"], words, strict=True)]
+    return Printed(
+        payload | {"judges": judges, "bias": bias["judges"]},
+        exports.judge_tables(payload, words) | {name: data_table(paper) for name, paper in more.items()},
+        judge_papers(payload, words) | more,
+    )
+
+
+def _debates(options: Options) -> Printed:
+    """Return the page's figures under `report`, beside the figures by cell in the layout of recorded debates."""
+    sets = DebateSet.objects.order_by("pk")
+    if options["set"] is not None:
+        sets = sets.filter(pk=options["set"])
+        if not sets.exists():
+            raise BadInput(f"There is no set of debates {options['set']}.")
+    payload = jobs.require(DEBATES, subject_id=0, options=debate_options(_query(options)), at=timezone.now())
+    cells = debates_report(sets.select_related("system_a", "system_b", "rubric"))
+    return _of_papers({**cells, "report": payload}, debate_tables(payload))
+
+
+def _arena(options: Options) -> Printed:
+    payload = jobs.require(ARENA, subject_id=0, options=arena_options(_query(options)), at=timezone.now())
+    return _of_papers(payload, arena_tables(payload))
+
+
+def _query(options: Options) -> QueryDict:
+    """Return a command's choices of debates as the page's address says them."""
+    query = QueryDict(mutable=True)
+    for name in ("scenario", "criterion", "rule", "reading", "set", "experiment"):
+        if options[name] not in (None, ""):
+            query[name] = str(options[name])
+    return query
+
+
+def _robustness(options: Options) -> Printed:
+    experiments = Experiment.objects.filter(kind=ExperimentKind.ROBUSTNESS).order_by("-created_at", "-pk")
+    wanted = options["experiment"]
+    found = experiments.first() if wanted is None else experiments.filter(pk=wanted).first()
+    if found is None:
+        known = ", ".join(str(pk) for pk in experiments.values_list("pk", flat=True)[:50]) or "none yet"
+        missing = "robustness experiment yet" if wanted is None else f"robustness experiment {wanted}"
+        raise BadInput(f"There is no {missing} (--experiment). Experiments: {known}.")
+    payload = jobs.require(ROBUSTNESS, subject_id=found.pk, options={}, at=timezone.now())
+    return _of_papers({"experiment": {"id": found.pk, "name": found.name}} | payload, robustness_tables(payload))
+
+
+def _of_papers(payload: Payload, papers: Mapping[str, PaperTable]) -> Printed:
+    return Printed(payload, {name: data_table(paper) for name, paper in papers.items()}, papers)
+
+
+REPORTS: dict[str, Callable[[Options], Printed]] = {
+    "leaderboard": _leaderboard,
+    "agreement": _agreement,
+    "judges": _judges,
+    "debates": _debates,
+    "arena": _arena,
+    "robustness": _robustness,
+}

@@ -1,0 +1,93 @@
+"""What people said of each part of a criterion's form: one rating table for each check and each dimension."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from evalsite.reports.selectors.annotations import answers_of
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.statistics.alpha import Metric
+from evalsite.reports.statistics.ratings import MISSING, RatingTable
+from evalsite.review.answer_forms import Part, said_of
+from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.selectors.subjects import form_of_item
+
+MOST_PARTS = 100  # those with the most annotations are read
+ORDINAL_VALUES = 7  # a scale of so few values has an order; of more, its distances count
+CHUNK = 5_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartAnswers:
+    """The annotations of one part; `metric` is the one that its scale has."""
+
+    criterion: str
+    part: Part
+    table: RatingTable
+    metric: Metric
+
+
+@dataclass(slots=True)
+class _Said:
+    """What people said of one part."""
+
+    item_id: int  # one that has the part
+    given: dict[tuple[int, str], Any] = field(default_factory=dict)  # (item, person) -> value
+
+
+def part_answers_of(queue: Queue, options: Options) -> list[PartAnswers]:
+    """Return the blind annotations of each part in a queue, in the order of the forms.
+
+    A part is known by its criterion and its key: where each case has a rubric of its own, those of one key stand
+    together.
+    """
+    said = _read(queue, options)
+    busiest = sorted(said, key=lambda key: -len(said[key].given))[:MOST_PARTS]
+    items = ReviewItem.objects.select_related("subject__rubric_item")
+    by_id = items.in_bulk({said[key].item_id for key in busiest})
+    found = []
+    for criterion, key in busiest:
+        one = said[criterion, key]
+        form = form_of_item(by_id[one.item_id])
+        place, part = next(
+            ((place, part) for place, part in enumerate(form.parts if form else ()) if part.key == key), (0, None)
+        )
+        if part is not None:
+            found.append((criterion, place, PartAnswers(criterion, part, _table(one.given, part), metric_of(part))))
+    return [answers for _, _, answers in sorted(found, key=lambda row: row[:2])]
+
+
+def metric_of(part: Part) -> Metric:
+    """Return how far apart two values of a part's scale are."""
+    if part.is_check or part.scale.kind == "nominal":
+        return Metric.NOMINAL
+    return Metric.ORDINAL if 0 < len(part.choices) <= ORDINAL_VALUES else Metric.INTERVAL
+
+
+def _read(queue: Queue, options: Options) -> Mapping[tuple[str, str], _Said]:
+    found: dict[tuple[str, str], _Said] = {}
+    rows = answers_of(queue, options).exclude(parts={})
+    fields = ("item_id", "item__criterion", "annotator__username", "parts")
+    for item_id, criterion, person, parts in rows.values_list(*fields).iterator(CHUNK):
+        for key, value in parts.items():
+            found.setdefault((criterion, key), _Said(item_id)).given[item_id, person] = value
+    return found
+
+
+def _table(given: Mapping[tuple[int, str], Any], part: Part) -> RatingTable:
+    """Return the table of one part, its labels in the order of the scale."""
+    values = sorted(set(given.values())) if not part.choices else []
+    labels = [choice.value for choice in part.choices] or [said_of(value) for value in values]
+    numbers = None if metric_of(part) is Metric.NOMINAL else tuple(float(label) for label in labels)
+    items, people = sorted({item for item, _ in given}), sorted({person for _, person in given})
+    rows, columns = {item: n for n, item in enumerate(items)}, {person: n for n, person in enumerate(people)}
+    codes = np.full((len(items), len(people)), MISSING, dtype=np.int64)
+    position = defaultdict(lambda: MISSING, {label: code for code, label in enumerate(labels)})
+    for (item, person), value in given.items():
+        codes[rows[item], columns[person]] = position[said_of(value)]
+    return RatingTable(tuple(map(str, items)), tuple(people), tuple(labels), codes, numbers)

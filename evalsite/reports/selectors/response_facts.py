@@ -1,0 +1,42 @@
+"""What responses look like, apart from what they say: length, formatting, and the model that wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models.functions import Length
+
+from evalsite.reports.statistics.response_features import approximate_tokens, formatting_marks, model_family
+from judging.models import Response
+
+CHUNK = 1_000  # texts at a time
+MANY = 10_000  # numbers at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFacts:
+    """One response as a biased judge may see it."""
+
+    tokens: float
+    marks: int
+    family: str | None  # of the system's model; None: not known
+
+
+def response_facts(response_ids: Iterable[int]) -> dict[int, ResponseFacts]:
+    """Return the facts by response. One query for each thousand texts."""
+    ids, found = sorted(set(response_ids)), dict[int, ResponseFacts]()
+    for start in range(0, len(ids), CHUNK):
+        rows = Response.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
+        for pk, text, model, name in rows.values_list("pk", "text", "system__model", "system__name"):
+            found[pk] = ResponseFacts(approximate_tokens(text), formatting_marks(text), model_family(model or name))
+    return found
+
+
+def response_lengths(response_ids: Iterable[int]) -> dict[int, int]:
+    """Return the number of characters of each response; the database counts them."""
+    ids, found = sorted(set(response_ids)), dict[int, int]()
+    for start in range(0, len(ids), MANY):
+        rows = Response.objects.filter(pk__in=ids[start : start + MANY]).order_by()
+        found |= dict(rows.values_list("pk", Length("text")))
+    return found

@@ -1,0 +1,162 @@
+"""Leaderboards, agreement and judges as tables for papers: each figure in one cell with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalsite.reports.services.board_charts import rank_words
+from evalsite.reports.services.paper_tables import Basis, PaperTable
+from evalsite.reports.services.payloads import Payload
+from evalsite.reports.statistics.estimators.boards import Mode
+
+MODE_NAMES = {Mode.RAW: "raw", Mode.HUMAN: "human only", Mode.CORRECTED: "corrected"}
+
+
+def board_papers(payload: Payload, *, mode: Mode, certificate: str) -> dict[str, PaperTable]:
+    """Return systems, pairs and matrix of a leaderboard; ranks, pairs and matrix are those of one mode."""
+    evaluator = payload["evaluator"]
+    scored = f"Scored by {evaluator['name']} in the run {evaluator['run_name']}, {payload['n_cases']} cases."
+    basis = Basis({}, f"{scored} {certificate}".rstrip())
+    of_mode = Basis({}, f"{basis.words} Means: {MODE_NAMES[mode]}.")
+    names = {row["system_id"]: row["system"] for row in payload["rows"]}
+    columns = [name or "(none)" for name in payload["matrix"]["columns"]]
+    cells = payload["matrix"]["cells"][mode]
+    pairs = [
+        pair | {"first": names[pair["first"]], "second": names[pair["second"]], "holm_p": pair["adjusted_p"]}
+        for pair in payload["pairs"][mode]
+    ]
+    return {
+        "systems": PaperTable(
+            "Leaderboard",
+            of_mode,
+            ("rank", "system", "raw", "human_only", "corrected", "win_rate", "audited"),
+            [_system(row, mode) for row in sorted(payload["rows"], key=lambda row: _order(row, mode))],
+            figures=("raw", "human_only", "corrected", "win_rate"),
+            keys=2,
+        ),
+        "pairs": PaperTable(
+            "Paired differences between systems",
+            of_mode,
+            ("first", "second", "difference", "p_value", "holm_p", "is_separated"),
+            pairs,
+            figures=("difference",),
+            keys=2,
+        ),
+        "matrix": PaperTable(
+            f"Mean scores by {payload['matrix']['dimension']}",
+            of_mode,
+            ("system", *columns),
+            [
+                {"system": names[row["system_id"]]}
+                | dict(zip(columns, (cell["mean"] for cell in cells[str(row["system_id"])]), strict=True))
+                for row in payload["rows"]
+            ],
+        ),
+    }
+
+
+def _order(row: Payload, mode: Mode) -> tuple[bool, float]:
+    value = row["figures"][mode]["value"]
+    return value is None, -(value or 0.0)
+
+
+def _system(row: Payload, mode: Mode) -> dict[str, Any]:
+    return {
+        "rank": rank_words(row["ranks"][mode]) or None,
+        "system": row["system"],
+        "raw": row["figures"][Mode.RAW],
+        "human_only": row["figures"][Mode.HUMAN],
+        "corrected": row["figures"][Mode.CORRECTED],
+        "win_rate": row["wins"][mode],
+        "audited": f"{row['decided']} of {row['drawn']}",
+    }
+
+
+def breakdown_paper(payload: Payload) -> PaperTable:
+    """Return a grader's points by language, type and metric."""
+    rows = [{"system": table["system"]} | row for table in payload["tables"] for row in table["rows"]]
+    columns = ("system", "dimension", "name", "mean", "std", "full", "share", "cases")
+    return PaperTable("Points by language, type and metric", Basis({}, ""), columns, rows, keys=3)
+
+
+def comparison_paper(payload: Payload) -> PaperTable:
+    """Return the cases that two systems have in common with both shares, without their texts."""
+    first, second = (system["name"] for system in payload["systems"])
+    basis = Basis({}, f"First: {first}. Second: {second}. Scored by {payload['evaluator']['name']}.")
+    columns = ("key", "scenario", "first", "second", "difference")
+    return PaperTable("Two systems case by case", basis, columns, payload["cases"])
+
+
+def agreement_papers(payload: Payload) -> dict[str, PaperTable]:
+    """Return figures, pairs, raters and groups of an agreement report."""
+    basis = Basis({}, f"Annotations of {payload['queue']['name']}.")
+    dimensions = (("criterion", "criteria"), ("scenario", "scenarios"), ("language", "languages"))
+    groups = [{"dimension": dimension} | row for dimension, name in dimensions for row in payload[name]]
+    coefficients = ("percent", "fleiss", "alpha", "ac1")
+    return {
+        "figures": PaperTable(
+            "Agreement between people",
+            basis,
+            ("figure", "value", "reason"),
+            [{"figure": row["name"], "value": row, "reason": row["reason"] or None} for row in payload["figures"]],
+            figures=("value",),
+        ),
+        "pairs": PaperTable(
+            "Agreement by pair of people",
+            basis,
+            ("first", "second", "percent", "kappa"),
+            payload["pairs"],
+            figures=("percent", "kappa"),
+            keys=2,
+        ),
+        "raters": PaperTable(
+            "Each person against the rest",
+            basis,
+            ("name", "answers", "agrees_with_the_rest"),
+            [row | {"agrees_with_the_rest": row["rest"]} for row in payload["raters"]],
+            figures=("agrees_with_the_rest",),
+        ),
+        "groups": PaperTable(
+            "Agreement by group",
+            basis,
+            ("dimension", "name", "items", "pairable", *coefficients),
+            groups,
+            figures=coefficients,
+            keys=2,
+        ),
+    }
+
+
+def judge_papers(payload: Payload, certificates: Sequence[str]) -> dict[str, PaperTable]:
+    """Return judges, each with the words on its certificate, and debate agents."""
+    figures = ("parsed", "people", "people_kappa", "debates", "consistency")
+    agents = ("parsed", "outcome", "leave_one_out", "consistency")
+    return {
+        "judges": PaperTable(
+            "Judges",
+            Basis({}, ""),
+            ("name", "verdicts", *figures, "certificate"),
+            [row | {"certificate": words} for row, words in zip(payload["judges"], certificates, strict=True)],
+            figures=figures,
+        ),
+        "speakers": PaperTable(
+            "Agents in debates", Basis({}, ""), ("name", "debates_held", *agents), payload["speakers"], figures=agents
+        ),
+    }
+
+
+def means_rows(payload: Payload) -> list[Mapping[str, Any]]:
+    """Return the data of a leaderboard's chart: one row for each mean of each system."""
+    return [
+        {
+            "system": row["system"],
+            "mean": MODE_NAMES[mode],
+            **{end: row["figures"][mode][end] for end in ("value", "low", "high", "n")},
+            "rank": rank_words(row["ranks"][mode]),
+            "audited": row["decided"],
+            "drawn": row["drawn"],
+        }
+        for row in payload["rows"]
+        for mode in Mode
+    ]

@@ -1,0 +1,101 @@
+"""What moves the verdicts of judges: the fragments that pages poll, and downloads."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+from django.views.decorators.vary import vary_on_headers
+
+from evalsite.reports import exports, jobs
+from evalsite.reports.forms import debate_options, judge_options, looks_option
+from evalsite.reports.selectors.judge_rows import judge_exists
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.services.debate_bias import DEBATE_BIAS
+from evalsite.reports.services.judge_bias import JUDGE_BIAS, bias_table
+from evalsite.reports.services.snapshots import ReportKind
+from evalsite.reports.views.pages import download_paper, waits_for_report
+from judging.http import PageRequest
+
+
+def judge_bias_context(options: Options) -> dict[str, Any]:
+    """Return what the fragment on the bias of one judge needs."""
+    return _context(JUDGE_BIAS, options, "reports:judge-bias", "reports:bias-export", urlencode(options))
+
+
+def debate_bias_context(options: Options, query: str) -> dict[str, Any]:
+    """Return what the fragment on the bias of those who judge pairs needs."""
+    return _context(DEBATE_BIAS, options, "reports:debate-bias", "reports:debate-bias-export", query)
+
+
+def _context(kind: ReportKind, options: Options, address: str, export: str, query: str) -> dict[str, Any]:
+    report = jobs.obtain(kind, subject_id=0, options=options, at=timezone.now())
+    return {
+        "bias_report": report,
+        "bias": report.payload,
+        "bias_url": f"{reverse(address)}?{query}",
+        "bias_export": export,
+        "bias_query": f"?{query}",
+        "paper_formats": exports.PAPER_FORMATS,
+    }
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def judge_bias(request: PageRequest) -> HttpResponse:
+    """Answer with the fragment that the judge's page polls; a whole page is the judge's."""
+    if not request.htmx:
+        return redirect(f"{reverse('reports:judge-detail')}?{request.GET.urlencode()}")
+    options = judge_options(request.GET)
+    if not judge_exists(options["name"]):
+        raise Http404("No run has had a judge of this name.")
+    return render(request, "reports/_bias.html", judge_bias_context(options))
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def debate_bias(request: PageRequest) -> HttpResponse:
+    """Answer with the fragment that the meta-evaluation polls; a whole page is the meta-evaluation."""
+    if not request.htmx:
+        return redirect(f"{reverse('reports:debate-report')}?{request.GET.urlencode()}")
+    return render(
+        request, "reports/_bias.html", debate_bias_context(debate_options(request.GET), request.GET.urlencode())
+    )
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
+def bias_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
+    """Download the bias of the judge `?name=` and its `&version=`, or of all judges."""
+    _known(table)
+    options = judge_options(request.GET) if request.GET.get("name") else looks_option(request.GET)
+    payload = jobs.payload_shown(JUDGE_BIAS, subject_id=0, options=options, at=timezone.now())
+    tables = {"bias": bias_table(payload)}
+    subject = options.get("name", "judges")
+    return download_paper(request, tables, table=table, format_name=format_name, subject=subject, subject_id=None)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
+def debate_bias_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
+    """Download the bias of those who judged the pairs of the debates in view."""
+    _known(table)
+    payload = jobs.payload_shown(DEBATE_BIAS, subject_id=0, options=debate_options(request.GET), at=timezone.now())
+    tables = {"bias": bias_table(payload)}
+    return download_paper(request, tables, table=table, format_name=format_name, subject="debates", subject_id=None)
+
+
+def _known(table: str) -> None:
+    """Refuse other tables before the report is asked for: it may have to wait for a worker."""
+    if table != "bias":
+        raise Http404("No such table.")

@@ -1,0 +1,71 @@
+"""Figures of agreement one by one, and tables from counts: published examples come so, reports do not."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from evalsite.reports.statistics.ac1 import gwet_of
+from evalsite.reports.statistics.agreement import agreement_report
+from evalsite.reports.statistics.alpha import Metric
+from evalsite.reports.statistics.bootstrap import Bootstrap
+from evalsite.reports.statistics.estimates import Estimate
+from evalsite.reports.statistics.fleiss import brennan_prediger_of
+from evalsite.reports.statistics.kappa import CohenKappa, Weights, cohen_of, contingency
+from evalsite.reports.statistics.percent import percent_of
+from evalsite.reports.statistics.profiles import count_profiles, item_features
+from evalsite.reports.statistics.ratings import MISSING, RatingTable, numeric_values
+
+
+def percent_agreement(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Return percent agreement."""
+    return percent_of(item_features(count_profiles(table)), bootstrap=bootstrap)
+
+
+def gwet_ac1(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Return Gwet's AC1."""
+    return gwet_of(item_features(count_profiles(table)), table.labels, bootstrap=bootstrap)
+
+
+def brennan_prediger(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Return Brennan-Prediger's kappa."""
+    return brennan_prediger_of(item_features(count_profiles(table)), table.labels, bootstrap=bootstrap)
+
+
+def krippendorff_alpha(
+    table: RatingTable, metric: Metric = Metric.NOMINAL, *, bootstrap: Bootstrap | None = None
+) -> Estimate:
+    """Return Krippendorff's alpha as a report has it."""
+    return dict(agreement_report(table, metrics=(metric,), bootstrap=bootstrap).alpha)[metric]
+
+
+def cohen_kappa(
+    table: RatingTable, first: str, second: str, weights: Weights = Weights.NONE, *, bootstrap: Bootstrap | None = None
+) -> CohenKappa:
+    """Return Cohen's kappa of two raters."""
+    return cohen_of(contingency(table, first, second), table.labels, weights, bootstrap=bootstrap)
+
+
+def from_counts(counts: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> RatingTable:
+    """Return a table with the given number of answers per item and label; its columns are not persons."""
+    scale = tuple(str(label) for label in labels)
+    given = np.array(counts, dtype=np.int64).reshape(-1, len(scale))
+    totals = given.sum(axis=1)
+    width = int(totals.max(initial=0))
+    codes = np.full((len(given), width), MISSING, dtype=np.int64)
+    codes[np.arange(width) < totals[:, None]] = np.repeat(
+        np.tile(np.arange(len(scale)), len(given)), given.reshape(-1).astype(np.intp)
+    )
+    items, names = (tuple(f"{word}{n}" for n in range(size)) for word, size in (("i", len(given)), ("r", width)))
+    return RatingTable(items, names, scale, codes, numeric_values(scale), raters_known=False)
+
+
+def from_contingency(table: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> RatingTable:
+    """Return the table behind a square matrix (rows = first rater, columns = second), one item per count."""
+    scale = tuple(str(label) for label in labels)
+    cells = np.array(table, dtype=np.int64)
+    pairs = np.stack(np.divmod(np.arange(cells.size), len(scale)), axis=1)
+    codes = np.repeat(pairs, cells.reshape(-1), axis=0).astype(np.int64)
+    items = tuple(str(n) for n in range(len(codes)))
+    return RatingTable(items, ("rater 1", "rater 2"), scale, codes, numeric_values(scale))
