@@ -17,7 +17,7 @@ UV := $(BIN)/python -m uv
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-fast check check-style check-types check-contracts check-templates check-migrations \
         lock browser sandbox toolchains local-llm bench-pages bench-import bench-grading bench-rules bench-judge bench-calls bench-debate \
-        bench-queue bench-agreement bench-coverage bench-faults kills clean
+        bench-queue bench-agreement bench-trust bench-coverage bench-faults kills clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -131,8 +131,11 @@ bench-queue: $(VENV)/.development ## next and submit on 100,000 items, alone and
 bench-agreement: $(VENV)/.development ## the agreement report of 100,000 items by 5 people, against 3 s
 	@$(BIN)/python -m tests.bench.bench_agreement
 
-bench-coverage: $(VENV)/.development ## how often the leaderboard's intervals hold the truth, from stored rows to its figures; BOARDS=40 of each kind
-	@$(BIN)/python -m tests.bench.bench_coverage $(if $(BOARDS),--boards $(BOARDS))
+bench-trust: $(VENV)/.development ## leaderboard and judges on 100,000 labelled subjects, 500,000 annotations, 10 judges: 100 ms a page, 10 s a job
+	@$(BIN)/python -m tests.bench.bench_trust
+
+bench-coverage: $(VENV)/.development ## how often the intervals of every report hold the truth, from stored rows to figures; BOARDS=200, ONLY=boards, WRITE=1: into the help
+	@$(BIN)/python -m tests.bench.bench_coverage $(if $(BOARDS),--boards $(BOARDS)) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)
 
 bench-faults: $(VENV)/.development ## 2,000 calls while parts of the site are killed, on SQLite and on PostgreSQL with Redis
 	@$(BIN)/python -m tests.bench.bench_faults

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
+from django.db import connection
 from numpy.typing import NDArray
 
 from evalsite.review.models import FinalLabel, Provenance, Queue, Referral, ReviewItem, Subject
@@ -16,6 +18,7 @@ from judging.models import Case, Prompt, Response, RunEvaluator, Score, ScoreSta
 from tests import factories
 
 WORDS = {1.0: "right", 0.5: "partly", 0.0: "wrong"}
+Place = tuple[int, int, int]  # system, case, attempt
 _numbers = count(1)
 
 
@@ -27,7 +30,58 @@ def store_board(
     `labels` are 1, 0.5 or 0 (NaN: not decided); `missing` says where a system has no response. Both arrays may have the
     attempts of each case as a third dimension.
     """
-    judge, labels = (values if values.ndim == 3 else values[:, :, None] for values in (judge, labels))
+    return refillable_board(judge, labels, drawn, missing=missing).evaluator
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBoard:
+    """A board whose scores and labels can be replaced by others, while responses and the draw stay."""
+
+    evaluator: RunEvaluator
+    places: tuple[Place, ...]  # of the responses in the arrays
+    scores: tuple[int, ...]  # keys, in the same order
+    asked: tuple[tuple[Place, ReviewItem], ...]
+
+    def refill(self, judge: NDArray[np.float64], labels: NDArray[np.float64]) -> None:
+        """Store other scores, none of them NaN, and other labels, in arrays of the same shape."""
+        judge, labels = _with_attempts(judge), _with_attempts(labels)
+        shares = [float(judge[place]) for place in self.places]
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "UPDATE judging_score SET share = %s, value = %s WHERE id = %s",
+                list(zip(shares, shares, self.scores, strict=True)),
+            )
+        self.relabel(labels)
+
+    def relabel(self, labels: NDArray[np.float64]) -> None:
+        """Store other labels; NaN: not decided."""
+        labels = _with_attempts(labels)
+        given = [(item, float(labels[place])) for place, item in self.asked]
+        decided = [(item, WORDS[label], label) for item, label in given if not np.isnan(label)]
+        stored = FinalLabel.objects.filter(item__queue__run=self.evaluator.run_id)
+        if len(decided) == len(self.asked) == stored.count():
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    "UPDATE review_finallabel SET label = %s, share = %s WHERE item_id = %s",
+                    [(word, share, item.pk) for item, word, share in decided],
+                )
+            return
+        stored.delete()
+        FinalLabel.objects.bulk_create(
+            final_label_of(item, label=word, provenance=Provenance.MAJORITY, at=factories.NOON)
+            for item, word, _ in decided
+        )
+
+
+def _with_attempts(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values if values.ndim == 3 else values[:, :, None]
+
+
+def refillable_board(
+    judge: NDArray[np.float64], labels: NDArray[np.float64], drawn: NDArray[np.bool_], *, missing: Any = None
+) -> StoredBoard:
+    """Store a board as `store_board` does, and return it with the keys of its rows."""
+    judge, labels = _with_attempts(judge), _with_attempts(labels)
     n_systems, n_cases, n_attempts = judge.shape
     absent = np.zeros((n_systems, n_cases), dtype=bool) if missing is None else missing
     evaluator = _evaluator(_suite(n_cases))
@@ -57,9 +111,12 @@ def store_board(
         _score(evaluator, response, share) for response, share in zip(responses, shares, strict=True)
     )
     queue = factories.queue(run=evaluator.run, labels=labels_to_json(JUDGEMENT))
-    asked = [(score, labels[place]) for place, score in zip(kept, scores, strict=True) if drawn[place[1]]]
-    _ask(queue, asked, inclusion=float(drawn.mean()))
-    return evaluator
+    asked = [(place, score, labels[place]) for place, score in zip(kept, scores, strict=True) if drawn[place[1]]]
+    items = _ask(queue, [(score, label) for _, score, label in asked], inclusion=float(drawn.mean()))
+    places = [place for place, _, _ in asked]
+    return StoredBoard(
+        evaluator, tuple(kept), tuple(score.pk for score in scores), tuple(zip(places, items, strict=True))
+    )
 
 
 def _suite(n_cases: int) -> Suite:
@@ -88,7 +145,7 @@ def _score(evaluator: RunEvaluator, response: Response, share: float | None) -> 
     return Score(**fields, value=share, full=1.0, share=share, created_at=factories.NOON)
 
 
-def _ask(queue: Queue, asked: Sequence[tuple[Score, float]], *, inclusion: float) -> None:
+def _ask(queue: Queue, asked: Sequence[tuple[Score, float]], *, inclusion: float) -> list[ReviewItem]:
     """Store the audited responses of a run as its routing does, with the final labels of those that are decided."""
     subjects = Subject.objects.bulk_create(
         Subject(key=f"{next(_numbers):064x}", is_pair=False, labels=queue.labels, created_at=factories.NOON)
@@ -108,6 +165,7 @@ def _ask(queue: Queue, asked: Sequence[tuple[Score, float]], *, inclusion: float
         for item in items
         if item.label
     )
+    return items
 
 
 def _item(queue: Queue, subject: Subject, response: Response, word: str, *, inclusion: float) -> ReviewItem:

@@ -2,6 +2,10 @@
 
     python -m tests.bench.bench_agreement [--items 100000] [--people 5] [--limit 3]
 
+Before that, the figures alone: the report on a table of so many items by five people, on scales of 3 and of 11 labels,
+within the same limit; and how often each of 5, 50 and 300 people gives the label of the others, with five answers to an
+item each time, which must not take more than 10 times as long for 300 as for 5 (counted anew for each person: 60).
+
 Uses a new SQLite database in a temporary folder and, where EVALSITE_DATABASE_URL names a PostgreSQL, a database of its
 own there as well. Exits with 1 when the report takes longer, when a second look computes it again, or when a page of
 the items behind a figure takes more than 100 ms.
@@ -14,12 +18,16 @@ import os
 import random
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.bench.queue_rows import fill_queue
 from tests.bench.sites import ONE_BACKEND, each_backend, say, start_django
 
+if TYPE_CHECKING:
+    from evalsite.reports.statistics.ratings import RatingTable
+
 LIST_LIMIT = 0.1  # seconds
+MOST_TIMES = 10  # as long for 300 people as for 5: the table has 60 times as many cells, and as many answers
 
 
 def main() -> None:
@@ -30,8 +38,52 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=3.0)
     options = parser.parse_args()
     if ONE_BACKEND not in os.environ:
-        sys.exit(each_backend("tests.bench.bench_agreement"))
+        is_fast = measure_figures(options)
+        sys.exit(max(each_backend("tests.bench.bench_agreement"), int(not is_fast)))
     sys.exit(0 if measure(options) else 1)
+
+
+def measure_figures(options: argparse.Namespace) -> bool:
+    """Compute the figures of tables in memory, without a site."""
+    from evalsite.reports.statistics.agreement import against_the_rest, agreement_report
+    from evalsite.reports.statistics.alpha import Metric
+
+    passes = True
+    for n_labels in (3, 11):
+        table = random_table(options.items, people=5, n_labels=n_labels)
+        started = time.perf_counter()
+        agreement_report(table, metrics=tuple(Metric))
+        seconds = time.perf_counter() - started
+        passes &= seconds <= options.limit
+        say(f"figures: {n_labels} labels, {options.items:,} items by 5 people in {seconds:.2f} s")
+    taken = {}
+    for people in (5, 50, 300):
+        table = random_table(options.items, people=people, n_labels=3)
+        started = time.perf_counter()
+        found = against_the_rest(table)
+        taken[people] = time.perf_counter() - started
+        assert len(found) == people
+    passes &= taken[300] <= MOST_TIMES * taken[5]
+    said = ", ".join(f"{people} people {seconds * 1000:.0f} ms" for people, seconds in taken.items())
+    say(f"figures: {'pass' if passes else 'FAIL'}  each person against the others, {options.items} items: {said}")
+    return passes
+
+
+def random_table(n_items: int, *, people: int, n_labels: int) -> RatingTable:
+    """Return a table with five answers to each item, by five of the people in turn; three in five are the truth."""
+    import numpy as np
+
+    from evalsite.reports.statistics.ratings import RatingTable
+
+    random, rows = np.random.default_rng(7), np.arange(n_items)
+    truth = random.integers(n_labels, size=n_items)
+    codes = np.full((n_items, people), -1)
+    for turn in range(5):
+        given = np.where(random.random(n_items) < 0.6, truth, random.integers(n_labels, size=n_items))
+        codes[rows, (rows + turn) % people] = given
+    labels = tuple(str(label) for label in range(n_labels))
+    values = tuple(float(label) for label in labels)
+    return RatingTable(tuple(map(str, rows)), tuple(f"rater-{n}" for n in range(people)), labels, codes, values)
 
 
 def measure(options: argparse.Namespace) -> bool:

@@ -1,196 +1,291 @@
-"""Coverage of the leaderboard's intervals, from stored rows through the report to the figures of the page.
+"""Coverage of every shown kind of interval, from stored rows through the pages' own reports to their figures.
 
-    python -m tests.bench.bench_coverage [--boards 40] [--quick]
+    python -m tests.bench.bench_coverage [--boards 200] [--only NAME] [--quick] [--write] [--keep FILE]
 
-Draws populations of known rates, stores scores, audits and labels, computes the report as the page does, and counts how
-often its intervals hold the truth. Exits with 1 when a kind of interval covers less than 94% over all cells, when a
-cell lies below 91.5% by more than chance (99%), when more than 5% of boards tell equal systems apart, by more than
-chance, or when a corrected mean is off by more than a point, by more than chance.
+Draws populations of known truth, stores scores, verdicts, debates, audits and labels, computes each report as its page
+does, and counts how often its figures hold the truth. Two processes at most, each with an SQLite file of its own. A
+cell in which fewer than 91.5% hold, and fewer than chance makes of 95%, is measured again with four times as many
+boards, and the second measurement stands. The costliest cells have a third of the boards.
+
+Exits with 1 when, by more than chance (99%), a kind of interval covers less than 94% over all cells or less than 91.5%
+in one; equal systems are told apart in more than 5% of boards; a corrected mean is off by more than a point; or a plan
+is off by more than 10%. `--write` puts the table into the help page "What the figures mean". With `--keep` each cell is
+added to a file once it is measured, and a measurement that was cut off goes on with the other cells.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import multiprocessing
 import os
 import sys
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
-from tests.bench.sites import ONE_BACKEND, each_backend, say, start_django
+from tests.bench.coverage import boards, debates, judges, plans, robustness
+from tests.bench.coverage.tallies import LEAST_OVERALL, MOST_OVERALL, Claim, Count, Kind, Tally, pooled
+from tests.bench.sites import say, start_django
 
-LEAST_OVERALL, LEAST_OF_A_CELL, MOST_TOLD_APART, MOST_BIAS = 0.94, 0.915, 0.05, 0.01
-CERTAINTY = 0.99
-KINDS = ("raw", "human", "corrected", "difference", "ranks")
+
+class Cell(Protocol):
+    """One population."""
+
+    @property
+    def cost(self) -> int: ...
+
+    def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None: ...
+
+
+SEED = 20261122
+PROCESSES = 2
+AGAIN = 4  # times as many boards for a doubtful cell
+COSTLY = 150  # milliseconds a board, from which on a cell has fewer boards, at least a third
+PARTS: dict[str, tuple[Sequence[Cell], Sequence[Cell]]] = {  # all cells, and the few of the quick mode
+    "boards": (boards.CELLS, boards.QUICK),
+    "judges": (judges.CELLS, judges.QUICK),
+    "debates": (debates.CELLS, debates.QUICK),
+    "robustness": (robustness.CELLS, robustness.QUICK),
+    "plans": (plans.CELLS, plans.QUICK),
+}
+MODULES = (boards, judges, debates, robustness, plans)
+KINDS = tuple(  # all that are measured
+    dict.fromkeys(
+        kind
+        for module in MODULES
+        for value in vars(module).values()
+        for kind in (value.values() if isinstance(value, dict) else [value])
+        if isinstance(kind, Kind)
+    )
+)
+HELP = Path(__file__).resolve().parents[2] / "templates/evalsite/_help_coverage.html"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One population: the share of right answers of the systems, what the judge does, and the size of everything."""
+class Measured:
+    """What one cell came to."""
 
-    rate: float
-    judge: str  # exact | noisy: wrong in 10% | lenient: passes 30% of the wrong, fails 2% of the right | harsh
-    systems: int
-    cases: int
-    audited: int
-    attempts: int = 1
-    spread: float = 0.0  # between the best and the worst system
+    cell: str
+    counts: Mapping[Kind, Count]
+    seconds: float
 
-    @property
-    def rates(self) -> NDArray[np.float64]:
-        ends = self.rate - self.spread / 2, self.rate + self.spread / 2
-        return np.linspace(*ends, self.systems)
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
+        counts = [[kind.name, kind.claim, *astuple(count)] for kind, count in self.counts.items()]
+        return {"cell": self.cell, "seconds": self.seconds, "counts": counts}
 
-    @property
-    def errors(self) -> tuple[float, float]:
-        """Shares of wrong answers that pass, and of right ones that fail."""
-        return {"exact": (0.0, 0.0), "noisy": (0.1, 0.1), "lenient": (0.3, 0.02), "harsh": (0.02, 0.3)}[self.judge]
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Measured:
+        """Return what one line of a file holds."""
+        counts = {Kind(name, Claim(claim)): Count(*count) for name, claim, *count in row["counts"]}
+        return cls(row["cell"], counts, row["seconds"])
 
-    def __str__(self) -> str:
-        return (
-            f"{self.rate:.2f} {self.judge:8} {self.systems:2} systems {self.cases:4} cases {self.audited:3} audited "
-            f"{self.attempts} attempts"
-        )
-
-
-FULL = (
-    *(Cell(rate, "noisy", 5, 200, 30) for rate in (0.05, 0.5, 0.8, 0.95, 0.99)),
-    *(Cell(0.8, judge, 5, 200, 50) for judge in ("exact", "lenient", "harsh")),
-    *(Cell(0.8, "noisy", 5, 300, audited) for audited in (20, 100, 200, 300)),
-    *(Cell(0.8, "lenient", systems, 100, 30) for systems in (2, 10, 20)),
-    *(Cell(rate, "lenient", 4, 100, 30, attempts=5) for rate in (0.5, 0.9)),
-    *(Cell(0.7, "noisy", 5, 200, audited, spread=0.5) for audited in (30, 100)),
-)
-QUICK = (Cell(0.8, "lenient", 4, 60, 30), Cell(0.95, "noisy", 4, 60, 20), Cell(0.7, "noisy", 4, 60, 40, spread=0.5))
-
-
-@dataclass(slots=True)
-class Tally:
-    """What was counted in one cell."""
-
-    held: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
-    errors: list[float] = field(default_factory=list)  # corrected mean minus truth
-    widths: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    told_apart: list[bool] = field(default_factory=list)  # of boards of equal systems
-
-    def coverage(self, kind: str) -> float | None:
-        held = self.held[kind]
-        return sum(held) / len(held) if held else None
+    def missed(self) -> Iterator[str]:
+        """Yield what breaks its promise."""
+        for kind, count in self.counts.items():
+            if count.misses(kind.claim):
+                yield f"{kind.name}: {count.mean:.3f} ({count.n:,} values; {self.cell})"
 
 
 def main() -> None:
-    """Measure in a process with a database of its own."""
+    """Measure all cells in processes with databases of their own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--boards", type=int, default=40, help="boards of each cell")
-    parser.add_argument("--quick", action="store_true", help="three small cells")
+    parser.add_argument("--boards", type=int, default=200, help="boards of each cell")
+    parser.add_argument("--only", choices=PARTS, help="one part of the cells")
+    parser.add_argument("--quick", action="store_true", help="a few small cells")
+    parser.add_argument("--write", action="store_true", help="put the table into the help")
+    parser.add_argument("--keep", type=Path, help="file of the cells that were measured before")
     options = parser.parse_args()
-    if ONE_BACKEND not in os.environ:
-        sys.exit(each_backend("tests.bench.bench_coverage"))
+    started = time.monotonic()
+    found = measure_apart(cells_of(options.only, quick=options.quick), boards=options.boards, kept=options.keep)
+    missed = report(found)
+    say(f"{time.monotonic() - started:.0f} s")
+    if options.write:
+        write_help(found, boards=options.boards)
+    sys.exit(1 if missed else 0)
+
+
+def cells_of(part: str | None, *, quick: bool) -> list[Cell]:
+    """Return the cells of one part, or of all."""
+    return [cell for name, cells in PARTS.items() if part in (None, name) for cell in cells[1 if quick else 0]]
+
+
+def measure_apart(cells: Sequence[Cell], *, boards: int, kept: Path | None) -> list[Measured]:
+    """Measure cells in two processes, the cheapest first, and say so as they end; in the order given."""
+    known = _read(kept) if kept else {}
+    found = {place: known[name] for place, cell in enumerate(cells) if (name := f"{boards} {cell}") in known}
+    order = sorted(set(range(len(cells))) - set(found), key=lambda place: cells[place].cost)
+    with tempfile.TemporaryDirectory(prefix="evalsite-bench-") as folder:
+        pool = multiprocessing.get_context("spawn").Pool(PROCESSES, _start, (folder,))
+        with pool:
+            for place, measured in pool.imap_unordered(_measured, [(place, cells[place], boards) for place in order]):
+                found[place] = measured
+                say(f"{measured.seconds:6.1f} s  {measured.cell}")
+                for word in measured.missed():
+                    say(f"          misses: {word}")
+                if kept:
+                    with kept.open("a", encoding="utf-8") as lines:
+                        lines.write(json.dumps(measured.to_json() | {"key": f"{boards} {measured.cell}"}) + "\n")
+    return [found[place] for place in sorted(found)]
+
+
+def _read(kept: Path) -> dict[str, Measured]:
+    """Return the cells of a file by their number of boards and words; none where there is no file yet."""
+    lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {row["key"]: Measured.from_json(row) for row in rows}
+
+
+def _start(folder: str) -> None:
+    """Give this process a database."""
+    own = Path(folder) / str(os.getpid())
+    own.mkdir()
+    os.environ |= {
+        "EVALSITE_DATA_DIR": str(own),
+        "EVALSITE_DATABASE_URL": f"sqlite:///{own / 'bench.sqlite3'}",
+        "EVALSITE_LOG_LEVEL": "ERROR",
+        "EVALSITE_SECRET_KEY": "only-for-a-bench",
+        "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+    }
     start_django()
-    sys.exit(1 if measure(QUICK if options.quick else FULL, boards=options.boards) else 0)
 
 
-def measure(cells: tuple[Cell, ...], *, boards: int, seed: int = 20261122) -> list[str]:
-    """Print the table; return what misses its limit."""
-    random = np.random.default_rng(seed)
-    say(f"{'':58}{''.join(f'{kind:>11}' for kind in KINDS)}{'bias':>8}{'apart':>8}{'width':>8}")
-    tallies, missed = {}, []
-    for cell in cells:
-        tally = tallies[cell] = Tally()
-        for _ in range(boards):
-            _count(tally, cell, random)
-        say(_line(cell, tally))
-        missed += [f"{cell}: {word}" for word in _missed(tally)]
-    for kind in KINDS:
-        held = [value for tally in tallies.values() for value in tally.held[kind]]
-        if held and _is_below(sum(held), len(held), LEAST_OVERALL):
-            missed.append(f"{kind}: {sum(held) / len(held):.3f} over all cells")
-        say(f"{kind}: {sum(held) / len(held):.3f} of {len(held):,} intervals" if held else f"{kind}: none")
+def _measured(work: tuple[int, Cell, int]) -> tuple[int, Measured]:
+    place, cell, boards = work
+    return place, measure(cell, place, boards=boards)
+
+
+def measure(cell: Cell, place: int, *, boards: int, again: int = AGAIN) -> Measured:
+    """Return what one cell comes to; its rows are taken back. A doubtful cell is measured `again` times as long."""
+    started = time.monotonic()
+    boards = max(boards // 3, min(boards, round(boards * COSTLY / cell.cost)))
+    counts = _counted(cell, boards, (SEED, place))
+    shares = [count for kind, count in counts.items() if kind.claim in (Claim.INTERVAL, Claim.BOUND)]
+    if again > 1 and any(count.is_doubtful for count in shares):
+        counts = _counted(cell, again * boards, (SEED, place, again))
+    return Measured(str(cell), counts, time.monotonic() - started)
+
+
+def _counted(cell: Cell, boards: int, seed: tuple[int, ...]) -> dict[Kind, Count]:
+    from django.db import transaction
+
+    tally = Tally()
+    with transaction.atomic():
+        cell.run(tally, boards, np.random.default_rng(seed))
+        transaction.set_rollback(True)
+    return tally.counts()
+
+
+def report(found: Sequence[Measured]) -> list[str]:
+    """Print the table; return what breaks its promise."""
+    rows = summary(found)
+    for row in rows:
+        say(f"{row.kind.name:72}{row.kind.claim:38}{row.cells:4} cells  {row.words}")
+    missed = [word for measured in found for word in measured.missed()]
+    missed += [f"{row.kind.name}: {row.words}" for row in rows if row.is_low]
     for word in missed:
         say(f"FAIL {word}")
+    for row in rows:
+        if row.kind.claim is Claim.INTERVAL and row.overall.mean > MOST_OVERALL:
+            say(f"note: {row.kind.name} covers {row.overall.mean:.1%}: wider than it need be")
     return missed
 
 
-def _count(tally: Tally, cell: Cell, random: np.random.Generator) -> None:
-    """Store one board, compute its report, count what holds, and take the rows back."""
-    from django.db import transaction
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind over all cells, and the cell that comes out worst."""
 
-    from evalsite.reports.services.leaderboards import compute_leaderboard
-    from tests.audited_boards import drawn_cases, store_board
+    kind: Kind
+    cells: int
+    overall: Count
+    worst: Count
 
-    labels, judge = draw(cell, random)
-    with transaction.atomic():
-        evaluator = store_board(judge, labels, drawn_cases(cell.cases, cell.audited, random))
-        payload = compute_leaderboard(evaluator.pk, {})
-        transaction.set_rollback(True)
-    _count_payload(tally, cell, payload)
+    @property
+    def is_low(self) -> bool:
+        """Whether intervals of this kind cover too little over all cells."""
+        return self.kind.claim in (Claim.INTERVAL, Claim.BOUND) and self.overall.is_below(LEAST_OVERALL)
 
+    @property
+    def figures(self) -> tuple[str, str]:
+        """The mean over all cells and the worst cell, as the table shows them."""
+        if self.kind.claim is Claim.BIAS:
+            return f"{100 * self.overall.mean:+.2f} points", f"{100 * self.worst.mean:+.2f} points"
+        if self.kind.claim in (Claim.WIDTH, Claim.PLAN):
+            return f"{self.overall.mean:.2f}", f"{self.worst.mean:.2f}"
+        return f"{self.overall.mean:.1%}", f"{self.worst.mean:.1%}"
 
-def draw(cell: Cell, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return labels and the judge's scores, systems x cases x attempts; attempts of one case hang together."""
-    shape = (cell.systems, cell.cases, cell.attempts)
-    rates = cell.rates[:, None]
-    if cell.attempts > 1:
-        rates = random.beta(2 * rates, 2 * (1 - rates), size=shape[:2])
-    labels = (random.random(shape) < np.broadcast_to(rates, shape[:2])[:, :, None]).astype(np.float64)
-    passed, failed = cell.errors
-    is_wrong = random.random(shape) < np.where(labels == 1, failed, passed)
-    return labels, np.where(is_wrong, 1 - labels, labels)
-
-
-def _count_payload(tally: Tally, cell: Cell, payload: dict[str, Any]) -> None:
-    passed, failed = cell.errors
-    rows = sorted(payload["rows"], key=lambda row: row["system_id"])
-    truth = {row["system_id"]: float(rate) for row, rate in zip(rows, cell.rates, strict=True)}
-    for row in rows:
-        rate = truth[row["system_id"]]
-        wanted = {"raw": rate * (1 - failed) + (1 - rate) * passed, "human": rate, "corrected": rate}
-        for mode, figure in row["figures"].items():
-            tally.held[mode].append(figure["low"] <= wanted[mode] <= figure["high"])
-            tally.widths[mode].append(figure["high"] - figure["low"])
-        tally.errors.append(row["figures"]["corrected"]["value"] - rate)
-        if row["ranks"]["corrected"] is not None and cell.audited >= 30:
-            first, last = row["ranks"]["corrected"]
-            above = sum(other > rate for other in truth.values())
-            tally.held["ranks"].append(first <= above + sum(other == rate for other in truth.values()) and last > above)
-    for pair in payload["pairs"]["corrected"]:
-        figure = pair["difference"]
-        if figure["low"] is not None:
-            gap = truth[pair["first"]] - truth[pair["second"]]
-            tally.held["difference"].append(figure["low"] <= gap <= figure["high"])
-    if not cell.spread:
-        tally.told_apart.append(any(pair["is_separated"] for pair in payload["pairs"]["corrected"]))
+    @property
+    def words(self) -> str:
+        return f"{self.figures[0]} of {self.overall.n:,}; worst cell {self.figures[1]} of {self.worst.n:,}"
 
 
-def _line(cell: Cell, tally: Tally) -> str:
-    shares = [tally.coverage(kind) for kind in KINDS]
-    figures = "".join(f"{'-' if share is None else f'{share:.3f}':>11}" for share in shares)
-    apart = f"{np.mean(tally.told_apart):.3f}" if tally.told_apart else "-"
-    ratio = np.mean(tally.widths["corrected"]) / np.mean(tally.widths["human"])
-    return f"{cell!s:58}{figures}{np.mean(tally.errors):>+8.3f}{apart:>8}{ratio:>8.2f}"
+def summary(found: Sequence[Measured]) -> list[Row]:
+    """Return one row for each kind, in the order of the parts."""
+    kinds = list(dict.fromkeys(kind for measured in found for kind in measured.counts))
+    rows = []
+    for kind in kinds:
+        counts = [measured.counts[kind] for measured in found if kind in measured.counts]
+        rows.append(Row(kind, len(counts), pooled(counts), _worst(kind, counts)))
+    return rows
 
 
-def _missed(tally: Tally) -> Iterator[str]:
-    for kind in KINDS:
-        held = tally.held[kind]
-        if held and _is_below(sum(held), len(held), LEAST_OF_A_CELL):
-            yield f"{kind} covers {sum(held) / len(held):.3f}"
-    apart = tally.told_apart
-    if apart and _is_below(len(apart) - sum(apart), len(apart), 1 - MOST_TOLD_APART):
-        yield f"{np.mean(apart):.3f} of boards tell equal systems apart"
-    error = np.std(tally.errors) / np.sqrt(len(tally.errors))
-    if abs(np.mean(tally.errors)) > MOST_BIAS + scipy.special.ndtri(CERTAINTY) * error:
-        yield f"bias {np.mean(tally.errors):+.3f}"
+def _worst(kind: Kind, counts: Sequence[Count]) -> Count:
+    if kind.claim in (Claim.INTERVAL, Claim.BOUND):
+        return min(counts, key=lambda count: count.mean)
+    if kind.claim is Claim.BIAS:
+        return max(counts, key=lambda count: abs(count.mean))
+    if kind.claim is Claim.PLAN:
+        return max(counts, key=lambda count: abs(count.mean - 1))
+    return max(counts, key=lambda count: count.mean)
 
 
-def _is_below(count: int, n: int, share: float) -> bool:
-    """Whether so few of n show that the share is not reached (exact binomial test)."""
-    return bool(scipy.special.bdtr(count, n, share) < 1 - CERTAINTY)
+def write_help(found: Sequence[Measured], *, boards: int) -> None:
+    """Write the table of the help page."""
+    lines = [
+        "      <tr>\n"
+        f'        <th scope="row">{escape(row.kind.name)}</th>\n'
+        f"        <td>{row.kind.claim}</td>\n"
+        f'        <td class="num">{row.figures[0]} of {row.overall.n:,}</td>\n'
+        f'        <td class="num">{row.figures[1]} of {row.worst.n:,}</td>\n'
+        f'        <td class="num">{row.cells}</td>\n'
+        "      </tr>\n"
+        for row in summary(found)
+    ]
+    day = datetime.now(tz=UTC).date()
+    HELP.write_text(
+        TABLE.format(day=day, shown=f"{day:%-d %B %Y}", boards=boards, rows="".join(lines)), encoding="utf-8"
+    )
+
+
+TABLE = """\
+<p>
+  Measured on <time datetime="{day}">{shown}</time> by <code>make bench-coverage</code>, up to {boards} boards a cell.
+  Populations of known truth are stored as rows, and the pages' own reports are computed from them.
+</p>
+<div class="table-wrap">
+  <table class="table">
+    <thead>
+      <tr>
+        <th scope="col">Figure</th>
+        <th scope="col">Promise</th>
+        <th scope="col" class="num">All cells</th>
+        <th scope="col" class="num">Worst cell</th>
+        <th scope="col" class="num">Cells</th>
+      </tr>
+    </thead>
+    <tbody>
+{rows}    </tbody>
+  </table>
+</div>
+"""
 
 
 if __name__ == "__main__":

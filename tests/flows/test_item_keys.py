@@ -72,7 +72,7 @@ def test_messages_cover_nothing_of_the_item_and_end_with_the_next_act(queue: str
     open_painted(page, queue)
 
     page.keyboard.press("s")
-    page.locator(".review-reasons button").first.click()
+    page.locator("form[action$='/skip/'].review-reasons button").first.click()
 
     note = page.locator(".toast-note")
     expect(note).to_contain_text("Skipped")

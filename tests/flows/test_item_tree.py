@@ -27,6 +27,7 @@ FORM = """\
   - text: Read by whoever adjudicates the item where annotators disagree.
   - button "Submit and next Enter"
   - status
+  - group: Cannot judge X
   - group: Skip S
   - group: Flag F
 """

@@ -25,7 +25,7 @@ def open_levels(page: Page) -> None:
 def test_items_of_a_level_rubric_are_answered_by_key(site: LiveSite, signed_in: SignIn) -> None:
     page = signed_in("demo-anna")
     open_levels(page)
-    items = page.locator(".level-item")
+    items = page.locator(".part")
     count = items.count()
     assert count > 0
     place = page.locator(".review-place").inner_text()
@@ -35,11 +35,11 @@ def test_items_of_a_level_rubric_are_answered_by_key(site: LiveSite, signed_in: 
     page.keyboard.press("1")
     expect(items.first.get_by_label("Not met", exact=True)).to_be_checked()
     expect(items.last.get_by_label("Met", exact=True)).to_be_checked(checked=count > 1)
-    expect(page.locator("#level-score")).to_contain_text(re.compile(r"Score\s+\d+\s+of 100"))
+    expect(page.locator("#parts-score")).to_contain_text(re.compile(r"Score\s+\d+\s+of 100"))
 
     page.wait_for_timeout(1000)
     page.reload()
     page.evaluate(PAINTED)
-    expect(page.locator(".level-item").first.get_by_label("Not met", exact=True)).to_be_checked()
+    expect(page.locator(".part").first.get_by_label("Not met", exact=True)).to_be_checked()
     page.keyboard.press("Enter")
     expect(page.locator(".review-place")).not_to_have_text(place)

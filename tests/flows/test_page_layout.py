@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.template.loader import render_to_string
 from playwright.sync_api import Page, expect
 
+from judging.models import Score
+from judging.views.score_pages import score_page
 from tests.flows.conftest import LiveSite, SignIn
 from tests.flows.examples import RUN
 from tests.flows.test_every_page import pages_by_name
@@ -53,10 +57,10 @@ def test_no_table_is_cut_on_a_laptop(long_names: None, site: LiveSite, signed_in
     pages = pages_by_name(page)
     cut = {}
 
-    for width in LAPTOPS:
-        page.set_viewport_size({"width": width, "height": 900})
-        for name, address in pages.items():
-            page.goto(address)
+    for name, address in pages.items():
+        page.goto(address)
+        for width in LAPTOPS:
+            page.set_viewport_size({"width": width, "height": 900})
             cut[f"{name} at {width}"] = page.evaluate(CUT_TABLES)
 
     assert {"reports:judge-list at 1280", "accounts:audit-list at 1280"} <= set(cut)
@@ -127,3 +131,53 @@ def test_filters_have_a_button_without_javascript(signed_in: SignIn) -> None:
     page.get_by_role("button", name="Filter").click()
 
     assert parse_qs(urlsplit(page.url).query)["scenario"] != [""]
+
+
+def test_the_meta_evaluation_opens_short_and_a_link_or_a_key_unfolds_its_pairs(signed_in: SignIn) -> None:
+    page = signed_in("demo-researcher")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto("/reports/debates/")
+    folded, pairs = page.locator("#debate-pairs"), page.locator("#pairs-table tbody tr")
+    height = page.evaluate("document.documentElement.scrollHeight")
+    said = folded.locator("summary").inner_text()
+    shown = [pairs.first.is_visible()]
+
+    page.get_by_label("On this page").get_by_role("link", name="Paired differences").click()
+    shown.append(pairs.first.is_visible())
+    folded.locator("summary").focus()
+    page.keyboard.press("Enter")
+    shown.append(pairs.first.is_visible())
+    page.keyboard.press("Enter")
+    shown.append(pairs.first.is_visible())
+
+    assert height < 3500
+    assert said.startswith(f"{pairs.count()} pairs of evaluators, ")
+    assert shown == [False, True, False, True]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_blanks_stand_below_each_other(signed_in: SignIn, width: int) -> None:
+    blanks = [
+        {"matched": number == 0, "points": 1.0, "answer": f"answer {number} " * 12, "target": f"target {number} " * 12}
+        for number in range(3)
+    ]
+    score = Score(
+        detail={"criteria": [{"name": "blank_filling", "got": 1.0, "total": 3.0, "detail": {"blanks": blanks}}]}
+    )
+    (criterion,) = score_page(score).criteria
+    html = render_to_string("judging/_score_criterion.html", {"criterion": criterion})
+    page = signed_in("demo-researcher")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/runs/")
+
+    page.locator("main").evaluate(
+        "(main, html) => { main.innerHTML = `<div class='card card-body'>${html}</div>` }", html
+    )
+    boxes = [box for box in (one.bounding_box() for one in page.locator("main div.mt-3").all()) if box is not None]
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+    assert len(boxes) == 3
+    assert {(box["x"], box["width"]) for box in boxes} == {(boxes[0]["x"], boxes[0]["width"])}
+    assert all(below["y"] >= above["y"] + above["height"] for above, below in pairwise(boxes))
+    assert boxes[0]["width"] > 0.8 * page.locator("main").evaluate("main => main.clientWidth")
+    assert overflow == 0

@@ -44,7 +44,7 @@ def start_run(page: Page, name: str) -> None:
     page.get_by_label("Rule graders").check()
     page.get_by_label(re.compile(r"Lexical levels \(reference\)")).check()
     page.get_by_label(re.compile("Desk question levels")).check()
-    page.get_by_text("Options: part of the suite, budget, attempts, name").click()
+    page.get_by_text("Options: part of the suite, budget, random audit, attempts, name").click()
     page.get_by_label(re.compile("^Name")).fill(name)
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()

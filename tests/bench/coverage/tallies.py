@@ -1,0 +1,109 @@
+"""What was counted in one cell: how often figures held the truth, and how far they were off."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import scipy
+
+CERTAINTY = 0.99
+PROMISED = 0.95
+LEAST_OVERALL, MOST_OVERALL, LEAST_OF_A_CELL = 0.94, 0.98, 0.915
+MOST_FALSE, MOST_BIAS, MOST_OFF_PLAN = 0.05, 0.01, 0.10
+
+
+class Claim(StrEnum):
+    """What a kind of figure promises."""
+
+    INTERVAL = "95% interval"
+    BOUND = "holds at least 95% of the time"
+    FALSE = "wrong at most 5% of the time"
+    BIAS = "off by at most 1 point on average"
+    WIDTH = "narrower than people alone"
+    PLAN = "as planned, within 10%"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of shown figure; `name` is what the table calls it."""
+
+    name: str
+    claim: Claim = Claim.INTERVAL
+
+
+@dataclass(slots=True)
+class Tally:
+    """Values by kind and board: 1 or 0 for what held or was wrong, an error, or a ratio."""
+
+    board: int = 0
+    values: dict[Kind, dict[int, list[float]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+
+    def add(self, kind: Kind, value: float) -> None:
+        """Count one value on the present board."""
+        self.values[kind][self.board].append(float(value))
+
+    def interval(self, kind: Kind, figure: Mapping[str, Any] | None, truth: float) -> None:
+        """Count whether an interval holds the truth; a figure without one counts for nothing."""
+        if figure is not None and figure["low"] is not None and figure["high"] is not None:
+            self.add(kind, figure["low"] <= truth <= figure["high"])
+
+    def counts(self) -> dict[Kind, Count]:
+        """Return what each kind comes to."""
+        return {kind: Count.of(list(boards.values())) for kind, boards in self.values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The mean of n values, and its standard error: values of one board hang together."""
+
+    mean: float
+    n: int
+    boards: int
+    error: float
+
+    @classmethod
+    def of(cls, boards: list[list[float]]) -> Count:
+        """Return the count of values by board."""
+        values = np.concatenate([np.asarray(board, dtype=np.float64) for board in boards])
+        mean, count = float(values.mean()), len(boards)
+        sums = np.array([sum(board) - mean * len(board) for board in boards])
+        error = float(np.sqrt((sums**2).sum() * count / max(count - 1, 1))) / len(values)
+        return cls(mean, len(values), count, error)
+
+    def misses(self, claim: Claim) -> bool:
+        """Whether the cell breaks what the kind promises, by more than chance."""
+        if claim in (Claim.INTERVAL, Claim.BOUND):
+            return self.is_below(LEAST_OF_A_CELL)
+        if claim is Claim.FALSE:
+            return Count(1 - self.mean, self.n, self.boards, self.error).is_below(1 - MOST_FALSE)
+        reach = float(scipy.special.ndtri(CERTAINTY)) * self.error
+        if claim is Claim.BIAS:
+            return abs(self.mean) > MOST_BIAS + reach
+        if claim is Claim.WIDTH:
+            return self.mean > 1 + reach
+        return abs(self.mean - 1) > MOST_OFF_PLAN + reach
+
+    def is_below(self, share: float) -> bool:
+        """Whether the values, 1 or 0, show that the share is not reached: a binomial test, less what hangs together."""
+        plain = self.mean * (1 - self.mean) / self.n
+        effect = max(1.0, self.error**2 / plain) if plain else 1.0
+        n = self.n / effect
+        return bool(scipy.special.bdtr(round(self.mean * n), max(1, round(n)), share) < 1 - CERTAINTY)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether so few intervals hold that more boards should say whether 95% of them do."""
+        return self.mean < LEAST_OF_A_CELL and self.is_below(PROMISED)
+
+
+def pooled(counts: list[Count]) -> Count:
+    """Return all cells of a kind as one, each value counted once."""
+    n = sum(count.n for count in counts)
+    mean = sum(count.mean * count.n for count in counts) / n
+    error = float(np.sqrt(sum((count.error * count.n) ** 2 for count in counts))) / n
+    return Count(mean, n, sum(count.boards for count in counts), error)
