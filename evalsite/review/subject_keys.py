@@ -6,6 +6,7 @@ Keys are stored for good, so what is computed here must never change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -56,6 +57,31 @@ def subject_key(
 def key_of(*, shown: str, reference: str, scale: Iterable[tuple[str, float | None]]) -> str:
     """Return the key of a subject from the hash of what is shown, with a pair in canonical order."""
     return sha256(canonical_json([shown, reference, [list(label) for label in scale]])).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFrame:
+    """What the keys of all responses to one question under one criterion share, as canonical JSON."""
+
+    prompt_hash: bytes
+    part: bytes
+    criterion: bytes
+    reference: bytes
+    scale: bytes
+
+    def key(self, text_hash: str) -> str:
+        """Return what `subject_key` returns for one response with this hash."""
+        parts = (self.prompt_hash, canonical_json([text_hash]), self.part, self.criterion)
+        shown = sha256(b"".join((b"[", b",".join(parts), b"]"))).hexdigest()
+        return sha256(b"".join((b'["', shown.encode(), b'",', self.reference, b",", self.scale, b"]"))).hexdigest()
+
+
+def key_frame(
+    *, prompt_hash: str, part: bytes, criterion: str, reference: str, scale: Iterable[tuple[str, float | None]]
+) -> KeyFrame:
+    """Return the frame of the keys of single responses."""
+    scale_json = canonical_json([list(label) for label in scale])
+    return KeyFrame(canonical_json(prompt_hash), part, canonical_json(criterion), canonical_json(reference), scale_json)
 
 
 def is_turned(text_hashes: Sequence[str]) -> bool:

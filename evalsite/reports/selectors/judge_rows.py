@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice
 from math import nan
 from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
-from django.db.models import TextField
+from django.db.models import Q, TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
@@ -27,10 +27,8 @@ from evalsite.reports.statistics.reply_rows import (
     VERDICT,
     ReplyRows,
 )
-from evalsite.review.scales import Label, is_preference, joined_scale, nearest_label
-from evalsite.review.selectors.final_labels import SharedReading, SubjectLabel, labels_of_evaluators
-from judging.grading.rubric_tree import Value
-from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, Run, RunEvaluator, Score, SuiteCase, Verdict
+from evalsite.review.scales import Label, is_preference, nearest_label
+from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, Run, RunEvaluator, Score, Verdict
 from judging.selectors.judge_versions import versions_of
 
 CHUNK = 5000
@@ -51,44 +49,6 @@ class Compared:
     other: str
     scenario: str
     cell: tuple[str, str] = ("", "")  # of a debate: the two systems and the criterion
-
-
-@dataclass(frozen=True, slots=True)
-class PeopleRow:
-    """One response that a judge gave a verdict on, and what its run asked people."""
-
-    case_id: int
-    item_id: int | None
-    judge: str  # on people's scale, empty where it has none; not read where nobody was asked, but for right and wrong
-    people: str | None  # None: not asked, or not decided
-    scenario: str
-    is_routed: bool
-    is_audit: bool
-    judge_parts: Mapping[str, Value] = field(default_factory=dict)  # what the judge said of each part of the form
-    parts: Mapping[str, Value] = field(default_factory=dict)  # what people agreed on
-
-
-@dataclass(frozen=True, slots=True)
-class WithPeople:
-    """Everything a judge gave a verdict on, and the scale of people; nothing where people have labelled nothing."""
-
-    rows: tuple[PeopleRow, ...]
-    scale: tuple[Label, ...]
-    looks: bool = False  # whether intervals are to hold at every look while labels arrive
-
-    @property
-    def planned(self) -> int:
-        """The cases that the audit drew; 0 where intervals are for one look."""
-        return len({row.case_id for row in self.rows if row.is_audit}) if self.looks else 0
-
-    @property
-    def compared(self) -> list[Compared]:
-        """The rows that people have labelled."""
-        return [
-            Compared(row.item_id or 0, row.case_id, row.judge, row.people, row.scenario)
-            for row in self.rows
-            if row.people is not None
-        ]
 
 
 def judge_evaluators(name: str = "") -> list[RunEvaluator]:
@@ -148,14 +108,19 @@ def _verdict_facts(evaluator: RunEvaluator, called: array[int]) -> Iterator[np.n
     first = _first_tries(evaluator, called)
     verdicts = Verdict.objects.filter(evaluator=evaluator).order_by()
     rows = verdicts.annotate(
-        calls=Cast("call_ids", TextField()), orders=KeyTextTransform("orders", "value")
-    ).values_list("pk", "response_id", "calls", "status", "orders")
+        calls=Cast("call_ids", TextField()),
+        orders=KeyTextTransform("orders", "value"),
+        preference=KeyTextTransform("preference", "value"),
+        has_value=Q(value__isnull=False),
+    ).values_list(*("pk", "response_id", "response__prompt_id", "calls", "status", "orders", "preference", "has_value"))
     for chunk in _batches(rows.iterator(chunk_size=CHUNK)):
-        keys, response_ids, calls, statuses, orders = zip(*chunk, strict=True)
+        keys, response_ids, prompt_ids, calls, statuses, orders, preferences, has_value = zip(*chunk, strict=True)
         call_lists: list[list[int]] = json.loads(f"[{','.join(calls)}]")
         called.extend(chain.from_iterable(call_lists))
         said = np.empty(len(chunk), VERDICT)
-        said["verdicts"] = keys
+        said["verdicts"], said["responses"], said["prompts"] = keys, response_ids, prompt_ids
+        said["has_value"] = has_value
+        said["preferences"] = [NOT_ASKED if one is None else int(one) for one in preferences]
         asked_for = zip(response_ids, call_lists, strict=True)
         said["replies"] = [reply_key(response_id, call_ids, asked) for response_id, call_ids in asked_for]
         said["statuses"] = [PLACES[status] for status in statuses]
@@ -221,79 +186,6 @@ def _call_facts(called: array[int]) -> Iterator[np.ndarray]:
         made["completion_tokens"] = [count or 0 for count in completions]
         made["costs"] = [UNPRICED if cost is None else int(cost.scaleb(MICRO)) for cost in costs]
         yield made[np.isin(made["calls"], chunk)] if is_close else made
-
-
-def compared_with_people(
-    evaluators: Sequence[RunEvaluator], *, looks: bool = False, shared: SharedReading | None = None
-) -> WithPeople:
-    """Return what these evaluators of one version judged, with people's labels on the scale of people.
-
-    Of several runs with one response, one counts: an audited one where there is one. Labels that neither a rule nor the
-    audit of the evaluator's own run asked for are left out. `evaluator.run` is loaded; `shared` is read with others.
-    """
-    read = labels_of_evaluators(evaluators, shared=shared)
-    labelled = {pk: rows for pk, rows in read.items() if any(row.label for row in rows)}
-    found: dict[int, PeopleRow] = {}
-    scales: dict[tuple[Label, ...], None] = {}  # each case may have a rubric, and so a scale, of its own
-    for evaluator in evaluators:
-        rows = labelled.get(evaluator.pk)
-        if rows is None:
-            continue
-        scales |= dict.fromkeys(row.labels for row in rows)
-        scenarios = _scenarios(evaluator.run.suite_id)
-        for response_id, row in _people_rows(evaluator, rows, scenarios).items():
-            if response_id not in found or (row.is_audit and not found[response_id].is_audit):
-                found[response_id] = row
-    scale = joined_scale(scales) if scales else ()
-    return WithPeople(tuple(found[pk] for pk in sorted(found)), scale, looks)
-
-
-def _scenarios(suite_id: int) -> dict[int, str]:
-    """Return the scenario by prompt."""
-    links = SuiteCase.objects.filter(suite=suite_id).order_by("-position")
-    return dict(links.values_list("case__prompt_id", "case__scenario"))
-
-
-def _people_rows(
-    evaluator: RunEvaluator, rows: Sequence[SubjectLabel], scenarios: Mapping[int, str]
-) -> dict[int, PeopleRow]:
-    """Return every readable verdict of an evaluator by response, with people's label where its run asked for one."""
-    asked = {row.response_ids[0]: row for row in rows if row.is_routed or row.is_drawn}
-    verdicts = Verdict.objects.filter(evaluator=evaluator, value__isnull=False).order_by()
-    others = _labels_of_scores(evaluator, rows[0].labels)
-    found = {
-        pk: PeopleRow(prompt_id, None, others.get(pk, ""), None, scenarios.get(prompt_id, ""), False, False)
-        for pk, prompt_id in verdicts.values_list("response_id", "response__prompt_id").iterator(chunk_size=CHUNK)
-        if pk not in asked
-    }
-    for chunk in _chunks(sorted(asked)):
-        told = Verdict.objects.filter(evaluator=evaluator, response__in=chunk)
-        for pk, value, share in told.values_list("response_id", "value", "score__share"):
-            row = asked[pk]
-            found[pk] = PeopleRow(
-                row.prompt_id,
-                row.item_id,
-                judge_label(value, share, row.labels) or "",
-                row.label,
-                row.scenario,
-                row.is_routed,
-                row.is_drawn,
-                (value or {}).get("nodes") or {},
-                row.parts,
-            )
-    return found
-
-
-def _labels_of_scores(evaluator: RunEvaluator, labels: Sequence[Label]) -> dict[int, str]:
-    """Return the judge's label by response on a scale of right and wrong, where it corrects shares; else nothing."""
-    if sorted(label.share if label.share is not None else -1.0 for label in labels) != [0.0, 1.0]:
-        return {}
-    scores = Score.objects.filter(evaluator=evaluator, share__isnull=False).order_by()
-    return {
-        pk: nearest_label(share, labels)
-        for pk, share in scores.values_list("response_id", "share")
-        if share is not None
-    }
 
 
 def judge_label(value: Mapping[str, Any] | None, share: float | None, labels: Sequence[Label]) -> str | None:

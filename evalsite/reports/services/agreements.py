@@ -43,7 +43,6 @@ from evalsite.review.models import Queue
 ITEMS_SHOWN = 200
 RATERS_SHOWN = 25
 CONGER_RATERS = 10
-ROWS_KEPT = "rows-3"  # part of the mark: a snapshot that keeps its rows in another way is computed again
 ORDERED_LABELS = 3  # from so many numbers on, the order of the labels says something
 OWN_CHANCE = "Chance depends on how many labels the scale has: the bounds 0.667 and 0.8 of alpha do not hold for it."
 METRIC_WORDS = {
@@ -274,7 +273,7 @@ def _part_row(answers: PartAnswers) -> Payload:
 
 
 def _mark(queue_id: int, options: Options) -> str:
-    return f"{queue_mark(Queue.objects.get(pk=queue_id))}.{ROWS_KEPT}"
+    return queue_mark(Queue.objects.get(pk=queue_id))
 
 
 def _rows_to_read(queue_id: int, options: Options) -> int:

@@ -72,7 +72,7 @@ def _kinship(own: str | None, first: ResponseFacts, second: ResponseFacts) -> fl
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"debate-bias.{debates_mark()}"
+    return debates_mark()
 
 
 DEBATE_BIAS = ReportKind("debate-bias", _mark, only_in_a_job, compute_debate_bias)

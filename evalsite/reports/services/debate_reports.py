@@ -496,7 +496,7 @@ def _cost_difference(first: Evaluator, second: Evaluator) -> float | None:
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"rows-2.{debates_mark()}"  # the prefix is new whenever the payload gets another part
+    return debates_mark()
 
 
 def _size(subject_id: int, options: Options) -> int:

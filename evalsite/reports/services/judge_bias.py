@@ -130,7 +130,7 @@ def bias_table(payload: Payload) -> PaperTable:
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"judge-bias.{work_mark()}"
+    return work_mark()
 
 
 def only_in_a_job(subject_id: int, options: Options) -> int:

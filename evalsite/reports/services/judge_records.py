@@ -1,4 +1,4 @@
-"""Records of judges over all their runs. The rows of a run that is over are read once and kept."""
+"""Rows of judges over all their runs. Those of a run that is over are read once and kept."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from django.db.models.functions import Now
 from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors.judge_rows import read_rows
 from evalsite.reports.selectors.marks import results_mark
-from evalsite.reports.statistics.reply_rows import JudgeRecord, ReplyRows, record_of
+from evalsite.reports.statistics.reply_rows import ReplyRows
 from judging.models import RunEvaluator, RunStatus
 
 KIND = "judge-rows"
 OVER = (RunStatus.FINISHED, RunStatus.CANCELLED)
-LAYOUT = f"3.{sys.version_info.major}.{sys.version_info.minor}"  # of the kept rows, whose hashes are Python's
+LAYOUT = f"4.{sys.version_info.major}.{sys.version_info.minor}"  # of the kept rows, whose hashes are Python's
 
 
-def record_of_judge(evaluators: Sequence[RunEvaluator]) -> JudgeRecord:
-    """Return what a judge did in all its runs. `run` is loaded."""
+def rows_of_judge(evaluators: Sequence[RunEvaluator]) -> dict[int, ReplyRows]:
+    """Return what a judge did in each of its runs, by evaluator. `run` is loaded."""
     over = {row.pk: _fingerprint(row) for row in evaluators if _is_over(row)}
     kept = Snapshot.objects.filter(kind=KIND, subject_id__in=over, fingerprint__in=over.values(), rows__isnull=False)
-    known = set(kept.values_list("subject_id", flat=True))
+    packed = kept.order_by().values_list("subject_id", "rows").iterator(chunk_size=1)  # one at a time: they are large
+    found = {pk: ReplyRows.unpack(bytes(rows)) for pk, rows in packed if rows is not None}
     for evaluator in evaluators:
-        if evaluator.pk in over and evaluator.pk not in known:
-            _keep(evaluator.pk, over[evaluator.pk], read_rows(evaluator))
-    parts = [read_rows(evaluator) for evaluator in evaluators if evaluator.pk not in over]
-    packed = kept.order_by().values_list("rows", flat=True).iterator(chunk_size=1)  # one at a time: they are large
-    return record_of([*parts, *(ReplyRows.unpack(bytes(rows)) for rows in packed if rows is not None)])
+        if evaluator.pk not in found:
+            found[evaluator.pk] = read_rows(evaluator)
+            if evaluator.pk in over:
+                _keep(evaluator.pk, over[evaluator.pk], found[evaluator.pk])
+    return found
 
 
 def _is_over(evaluator: RunEvaluator) -> bool:

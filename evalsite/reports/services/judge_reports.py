@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -14,11 +14,12 @@ from debate.models import Debate
 from debate.protocol.metaeval import leave_one_out, opening_votes
 from evalsite.reports.selectors import judge_rows, speakers
 from evalsite.reports.selectors.audited_verdicts import blind_annotations
-from evalsite.reports.selectors.judge_rows import Compared, PeopleRow, WithPeople
+from evalsite.reports.selectors.judge_rows import Compared
 from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.selectors.people_columns import PartsSaid, PeopleReader, WithPeople, compared_with_people
 from evalsite.reports.selectors.speakers import EndedDebate, SpeakerWork
-from evalsite.reports.services.judge_records import record_of_judge
+from evalsite.reports.services.judge_records import rows_of_judge
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.statistics.agreement import agreement_report
@@ -26,7 +27,8 @@ from evalsite.reports.statistics.alpha import Metric
 from evalsite.reports.statistics.alternative_annotator import why_not_held
 from evalsite.reports.statistics.confusion import confusion_counts
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
-from evalsite.reports.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
+from evalsite.reports.statistics.estimators.agreement import ComparedItem, share_equal
+from evalsite.reports.statistics.estimators.agreement_columns import NONE, audit_alone, share_equal_of, shown_kappa_of
 from evalsite.reports.statistics.estimators.differences import case_means
 from evalsite.reports.statistics.estimators.rogan_gladen import rogan_gladen
 from evalsite.reports.statistics.estimators.strata import census_mean
@@ -37,10 +39,9 @@ from evalsite.reports.statistics.judge_quality import (
     reply_rates,
 )
 from evalsite.reports.statistics.ratings import RatingTable
-from evalsite.reports.statistics.reply_rows import Spent
+from evalsite.reports.statistics.reply_rows import JudgeRecord, Spent, record_of
 from evalsite.review.answer_forms import said_of
 from evalsite.review.scales import MOST_LABELS
-from evalsite.review.selectors.final_labels import SharedReading
 from judging.models import Run, RunEvaluator
 from judging.selectors.judge_versions import versions_of
 
@@ -61,10 +62,9 @@ PREFERENCES = {"1": "A better", "0": "tie", "-1": "B better"}
 def compute_judges(subject_id: int, options: Options) -> Payload:
     """Return one row per version of a judge, over all grading runs, and one per debate speaker."""
     versions = judge_rows.by_version(judge_rows.judge_evaluators())
-    looks, shared = chosen(options, "looks"), SharedReading()
-    judges = [
-        _judge_row(rows, key, *_compared(rows, looks=bool(looks), shared=shared)) for (_, key), rows in versions.items()
-    ]
+    looks = chosen(options, "looks")
+    reader = PeopleReader(looks=bool(looks))
+    judges = [_judge_row(rows, key, _compared(rows, reader)) for (_, key), rows in versions.items()]
     work = speakers.speaker_work()
     ended = speakers.ended_debates()
     seats = [_speaker_row(one, list(work.values()), ended) for one in work.values()]
@@ -85,10 +85,11 @@ def compute_judge(subject_id: int, options: Options) -> Payload:
     versions = judge_rows.by_version(judge_rows.judge_evaluators(name))
     wanted = (name, chosen(options, "version"))
     (_, key), rows = (wanted, versions[wanted]) if wanted in versions else next(iter(versions.items()))
-    people, debates = _compared(rows, looks=bool(chosen(options, "looks")))
+    said = _compared(rows, PeopleReader(looks=bool(chosen(options, "looks"))))
+    people, debates = said.people, said.debates
     return {
         "looks": chosen(options, "looks"),
-        "row": _judge_row(rows, key, people, debates),
+        "row": _judge_row(rows, key, said),
         "versions": len(versions),
         "runs": [
             {
@@ -109,15 +110,23 @@ def compute_judge(subject_id: int, options: Options) -> Payload:
     }
 
 
-def _compared(
-    rows: Sequence[RunEvaluator], *, looks: bool, shared: SharedReading | None = None
-) -> tuple[WithPeople, list[Compared]]:
-    people = judge_rows.compared_with_people(rows, looks=looks, shared=shared)
-    return people, judge_rows.compared_with_debates(rows)
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a version of a judge did in all its runs, and what others said of the same."""
+
+    record: JudgeRecord
+    people: WithPeople
+    debates: Sequence[Compared]
 
 
-def _judge_row(rows: Sequence[RunEvaluator], version: str, people: WithPeople, debates: Sequence[Compared]) -> Payload:
-    record = record_of_judge(rows)
+def _compared(rows: Sequence[RunEvaluator], reader: PeopleReader) -> _Said:
+    replies = rows_of_judge(rows)
+    people = compared_with_people(rows, replies, reader)
+    return _Said(record_of([*replies.values()]), people, judge_rows.compared_with_debates(rows))
+
+
+def _judge_row(rows: Sequence[RunEvaluator], version: str, said: _Said) -> Payload:
+    record, people, debates = said.record, said.people, said.debates
     spent = record.spent
     return {
         "name": rows[0].name,
@@ -152,8 +161,9 @@ def _judge_row(rows: Sequence[RunEvaluator], version: str, people: WithPeople, d
 
 def _test_lacks(people: WithPeople) -> str:
     """Return what the alternative annotator test lacks to be held on the audit of a judge, "" for nothing."""
-    audited = {row.item_id: row.case_id for row in people.rows if row.is_audit and row.people is not None and row.judge}
-    given = blind_annotations(item_id for item_id in audited if item_id is not None)
+    is_told = people.audited & (people.people != NONE) & (people.judge >= 0)
+    audited = dict(zip(people.items[is_told].tolist(), people.cases[is_told].tolist(), strict=True))
+    given = blind_annotations(item_id for item_id in audited if item_id)
     count = Counter(one.item_id for one in given)
     shared: dict[str, set[int]] = {}
     for one in given:
@@ -225,47 +235,24 @@ def _histogram(shares: Floats) -> list[int]:
     return [int(n) for n in counts]
 
 
-def _items(people: WithPeople, scenario: str | None = None) -> list[ComparedItem]:
-    """Return the judge's responses as the estimators take them; only labels that were asked for are among them."""
-    places = {label.value: place for place, label in enumerate(people.scale)}
-    return [
-        ComparedItem(
-            row.case_id,
-            _place_of(row, places),
-            None if row.people is None else places.get(row.people),
-            row.is_routed,
-        )
-        for row in people.rows
-        if scenario in (None, row.scenario)
-    ]
-
-
-def _place_of(row: PeopleRow, places: Mapping[str, int]) -> int | None:
-    """Return the place of the judge's label; that of a response nobody was asked about is read, but not needed."""
-    if row.judge:
-        return places.get(row.judge)
-    return None if row.is_routed or row.is_audit else 0
-
-
 def _with_people(people: WithPeople) -> Estimate:
     """Return the share of all readable verdicts on which people say the same, routed and audited ones weighted."""
-    if not people.rows:
+    if not len(people.cases):
         return undefined(NO_PEOPLE)
-    return share_equal(_items(people), planned=people.planned).estimate
+    return share_equal_of(people.columns, planned=people.planned).estimate
 
 
 def _with_audit(people: WithPeople) -> Estimate:
     """Return the same from the audit alone."""
-    if not any(row.is_audit and row.people is not None for row in people.rows):
+    if not (people.audited & (people.people != NONE)).any():
         return undefined(NO_AUDIT)
-    audited = tuple(replace(row, is_routed=False, people=row.people if row.is_audit else None) for row in people.rows)
-    return share_equal(_items(replace(people, rows=audited)), planned=people.planned).estimate
+    return share_equal_of(audit_alone(people.columns, people.audited), planned=people.planned).estimate
 
 
 def _kappa(people: WithPeople) -> Estimate:
-    if not people.rows:
+    if not len(people.cases):
         return undefined(NO_PEOPLE)
-    return shown_kappa(_items(people), labels=len(people.scale), planned=people.planned).estimate
+    return shown_kappa_of(people.columns, labels=len(people.scale), planned=people.planned).estimate
 
 
 def _with_debates(debates: Sequence[Compared]) -> Estimate:
@@ -277,8 +264,12 @@ def _with_debates(debates: Sequence[Compared]) -> Estimate:
 
 
 def _against_people(people: WithPeople) -> Payload:
-    names = sorted({row.scenario for row in people.rows})
-    scenarios = [(name, share_equal(_items(people, name), planned=people.planned).estimate) for name in names]
+    names, codes = np.unique(np.array(people.scenarios, dtype=np.str_), return_inverse=True)
+    columns, planned = people.columns, people.planned
+    scenarios = [
+        (str(name), share_equal_of(columns.only(codes == code), planned=planned).estimate)
+        for code, name in enumerate(names)
+    ]
     texts = {label.value: label.text for label in people.scale}
     return _against(people.compared, _with_people(people), scenarios, texts) | {
         "kappa": figure(_kappa(people)),
@@ -290,18 +281,18 @@ def _against_people(people: WithPeople) -> Payload:
 
 def _parts_with_people(people: WithPeople) -> list[Payload]:
     """Return how far judge and people agree on each check and dimension on which people agreed among themselves."""
-    by_key: dict[str, list[PeopleRow]] = {}
-    for row in people.rows:
-        for key in row.parts:
-            if row.judge_parts.get(key) is not None:
+    by_key: dict[str, list[PartsSaid]] = {}
+    for row in people.parts:
+        for key in row.people:
+            if row.judge.get(key) is not None:
                 by_key.setdefault(key, []).append(row)
     return [_part_with_people(rows, key) for key, rows in list(by_key.items())[:ITEMS_SHOWN]]
 
 
-def _part_with_people(rows: Sequence[PeopleRow], key: str) -> Payload:
+def _part_with_people(rows: Sequence[PartsSaid], key: str) -> Payload:
     """Return the figures of one part, from the rows that have it; alpha leaves the sample out of account."""
-    said = [(said_of(row.judge_parts[key]), said_of(row.parts[key])) for row in rows]
-    is_number = not isinstance(rows[0].parts[key], (bool, str))
+    said = [(said_of(row.judge[key]), said_of(row.people[key])) for row in rows]
+    is_number = not isinstance(rows[0].people[key], (bool, str))
     labels = sorted({label for pair in said for label in pair}, key=float if is_number else None)
     places = {label: place for place, label in enumerate(labels)}
     codes = np.array([[places[judge], places[other]] for judge, other in said], dtype=np.int64)
@@ -329,17 +320,18 @@ def _part_with_people(rows: Sequence[PeopleRow], key: str) -> Payload:
 
 def _corrected_share(people: WithPeople) -> Payload | None:
     """Return sensitivity, specificity and the share of right answers corrected by them; None but for labels 0 and 1."""
-    shares = {label.value: label.share for label in people.scale}
-    if sorted(shares.values(), key=str) != [0.0, 1.0]:
+    shares = [label.share for label in people.scale]
+    if sorted(shares, key=str) != [0.0, 1.0]:
         return None
-    audited = [row for row in people.rows if row.is_audit and row.people is not None and row.judge]
-    others = [row for row in people.rows if row.judge and not row.is_audit]  # routed ones too, as in the audit
+    right = np.array([share == 1.0 for share in shares])
+    audited = people.audited & (people.people != NONE) & (people.judge >= 0)
+    others = ~people.audited & (people.judge >= 0)  # routed ones too, as in the audit
     found = rogan_gladen(
-        [shares[row.people or ""] == 1.0 for row in audited],
-        [shares[row.judge] == 1.0 for row in audited],
-        [shares[row.judge] == 1.0 for row in others],
-        cases=[row.case_id for row in audited],
-        other_cases=[row.case_id for row in others],
+        right[people.people[audited]].tolist(),
+        right[people.judge[audited]].tolist(),
+        right[people.judge[others]].tolist(),
+        cases=people.cases[audited].tolist(),
+        other_cases=people.cases[others].tolist(),
     )
     share = replace(found.estimate, low=None, high=None, reason=NO_LOOKS) if people.looks else found.estimate
     return {"share": figure(share), "sensitivity": found.sensitivity, "specificity": found.specificity}
@@ -393,7 +385,7 @@ def _system_level(debates: Sequence[Compared]) -> Payload:
 
 
 def _mark(subject_id: int, options: Options) -> str:
-    return f"certificates-3.{work_mark()}"  # the prefix is new whenever the rows get another column
+    return work_mark()
 
 
 def _rows_to_read(subject_id: int, options: Options) -> int:

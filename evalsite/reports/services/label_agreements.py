@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalsite.reports.selectors.annotations import read_labels, table_groups
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.services.agreements import ROWS_KEPT, agreement_payload, packed_rows
+from evalsite.reports.services.agreements import agreement_payload, packed_rows
 from evalsite.reports.services.habits import over_time
 from evalsite.reports.services.snapshots import Computed, ReportKind
 from evalsite.review.models import LabelTable
@@ -23,7 +23,7 @@ def compute_label_agreement(table_id: int, options: Options) -> Computed:
 
 
 def _mark(table_id: int, options: Options) -> str:
-    return f"labels {table_id}.{ROWS_KEPT}"  # a table never changes: a corrected file is another table
+    return f"labels {table_id}"  # a table never changes: a corrected file is another table
 
 
 def _rows(table_id: int, options: Options) -> int:

@@ -315,7 +315,7 @@ def _filters(evaluator: RunEvaluator) -> Payload:
 
 
 def _mark(evaluator_id: int, options: Options) -> str:
-    return f"slices.{evaluator_mark(evaluator_with_run(evaluator_id))}"  # new whenever the payload gets another part
+    return evaluator_mark(evaluator_with_run(evaluator_id))
 
 
 def _rows_to_read(evaluator_id: int, options: Options) -> int:

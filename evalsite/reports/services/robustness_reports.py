@@ -198,7 +198,7 @@ def _cell(damage: Damage, own: Condition, agreement: Estimate, same: Estimate, d
 
 
 def _mark(experiment_id: int, options: Options) -> str:
-    return f"margin.{debates_mark()}"  # the prefix is new whenever the payload gets another part
+    return debates_mark()
 
 
 def _size(experiment_id: int, options: Options) -> int:

@@ -25,10 +25,10 @@ UNPRICED = -1
 VERDICT = np.dtype(
     {
         "names": [
-            *("verdicts", "replies", "first_replies"),
-            *("statuses", "first_statuses", "shares", "first_order", "second_order"),
+            *("verdicts", "replies", "first_replies", "responses", "prompts"),
+            *("statuses", "first_statuses", "has_value", "preferences", "shares", "first_order", "second_order"),
         ],
-        "formats": ["i8", "i8", "i8", "i1", "i1", "f8", "i1", "i1"],
+        "formats": ["i8", "i8", "i8", "i8", "i8", "i1", "i1", "?", "i1", "f8", "i1", "i1"],
     }
 )
 CALL = np.dtype(
@@ -46,8 +46,12 @@ class ReplyRows:
     verdicts: Ints  # keys; shape (verdicts,)
     replies: Ints  # the same number for verdicts read from the same reply
     first_replies: Ints  # the same of the first try, before any retry
+    responses: Ints  # keys of what was judged
+    prompts: Ints  # keys of what was asked
     statuses: Ints  # places in STATUSES
     first_statuses: Ints
+    has_value: np.ndarray  # whether the verdict could be read
+    preferences: Ints  # of a verdict on two answers, in system space; else NOT_ASKED
     shares: Floats  # NaN: no score
     orders: Ints  # preferences in both orders, in system space; shape (verdicts, 2)
     calls: Ints  # keys, each once; shape (calls,)

@@ -15,8 +15,15 @@ from evalsite.review.answer_forms import LEVELS, RELEVANCE, form_of, share_of
 from evalsite.review.models import FinalLabel, ItemArm, Provenance, Queue, Referral, Subject
 from evalsite.review.scales import PREFERENCE, PREFERENCE_SHARES, Label, labels_from_json, nearest_label
 from evalsite.review.selectors.audits import drawn_share, keys_of_debates, keys_of_run
-from evalsite.review.selectors.subjects import RubricParts, SubjectFacts, first_cases, own_parts_of, subject_facts
-from evalsite.review.subject_keys import turned_label
+from evalsite.review.selectors.subjects import (
+    RubricPart,
+    RubricParts,
+    first_cases,
+    frame_of,
+    own_parts_of,
+    subject_facts,
+)
+from evalsite.review.subject_keys import KeyFrame, turned_label
 from judging.grading.rubric_tree import Value
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject
@@ -112,113 +119,181 @@ class _Known:
 NO_LABEL = _Known()
 
 
-Judged = dict[int, tuple[Response, SubjectFacts]]  # what was judged, and the subject that it is, by response
-
-
-class SharedReading:
-    """What the labels of several evaluators are made of, read once for all of them.
-
-    Responses and their subjects' keys take a kilobyte each, so they are kept only where more evaluators follow.
-    """
-
-    def __init__(self) -> None:
-        self.parts = RubricParts()
-        self.cases: dict[int, dict[int, Case]] = {}  # by suite and prompt
-        self.judged: dict[tuple[int, int | None, str, str], Judged] = defaultdict(dict)
-
-    def judged_by(self, evaluator: RunEvaluator, ids: Sequence[int], kept: Judged) -> Judged:
-        """Return these responses as one evaluator is asked about them, in order; new ones are read and kept."""
-        suite_id, criterion = evaluator.run.suite_id, evaluator.criterion
-        if suite_id not in self.cases:
-            self.cases[suite_id] = first_cases(suite_id)
-        missing = Response.objects.filter(pk__in=[pk for pk in ids if pk not in kept])
-        for response in missing.select_related("prompt").defer("text", "prompt__text").order_by("pk"):
-            case = self.cases[suite_id].get(response.prompt_id)
-            part = self.parts.get(
-                evaluator.rubric_id,
-                case_key=response.prompt.key,
-                criterion=criterion,
-                judge=own_parts_of(evaluator),
-            )
-            facts = subject_facts(responses=[response], case=case, part=part, criterion=criterion, labels=part.labels)
-            kept[response.pk] = response, facts
-        return {pk: kept[pk] for pk in ids if pk in kept}
-
-
 def labels_of_evaluators(
-    evaluators: Sequence[RunEvaluator], *, drawn_only: bool = False, shared: SharedReading | None = None
+    evaluators: Sequence[RunEvaluator], *, drawn_only: bool = False
 ) -> dict[int, list[SubjectLabel]]:
     """Return the labels of what evaluators judged, by evaluator, ordered by response; or of the drawn responses alone.
 
     A label is found by content, whoever was asked for which run; arm and chance are those of the evaluator's own run.
-    `shared` keeps what is read for the evaluators of the next call.
     """
-    reading, keeps = shared or SharedReading(), shared is not None
-    return {one.pk: list(_of_evaluator(one, reading, drawn_only=drawn_only, keeps=keeps)) for one in evaluators}
+    reader = LabelReader()
+    read = reader.drawn_of if drawn_only else reader.labels_of
+    return {evaluator.pk: read(evaluator) for evaluator in evaluators}
 
 
-def _of_evaluator(
-    evaluator: RunEvaluator, reading: SharedReading, *, drawn_only: bool, keeps: bool
-) -> Iterator[SubjectLabel]:
-    run, criterion = evaluator.run, evaluator.criterion
-    if not Queue.objects.filter(run=run).exists():  # it has not been routed yet
-        return
-    referred = _referred(Referral.objects.filter(run=run, subject__criterion=criterion), "response_id")
-    drawn = [pk for pk, told_of in sorted(referred.items()) if told_of.chance is not None]
-    options = scoring_options(evaluator)
-    kept = reading.judged[run.suite_id, evaluator.rubric_id, criterion, own_parts_of(evaluator)]
-    for ids in _chunks(drawn if drawn_only else responses_of(evaluator, referred)):
-        judged = reading.judged_by(evaluator, ids, kept if keeps else {})
-        cases = reading.cases[run.suite_id]
-        for pk, found in _labels_for({pk: facts.key for pk, (_, facts) in judged.items()}, referred).items():
-            response, facts = judged[pk]
-            known = replace(found, labels=found.labels or facts.labels)
-            if options and known.parts:
-                known = _as_judged(known, evaluator, response, reading.parts, options)
-            told_of = referred.get(pk, NOT_REFERRED)
-            yield _of_response(response, cases.get(response.prompt_id), criterion, told_of, known)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question under a criterion, with the scale that it is answered on."""
+
+    frame: KeyFrame
+    scenario: str
+    language: str
+    labels: tuple[Label, ...]
 
 
-def _of_response(
-    response: Response, case: Case | None, criterion: str, told_of: _Referred, known: _Known
-) -> SubjectLabel:
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """A response under a criterion: the key of its subject, and where it belongs. No run is in it."""
+
+    key: str
+    prompt_id: int
+    case_key: str
+    system_id: int
+    attempt: int
+    asked: _Asked
+
+
+_Criterion = tuple[int | None, str, str]  # rubric, criterion, and the kind of judge that rates parts of its own
+
+
+class LabelReader:
+    """Reads the labels of evaluators; what several of them share, which is nearly all of it, is read once."""
+
+    def __init__(self) -> None:
+        self._parts = RubricParts()
+        self._cases: dict[int, dict[int, Case]] = {}  # by suite and prompt
+        self._questions: dict[tuple[int, _Criterion, int], _Asked] = {}
+        self._contents: dict[tuple[int, _Criterion], dict[int, _Content]] = defaultdict(dict)  # by response
+        self._labels: dict[str, _Known | None] = {}  # by the subject's key
+        self._referred: dict[tuple[int, str], dict[int, _Referred] | None] = {}  # by run; None: not routed yet
+        self._rows: dict[tuple[int, _Criterion], dict[int, SubjectLabel | None]] = defaultdict(dict)
+
+    def labels_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
+        """Return the labels of what one evaluator judged, ordered by response. `evaluator.run` is loaded."""
+        referred = self._referred_of(evaluator)
+        return self._rows_of(evaluator, responses_of(evaluator, referred), referred) if referred is not None else []
+
+    def asked_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
+        """Return the labels of what the evaluator's run asked people about, by a rule or its audit."""
+        referred = self._referred_of(evaluator)
+        return self._rows_of(evaluator, sorted(referred), referred) if referred else []
+
+    def drawn_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
+        """Return the labels of what the audit of the evaluator's run drew."""
+        referred = self._referred_of(evaluator) or {}
+        drawn = sorted(pk for pk, told_of in referred.items() if told_of.chance is not None)
+        return self._rows_of(evaluator, drawn, referred)
+
+    def _rows_of(
+        self, evaluator: RunEvaluator, wanted: Sequence[int], referred: Mapping[int, _Referred]
+    ) -> list[SubjectLabel]:
+        known = self._rows[evaluator.run_id, criterion_of(evaluator)]
+        for ids in _chunks([pk for pk in wanted if pk not in known]):
+            known |= dict.fromkeys(ids) | self._read(evaluator, ids, referred)
+        rows = [row for row in map(known.__getitem__, wanted) if row is not None]
+        options = scoring_options(evaluator)
+        return self._as_judged(evaluator, rows, options) if options else rows
+
+    def _referred_of(self, evaluator: RunEvaluator) -> dict[int, _Referred] | None:
+        """Return what the run referred under the criterion, by response; None where it has not been routed yet."""
+        wanted = evaluator.run_id, evaluator.criterion
+        if wanted not in self._referred:
+            rows = Referral.objects.filter(run=evaluator.run_id, subject__criterion=evaluator.criterion)
+            is_routed = Queue.objects.filter(run=evaluator.run_id).exists()
+            self._referred[wanted] = _referred(rows, "response_id") if is_routed else None
+        return self._referred[wanted]
+
+    def _read(
+        self, evaluator: RunEvaluator, ids: Sequence[int], referred: Mapping[int, _Referred]
+    ) -> dict[int, SubjectLabel | None]:
+        contents = self._contents_of(evaluator, ids)
+        known = self._known(contents, {pk: referred[pk] for pk in contents if pk in referred})
+        return {
+            pk: _of_response(pk, contents[pk], evaluator.criterion, told, referred.get(pk, NOT_REFERRED))
+            for pk, told in known.items()
+        }
+
+    def _contents_of(self, evaluator: RunEvaluator, ids: Sequence[int]) -> dict[int, _Content]:
+        """Return the contents of these responses; columns alone, since 100,000 objects take longer than all else."""
+        known = self._contents[evaluator.run.suite_id, criterion_of(evaluator)]
+        missing = Response.objects.filter(pk__in=[pk for pk in ids if pk not in known]).order_by()
+        fields = ("text_hash", "prompt_id", "prompt__key", "prompt__content_hash", "system_id", "attempt")
+        for pk, text_hash, prompt_id, case_key, prompt_hash, system_id, attempt in missing.values_list("pk", *fields):
+            asked = self._asked(evaluator, prompt_id, case_key, prompt_hash)
+            key = asked.frame.key(text_hash)
+            known[pk] = _Content(key, prompt_id, case_key, system_id, attempt, asked)
+        return {pk: known[pk] for pk in ids if pk in known}
+
+    def _asked(self, evaluator: RunEvaluator, prompt_id: int, case_key: str, prompt_hash: str) -> _Asked:
+        suite_id = evaluator.run.suite_id
+        wanted = suite_id, criterion_of(evaluator), prompt_id
+        if wanted not in self._questions:
+            if suite_id not in self._cases:
+                self._cases[suite_id] = first_cases(suite_id)
+            case = self._cases[suite_id].get(prompt_id)
+            part = part_for(evaluator, self._parts, case_key=case_key)
+            reference, scenario, lang = (case.reference, case.scenario, case.lang) if case is not None else ("", "", "")
+            frame = frame_of(prompt_hash=prompt_hash, reference=reference, part=part, criterion=evaluator.criterion)
+            self._questions[wanted] = _Asked(frame, scenario, lang, part.labels)
+        return self._questions[wanted]
+
+    def _known(self, contents: Mapping[int, _Content], referred: Mapping[int, _Referred]) -> dict[int, _Known]:
+        """Return the labels of what was referred or has one; those found by content are kept for the next evaluator."""
+        fresh = {one.key for one in contents.values()} - self._labels.keys()
+        found = _known_labels(FinalLabel.objects.filter(subject__key__in=fresh), "subject__key") if fresh else {}
+        self._labels |= dict.fromkeys(fresh) | found
+        by_key = {pk: told for pk, one in contents.items() if (told := self._labels[one.key]) is not None}
+        return _with_referred(by_key, referred, order=contents)
+
+    def _as_judged(
+        self, evaluator: RunEvaluator, rows: Sequence[SubjectLabel], options: Mapping[str, Any]
+    ) -> list[SubjectLabel]:
+        """Return labels with the score that their parts come to under a judge's own options."""
+        contexts = dict[int, str]()
+        for ids in _chunks([row.response_ids[0] for row in rows if row.parts]):
+            contexts |= dict(Response.objects.filter(pk__in=ids).values_list("pk", "prompt__context"))
+        return [
+            _scored(row, evaluator, part_for(evaluator, self._parts, case_key=row.case_key), context, options)
+            if (context := contexts.get(row.response_ids[0])) is not None
+            else row
+            for row in rows
+        ]
+
+
+def criterion_of(evaluator: RunEvaluator) -> _Criterion:
+    """Return what decides, beside the question, what people are asked about an evaluator's responses."""
+    return evaluator.rubric_id, evaluator.criterion, own_parts_of(evaluator)
+
+
+def part_for(evaluator: RunEvaluator, parts: RubricParts, *, case_key: str) -> RubricPart:
+    """Return the part of the rubric that an evaluator's responses to a case are judged by."""
+    return parts.get(
+        evaluator.rubric_id, case_key=case_key, criterion=evaluator.criterion, judge=own_parts_of(evaluator)
+    )
+
+
+def _of_response(pk: int, content: _Content, criterion: str, known: _Known, told_of: _Referred) -> SubjectLabel:
     return SubjectLabel(
         item_id=told_of.item_id or known.item_id,
-        prompt_id=response.prompt_id,
-        case_key=response.prompt.key,
-        scenario=case.scenario if case is not None else "",
-        language=case.lang if case is not None else "",
+        prompt_id=content.prompt_id,
+        case_key=content.case_key,
+        scenario=content.asked.scenario,
+        language=content.asked.language,
         criterion=criterion,
-        response_ids=(response.pk,),
-        system_ids=(response.system_id,),
-        attempt=response.attempt,
+        response_ids=(pk,),
+        system_ids=(content.system_id,),
+        attempt=content.attempt,
         debate_id=None,
         label=known.label,
         share=known.share,
         provenance=known.provenance,
         informed_label=known.informed,
-        labels=known.labels,
+        labels=known.labels or content.asked.labels,
         parts=known.parts,
         is_routed=told_of.is_routed,
         is_drawn=told_of.chance is not None,
         inclusion_probability=told_of.chance,
     )
-
-
-def facts_of_responses(
-    evaluator: RunEvaluator, responses: Iterable[Response], parts: RubricParts, cases: Mapping[int, Case]
-) -> dict[int, SubjectFacts]:
-    """Return the subjects that responses, with their prompts, are under an evaluator's criterion, by response."""
-    found, criterion = dict[int, SubjectFacts](), evaluator.criterion
-    for response in responses:
-        part = parts.get(
-            evaluator.rubric_id, case_key=response.prompt.key, criterion=criterion, judge=own_parts_of(evaluator)
-        )
-        case = cases.get(response.prompt_id)
-        found[response.pk] = subject_facts(
-            responses=[response], case=case, part=part, criterion=criterion, labels=part.labels
-        )
-    return found
 
 
 def responses_of(evaluator: RunEvaluator, referred: Iterable[int] = ()) -> list[int]:
@@ -309,24 +384,18 @@ def scoring_options(evaluator: RunEvaluator) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given and given[name] != defaults[name]}
 
 
-def _as_judged(
-    known: _Known, evaluator: RunEvaluator, response: Response, parts: RubricParts, options: Mapping[str, Any]
-) -> _Known:
+def _scored(
+    row: SubjectLabel, evaluator: RunEvaluator, part: RubricPart, context: str, options: Mapping[str, Any]
+) -> SubjectLabel:
     """Return a label with the score that its parts come to under a judge's own options."""
     kind = str(evaluator.options["judge_kind"])
-    part = parts.get(
-        evaluator.rubric_id,
-        case_key=response.prompt.key,
-        criterion=evaluator.criterion,
-        judge=own_parts_of(evaluator),
-    )
     tree = tree_from_json(part.tree) if part.tree is not None and not part.judge else None
-    about = JudgeSubject("", "", context=response.prompt.context, rubric=tree, criterion_key=evaluator.criterion)
-    form = form_of(about, known.labels, judge=part.judge)
-    if form is None or form.judge != kind or not form.holds(known.parts):
-        return known
-    share = share_of(form.score(known.parts, options))
-    return known if share is None else replace(known, share=share, label=nearest_label(share, known.labels))
+    about = JudgeSubject("", "", context=context, rubric=tree, criterion_key=evaluator.criterion)
+    form = form_of(about, row.labels, judge=part.judge)
+    if form is None or form.judge != kind or not form.holds(row.parts):
+        return row
+    share = share_of(form.score(row.parts, options))
+    return row if share is None else replace(row, share=share, label=nearest_label(share, row.labels))
 
 
 def _turned(known: _Known, *, turned: bool) -> _Known:
@@ -362,15 +431,22 @@ def _referred(referrals: QuerySet[Referral], by: str) -> dict[int, _Referred]:
 def _labels_for(keys: Mapping[int, str], referred: Mapping[int, _Referred]) -> dict[int, _Known]:
     """Return the labels of what was referred or has one: by content, else by the subject that it was referred as."""
     by_key = _known_labels(FinalLabel.objects.filter(subject__key__in=set(keys.values())), "subject__key")
-    moved = {pk: referred[pk].subject_ids for pk, key in keys.items() if pk in referred and key not in by_key}
+    return _with_referred({pk: by_key[key] for pk, key in keys.items() if key in by_key}, referred, order=keys)
+
+
+def _with_referred(
+    by_content: Mapping[int, _Known], referred: Mapping[int, _Referred], *, order: Iterable[int]
+) -> dict[int, _Known]:
+    """Return labels found by content, and of what was referred without one those of the subject it was referred as."""
+    moved = {pk: referred[pk].subject_ids for pk in order if pk in referred and pk not in by_content}
     ids = {subject_id for subject_ids in moved.values() for subject_id in subject_ids}
-    by_subject = _known_labels(FinalLabel.objects.filter(subject__in=ids), "subject_id")
+    by_subject = _known_labels(FinalLabel.objects.filter(subject__in=ids), "subject_id") if ids else {}
     for pk, scale in Subject.objects.filter(pk__in=list(by_subject)).values_list("pk", "labels"):
         by_subject[pk] = replace(by_subject[pk], labels=labels_from_json(scale))
     return {
-        pk: by_key.get(key) or next((by_subject[one] for one in moved.get(pk, ()) if one in by_subject), NO_LABEL)
-        for pk, key in keys.items()
-        if key in by_key or pk in referred
+        pk: by_content.get(pk) or next((by_subject[one] for one in moved.get(pk, ()) if one in by_subject), NO_LABEL)
+        for pk in order
+        if pk in by_content or pk in referred
     }
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from django.db.models import QuerySet
 
 from evalsite.review.scales import Label, short_of
-from evalsite.review.selectors.final_labels import facts_of_responses, responses_of
-from evalsite.review.selectors.subjects import RubricParts, SubjectFacts, first_cases
+from evalsite.review.selectors.final_labels import part_for, responses_of
+from evalsite.review.selectors.subjects import RubricParts, SubjectFacts, first_cases, subject_facts
 from evalsite.review.tables.labels import LabelledRow, NamedResponse
 from evalsite.review.tables.rows import problem
 from judging.models import SCORED_KINDS, EvaluatorKind, Response, RunEvaluator
@@ -77,7 +77,12 @@ def labelled_subjects(*, evaluator: RunEvaluator, rows: Iterable[LabelledRow], f
     for start in range(0, len(placed), CHUNK):
         chunk = placed[start : start + CHUNK]
         responses = Response.objects.filter(pk__in={pk for _, _, pk in chunk}).select_related("prompt")
-        facts = facts_of_responses(evaluator, responses.defer("text", "prompt__text"), parts, cases)
+        facts = dict[int, SubjectFacts]()
+        for one in responses.defer("text", "prompt__text"):
+            part, case = part_for(evaluator, parts, case_key=one.prompt.key), cases.get(one.prompt_id)
+            facts[one.pk] = subject_facts(
+                responses=[one], case=case, part=part, criterion=evaluator.criterion, labels=part.labels
+            )
         for row, response, pk in chunk:
             subject = found.by_key.setdefault(facts[pk].key, LabelledSubject(facts[pk], response.place))
             _read_labels(row, subject, found.problems, file)

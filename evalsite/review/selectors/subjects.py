@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from evalsite.review.answer_forms import RELEVANCE, AnswerForm, form_of, needs_material, scale_of
 from evalsite.review.models import Material, ReviewItem, Subject
 from evalsite.review.scales import JUDGEMENT, Label, labels_from_json
-from evalsite.review.subject_keys import is_turned, part_json, shown_hash, subject_key
+from evalsite.review.subject_keys import KeyFrame, is_turned, key_frame, part_json, shown_hash, subject_key
 from judging.judges.relevance import DIMENSIONS_TREE
 from judging.judges.subjects import JudgeSubject
 from judging.llm.identity import canonical_json
@@ -209,6 +209,13 @@ def subject_facts(
         labels=tuple(labels),
         content_hash=shown_hash(prompt_hash=prompt_hash, text_hashes=texts, part=part.json, criterion=criterion),
         is_turned=is_turned(texts),
+    )
+
+
+def frame_of(*, prompt_hash: str, reference: str, part: RubricPart, criterion: str) -> KeyFrame:
+    """Return what the keys of all responses to a question share: `subject_facts` gives a response the same key."""
+    return key_frame(
+        prompt_hash=prompt_hash, part=part.json, criterion=criterion, reference=reference, scale=_scale(part.labels)
     )
 
 

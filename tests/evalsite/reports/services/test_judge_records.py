@@ -8,7 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors.judge_rows import judge_evaluators
-from evalsite.reports.services.judge_records import KIND, record_of_judge
+from evalsite.reports.services.judge_records import KIND, rows_of_judge
+from evalsite.reports.statistics.reply_rows import JudgeRecord, record_of
 from judging.models import Call, EvaluatorKind, RunEvaluator, RunStatus
 from tests import factories
 from tests.factories import NOON
@@ -23,50 +24,54 @@ def judged(status: RunStatus = RunStatus.FINISHED) -> RunEvaluator:
     return judge
 
 
-def test_record_of_judge_reads_the_verdicts_of_a_finished_run_once() -> None:
+def record() -> JudgeRecord:
+    return record_of([*rows_of_judge(judge_evaluators()).values()])
+
+
+def test_rows_of_judge_reads_the_verdicts_of_a_finished_run_once() -> None:
     judged()
-    fresh = record_of_judge(judge_evaluators())
+    fresh = record()
     with CaptureQueriesContext(connection) as asked:
-        kept = record_of_judge(judge_evaluators())
+        kept = record()
 
     assert (fresh.statuses, fresh.verdicts) == (kept.statuses, kept.verdicts) == ({"ok": 1}, 1)
     assert fresh.shares.tolist() == kept.shares.tolist() == [0.5]
     assert not [query["sql"] for query in asked if "judging_verdict" in query["sql"]]
 
 
-def test_record_of_judge_reads_only_what_a_new_run_brought() -> None:
+def test_rows_of_judge_reads_only_what_a_new_run_brought() -> None:
     judged()
-    record_of_judge(judge_evaluators())
+    record()
     first = Snapshot.objects.get(kind=KIND)
 
     judged()
-    record = record_of_judge(judge_evaluators())
+    found = record()
 
-    assert record.verdicts == 2
+    assert found.verdicts == 2
     assert Snapshot.objects.filter(kind=KIND).count() == 2
     assert Snapshot.objects.get(pk=first.pk).computed_at == first.computed_at
 
 
-def test_record_of_judge_reads_a_run_again_once_it_has_gone_on() -> None:
+def test_rows_of_judge_reads_a_run_again_once_it_has_gone_on() -> None:
     judge = judged()
-    record_of_judge(judge_evaluators())
+    record()
 
     factories.verdict(evaluator=judge, share=0.9)
     RunEvaluator.objects.update(done=2)
-    record = record_of_judge(judge_evaluators())
+    found = record()
 
-    assert (record.verdicts, sorted(record.shares.tolist())) == (2, [0.5, 0.9])
+    assert (found.verdicts, sorted(found.shares.tolist())) == (2, [0.5, 0.9])
     assert Snapshot.objects.filter(kind=KIND).count() == 1
 
 
-def test_record_of_judge_keeps_nothing_of_a_run_at_work() -> None:
+def test_rows_of_judge_keeps_nothing_of_a_run_at_work() -> None:
     judged(RunStatus.RUNNING)
 
-    assert record_of_judge(judge_evaluators()).verdicts == 1
+    assert record().verdicts == 1
     assert not Snapshot.objects.filter(kind=KIND).exists()
 
 
-def test_record_of_judge_reads_calls_near_and_far_from_each_other_once() -> None:
+def test_rows_of_judge_reads_calls_near_and_far_from_each_other_once() -> None:
     judge = judged()
     endpoint = judge.judge.endpoint if judge.judge else factories.judge().endpoint
     near, _, far = (
@@ -78,7 +83,7 @@ def test_record_of_judge_reads_calls_near_and_far_from_each_other_once() -> None
     for call_ids in ([near.pk], [near.pk, far.pk], [far.pk]):
         factories.verdict(evaluator=judge, share=None, status="unparsed", call_ids=call_ids)
 
-    fresh, kept = record_of_judge(judge_evaluators()), record_of_judge(judge_evaluators())
+    fresh, kept = record(), record()
 
     assert fresh.spent == kept.spent
     assert (fresh.spent.calls, fresh.spent.prompt_tokens) == (2, 14)

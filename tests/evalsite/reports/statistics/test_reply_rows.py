@@ -11,11 +11,14 @@ from evalsite.reports.statistics.reply_rows import CALL, NOT_ASKED, UNPRICED, VE
 
 NONE = (NOT_ASKED, NOT_ASKED)
 FIRST = ReplyRows.of(
-    np.array([(1, 70, 70, 0, 0, 0.5, 1, -1), (2, 80, 81, 0, 3, nan, *NONE)], VERDICT),
+    np.array(
+        [(1, 70, 70, 7, 4, 0, 0, True, NOT_ASKED, 0.5, 1, -1), (2, 80, 81, 8, 4, 0, 3, True, NOT_ASKED, nan, *NONE)],
+        VERDICT,
+    ),
     np.array([(11, 100, 10, 30_000, 2.0), (12, 200, 20, UNPRICED, 4.0)], CALL),
 )
 SECOND = ReplyRows.of(
-    np.array([(3, 70, 70, 1, 1, 0.9, 0, 0)], VERDICT),
+    np.array([(3, 70, 70, 7, 4, 1, 1, True, NOT_ASKED, 0.9, 0, 0)], VERDICT),
     np.array([(11, 100, 10, 30_000, 2.0), (13, 1, 2, 10_000, 6.0)], CALL),
 )
 
