@@ -182,7 +182,8 @@ def annotate(site: Site, queue: str, number: int) -> int:
         expect(page.locator(".review-place")).not_to_have_text(place)
     panel, count = page.content(), BY_HAND
     while found := SEND.search(panel):
-        panel = _send(page, found[1], panel, number)
+        panel, answered = _send(page, found[1], panel, number), found[1]
+        assert answered not in panel, "the answer was not taken"
         count += 1
     page.goto(queue)
     return count
@@ -195,7 +196,7 @@ def _send(page: Page, address: str, panel: str, number: int) -> str:
     assert set(ITEMS.findall(panel)) == set(form)
     answer: APIResponse = page.context.request.post(
         address,
-        form={**form, "by_items": "on", "note": "", "token": _matched(TOKEN, panel)},
+        form={**form, "by_parts": "on", "note": "", "token": _matched(TOKEN, panel)},
         headers={"HX-Request": "true", "X-CSRFToken": _matched(CSRF, panel)},
     )
     assert answer.status == 200, answer.text()
