@@ -24,6 +24,7 @@ from debate.jobs import resume_records
 from evalsite.serving.expired_sessions import clear_sessions
 from evalsite.serving.supervisor import die_with_parent
 from judging import jobs, stopping
+from judging.llm import prices
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +95,7 @@ class SiteWorker(Worker):
         kwargs.setdefault("maintenance_interval", MAINTENANCE_SECONDS)
         kwargs.setdefault("worker_ttl", IDLE_SECONDS + DEQUEUE_MARGIN_SECONDS)
         super().__init__(*args, **kwargs)
+        prices.load()
 
     def run_maintenance_tasks(self) -> None:
         """Recover unfinished work, then do RQ's own upkeep. Runs at start and after each interval.

@@ -209,6 +209,7 @@ def test_three_workers_never_spend_more_than_the_budget_on_a_faulty_endpoint(
     assert fake_llm.retry_after_violations() == []
 
 
+@pytest.mark.backend_free
 def test_a_lost_embedded_broker_and_web_process_hold_no_run_up(site: OwnSite, fake_llm: FakeLLM) -> None:
     _lose_brokers(site, fake_llm, lose=ServedSite.kill_broker)
 

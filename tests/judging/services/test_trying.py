@@ -49,21 +49,21 @@ def test_hold_keeps_what_was_answered_where_the_rest_does_not_come_in_time(
 
 
 def test_hold_sends_what_the_budget_carries_and_the_rest_once_replies_cost_less(fake_llm: FakeLLM) -> None:
-    # Ten tokens and their longer retry, 10 + 20, cost $30 at most; a reply of 6 characters is 2 tokens and costs $2.
+    # Ten tokens and their longer retry, 10 + 20, cost $15 at most; a reply of 6 characters is 2 tokens and costs $1.
     fake_llm.config(latency=1, reply="twelve")
-    asked = target(fake_llm, input_price=Decimal(0), output_price=Decimal(1_000_000))
+    asked = target(fake_llm, input_price=Decimal(0), output_price=Decimal(500_000))
 
-    held = hold(asking(*(f"question {number}" for number in range(6))), asked, at=NOON, budget=Decimal(45))
+    held = hold(asking(*(f"question {number}" for number in range(6))), asked, at=NOON, budget=Decimal(22))
 
     assert held.result == ["twelve"] * 6
-    assert Call.objects.aggregate(sum=Sum("cost"))["sum"] == 12
+    assert Call.objects.aggregate(sum=Sum("cost"))["sum"] == 6
 
 
 def test_hold_refuses_the_rest_where_the_budget_does_not_carry_one_request_more(fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=1, reply="twelve")
-    asked = target(fake_llm, input_price=Decimal(0), output_price=Decimal(1_000_000))
+    asked = target(fake_llm, input_price=Decimal(0), output_price=Decimal(500_000))
 
-    with pytest.raises(TrialRefused, match=r"The budget of \$33 does not carry the 4 requests that are left"):
-        hold(asking(*(f"question {number}" for number in range(6))), asked, at=NOON, budget=Decimal(33))
+    with pytest.raises(TrialRefused, match=r"The budget of \$16 does not carry the 4 requests that are left"):
+        hold(asking(*(f"question {number}" for number in range(6))), asked, at=NOON, budget=Decimal(16))
 
-    assert (fake_llm.stats()["calls"], Call.objects.aggregate(sum=Sum("cost"))["sum"]) == (2, 4)
+    assert (fake_llm.stats()["calls"], Call.objects.aggregate(sum=Sum("cost"))["sum"]) == (2, 2)
