@@ -1,4 +1,4 @@
-"""Times the agreement report of a queue: 100,000 items x 5 people, 1,000 resamples, against 3 s in its job.
+"""Times the agreement report of a queue: 100,000 items x 5 people, against 3 s in its job.
 
     python -m tests.bench.bench_agreement [--items 100000] [--people 5] [--limit 3]
 

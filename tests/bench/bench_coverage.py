@@ -31,7 +31,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tests.bench.coverage import boards, debates, judges, plans, robustness
+from tests.bench.coverage import boards, debates, judges, people, plans, robustness
 from tests.bench.coverage.tallies import LEAST_OVERALL, MOST_OVERALL, Claim, Count, Kind, Tally, pooled
 from tests.bench.sites import say, start_django
 
@@ -55,8 +55,9 @@ PARTS: dict[str, tuple[Sequence[Cell], Sequence[Cell]]] = {  # all cells, and th
     "debates": (debates.CELLS, debates.QUICK),
     "robustness": (robustness.CELLS, robustness.QUICK),
     "plans": (plans.CELLS, plans.QUICK),
+    "people": (people.CELLS, people.QUICK),
 }
-MODULES = (boards, judges, debates, robustness, plans)
+MODULES = (boards, judges, debates, robustness, plans, people)
 KINDS = tuple(  # all that are measured
     dict.fromkeys(
         kind

@@ -23,7 +23,6 @@ from evalsite.reports.services.habits import habits_payload, read_habits
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import Computed, ReportKind
 from evalsite.reports.statistics.agreement import (
-    POINT_ONLY,
     AgreementReport,
     against_the_rest,
     agreement_report,
@@ -122,7 +121,7 @@ def _pairs(table: RatingTable, report: AgreementReport, *, is_ordered: bool) -> 
     ]
     if is_ordered:
         for weights in (Weights.LINEAR, Weights.QUADRATIC):
-            for row, pair in zip(found, pair_agreements(table, weights=weights, bootstrap=POINT_ONLY), strict=True):
+            for row, pair in zip(found, pair_agreements(table, weights=weights), strict=True):
                 row[weights.value] = figure(pair.kappa.estimate)
     return found
 

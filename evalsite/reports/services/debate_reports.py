@@ -33,7 +33,6 @@ from evalsite.reports.services.debate_people import (
 )
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import Computed, ReportKind
-from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.debate_rows import DebateRow, pack
 from evalsite.reports.statistics.estimates import Estimate, undefined
 from evalsite.reports.statistics.estimators.differences import SIGNIFICANT, case_means, holm
@@ -293,7 +292,7 @@ def _fleiss(given: Sequence[tuple[int, str, int]]) -> Estimate:
     if not given:
         return undefined("No person has answered yet.")
     triples = [(str(item), rater, label) for item, rater, label in given]
-    return fleiss_kappa(from_long(triples, labels=LABELS).with_pairs(), bootstrap=Bootstrap(resamples=500))
+    return fleiss_kappa(from_long(triples, labels=LABELS).with_pairs())
 
 
 def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Evaluator]) -> Payload:

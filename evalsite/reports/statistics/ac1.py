@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
 from evalsite.reports.statistics.fleiss import corrected_agreement
 from evalsite.reports.statistics.interpret import ONE_LABEL
 from evalsite.reports.statistics.profiles import ItemFeatures, divide, label_shares
 
 
-def gwet_of(items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootstrap | None = None) -> Estimate:
+def gwet_of(items: ItemFeatures, labels: tuple[str, ...]) -> Estimate:
     """Return AC1; n = items with two answers or more. It depends on how many labels are DECLARED.
 
     (Po - Pe) / (1 - Pe) with Po as in Fleiss' kappa and Pe = sum_k pi_k (1 - pi_k) / (q - 1) for q declared labels, so
@@ -19,10 +18,10 @@ def gwet_of(items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootstra
     """
     if len(labels) == 1 and items.n_pairable:
         return undefined(ONE_LABEL, n=items.n_pairable)
-    return corrected_agreement(items, labels, gwet_chance, bootstrap=bootstrap)
+    return corrected_agreement(items, labels, gwet_chance)
 
 
 def gwet_chance(sums: Floats) -> Floats:
-    """Return sum_k pi_k (1 - pi_k) / (q - 1), shape (resamples,); NaN for one declared label."""
+    """Return sum_k pi_k (1 - pi_k) / (q - 1), shape (rows of sums,); NaN for one declared label."""
     shares = label_shares(sums)
     return divide((shares * (1 - shares)).sum(axis=1), np.array([float(shares.shape[1] - 1)]))

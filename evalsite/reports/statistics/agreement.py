@@ -1,32 +1,23 @@
-"""Everything a report on agreement between people shows, from one set of resamples."""
+"""Everything that a report on agreement between people shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from evalsite.reports.statistics.ac1 import gwet_chance, gwet_of
-from evalsite.reports.statistics.alpha import AlphaParts, Metric, alpha_parts
-from evalsite.reports.statistics.bootstrap import Bootstrap, Features, percentile_interval, resampled_sums
-from evalsite.reports.statistics.estimates import Estimate, Floats, undefined, with_interval
-from evalsite.reports.statistics.fleiss import brennan_prediger_of, fleiss_chance, fleiss_of, uniform_chance
+from evalsite.reports.statistics.ac1 import gwet_of
+from evalsite.reports.statistics.alpha import Metric, alpha_of
+from evalsite.reports.statistics.estimates import Estimate, undefined
+from evalsite.reports.statistics.fleiss import brennan_prediger_of, fleiss_of
 from evalsite.reports.statistics.interpret import prevalence_warning
-from evalsite.reports.statistics.intervals import wilson
+from evalsite.reports.statistics.item_intervals import share_of_items
 from evalsite.reports.statistics.kappa import CohenKappa, Weights, cohen_of, contingency
 from evalsite.reports.statistics.percent import percent_of
-from evalsite.reports.statistics.profiles import (
-    Profiles,
-    chance_corrected,
-    count_profiles,
-    item_features,
-    observed_agreement,
-)
+from evalsite.reports.statistics.profiles import count_profiles, item_features
 from evalsite.reports.statistics.ratings import MISSING, RatingTable
-
-POINT_ONLY = Bootstrap(resamples=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +53,7 @@ class PairAgreement:
 
 @dataclass(frozen=True, slots=True)
 class AgreementReport:
-    """Each figure with its bootstrap interval over items."""
+    """Each figure with its interval over items."""
 
     summary: TableSummary
     percent: Estimate
@@ -105,52 +96,37 @@ def compared_items(table: RatingTable) -> RatingTable:
 
 
 def agreement_report(
-    table: RatingTable,
-    *,
-    metrics: Sequence[Metric] = (Metric.NOMINAL,),
-    weights: Weights = Weights.NONE,
-    bootstrap: Bootstrap | None = None,
+    table: RatingTable, *, metrics: Sequence[Metric] = (Metric.NOMINAL,), weights: Weights = Weights.NONE
 ) -> AgreementReport:
-    """Return every figure of agreement; all but the pairs' share one set of resamples.
+    """Return every figure of agreement.
 
     An item with one answer enters no figure but what Fleiss' kappa and AC1 expect by chance, as in irrCAC. Where such
     items are the majority they are left out there too: many of them would drive the figure far below -1.
     """
-    plan = bootstrap or Bootstrap()
     profiles = count_profiles(compared_items(table))
     items = item_features(profiles)
-    parts = [alpha_parts(profiles, table, metric) for metric in metrics]
-    blocks: list[Features] = [items.features, *(part.features for part in parts if isinstance(part, AlphaParts))]
-    sums = resampled_sums(blocks, items.multiplicity, plan=plan) if items.n_pairable and plan.resamples else []
-    shared = _Shared(sums[0] if sums else None, profiles, plan)
-    percent = shared.interval(percent_of(items, bootstrap=POINT_ONLY), observed_agreement)
-    fleiss = shared.interval(fleiss_of(items, table.labels, bootstrap=POINT_ONLY), _beyond(fleiss_chance))
-    ac1 = shared.interval(gwet_of(items, table.labels, bootstrap=POINT_ONLY), _beyond(gwet_chance))
-    uniform = shared.interval(brennan_prediger_of(items, table.labels, bootstrap=POINT_ONLY), _beyond(uniform_chance))
+    percent, fleiss, ac1 = percent_of(items), fleiss_of(items, table.labels), gwet_of(items, table.labels)
     return AgreementReport(
         summary=summarise(table),
         percent=percent,
         fleiss=fleiss,
         ac1=ac1,
-        brennan_prediger=uniform,
-        alpha=tuple(zip(metrics, _alphas(parts, sums[1:], profiles, plan), strict=True)),
-        pairs=pair_agreements(table, weights=weights, bootstrap=plan),
+        brennan_prediger=brennan_prediger_of(items, table.labels),
+        alpha=tuple((metric, alpha_of(profiles, table, metric)) for metric in metrics),
+        pairs=pair_agreements(table, weights=weights),
         warning=prevalence_warning(percent, fleiss, ac1),
     )
 
 
-def pair_agreements(
-    table: RatingTable, *, weights: Weights = Weights.NONE, bootstrap: Bootstrap | None = None
-) -> tuple[PairAgreement, ...]:
-    """Return percent agreement (Wilson) and Cohen's kappa of every two raters; empty for tables built from counts."""
+def pair_agreements(table: RatingTable, *, weights: Weights = Weights.NONE) -> tuple[PairAgreement, ...]:
+    """Return percent agreement and Cohen's kappa of every two raters; empty for tables built from counts."""
     if not table.raters_known:
         return ()
     found = []
     for first, second in combinations(table.raters, 2):
         matrix = contingency(table, first, second)
-        percent = wilson(int(np.trace(matrix)), int(matrix.sum()))
-        kappa = cohen_of(matrix, table.labels, weights, bootstrap=bootstrap)
-        found.append(PairAgreement(first, second, percent, kappa))
+        percent = share_of_items(int(np.trace(matrix)), int(matrix.sum()))
+        found.append(PairAgreement(first, second, percent, cohen_of(matrix, table.labels, weights)))
     return tuple(found)
 
 
@@ -175,42 +151,8 @@ def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
     agreeing = np.bincount(raters[agrees], minlength=len(table.raters)).tolist()
     compared = np.bincount(raters[agrees | differs], minlength=len(table.raters)).tolist()
     return {
-        rater: wilson(equal, n) if n else undefined(f"The others have no majority on any item that {rater} answered.")
+        rater: share_of_items(equal, n)
+        if n
+        else undefined(f"The others have no majority on any item that {rater} answered.")
         for rater, equal, n in zip(table.raters, agreeing, compared, strict=True)
     }
-
-
-def _beyond(chance: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
-    return lambda sums: chance_corrected(observed_agreement(sums), chance(sums))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shared:
-    """The resampled feature sums of one table."""
-
-    sums: Floats | None
-    profiles: Profiles
-    plan: Bootstrap
-
-    def interval(self, point: Estimate, statistic: Callable[[Floats], Floats]) -> Estimate:
-        """Return the point with the interval that the shared resamples give it."""
-        n = int(self.profiles.multiplicity.sum())
-        if point.value is None or n < 2 or self.sums is None:
-            return point
-        return with_interval(
-            point.value, percentile_interval(statistic(self.sums), n=n, level=self.plan.level), n=point.n
-        )
-
-
-def _alphas(
-    parts: Sequence[AlphaParts | Estimate], sums: Sequence[Floats], profiles: Profiles, plan: Bootstrap
-) -> list[Estimate]:
-    waiting = iter(sums)
-    found = []
-    for part in parts:
-        if isinstance(part, Estimate):
-            found.append(part)
-            continue
-        point = Estimate(part.value, None, None, part.n, "One item has no interval." if plan.resamples else "")
-        found.append(_Shared(next(waiting, None), profiles, plan).interval(point, part.coefficient))
-    return found

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import scipy
 
-from evalsite.reports.statistics.bootstrap import Features
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
 from evalsite.reports.statistics.interpret import NEGATIVE_RATIO, NO_PAIRS, NO_VALUES, everyone_chose
+from evalsite.reports.statistics.item_intervals import Features, ItemSums, pair_rows
 from evalsite.reports.statistics.profiles import Profiles, divide
 from evalsite.reports.statistics.ratings import RatingTable
 
@@ -25,18 +24,8 @@ class Metric(StrEnum):
     RATIO = "ratio"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AlphaParts:
-    """Alpha, and what resampling it takes: additive features of each distinct row, and alpha of their sums."""
-
-    value: float
-    n: int  # items with two answers or more
-    features: Features
-    coefficient: Callable[[Floats], Floats]
-
-
-def alpha_parts(profiles: Profiles, table: RatingTable, metric: Metric) -> AlphaParts | Estimate:
-    """Return alpha = 1 - Do/De, at most 1, with its parts, or the undefined figure with its reason.
+def alpha_of(profiles: Profiles, table: RatingTable, metric: Metric) -> Estimate:
+    """Return alpha = 1 - Do/De, at most 1, with its interval; n = items with two answers or more.
 
     With n_uk answers k on item u of m_u answers, N = sum_u m_u and n_k = sum_u n_uk over the items with two answers or
     more, Do = sum_u sum_ck n_uc (n_uk - [c=k]) d²_ck / (m_u - 1) / N and
@@ -45,22 +34,27 @@ def alpha_parts(profiles: Profiles, table: RatingTable, metric: Metric) -> Alpha
     one label was used throughout. Source: Krippendorff 2011, "Computing Krippendorff's alpha-reliability".
 
     Fixed distances need one observed disagreement per item; ordinal distances depend on the labels drawn, so they need
-    the whole coincidence matrix, kept sparse. Items with one answer have features of zero.
+    the whole coincidence matrix, kept sparse. Items with one answer have features of zero. Pseudo-items have as many
+    answers as items on average.
     """
     counts = np.where((profiles.rows.sum(axis=1) >= 2)[:, None], profiles.rows, 0).astype(np.float64)
     n = int(profiles.multiplicity[counts.any(axis=1)].sum())
     reason = NO_PAIRS if not n else _why_unfit(table, metric)
     if reason:
         return undefined(reason, n=n)
+    pseudo = pair_rows(table.n_labels)
+    pairs = pseudo.rows.astype(np.float64)
     if metric is Metric.ORDINAL:
-        features, coefficient = _coincidences(counts), _ordinal_alpha(table.n_labels)
+        features, pseudo_features, coefficient = _coincidences(counts), _coincidences(pairs), _ordinal_alpha(table)
     else:
         distances = _fixed_distances(table, metric)
-        features, coefficient = _disagreements(counts, distances), _fixed_alpha(distances)
-    value = float(coefficient(np.asarray(profiles.multiplicity @ features)[None, :])[0])
-    if np.isnan(value):
-        return undefined(everyone_chose(table.labels[int(np.argmax(profiles.multiplicity @ counts))]), n=n)
-    return AlphaParts(value, n, features, coefficient)
+        features, pseudo_features = _disagreements(counts, distances), _disagreements(pairs, distances)
+        coefficient = _fixed_alpha(distances)
+    given = profiles.multiplicity @ counts
+    sums = ItemSums(features, profiles.multiplicity, pseudo_features * (given.sum() / n / 2), pseudo.weights)
+    if np.isnan(coefficient(sums.totals)[0]):
+        return undefined(everyone_chose(table.labels[int(np.argmax(given))]), n=n)
+    return sums.estimate(coefficient, n=n)
 
 
 def _disagreements(counts: Floats, distances: Floats) -> Floats:
@@ -95,7 +89,9 @@ def _fixed_alpha(distances: Floats) -> Callable[[Floats], Floats]:
     return coefficient
 
 
-def _ordinal_alpha(n_labels: int) -> Callable[[Floats], Floats]:
+def _ordinal_alpha(table: RatingTable) -> Callable[[Floats], Floats]:
+    n_labels = table.n_labels
+
     def coefficient(sums: Floats) -> Floats:
         pairs, marginals = sums[:, : n_labels**2], sums[:, n_labels**2 :]
         ranks = marginals.cumsum(axis=1) - marginals / 2

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evalsite.reports.statistics.bootstrap import Bootstrap, bootstrap_interval
-from evalsite.reports.statistics.estimates import Estimate, Floats, undefined, with_interval
+from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
 from evalsite.reports.statistics.interpret import NO_PAIRS, ONE_LABEL, everyone_chose
 from evalsite.reports.statistics.profiles import (
     ItemFeatures,
@@ -20,7 +19,7 @@ from evalsite.reports.statistics.profiles import (
 from evalsite.reports.statistics.ratings import RatingTable
 
 
-def fleiss_kappa(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+def fleiss_kappa(table: RatingTable) -> Estimate:
     """Return Fleiss' kappa, generalised to unequal numbers of raters; n = items with two answers or more.
 
     (Po - Pe) / (1 - Pe); Po = mean over items with a pair of their agreeing share of pairs, Pe = sum_k pi_k²,
@@ -29,32 +28,30 @@ def fleiss_kappa(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> E
     the figure far below -1; reports leave them out where they are the majority (`compared_items`).
     Sources: Fleiss 1971; Gwet, Handbook of Inter-Rater Reliability, for unequal raters. For two it is Scott's pi.
     """
-    return fleiss_of(item_features(count_profiles(table)), table.labels, bootstrap=bootstrap)
+    return fleiss_of(item_features(count_profiles(table)), table.labels)
 
 
-def fleiss_of(items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootstrap | None = None) -> Estimate:
+def fleiss_of(items: ItemFeatures, labels: tuple[str, ...]) -> Estimate:
     """Return Fleiss' kappa from features already gathered."""
-    return corrected_agreement(items, labels, fleiss_chance, bootstrap=bootstrap)
+    return corrected_agreement(items, labels, fleiss_chance)
 
 
-def brennan_prediger_of(
-    items: ItemFeatures, labels: tuple[str, ...], *, bootstrap: Bootstrap | None = None
-) -> Estimate:
+def brennan_prediger_of(items: ItemFeatures, labels: tuple[str, ...]) -> Estimate:
     """Return the kappa whose chance agreement is 1/q for q DECLARED labels; undefined for one declared label.
 
     Sources: Brennan and Prediger 1981; Randolph 2005 (free-marginal kappa).
     """
-    return corrected_agreement(items, labels, uniform_chance, bootstrap=bootstrap)
+    return corrected_agreement(items, labels, uniform_chance)
 
 
 def fleiss_chance(sums: Floats) -> Floats:
-    """Return the chance that two answers drawn from the pooled labels are equal, shape (resamples,)."""
+    """Return the chance that two answers drawn from the pooled labels are equal, shape (rows of sums,)."""
     chance: Floats = (label_shares(sums) ** 2).sum(axis=1)
     return chance
 
 
 def uniform_chance(sums: Floats) -> Floats:
-    """Return 1/q for q declared labels, shape (resamples,)."""
+    """Return 1/q for q declared labels, shape (rows of sums,)."""
     return np.full(len(sums), 1.0 / (sums.shape[1] - 3))
 
 
@@ -62,10 +59,8 @@ def corrected_agreement(
     items: ItemFeatures,
     labels: tuple[str, ...],
     chance: Callable[[Floats], Floats],
-    *,
-    bootstrap: Bootstrap | None = None,
 ) -> Estimate:
-    """Return agreement beyond `chance` (a function of feature sums), with its bootstrap interval over items."""
+    """Return agreement beyond `chance` (a function of feature sums), with its interval over items."""
 
     def coefficient(sums: Floats) -> Floats:
         return chance_corrected(observed_agreement(sums), chance(sums))
@@ -75,8 +70,7 @@ def corrected_agreement(
     value = float(coefficient(items.totals)[0])
     if np.isnan(value):
         return undefined(_why_undefined(items, labels), n=items.n_pairable)
-    interval = bootstrap_interval(coefficient, items.features, items.multiplicity, plan=bootstrap or Bootstrap())
-    return with_interval(value, interval, n=items.n_pairable)
+    return items.sums.estimate(coefficient, n=items.n_pairable)
 
 
 def _why_undefined(items: ItemFeatures, labels: tuple[str, ...]) -> str:

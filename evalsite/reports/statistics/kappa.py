@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import scipy
 
-from evalsite.reports.statistics.bootstrap import Bootstrap, bootstrap_interval
-from evalsite.reports.statistics.estimates import Estimate, Floats, Ints, undefined, with_interval
+from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
 from evalsite.reports.statistics.interpret import NO_PAIRS, ONE_LABEL, everyone_chose
-from evalsite.reports.statistics.intervals import LEVEL, z_value
+from evalsite.reports.statistics.intervals import LEVEL, t_value, z_value
+from evalsite.reports.statistics.item_intervals import ONE_ITEM, PSEUDO_ITEMS, ItemSums, pair_rows
 from evalsite.reports.statistics.profiles import chance_corrected, distinct_rows, divide
 from evalsite.reports.statistics.ratings import MISSING, RatingTable
+
+PAIR = 2  # answers that can be compared
 
 
 class Weights(StrEnum):
@@ -28,7 +29,7 @@ class Weights(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CohenKappa:
-    """Cohen's kappa of two raters: bootstrap interval in `estimate`, closed-form interval and errors beside it."""
+    """Cohen's kappa of two raters: interval with pseudo-items in `estimate`, the plain one and its errors beside it."""
 
     estimate: Estimate
     observed: float | None = None  # weighted agreement in [0, 1]
@@ -48,9 +49,7 @@ def contingency(table: RatingTable, first: str, second: str) -> Ints:
     return np.bincount(a[both] * q + b[both], minlength=q * q).reshape(q, q).astype(np.int64)
 
 
-def cohen_of(
-    matrix: Ints, labels: tuple[str, ...], weights: Weights = Weights.NONE, *, bootstrap: Bootstrap | None = None
-) -> CohenKappa:
+def cohen_of(matrix: Ints, labels: tuple[str, ...], weights: Weights = Weights.NONE) -> CohenKappa:
     """Return kappa of a contingency matrix, in [-1, 1]: (po - pe) / (1 - pe), pe from the raters' own label shares.
 
     Undefined (0/0) when both raters used one and the same label throughout. The closed-form error is that of Fleiss,
@@ -68,15 +67,9 @@ def cohen_of(
     if 1 - expected < 1e-12:
         return CohenKappa(undefined(everyone_chose(labels[int(np.argmax(rows))]), n=n), observed, expected)
     kappa = (observed - expected) / (1 - expected)
-    used = np.flatnonzero(matrix.reshape(-1))
-    cells = (np.ones(len(used)), (np.arange(len(used)), used))
-    features = scipy.sparse.csr_array(cells, shape=(len(used), matrix.size))  # a scale of 101 points has 10,201 cells
-    interval = bootstrap_interval(
-        _kappa_of_cells(agreement), features, matrix.reshape(-1)[used], plan=bootstrap or Bootstrap()
-    )
     error, error_null = _errors(shares, agreement, kappa, n)
     return CohenKappa(
-        with_interval(kappa, interval, n=n),
+        with_interval(kappa, _interval(matrix, agreement), n=n),
         observed,
         expected,
         (float(np.minimum(rows, columns).sum()) - expected) / (1 - expected) if weights is Weights.NONE else None,
@@ -96,17 +89,18 @@ def agreement_weights(n_labels: int, weights: Weights) -> Floats:
     return 1 - cost
 
 
-def _kappa_of_cells(agreement: Floats) -> Callable[[Floats], Floats]:
-    """Return kappa as a function of flattened matrices, shape (resamples, labels²)."""
-
-    def coefficient(cells: Floats) -> Floats:
-        matrices = cells.reshape(len(cells), *agreement.shape)
-        n = cells.sum(axis=1)
-        observed = divide((matrices * agreement).sum(axis=(1, 2)), n)
-        expected = divide(((matrices.sum(axis=2) @ agreement) * matrices.sum(axis=1)).sum(axis=1), n**2)
-        return chance_corrected(observed, expected)
-
-    return coefficient
+def _interval(matrix: Ints, agreement: Floats) -> Interval:
+    """Return the interval of kappa with pseudo-items spread evenly over the cells, by Student's t."""
+    n = int(matrix.sum())
+    if n < 2:
+        return Interval(None, None, ONE_ITEM)
+    size = n + PSEUDO_ITEMS
+    shares = (matrix + PSEUDO_ITEMS / matrix.size) / size
+    expected = float(shares.sum(axis=1) @ agreement @ shares.sum(axis=0))
+    centre = (float((shares * agreement).sum()) - expected) / (1 - expected)
+    error, _ = _errors(shares, agreement, centre, size - 1)
+    reach = t_value(LEVEL, n - 1) * error
+    return Interval(max(-1.0, centre - reach), min(1.0, centre + reach))
 
 
 def _errors(shares: Floats, agreement: Floats, kappa: float, n: int) -> tuple[float, float]:
@@ -119,10 +113,11 @@ def _errors(shares: Floats, agreement: Floats, kappa: float, n: int) -> tuple[fl
     return math.sqrt(max(spread, 0.0)) / scale, math.sqrt(max(spread_null, 0.0)) / scale
 
 
-def conger_parts(table: RatingTable) -> tuple[Floats, Ints, Callable[[Floats], Floats]]:
-    """Return features of the distinct rated rows, their multiplicity, and Conger's kappa of the features' sums.
+def conger_parts(table: RatingTable) -> tuple[ItemSums, Callable[[Floats], Floats]]:
+    """Return what the distinct rated rows add to the sums behind Conger's kappa, and the figure of these sums.
 
-    Features: agreeing share of pairs, 1 when there is a pair, 1, then for each rater and label 1 where chosen.
+    Features: agreeing share of pairs, 1 when there is a pair, 1, then for each rater and label 1 where chosen. In a
+    pseudo-item every rater chose each of its two labels half.
     """
     rated = (table.codes != MISSING).any(axis=1)
     profiles = distinct_rows(table.codes[rated])
@@ -133,6 +128,10 @@ def conger_parts(table: RatingTable) -> tuple[Floats, Ints, Callable[[Floats], F
     agreeing = np.nan_to_num(divide((counts * (counts - 1)).sum(axis=1), given * (given - 1)))
     leading = [agreeing, (given >= 2).astype(np.float64), np.ones(len(given))]
     features = np.column_stack([*leading, chosen.reshape(len(given), n_raters * q)])
+    pseudo = pair_rows(q)
+    equal = (pseudo.rows.max(axis=1) == PAIR).astype(np.float64)
+    ones = np.ones((len(equal), 2))
+    pseudo_features = np.column_stack([equal, ones, np.tile(pseudo.rows / PAIR, n_raters)])
 
     def coefficient(sums: Floats) -> Floats:
         votes = sums[:, 3:].reshape(len(sums), n_raters, q)
@@ -142,10 +141,10 @@ def conger_parts(table: RatingTable) -> tuple[Floats, Ints, Callable[[Floats], F
         expected = (mean**2).sum(axis=1) - spread.sum(axis=1) / n_raters
         return chance_corrected(divide(sums[:, 0], sums[:, 1]), expected)
 
-    return features, profiles.multiplicity, coefficient
+    return ItemSums(features, profiles.multiplicity, pseudo_features, pseudo.weights), coefficient
 
 
-def conger_kappa(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+def conger_kappa(table: RatingTable) -> Estimate:
     """Return Conger's kappa, Cohen's for several named raters; n = items with two answers or more.
 
     Pe = sum_k (mean_g p_gk² - s²_k / r): each of r raters keeps their own label shares p_g. It equals Cohen's kappa for
@@ -154,16 +153,13 @@ def conger_kappa(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> E
     """
     if not table.raters_known:
         return undefined("Conger's kappa needs to know who gave which answer.")
-    if ((table.codes != MISSING).sum(axis=1) < 2).all():
+    if ((table.codes != MISSING).sum(axis=1) < PAIR).all():
         return undefined(NO_PAIRS)
     if (table.codes == MISSING).all(axis=0).any():
         return undefined("A rater gave no answer, so their habits are unknown.")
-    features, multiplicity, coefficient = conger_parts(table)
-    totals = (multiplicity @ features)[None, :]
-    n = int(totals[0, 1])
-    value = float(coefficient(totals)[0])
-    if np.isnan(value):
+    sums, coefficient = conger_parts(table)
+    n = int(sums.totals[0, 1])
+    if np.isnan(coefficient(sums.totals)[0]):
         label = table.labels[int(table.codes.max())]
         return undefined(everyone_chose(label), n=n)
-    interval = bootstrap_interval(coefficient, features, multiplicity, plan=bootstrap or Bootstrap())
-    return with_interval(value, interval, n=n)
+    return sums.estimate(coefficient, n=n)

@@ -1,4 +1,4 @@
-"""Items that look alike, grouped, so that 100,000 items resample as quickly as the few ways they can look."""
+"""Items that look alike, grouped, so that 100,000 items take as long as the few ways they can look."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evalsite.reports.statistics.estimates import Floats, Ints
+from evalsite.reports.statistics.item_intervals import ItemSums, pair_rows
 from evalsite.reports.statistics.ratings import RatingTable
 
 
@@ -50,13 +51,12 @@ class ItemFeatures:
     is rated at all; then for each label the share of the item's raters who chose it.
     """
 
-    features: Floats
-    multiplicity: Ints
+    sums: ItemSums
 
     @property
     def totals(self) -> Floats:
         """The sums over all items, shape (1, columns)."""
-        return (self.multiplicity @ self.features)[None, :]
+        return self.sums.totals
 
     @property
     def n_pairable(self) -> int:
@@ -66,22 +66,28 @@ class ItemFeatures:
 
 def item_features(profiles: Profiles) -> ItemFeatures:
     """Return the additive features of each distinct row of label counts (every row has an answer)."""
-    counts = profiles.rows.astype(np.float64)
+    pseudo = pair_rows(profiles.rows.shape[1])
+    features = _features(profiles.rows)
+    return ItemFeatures(ItemSums(features, profiles.multiplicity, _features(pseudo.rows), pseudo.weights))
+
+
+def _features(rows: Ints) -> Floats:
+    counts = rows.astype(np.float64)
     raters = counts.sum(axis=1)
     pairable = raters >= 2
     pairs = np.where(pairable, raters * (raters - 1), 1.0)
     agreeing = np.where(pairable, (counts * (counts - 1)).sum(axis=1) / pairs, 0.0)
     leading = [agreeing, pairable.astype(np.float64), np.ones(len(counts))]
-    return ItemFeatures(np.column_stack([*leading, counts / raters[:, None]]), profiles.multiplicity)
+    return np.column_stack([*leading, counts / raters[:, None]])
 
 
 def observed_agreement(sums: Floats) -> Floats:
-    """Return the mean agreeing share over items with two answers or more, shape (resamples,), NaN for none."""
+    """Return the mean agreeing share over items with two answers or more, shape (rows of sums,), NaN for none."""
     return divide(sums[:, 0], sums[:, 1])
 
 
 def label_shares(sums: Floats) -> Floats:
-    """Return the mean share of each label over rated items, shape (resamples, labels)."""
+    """Return the mean share of each label over rated items, shape (rows of sums, labels)."""
     return divide(sums[:, 3:], sums[:, 2:3])
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from evalsite.reports.statistics.ac1 import gwet_of
 from evalsite.reports.statistics.agreement import agreement_report
 from evalsite.reports.statistics.alpha import Metric
-from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.estimates import Estimate
 from evalsite.reports.statistics.fleiss import brennan_prediger_of
 from evalsite.reports.statistics.kappa import CohenKappa, Weights, cohen_of, contingency
@@ -18,33 +17,29 @@ from evalsite.reports.statistics.profiles import count_profiles, item_features
 from evalsite.reports.statistics.ratings import MISSING, RatingTable, numeric_values
 
 
-def percent_agreement(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+def percent_agreement(table: RatingTable) -> Estimate:
     """Return percent agreement."""
-    return percent_of(item_features(count_profiles(table)), bootstrap=bootstrap)
+    return percent_of(item_features(count_profiles(table)))
 
 
-def gwet_ac1(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+def gwet_ac1(table: RatingTable) -> Estimate:
     """Return Gwet's AC1."""
-    return gwet_of(item_features(count_profiles(table)), table.labels, bootstrap=bootstrap)
+    return gwet_of(item_features(count_profiles(table)), table.labels)
 
 
-def brennan_prediger(table: RatingTable, *, bootstrap: Bootstrap | None = None) -> Estimate:
+def brennan_prediger(table: RatingTable) -> Estimate:
     """Return Brennan-Prediger's kappa."""
-    return brennan_prediger_of(item_features(count_profiles(table)), table.labels, bootstrap=bootstrap)
+    return brennan_prediger_of(item_features(count_profiles(table)), table.labels)
 
 
-def krippendorff_alpha(
-    table: RatingTable, metric: Metric = Metric.NOMINAL, *, bootstrap: Bootstrap | None = None
-) -> Estimate:
+def krippendorff_alpha(table: RatingTable, metric: Metric = Metric.NOMINAL) -> Estimate:
     """Return Krippendorff's alpha as a report has it."""
-    return dict(agreement_report(table, metrics=(metric,), bootstrap=bootstrap).alpha)[metric]
+    return dict(agreement_report(table, metrics=(metric,)).alpha)[metric]
 
 
-def cohen_kappa(
-    table: RatingTable, first: str, second: str, weights: Weights = Weights.NONE, *, bootstrap: Bootstrap | None = None
-) -> CohenKappa:
+def cohen_kappa(table: RatingTable, first: str, second: str, weights: Weights = Weights.NONE) -> CohenKappa:
     """Return Cohen's kappa of two raters."""
-    return cohen_of(contingency(table, first, second), table.labels, weights, bootstrap=bootstrap)
+    return cohen_of(contingency(table, first, second), table.labels, weights)
 
 
 def from_counts(counts: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> RatingTable:

@@ -7,16 +7,13 @@ from evalsite.reports.statistics.agreement import (
     TableSummary,
     against_the_rest,
     agreement_report,
-    pair_agreements,
     summarise,
 )
 from evalsite.reports.statistics.alpha import Metric
-from evalsite.reports.statistics.bootstrap import Bootstrap, bootstrap_interval, percentile_interval
 from evalsite.reports.statistics.confusion import confusion_counts, disagreeing_items
-from evalsite.reports.statistics.estimates import Estimate, Interval
-from evalsite.reports.statistics.fleiss import fleiss_kappa
+from evalsite.reports.statistics.estimates import Estimate
 from evalsite.reports.statistics.interpret import describe_reliability, prevalence_warning
-from evalsite.reports.statistics.intervals import wilson
+from evalsite.reports.statistics.item_intervals import share_of_items
 from evalsite.reports.statistics.profiles import distinct_rows
 from evalsite.reports.statistics.ratings import RatingTable, from_rows
 from tests.evalsite.reports.statistics.single_figures import (
@@ -67,24 +64,6 @@ def test_percent_agreement_is_mean_share_of_equal_pairs() -> None:
     assert [found.value, found.n] == pytest.approx([4 / 9, 3])
 
 
-def test_agreement_report_shares_resamples_between_figures() -> None:
-    table = random_table(400, 4)
-    plan = Bootstrap(resamples=200, seed=3)
-
-    report = agreement_report(table, metrics=tuple(Metric), bootstrap=plan)
-
-    assert report.percent == percent_agreement(table, bootstrap=plan)
-    assert report.fleiss == fleiss_kappa(table, bootstrap=plan)
-    assert report.alpha == tuple((metric, krippendorff_alpha(table, metric, bootstrap=plan)) for metric in Metric)
-    assert report.pairs == pair_agreements(table, bootstrap=plan)
-
-
-def test_agreement_report_repeats_exactly() -> None:
-    table = random_table(200, 3)
-
-    assert agreement_report(table) == agreement_report(table)
-
-
 def test_agreement_report_of_counts_names_no_pairs() -> None:
     report = agreement_report(from_counts([[2, 0], [1, 1], [0, 2]], ["x", "y"]))
 
@@ -107,52 +86,12 @@ def test_agreement_report_of_an_empty_table_says_why() -> None:
 def test_agreement_report_copes_with_a_scale_of_101_points() -> None:
     table = random_table(2000, 101)
 
-    report = agreement_report(table, metrics=(Metric.ORDINAL, Metric.INTERVAL), bootstrap=Bootstrap(resamples=50))
+    report = agreement_report(table, metrics=(Metric.ORDINAL, Metric.INTERVAL))
 
     # Ranks of evenly used points are evenly spaced, so that both metrics say nearly the same.
     ordinal, interval = (estimate.value for _, estimate in report.alpha)
     assert ordinal == pytest.approx(interval, abs=0.01)
     assert all(pair.kappa.estimate.low is not None for pair in report.pairs)
-
-
-def test_bootstrap_interval_matches_theory_for_a_mean() -> None:
-    # 400 items of value 1 and 600 of value 0: mean .4, error sqrt(.4 * .6 / 1000) = .01549, interval .4 +- .0304
-    interval = bootstrap_interval(
-        lambda sums: sums[:, 0] / sums[:, 1],
-        np.array([[1.0, 1.0], [0.0, 1.0]]),
-        np.array([400, 600]),
-        plan=Bootstrap(resamples=4000),
-    )
-
-    assert [interval.low, interval.high] == pytest.approx([0.3696, 0.4304], abs=0.002)
-
-
-def test_bootstrap_interval_agrees_whether_items_are_grouped_or_not() -> None:
-    def mean(
-        sums: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-    ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-        return sums[:, 0] / sums[:, 1]
-
-    values = np.repeat([0.0, 1.0], [60, 140])
-    plan = Bootstrap(resamples=4000)
-    grouped = bootstrap_interval(mean, np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([60, 140]), plan=plan)
-    single = bootstrap_interval(mean, np.column_stack([values, np.ones(200)]), np.ones(200, dtype=np.int64), plan=plan)
-
-    assert [single.low, single.high] == pytest.approx([grouped.low, grouped.high], abs=0.01)
-
-
-def test_percentile_interval_refuses_mostly_undefined_resamples() -> None:
-    figures = np.array([np.nan] * 6 + [0.5] * 94)
-
-    assert percentile_interval(figures, n=9) == Interval(
-        None, None, "No interval: too few or too uniform items (6% of resamples undefined)."
-    )
-
-
-def test_percentile_interval_refuses_a_single_point() -> None:
-    assert percentile_interval(np.ones(100), n=5) == Interval(
-        None, None, "No interval: every resample of these 5 items gives the same figure."
-    )
 
 
 def test_distinct_rows_agrees_with_the_slow_way() -> None:
@@ -199,7 +138,7 @@ def test_krippendorff_alpha_ratio_refuses_negative_numbers() -> None:
 
 def test_against_the_rest_skips_items_without_a_majority() -> None:
     # ada: i1 others (a, b) have no majority, i2 nobody else, i4 others b: equal, i5 others b: differs -> 1 of 2
-    assert against_the_rest(SMALL)["ada"] == wilson(1, 2)
+    assert against_the_rest(SMALL)["ada"] == share_of_items(1, 2)
 
 
 def test_against_the_rest_counts_as_a_count_without_the_rater_does() -> None:
@@ -217,7 +156,7 @@ def test_against_the_rest_counts_as_a_count_without_the_rater_does() -> None:
             if row[column] >= 0 and 2 * rest.count(lead) > len(rest) > 0:
                 n += 1
                 agreeing += int(row[column] == lead)
-        assert found[rater] == wilson(agreeing, n)
+        assert found[rater] == share_of_items(agreeing, n)
 
 
 def test_against_the_rest_says_when_there_is_no_rest() -> None:

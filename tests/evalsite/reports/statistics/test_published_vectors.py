@@ -11,7 +11,6 @@ import pytest
 
 from evalsite.reports.statistics.agreement import agreement_report, pair_agreements, summarise
 from evalsite.reports.statistics.alpha import Metric
-from evalsite.reports.statistics.bootstrap import Bootstrap
 from evalsite.reports.statistics.estimators.rogan_gladen import rogan_gladen
 from evalsite.reports.statistics.estimators.strata import make_stratum, stratified_mean
 from evalsite.reports.statistics.fleiss import fleiss_kappa
@@ -30,7 +29,6 @@ from tests.evalsite.reports.statistics.single_figures import (
 
 pytestmark = pytest.mark.shared_data
 
-NO_BOOTSTRAP = Bootstrap(resamples=0)
 SIX_PLACES = 1e-6
 FIVE_PLACES = 1e-5  # irrCAC prints, and sometimes cuts, five places
 
@@ -120,7 +118,7 @@ def build(vector: dict[str, Any]) -> RatingTable:
 
 def figures(table: RatingTable, wanted: dict[str, Any]) -> dict[str, float | None]:
     return {
-        name: function(table, bootstrap=NO_BOOTSTRAP).value
+        name: function(table).value
         for name, (function, _) in FIGURES.items()
         if name in wanted and (name != "conger" or table.raters_known)
     }
@@ -154,7 +152,7 @@ def test_figures_reproduce_edge_cases(vectors: dict[str, Any], name: str) -> Non
     assert len(got) == 3
     assert got == expected(formula, got)
     if "cohen" in formula:
-        cohen = cohen_kappa(table, "rater 1", "rater 2", bootstrap=NO_BOOTSTRAP).estimate
+        cohen = cohen_kappa(table, "rater 1", "rater 2").estimate
         wanted = None if formula["cohen"] is None else pytest.approx(formula["cohen"], abs=SIX_PLACES)
         assert (cohen.value, cohen.n) == (wanted, formula["n_pairs"])
 
@@ -174,7 +172,7 @@ def test_figures_that_are_undefined_say_why(vectors: dict[str, Any], name: str) 
 def test_krippendorff_alpha_reproduces_every_metric(vectors: dict[str, Any], name: str) -> None:
     table, wanted = build(vectors[name]), vectors[name]["krippendorff_alpha"]
 
-    got = {metric: krippendorff_alpha(table, Metric(metric), bootstrap=NO_BOOTSTRAP).value for metric in wanted}
+    got = {metric: krippendorff_alpha(table, Metric(metric)).value for metric in wanted}
 
     assert got == pytest.approx(wanted, abs=SIX_PLACES)
 
@@ -186,7 +184,7 @@ def test_label_shares_and_item_agreement_reproduce_published_tables(vectors: dic
     items = item_features(profiles)
 
     assert label_shares(items.totals)[0].tolist() == pytest.approx(vector["category_proportions"], abs=SIX_PLACES)
-    assert items.features[profiles.which, 0].tolist() == pytest.approx(vector["per_item_P"], abs=SIX_PLACES)
+    assert items.sums.features[profiles.which, 0].tolist() == pytest.approx(vector["per_item_P"], abs=SIX_PLACES)
     assert percent_agreement(build(vector)).value == pytest.approx(vector["Po"], abs=SIX_PLACES)
 
 
@@ -195,9 +193,9 @@ def test_cohen_kappa_reproduces_published_tables(vectors: dict[str, Any], name: 
     vector, table = vectors[name], build(vectors[name])
 
     def kappa(weights: Weights) -> float | None:
-        return cohen_kappa(table, "rater 1", "rater 2", weights, bootstrap=NO_BOOTSTRAP).estimate.value
+        return cohen_kappa(table, "rater 1", "rater 2", weights).estimate.value
 
-    plain = cohen_kappa(table, "rater 1", "rater 2", bootstrap=NO_BOOTSTRAP)
+    plain = cohen_kappa(table, "rater 1", "rater 2")
 
     got = {
         "cohen_kappa": plain.estimate.value,
@@ -226,7 +224,7 @@ def test_pandalm_figures(pandalm_table: RatingTable, pandalm_expected: dict[str,
 
 
 def test_pandalm_pairs(pandalm_table: RatingTable, pandalm_expected: dict[str, Any]) -> None:
-    pairs = {f"{pair.first}-{pair.second}": pair for pair in pair_agreements(pandalm_table, bootstrap=NO_BOOTSTRAP)}
+    pairs = {f"{pair.first}-{pair.second}": pair for pair in pair_agreements(pandalm_table)}
 
     kappas = {name: pair.kappa.estimate.value for name, pair in pairs.items()}
     assert kappas == pytest.approx(pandalm_expected["cohen_pairwise"], abs=SIX_PLACES)
