@@ -22,6 +22,7 @@ FORMATS = tuple(CONTENT_TYPES)
 BOARD_FORMATS = (*FORMATS, "tex")  # of tables that exist in both forms
 PAPER_FORMATS = ("csv", "xlsx", "tex")  # of tables that go into papers
 CHUNK = 2000
+GROUP_FIGURES = ("percent", "fleiss", "coefficient", "alpha", "alpha_low", "alpha_high", "ac1")
 
 
 def leaderboard_tables(payload: Payload, *, mode: Mode, certificate: str) -> dict[str, Table]:
@@ -134,7 +135,7 @@ def agreement_tables(payload: Payload) -> dict[str, Table]:
         ),
         "groups": _table(
             "groups",
-            ("dimension", "name", "items", "pairable", "percent", "fleiss", "alpha", "ac1", "warning"),
+            ("dimension", "name", "items", "pairable", *GROUP_FIGURES, "warning"),
             (_group_row(dimension, row) for dimension, row in groups),
         ),
         "items": _table(
@@ -173,8 +174,9 @@ def _rater_row(rater: Payload) -> Row:
 
 def _group_row(dimension: str, row: Payload) -> Row:
     figures = {name: row[name]["value"] for name in ("percent", "fleiss", "alpha", "ac1")}
+    ends = {f"alpha_{end}": row["alpha"][end] for end in ("low", "high")}
     kept = {name: row[name] for name in ("name", "items", "pairable", "warning")}
-    return {"dimension": dimension} | kept | figures
+    return {"dimension": dimension, "coefficient": row["metric"]} | kept | figures | ends
 
 
 def judge_tables(payload: Payload, certificates: Sequence[str]) -> dict[str, Table]:

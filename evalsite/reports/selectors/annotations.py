@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from itertools import repeat
 from operator import itemgetter
@@ -17,6 +18,7 @@ from django.utils.timezone import get_default_timezone
 from numpy.typing import NDArray
 
 from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.statistics.alpha import Metric, metric_of_scale
 from evalsite.reports.statistics.estimates import Floats, Ints
 from evalsite.reports.statistics.ratings import MISSING, RatingTable, numeric_values
 from evalsite.review.models import (
@@ -50,6 +52,14 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ScaledAnswers:
+    """Answers on one scale, and how far apart two of its labels are."""
+
+    table: RatingTable
+    metric: Metric
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class QueueAnswers:
     """The table, whose items are keys of review items (or of labelled items), and where each item belongs."""
 
@@ -59,6 +69,7 @@ class QueueAnswers:
     off_scale: tuple[tuple[int, str], ...]  # (item, person) of answers whose label left the scale: left out
     periods: Ints  # of each item's last answer: its place among `period_starts`, -1 where it is not known
     times: dict[str, Times]  # by person
+    scales: dict[str, tuple[Label, ...]]  # by criterion: what its people choose from
     period_starts: tuple[date, ...] = ()
 
     @property
@@ -68,6 +79,18 @@ class QueueAnswers:
     @property
     def scenarios(self) -> tuple[str, ...]:
         return self.groups["scenario"]
+
+    def of_criterion(self, name: str) -> ScaledAnswers:
+        """Return the answers of one criterion on its own scale, in the order of what its labels are worth."""
+        scale = self.scales[name]
+        metric = metric_of_scale(_values_of(scale))
+        if len(scale) > MOST_LABELS:  # nobody reads a hundred labels: those that were given
+            scale = tuple(label for label in scale if label.value in self.table.labels)
+        values = _values_of(scale)
+        if values is not None:
+            scale, values = zip(*sorted(zip(scale, values, strict=True), key=itemgetter(1)), strict=True)
+        rows = self.table.subset([criterion == name for criterion in self.criteria])
+        return ScaledAnswers(rows.on_scale([label.value for label in scale], values), metric)
 
 
 def answered_queues() -> QuerySet[Queue]:
@@ -133,7 +156,7 @@ def read_answers(queue: Queue, options: Options) -> QueueAnswers:
     given = _Given.of(rows.values_list("item_id", "annotator_id", "label", "period", "seconds", "active_seconds"))
     names = dict(User.objects.filter(pk__in=set(given.people)).values_list("pk", "username"))
     people = {person: names[person] for person in dict.fromkeys(given.people)}
-    found = _answers(given, _chosen_items(items, options), people, _scale_of(items, options), keep_unanswered=False)
+    found = _answers(given, _chosen_items(items, options), people, _scales_of(items, options), keep_unanswered=False)
     return replace(found, period_starts=starts)
 
 
@@ -146,7 +169,8 @@ def read_labels(table: LabelTable, options: Options) -> QueueAnswers:
     given = _Given.of(rows.values_list("item_id", "rater", "label", "period", "none", "none"))
     raters = {name: name for name in dict.fromkeys(given.people)}
     places = _chosen_items(LabelledItem.objects.filter(table=table).annotate(arm=Value("")), options)
-    found = _answers(given, places, raters, labels_from_json(table.labels), keep_unanswered=True)
+    scales = _Scales(labels_from_json(table.labels))
+    found = _answers(given, places, raters, scales, keep_unanswered=True)
     return replace(found, period_starts=starts)
 
 
@@ -176,18 +200,33 @@ def _period_of(name: str, starts: Sequence[date]) -> Case | Value:
     return Case(*cases, default=Value(MISSING), output_field=IntegerField())
 
 
-def _scale_of(items: QuerySet[ReviewItem], options: Options) -> tuple[Label, ...]:
-    """Return the scale of the chosen items: their own where all have one, else what their scales hold together.
+@dataclass(frozen=True, slots=True)
+class _Scales:
+    """The scale of all items together, and of each criterion; a criterion that is not listed has the scale of all."""
 
-    Of a long scale of scores the labels that were given: nobody reads a hundred of them.
+    joined: tuple[Label, ...]
+    by_criterion: dict[str, tuple[Label, ...]] = field(default_factory=dict)
+
+    def of(self, criterion: str) -> tuple[Label, ...]:
+        return self.by_criterion.get(criterion, self.joined)
+
+
+def _scales_of(items: QuerySet[ReviewItem], options: Options) -> _Scales:
+    """Return the scales of the chosen items: their own where all have one, else what their scales hold together.
+
+    Of a long scale of all items together the labels that were given: nobody reads a hundred of them.
     """
-    scales = items.filter(**of_groups(options, prefix="")).order_by().values_list("subject__labels", flat=True)
-    labels = joined_scale(sorted((labels_from_json(scale) for scale in scales.distinct()), key=repr))
-    if len(labels) <= MOST_LABELS:
-        return labels
-    chosen = Annotation.objects.filter(item__in=items, seen_before=False, **of_groups(options))
-    given = set(chosen.order_by().values_list("label", flat=True).distinct())
-    return tuple(label for label in labels if label.value in given)
+    rows = items.filter(**of_groups(options, prefix="")).order_by().values_list("criterion", "subject__labels")
+    own: dict[str, list[tuple[Label, ...]]] = defaultdict(list)
+    for criterion, labels in rows.distinct():
+        own[criterion].append(labels_from_json(labels))
+    by_criterion = {criterion: joined_scale(sorted(scales, key=repr)) for criterion, scales in own.items()}
+    joined = joined_scale(sorted({scale for scales in own.values() for scale in scales}, key=repr))
+    if len(joined) > MOST_LABELS:
+        chosen = Annotation.objects.filter(item__in=items, seen_before=False, **of_groups(options))
+        given = set(chosen.order_by().values_list("label", flat=True).distinct())
+        joined = tuple(label for label in joined if label.value in given)
+    return _Scales(joined, by_criterion)
 
 
 def _values_of(labels: Sequence[Label]) -> tuple[float, ...] | None:
@@ -228,11 +267,11 @@ def _answers(
     given: _Given,
     places: dict[int, tuple[str, ...]],
     names: dict[Any, str],
-    labels: Sequence[Label],
+    scales: _Scales,
     *,
     keep_unanswered: bool,
 ) -> QueueAnswers:
-    scale = [label.value for label in labels]
+    scale = [label.value for label in scales.joined]
     position = {label: code for code, label in enumerate(scale)}
     column = {person: place for place, person in enumerate(names)}
     n = len(given.items)
@@ -242,6 +281,7 @@ def _answers(
     rows[rows == len(known)] = 0
     stands = known[rows] == asked if len(known) else np.zeros(n, dtype=bool)
     answers = np.fromiter(map(position.get, given.labels, repeat(MISSING)), dtype=np.int64, count=n)
+    answers[~_is_on_scale(answers, rows, [place[0] for place in places.values()], scales)] = MISSING
     columns = np.fromiter(map(column.__getitem__, given.people), dtype=np.int64, count=n)
     usable = stands & (answers != MISSING)
     codes = np.full((len(places), len(names)), MISSING, dtype=np.int64)
@@ -250,7 +290,8 @@ def _answers(
     given_in = np.fromiter(given.periods, dtype=np.int64, count=n)
     np.maximum.at(periods, rows[usable], given_in[usable])
     kept_rows, kept_columns = _kept(codes, keep_unanswered=keep_unanswered)
-    people, groups = list(names.values()), list(places.values())
+    people, every = list(names.values()), list(places.values())
+    groups = {name: tuple(every[row][place] for row in kept_rows) for place, name in enumerate(COLUMNS)}
     seconds, active = np.array(given.seconds, dtype=np.float64), np.array(given.active, dtype=np.float64)  # None: NaN
     return QueueAnswers(
         table=RatingTable(
@@ -258,16 +299,29 @@ def _answers(
             raters=tuple(people[place] for place in kept_columns),
             labels=tuple(scale),
             codes=codes[np.ix_(kept_rows, kept_columns)],
-            values=_values_of(labels),
+            values=_values_of(scales.joined),
         ),
-        groups={name: tuple(groups[row][place] for row in kept_rows) for place, name in enumerate(COLUMNS)},
-        texts={label.value: label.text for label in labels},
+        groups=groups,
+        texts={label.value: label.text for label in scales.joined},
         off_scale=tuple(
             (given.items[row], people[columns[row]]) for row in np.flatnonzero(stands & (answers == MISSING)).tolist()
         ),
         periods=periods[kept_rows],
         times={people[place]: _times(seconds, active, usable & (columns == place)) for place in kept_columns},
+        scales={name: scales.of(name) for name in set(groups["criterion"])},
     )
+
+
+def _is_on_scale(answers: Ints, rows: Ints, criteria: Sequence[str], scales: _Scales) -> NDArray[np.bool_]:
+    """Return whether each answer is on the scale of its item's criterion; `criteria` has one for each item."""
+    if not criteria:
+        return np.zeros(len(answers), dtype=np.bool_)
+    names = {name: place for place, name in enumerate(dict.fromkeys(criteria))}
+    offered = [{label.value for label in scales.of(name)} for name in names]
+    allowed = [[*(label.value in own for label in scales.joined), False] for own in offered]  # the last is MISSING
+    criterion = np.fromiter(map(names.__getitem__, criteria), dtype=np.int64, count=len(criteria))
+    found: NDArray[np.bool_] = np.array(allowed)[criterion[rows], answers]
+    return found
 
 
 def _times(seconds: Floats, active: Floats, rows: NDArray[np.bool_]) -> Times:

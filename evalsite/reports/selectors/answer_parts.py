@@ -9,27 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from evalsite.reports.selectors.annotations import answers_of
+from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.statistics.alpha import Metric
+from evalsite.reports.statistics.alpha import Metric, metric_of_scale
 from evalsite.reports.statistics.ratings import MISSING, RatingTable
 from evalsite.review.answer_forms import Part, said_of
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.subjects import form_of_item
 
 MOST_PARTS = 100  # those with the most annotations are read
-ORDINAL_VALUES = 7  # a scale of so few values has an order; of more, its distances count
 CHUNK = 5_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartAnswers:
-    """The annotations of one part; `metric` is the one that its scale has."""
+    """The annotations of one part."""
 
     criterion: str
     part: Part
-    table: RatingTable
-    metric: Metric
+    answers: ScaledAnswers
 
 
 @dataclass(slots=True)
@@ -58,15 +56,16 @@ def part_answers_of(queue: Queue, options: Options) -> list[PartAnswers]:
             ((place, part) for place, part in enumerate(form.parts if form else ()) if part.key == key), (0, None)
         )
         if part is not None:
-            found.append((criterion, place, PartAnswers(criterion, part, _table(one.given, part), metric_of(part))))
-    return [answers for _, _, answers in sorted(found, key=lambda row: row[:2])]
+            answers = ScaledAnswers(_table(one.given, part), metric_of(part))
+            found.append((criterion, place, PartAnswers(criterion, part, answers)))
+    return [row for _, _, row in sorted(found, key=lambda row: row[:2])]
 
 
 def metric_of(part: Part) -> Metric:
     """Return how far apart two values of a part's scale are."""
     if part.is_check or part.scale.kind == "nominal":
         return Metric.NOMINAL
-    return Metric.ORDINAL if 0 < len(part.choices) <= ORDINAL_VALUES else Metric.INTERVAL
+    return metric_of_scale([float(choice.value) for choice in part.choices]) if part.choices else Metric.INTERVAL
 
 
 def _read(queue: Queue, options: Options) -> Mapping[tuple[str, str], _Said]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from evalsite.reports.selectors.annotations import (
     QueueAnswers,
+    ScaledAnswers,
     queue_groups,
     read_answers,
     seen_before_count,
@@ -29,10 +30,10 @@ from evalsite.reports.statistics.agreement import (
     compared_items,
     pair_agreements,
 )
-from evalsite.reports.statistics.alpha import Metric
+from evalsite.reports.statistics.alpha import ORDERED_LABELS, Metric
 from evalsite.reports.statistics.answer_rows import AnswerRows, Events, Grouping, pack, rows_of_table
 from evalsite.reports.statistics.confusion import disagreeing_items
-from evalsite.reports.statistics.estimates import Estimate
+from evalsite.reports.statistics.estimates import Estimate, undefined
 from evalsite.reports.statistics.interpret import describe_reliability
 from evalsite.reports.statistics.item_lists import pair_counts
 from evalsite.reports.statistics.kappa import Weights, conger_kappa
@@ -42,7 +43,7 @@ from evalsite.review.models import Queue
 ITEMS_SHOWN = 200
 RATERS_SHOWN = 25
 CONGER_RATERS = 10
-ORDERED_LABELS = 3  # from so many numbers on, the order of the labels says something
+ORDERED_SCALE = "The labels of this scale have an order, which this coefficient does not see."
 OWN_CHANCE = "Chance depends on how many labels the scale has: the bounds 0.667 and 0.8 of alpha do not hold for it."
 METRIC_WORDS = {
     Metric.NOMINAL: "Krippendorff's alpha",
@@ -64,7 +65,7 @@ def compute_agreement(queue_id: int, options: Options) -> Computed:
     found["summary"] |= {"unable": unable.annotations, "unable_items": unable.items}
     found |= terms_of(queue)
     found |= {"filters": queue_groups(queue), "statuses": status_counts(queue)}
-    found["parts"] = [_part_row(answers) for answers in part_answers_of(queue, options)]
+    found["parts"] = [_part_row(part) for part in part_answers_of(queue, options)]
     return Computed(found | habits_payload(answers, habits), packed_rows(answers, habits.events()))
 
 
@@ -97,7 +98,8 @@ def agreement_payload(answers: QueueAnswers) -> Payload:
         "coincidences": _coincidences(answers.table),
         "items": _items(answers),
         "disputed": whole.summary.n_pairable - whole.summary.n_unanimous,
-        "criteria": _groups(answers, answers.groups["criterion"]),
+        "criteria": _criteria(answers),
+        "has_many_scales": len(set(answers.scales.values())) > 1,
         "scenarios": _groups(answers, answers.groups["scenario"]),
         "arms": _groups(answers, answers.groups["arm"]) if any(answers.groups["arm"]) else [],
         "languages": _groups(answers, answers.groups["language"]) if any(answers.groups["language"]) else [],
@@ -231,42 +233,53 @@ def _items(answers: QueueAnswers) -> list[Payload]:
     return found
 
 
+def _criteria(answers: QueueAnswers) -> list[Payload]:
+    """Return the main figures of each criterion on its own scale, by name."""
+    return [_group_row(name, answers.of_criterion(name)) for name in sorted(set(answers.criteria))]
+
+
 def _groups(answers: QueueAnswers, groups: Sequence[str]) -> list[Payload]:
-    """Return the main figures of each group of items (a criterion, a scenario), by name."""
+    """Return the main figures of each group of items (a scenario, a language) on the scale of all, by name."""
     found = []
     for name in sorted(set(groups)):
-        part = answers.table.subset([group == name for group in groups])
-        report = agreement_report(_nameless(part))
-        found.append(
-            {
-                "name": name,
-                "items": len(part.items),
-                "pairable": report.summary.n_pairable,
-                "disputed": report.summary.n_pairable - report.summary.n_unanimous,
-                "percent": figure(report.percent),
-                "fleiss": figure(report.fleiss),
-                "alpha": figure(_alpha(report)),
-                "ac1": figure(report.ac1),
-                "warning": report.warning,
-            }
-        )
+        table = answers.table.subset([group == name for group in groups])
+        found.append(_group_row(name, ScaledAnswers(table, Metric.NOMINAL)))
     return found
 
 
-def _part_row(answers: PartAnswers) -> Payload:
-    """Return how far people agree on one part of a criterion's form, by the coefficient of its scale."""
-    part = _nameless(answers.table)
-    report = agreement_report(part, metrics=tuple(dict.fromkeys((Metric.NOMINAL, answers.metric))))
-    alpha = dict(report.alpha)[answers.metric]
+def _group_row(name: str, answers: ScaledAnswers) -> Payload:
+    """Return the figures of a group; those that see no order of labels only where there is none."""
+    report = _report_of(answers)
+    is_nominal = answers.metric is Metric.NOMINAL
+    hidden = undefined(ORDERED_SCALE)
     return {
-        "criterion": answers.criterion,
-        "key": answers.part.key,
-        "text": answers.part.text,
+        "name": name,
+        "items": len(answers.table.items),
+        "fleiss": figure(report.fleiss if is_nominal else hidden),
+        "ac1": figure(report.ac1 if is_nominal else hidden),
+        "warning": report.warning if is_nominal else "",
+    } | _figures_on_scale(report)
+
+
+def _part_row(part: PartAnswers) -> Payload:
+    """Return how far people agree on one part of a criterion's form."""
+    named = {"criterion": part.criterion, "key": part.part.key, "text": part.part.text}
+    return named | _figures_on_scale(_report_of(part.answers))
+
+
+def _report_of(answers: ScaledAnswers) -> AgreementReport:
+    return agreement_report(_nameless(answers.table), metrics=(answers.metric,))
+
+
+def _figures_on_scale(report: AgreementReport) -> Payload:
+    """Return percent agreement and the coefficient of a scale, which is the one metric of the report."""
+    ((metric, alpha),) = report.alpha
+    return {
         "pairable": report.summary.n_pairable,
         "disputed": report.summary.n_pairable - report.summary.n_unanimous,
         "percent": figure(report.percent),
         "alpha": figure(alpha),
-        "metric": METRIC_WORDS[answers.metric],
+        "metric": METRIC_WORDS[metric],
         "words": describe_reliability(alpha),
     }
 

@@ -92,7 +92,11 @@ def agreement_papers(payload: Payload) -> dict[str, PaperTable]:
     """Return figures, pairs, raters and groups of an agreement report."""
     basis = Basis({}, f"Annotations of {payload['queue']['name']}.")
     dimensions = (("criterion", "criteria"), ("scenario", "scenarios"), ("language", "languages"))
-    groups = [{"dimension": dimension} | row for dimension, name in dimensions for row in payload[name]]
+    groups = [
+        {"dimension": dimension, "coefficient": row["metric"]} | row
+        for dimension, name in dimensions
+        for row in payload[name]
+    ]
     coefficients = ("percent", "fleiss", "alpha", "ac1")
     return {
         "figures": PaperTable(
@@ -120,7 +124,7 @@ def agreement_papers(payload: Payload) -> dict[str, PaperTable]:
         "groups": PaperTable(
             "Agreement by group",
             basis,
-            ("dimension", "name", "items", "pairable", *coefficients),
+            ("dimension", "name", "items", "pairable", "percent", "fleiss", "coefficient", "alpha", "ac1"),
             groups,
             figures=coefficients,
             keys=2,

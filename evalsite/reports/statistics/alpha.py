@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -22,6 +22,17 @@ class Metric(StrEnum):
     ORDINAL = "ordinal"
     INTERVAL = "interval"
     RATIO = "ratio"
+
+
+ORDERED_LABELS = 3  # from so many values on, their order says something
+ORDINAL_VALUES = 7  # of a scale of more, the distances count
+
+
+def metric_of_scale(values: Sequence[float] | None) -> Metric:
+    """Return how far apart the labels of a scale are from what they are worth; None for names."""
+    if values is None or len(values) < ORDERED_LABELS:
+        return Metric.NOMINAL
+    return Metric.ORDINAL if len(values) <= ORDINAL_VALUES else Metric.INTERVAL
 
 
 def alpha_of(profiles: Profiles, table: RatingTable, metric: Metric) -> Estimate:

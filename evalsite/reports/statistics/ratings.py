@@ -56,6 +56,13 @@ class RatingTable:
         items = tuple(item for item, wanted in zip(self.items, mask, strict=True) if wanted)
         return RatingTable(items, self.raters, self.labels, self.codes[mask], self.values, self.raters_known)
 
+    def on_scale(self, labels: Sequence[str], values: Sequence[float] | None) -> RatingTable:
+        """Return the same answers on another scale; those that it does not have are missing."""
+        position = {label: code for code, label in enumerate(labels)}
+        codes = np.array([*(position.get(label, MISSING) for label in self.labels), MISSING])[self.codes]
+        worth = None if values is None else tuple(values)
+        return RatingTable(self.items, self.raters, tuple(labels), codes, worth, self.raters_known)
+
     def with_pairs(self) -> RatingTable:
         """Return the same table with the items that have two answers or more."""
         return self.subset(((self.codes != MISSING).sum(axis=1) > 1).tolist())

@@ -12,10 +12,12 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from pytest_django.asserts import assertContains
 
 from debate.models import Debate
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Assignment, LabelTable, Queue, ReviewItem
+from evalsite.review.scales import given_scale, labels_to_json
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -121,6 +123,27 @@ def test_every_number_of_a_queue_report_is_the_number_of_items_listed(queue: Que
         *("person", "pair", "pair-differs", "together", "rest", "rest-differs", "skipped"),
         *("retest", "retest-differs", "revealed", "revised", "differed", "toward", "agreed", "away"),
     }
+
+
+def test_every_number_of_criteria_on_scales_of_their_own_is_the_number_of_items_listed(
+    queue: Queue, researcher: Client
+) -> None:
+    words = given_scale(["poor", "fair", "good"])
+    for row in (("poor", "fair"), ("good", "good"), ("good", "1")):  # 1 is on the scale of the other criteria only
+        item = factories.review_item(queue=queue, criterion="tone")
+        item.subject.labels = labels_to_json(words)
+        item.subject.save()
+        for name, label in zip(("ann", "ben"), row, strict=True):
+            factories.annotation(item=item, label=label, annotator=User.objects.get(username=name))
+
+    url = reverse("reports:agreement-detail", args=[queue.slug])
+    check_every_link(researcher, url)
+
+    page = researcher.get(url)
+    rows = {row["name"]: (row["pairable"], row["disputed"]) for row in page.context["payload"]["criteria"]}
+    assert rows["tone"] == (2, 1)
+    assertContains(page, "read the figures by criterion")
+    assertContains(page, "alpha, ordinal")
 
 
 def test_every_number_of_a_label_table_report_is_the_number_of_items_listed(researcher: Client) -> None:

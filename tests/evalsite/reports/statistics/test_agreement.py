@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from evalsite.reports.statistics.agreement import (
     agreement_report,
     summarise,
 )
-from evalsite.reports.statistics.alpha import Metric
+from evalsite.reports.statistics.alpha import Metric, metric_of_scale
 from evalsite.reports.statistics.confusion import confusion_counts, disagreeing_items
 from evalsite.reports.statistics.estimates import Estimate
 from evalsite.reports.statistics.interpret import describe_reliability, prevalence_warning
@@ -244,3 +246,17 @@ def test_agreement_report_leaves_single_answers_out_of_every_figure() -> None:
         alone.alpha,
     )
     assert (report.summary.n_items, report.summary.n_single, report.summary.n_pairable) == (63, 60, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "metric"),
+    [
+        (None, Metric.NOMINAL),
+        ((0, 1), Metric.NOMINAL),  # between two labels there is one distance
+        ((1, 2, 3), Metric.ORDINAL),
+        (range(1, 8), Metric.ORDINAL),
+        (range(1, 9), Metric.INTERVAL),
+    ],
+)
+def test_metric_of_scale_sees_order_then_distance(values: Sequence[float] | None, metric: Metric) -> None:
+    assert metric_of_scale(values) == metric

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evalsite.reports.statistics.ratings import (
+    MISSING,
     RatingsRefused,
     from_long,
     from_rows,
@@ -55,3 +56,13 @@ def test_column_refuses_an_unknown_rater() -> None:
 )
 def test_numeric_values_accepts_finite_numbers_only(labels: list[str], values: tuple[float, ...] | None) -> None:
     assert numeric_values(labels) == values
+
+
+def test_on_scale_keeps_what_the_other_scale_has() -> None:
+    table = from_rows([["low", "high"], ["high", "other"], ["mid", None]], ["other", "high", "mid", "low"])
+
+    found = table.on_scale(["low", "mid", "high"], (0, 1, 2))
+
+    assert found.codes.tolist() == [[0, 2], [2, MISSING], [1, MISSING]]
+    assert (found.items, found.raters) == (table.items, table.raters)
+    assert (found.labels, found.values) == (("low", "mid", "high"), (0, 1, 2))
