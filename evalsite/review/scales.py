@@ -32,7 +32,8 @@ JUDGEMENT = (Label("right", "Right", 1.0), Label("partly", "Partly right", 0.5),
 PREFERENCE_SHARES = {"1": 1.0, "0": 0.5, "-1": 0.0}  # what a preference is worth to the first of a pair
 _PREFERENCES = frozenset(label.value for label in PREFERENCE)
 _PREFERENCE_KEYS = {"1": "1", "0": "0", "-1": "2"}
-_DIGITS = "1234567890"
+_DIGITS = tuple("1234567890")
+TEN_KEY = "t"  # ten, on a scale whose digits are its values
 
 
 def level_scale(scores: Iterable[int]) -> tuple[Label, ...]:
@@ -82,13 +83,13 @@ def shown_label(value: str, labels: Sequence[Label], *, swapped: bool) -> str:
 def key_of(position: int, labels: Sequence[Label]) -> str:
     """Return the key that gives a label: 1, 0, 2 for A, neither, B; a scale's own digit; else its place from 1.
 
-    On a scale from 0 to 10 no key gives 10, and none is given after the tenth of other labels.
+    On a scale from 0 to 10 the key T gives 10; no key is given after the tenth of other labels.
     """
     value = labels[position].value
     if is_preference(labels):
         return _PREFERENCE_KEYS[value]
     if all(label.value in _DIGITS or label.value == "10" for label in labels):
-        return value if value in _DIGITS else ""
+        return value if value in _DIGITS else TEN_KEY
     return _DIGITS[position] if position < len(_DIGITS) else ""
 
 

@@ -62,7 +62,7 @@ def test_parts_are_answered_by_key_and_an_item_is_not_judged(live_server: Any, s
     assert {kind: (given[slug].label, given[slug].parts) for kind, slug in slugs.items()} == {
         "dimensions": ("70", {"clear": 4, "right": 3}),
         "checks": ("60", {"cites": True, "lies": True}),
-        "relevance": ("57", {"accuracy": 9, "comprehensiveness": 8}),
+        "relevance": ("63", {"accuracy": 9, "comprehensiveness": 10}),
     }
     unable = Annotation.objects.get(label="")
     assert (unable.queue.slug, unable.cannot_judge) == (slugs["relevance"], "The question names no place")
@@ -99,9 +99,12 @@ def _answer_in_browser(url: str, slugs: dict[str, str]) -> None:
         expect(place).to_contain_text("2 of 2")
 
         take(page, slugs["relevance"])
+        expect(page.locator(".key-legend")).to_contain_text("T with 10")
+        expect(page.locator(".part-options kbd").first).to_have_text("T")
         page.keyboard.press("9")
-        page.keyboard.press("8")
-        expect(score).to_contain_text("Score 57 of 100")  # 17 of 30
+        page.keyboard.press("t")
+        expect(score).to_contain_text("Score 63 of 100")  # 19 of 30
+        assert faults(page) == []
         page.keyboard.press("Enter")
         expect(place).to_contain_text("2 of 2")
         page.evaluate(PAINTED)

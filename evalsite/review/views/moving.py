@@ -20,7 +20,7 @@ from evalsite.review.addresses import address_of
 from evalsite.review.answer_forms import MOST_PARTS, PREFIX, AnswerForm, Part, digit_of, said_of
 from evalsite.review.forms import PAIR_SKIP_REASONS, SINGLE_SKIP_REASONS, UNABLE_REASONS, AnnotationForm, RevisionForm
 from evalsite.review.models import Queue
-from evalsite.review.scales import Label
+from evalsite.review.scales import TEN_KEY, Label
 from evalsite.review.selectors.content import ItemContent
 from evalsite.review.selectors.panels import (
     ANSWERED,
@@ -103,6 +103,11 @@ class FormParts:
     def are_checks(self) -> bool:
         """Whether each part is met or not, so that its number switches it."""
         return all(row.part.is_check for row in self.rows)
+
+    @property
+    def has_ten(self) -> bool:
+        """Whether the key of 10 gives a value of some part."""
+        return any(key == TEN_KEY for row in self.rows for _, key in row.choices)
 
 
 def form_parts(form: AnswerForm | None, said: Mapping[str, str]) -> FormParts | None:

@@ -118,10 +118,11 @@ def test_given_scale_refuses_what_cannot_be_shown(words: tuple[str, ...]) -> Non
         given_scale(words)
 
 
-def test_key_of_a_scale_from_0_to_10_is_its_own_digit() -> None:
+def test_key_of_a_scale_from_0_to_10_is_its_own_digit_and_t_for_ten() -> None:
     scale = given_scale(tuple(str(number) for number in range(11)))
 
-    assert [key_of(place, scale) for place in range(11)] == [*"0123456789", ""]
+    assert [key_of(place, scale) for place in range(11)] == [*"0123456789", "t"]
+    assert [key_of(place, given_scale(("0", "12", "34"))) for place in range(3)] == ["1", "2", "3"]
 
 
 def test_words_about_worth_relate_the_choices_to_the_rubric() -> None:
