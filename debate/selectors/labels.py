@@ -15,15 +15,12 @@ def raters_of(debate_set: DebateSet) -> list[tuple[str, int]]:
     return list(found.values_list("rater").annotate(count=Count("pk")))
 
 
-def outside_labels(
-    debate_ids: Sequence[int] | None = None, *, set_ids: Sequence[int] = (), is_blind: bool | None = None
-) -> list[tuple[int, str, int]]:
-    """Return (debate, rater, verdict in system space) of these debates, or of all of these sets. One query.
+def outside_labels(debate_ids: Sequence[int], *, is_blind: bool | None = None) -> list[tuple[int, str, int]]:
+    """Return (debate, rater, verdict in system space) of these debates. One query.
 
     With `is_blind` only those that were given blind, or only the others.
     """
-    found = OutsideLabel.objects.order_by("debate_id", "rater")
+    found = OutsideLabel.objects.filter(debate__in=debate_ids).order_by("debate_id", "rater")
     if is_blind is not None:
         found = found.filter(is_blind=is_blind)
-    found = found.filter(debate__debate_set__in=set_ids) if debate_ids is None else found.filter(debate__in=debate_ids)
     return list(found.values_list("debate_id", "rater", "verdict"))

@@ -12,6 +12,7 @@ from django.db import transaction
 from debate.models import Debate, DebateSet, OutsideLabel
 from debate.protocol.label_tables import LabelRow, parse_labels
 from debate.services.creating import announce
+from debate.signals import labels_changed
 from judging.specs.problems import Parsed, Problem, Severity
 
 BATCH = 500
@@ -149,4 +150,5 @@ def _store(
             "raters": len(stored.raters),
         }
         announce(sets[0], actor, "labels.imported", detail)
+        labels_changed.send(sender=OutsideLabel, debate_ids=sorted({row.debate_id for row in (*new, *changed)}))
     return stored

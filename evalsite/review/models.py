@@ -453,7 +453,7 @@ class FinalLabel(models.Model):
     share = models.FloatField(null=True)  # the label on the scale from 0 to 1; pairs: 1, 0.5, 0; None: a name
     parts = models.JSONField(default=dict)  # as in Annotation, where people decided on each
     source = models.CharField(max_length=200, blank=True)  # imported: from whom
-    table = models.ForeignKey(  # imported with it, and gone with it
+    table = models.ForeignKey(  # imported with it, and gone with it; None: of labels of debates, which it follows
         "LabelTable", null=True, on_delete=models.CASCADE, related_name="final_labels"
     )
     decided_at = models.DateTimeField()
@@ -462,7 +462,9 @@ class FinalLabel(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["item", "is_blind"], name="final_label_once"),
             models.UniqueConstraint(
-                fields=["subject", "source"], condition=models.Q(item=None), name="final_label_imported_once"
+                fields=["subject", "source", "is_blind"],
+                condition=models.Q(item=None),
+                name="final_label_imported_once",
             ),
             models.CheckConstraint(
                 condition=models.Q(provenance__in=["majority", "adjudication"], is_blind=True)

@@ -1,13 +1,18 @@
-"""Hears that something finished or changed below, and queues a job; nothing else."""
+"""Hears that something finished or changed below, and queues a job.
+
+Final labels of debates alone are stored at once, in the transaction of the labels that they come from.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.dispatch import receiver
+from django.utils import timezone
 
-from debate.signals import debates_finished
+from debate.signals import debates_finished, labels_changed
 from evalsite.review import jobs
+from evalsite.review.services.debate_labels import keep_debate_labels
 from evalsite.review.signals import notices_left
 from judging.models import SCORED_KINDS
 from judging.signals import content_changed, run_finished
@@ -24,6 +29,12 @@ def hear_run(sender: object, *, run_id: int, kind: str, **extra: Any) -> None:
 def hear_debates(sender: object, *, debate_set_id: int, **extra: Any) -> None:
     """Route finished debates."""
     jobs.launch(jobs.route_debates, debate_set_id)
+
+
+@receiver(labels_changed)
+def hear_labels(sender: object, *, debate_ids: list[int], **extra: Any) -> None:
+    """Store what raters elsewhere agree about, so that nobody is asked between their labels and the final ones."""
+    keep_debate_labels(debate_ids=debate_ids, at=timezone.now())
 
 
 @receiver(notices_left)

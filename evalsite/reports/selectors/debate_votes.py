@@ -25,7 +25,7 @@ from debate.protocol.ballots import Ballot, seat_names, system_ballot
 from debate.protocol.verdicts import Reading, read_author_compat, read_recorded, to_system_space
 from debate.selectors.labels import outside_labels
 from evalsite.reports.selectors.marks import label_mark
-from evalsite.review.models import LEFT_OUT, Annotation, Referral
+from evalsite.review.models import LEFT_OUT, Annotation, Provenance, Referral
 from evalsite.review.selectors.final_labels import labels_of_debates
 from evalsite.review.subject_keys import turned_label
 from judging.models import SCORED_KINDS, EvaluatorKind, Score
@@ -234,7 +234,7 @@ def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
                 said.setdefault((pk, rater), PREFERENCES[turned_label(label, turned=turned)])
     given += [(pk, rater, label) for (pk, rater), label in said.items()]
     final = {pk: PREFERENCES[row.label] for pk, row in labelled.items() if row.label in PREFERENCES}
-    drawn = {pk for pk, row in labelled.items() if row.is_drawn}
+    drawn = {pk for pk, row in labelled.items() if row.is_drawn or row.provenance == Provenance.IMPORTED}
     drawn |= {pk for pk, _, _ in outside_labels(list(ids), is_blind=True)}
     return PeopleSaid(final, given, frozenset(drawn))
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from debate.models import DebateSet
 from evalsite.review.models import ItemArm, Referral
-from evalsite.review.scales import PREFERENCE_SHARES
 from evalsite.review.selectors.audits import AuditSubject
-from evalsite.review.selectors.final_labels import blind_labels, outside_majorities
+from evalsite.review.selectors.final_labels import blind_labels
 from evalsite.review.subject_keys import is_turned
 from judging.models import Run
 
@@ -59,16 +58,15 @@ def _of_run(run: Run) -> Iterator[Told]:
 def _of_debates(debate_set: DebateSet) -> Iterator[Told]:
     drawn = Referral.objects.filter(debate_set=debate_set, arm=ItemArm.AUDIT, debate__isnull=False).order_by("pk")
     texts = ("debate__response_a__text_hash", "debate__response_b__text_hash")
-    rows = list(drawn.values_list("subject_id", "debate_id", "debate__case_id", *texts))
+    rows = list(drawn.values_list("subject_id", "debate__case_id", *texts))
     labels = blind_labels({row[0] for row in rows})
-    outside = outside_majorities([row[1] or 0 for row in rows], is_blind=True)
     name = f"{debate_set.system_a} better than {debate_set.system_b}, ties half"
-    for subject_id, debate_id, case, first, second in rows:
+    for subject_id, case, first, second in rows:
         label = labels.get(subject_id)
-        share = PREFERENCE_SHARES[outside[debate_id]] if debate_id in outside else None
-        if label is not None and label.share is not None:
-            share = 1.0 - label.share if is_turned((str(first), str(second))) else label.share
-        yield name, case or 0, share, label is not None or debate_id in outside
+        share = label.share if label is not None else None
+        if share is not None and is_turned((str(first), str(second))):
+            share = 1.0 - share
+        yield name, case or 0, share, label is not None
 
 
 def _system(name: str, cases: Mapping[int, list[tuple[float | None, bool]]]) -> AuditedSystem:

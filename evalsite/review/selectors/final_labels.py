@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,10 +10,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from debate.models import Debate, DebateSet
-from debate.selectors.labels import outside_labels
 from evalsite.review.answer_forms import LEVELS, RELEVANCE, form_of, share_of
 from evalsite.review.models import FinalLabel, ItemArm, Provenance, Queue, Referral, Subject
-from evalsite.review.scales import PREFERENCE, PREFERENCE_SHARES, Label, labels_from_json, nearest_label
+from evalsite.review.scales import PREFERENCE, Label, labels_from_json, nearest_label
 from evalsite.review.selectors.audits import drawn_share, keys_of_debates, keys_of_run
 from evalsite.review.selectors.subjects import (
     RubricPart,
@@ -21,7 +20,8 @@ from evalsite.review.selectors.subjects import (
     first_cases,
     frame_of,
     own_parts_of,
-    subject_facts,
+    pair_facts,
+    with_pairs,
 )
 from evalsite.review.subject_keys import KeyFrame, turned_label
 from judging.grading.rubric_tree import Value
@@ -35,7 +35,7 @@ SCORING = {  # options of judges that make other scores of the same parts
     LEVELS: ("level_25_value", "level_100", "clip"),
     RELEVANCE: ("enforce_rules", "without_context"),
 }
-RANKS = {Provenance.IMPORTED: 0, Provenance.MAJORITY: 1, Provenance.ADJUDICATION: 2}
+RANKS = {Provenance.IMPORTED: 0, Provenance.INFORMED: 1, Provenance.MAJORITY: 1, Provenance.ADJUDICATION: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,42 +311,25 @@ def labels_of_debates(debate_set_ids: Iterable[int]) -> dict[int, SubjectLabel]:
     parts, found = RubricParts(), dict[int, SubjectLabel]()
     debates = Debate.objects.filter(debate_set__in=set_ids).order_by("pk")
     for ids in _chunks(list(debates.values_list("pk", flat=True))):
-        rows = Debate.objects.filter(pk__in=ids).order_by("pk").select_related(*DEBATE_JOINS)
-        found |= _of_debates(list(rows.defer(*DEBATE_TEXTS)), referred, parts)
+        rows = with_pairs(Debate.objects.filter(pk__in=ids)).order_by("pk")
+        found |= _of_debates(list(rows), referred, parts)
     return found
-
-
-DEBATE_JOINS = ("debate_set", "case", "response_a__prompt", "response_b")
-DEBATE_TEXTS = ("response_a__text", "response_b__text", "response_a__prompt__text", "case__grading", "case__metadata")
 
 
 def _of_debates(
     debates: Sequence[Debate], referred: Mapping[int, _Referred], parts: RubricParts
 ) -> dict[int, SubjectLabel]:
-    facts = {}
-    for debate in debates:
-        owner = debate.debate_set
-        facts[debate.pk] = subject_facts(
-            responses=[debate.response_a, debate.response_b],
-            case=debate.case,
-            part=parts.get(owner.rubric_id, case_key=debate.case.key, criterion=owner.criterion),
-            criterion=owner.criterion,
-            labels=PREFERENCE,
-        )
+    facts = {debate.pk: pair_facts(debate, parts) for debate in debates}
     known = _labels_for({pk: one.key for pk, one in facts.items()}, referred)
-    outside, informed = (outside_majorities(list(facts), is_blind=is_blind) for is_blind in (True, False))
-    found = {}
-    for debate in debates:
-        if not any(debate.pk in labelled for labelled in (known, outside, informed)):
-            continue
-        told = _turned(known.get(debate.pk, NO_LABEL), turned=facts[debate.pk].is_turned)
-        if told.label is None and debate.pk in outside:
-            label = outside[debate.pk]
-            told = replace(told, label=label, share=PREFERENCE_SHARES[label], provenance=Provenance.IMPORTED)
-        if told.informed is None and debate.pk in informed:
-            told = replace(told, informed=informed[debate.pk])
-        found[debate.pk] = _of_debate(debate, referred.get(debate.pk, NOT_REFERRED), told)
-    return found
+    return {
+        debate.pk: _of_debate(
+            debate,
+            referred.get(debate.pk, NOT_REFERRED),
+            _turned(known[debate.pk], turned=facts[debate.pk].is_turned),
+        )
+        for debate in debates
+        if debate.pk in known
+    }
 
 
 def _of_debate(debate: Debate, told_of: _Referred, known: _Known) -> SubjectLabel:
@@ -410,15 +393,6 @@ def _turned(known: _Known, *, turned: bool) -> _Known:
     )
 
 
-def outside_majorities(debate_ids: Sequence[int], *, is_blind: bool) -> dict[int, str]:
-    """Return the most frequent of the labels that a table from elsewhere gave each debate; ties have none."""
-    votes: dict[int, Counter[int]] = defaultdict(Counter)
-    for debate_id, _, verdict in outside_labels(debate_ids, is_blind=is_blind):
-        votes[debate_id][verdict] += 1
-    leads = {debate_id: counted.most_common(2) for debate_id, counted in votes.items()}
-    return {pk: str(lead[0][0]) for pk, lead in leads.items() if len(lead) == 1 or lead[0][1] > lead[1][1]}
-
-
 def _referred(referrals: QuerySet[Referral], by: str) -> dict[int, _Referred]:
     """Return what referrals say, by response or debate."""
     found: dict[int, _Referred] = defaultdict(_Referred)
@@ -469,17 +443,16 @@ def blind_labels(subject_ids: Iterable[int]) -> dict[int, BlindLabel]:
 
 
 def _known_labels(rows: QuerySet[FinalLabel], by: str) -> dict[Any, _Known]:
-    """Return labels by a column: an adjudication before a majority, the earliest of equals."""
+    """Return labels by a column: an adjudication before a majority, what is imported last, the earliest of equals."""
     blind: dict[Any, _Known] = {}
     informed: dict[Any, _Known] = {}
     fields = (by, "label", "share", "provenance", "item_id", "parts", "is_blind")
-    for key, label, share, provenance, item_id, parts, is_blind in rows.order_by("-decided_at", "-pk").values_list(
-        *fields
-    ):
-        if not is_blind:
-            informed[key] = _Known(item_id=item_id, informed=label)
-        elif key not in blind or RANKS[Provenance(provenance)] >= RANKS[Provenance(blind[key].provenance)]:
+    found = rows.order_by("-decided_at", "-pk").values_list(*fields)
+    for key, label, share, provenance, item_id, parts, is_blind in sorted(found, key=lambda row: RANKS[row[3]]):
+        if is_blind:
             blind[key] = _Known(label, share, provenance, item_id, parts=parts)
+        else:
+            informed[key] = _Known(item_id=item_id, informed=label)
     return {
         key: replace(blind.get(key, told), informed=told.informed)
         for key in {*blind, *informed}

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 from django.db.models import QuerySet
 
+from debate.models import Debate
 from evalsite.review.answer_forms import RELEVANCE, AnswerForm, form_of, needs_material, scale_of
 from evalsite.review.models import Material, ReviewItem, Subject
-from evalsite.review.scales import JUDGEMENT, Label, labels_from_json
+from evalsite.review.scales import JUDGEMENT, PREFERENCE, Label, labels_from_json
 from evalsite.review.subject_keys import KeyFrame, is_turned, key_frame, part_json, shown_hash, subject_key
 from judging.judges.relevance import DIMENSIONS_TREE
 from judging.judges.subjects import JudgeSubject
@@ -22,6 +23,8 @@ from judging.services.trees import tree_from_json, tree_to_json
 from judging.specs.types import NodeSpec
 
 JOINED = ("queue", "material", "subject__case", "subject__rubric_item", "response_a__prompt", "response_b")
+PAIR_JOINS = ("debate_set", "case", "response_a__prompt", "response_b")
+PAIR_TEXTS = ("response_a__text", "response_b__text", "response_a__prompt__text", "case__grading", "case__metadata")
 CHUNK = 5_000
 
 
@@ -312,6 +315,23 @@ class RubricParts:
             rows = RubricItem.objects.filter(rubric=rubric_id).only("case_key", "tree")
             self._items[rubric_id] = {row.case_key: row for row in rows}
         return self._items[rubric_id]
+
+
+def with_pairs(debates: QuerySet[Debate]) -> QuerySet[Debate]:
+    """Join everything that `pair_facts` reads of a debate, without texts."""
+    return debates.select_related(*PAIR_JOINS).defer(*PAIR_TEXTS)
+
+
+def pair_facts(debate: Debate, parts: RubricParts) -> SubjectFacts:
+    """Return the subject of the two responses of a debate of `with_pairs`."""
+    owner = debate.debate_set
+    return subject_facts(
+        responses=[debate.response_a, debate.response_b],
+        case=debate.case,
+        part=parts.get(owner.rubric_id, case_key=debate.case.key, criterion=owner.criterion),
+        criterion=owner.criterion,
+        labels=PREFERENCE,
+    )
 
 
 def newest_rubric(slug: str) -> Rubric:

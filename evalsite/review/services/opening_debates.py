@@ -9,15 +9,13 @@ from django.db import transaction
 from django.db.models import Prefetch, Q
 
 from debate.models import Debate, DebateSet, DebateStatus, Statement
-from debate.selectors.labels import outside_labels
 from evalsite.review.models import ItemArm, ItemStatus, Queue, Referral
 from evalsite.review.routing import Facts, Reason, route
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.scales import PREFERENCE
 from evalsite.review.selectors.audits import drawn_share, keys_of_debates, plan_of
-from evalsite.review.selectors.final_labels import outside_majorities
 from evalsite.review.selectors.pending import asks_people
-from evalsite.review.selectors.subjects import RubricParts, subject_facts
+from evalsite.review.selectors.subjects import RubricParts, pair_facts
 from evalsite.review.services import queues
 from evalsite.review.services.audits import keep_draw
 from evalsite.review.services.referring import (
@@ -59,8 +57,6 @@ def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
 
 def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: datetime) -> Iterator[Referred]:
     rules, parts = policy(), RubricParts()
-    outside = {pk for pk, _, _ in outside_labels(set_ids=[debate_set.pk], is_blind=True)}
-    labelled = outside_majorities(sorted(outside), is_blind=True) if outside else {}
     referrals = standing(Referral.objects.filter(debate_set=debate_set))
     known = known_arms(referrals.values_list("debate_id", "arm"))
     ended = debate_set.debates.filter(status__in=ENDED).select_related(
@@ -74,19 +70,14 @@ def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: 
         decision = route(_debate_facts(debate, draw, shuffle), rules)
         if decision.arms <= known.get((debate.pk,), frozenset()):
             continue
-        part = parts.get(debate_set.rubric_id, case_key=debate.case.key, criterion=debate_set.criterion)
-        responses = [debate.response_a, debate.response_b]
-        facts = subject_facts(
-            responses=responses, case=debate.case, part=part, criterion=debate_set.criterion, labels=PREFERENCE
-        )
         item = new_item(queue, decision, shuffle, at)
-        item.response_a, item.response_b = responses
+        item.response_a, item.response_b = debate.response_a, debate.response_b
         item.criterion, item.scenario, item.language = debate_set.criterion, debate.scenario, debate.case.lang
         told = [
             new_referral(decision, arm, debate_set=debate_set, debate=debate, reason=decision.reason_of(arm))
             for arm in sorted(decision.arms)
         ]
-        yield Referred(facts, item, told, is_labelled=debate.pk in labelled)
+        yield Referred(pair_facts(debate, parts), item, told)
 
 
 @transaction.atomic

@@ -44,7 +44,6 @@ class Referred:
     facts: SubjectFacts
     item: ReviewItem
     referrals: list[Referral]
-    is_labelled: bool = False  # blind, by a table from elsewhere that names its debate
 
     @property
     def is_drawn(self) -> bool:
@@ -65,7 +64,7 @@ def refer(*, queue: Queue, referred: Sequence[Referred], at: datetime) -> None:
     for one in referred:
         subject_id = subjects[one.facts.key].pk
         has_label = labelled.get(subject_id, False) if one.is_drawn else subject_id in labelled
-        if not has_label and not one.is_labelled and subject_id not in asked:
+        if not has_label and subject_id not in asked:
             one.item.subject_id, one.item.is_turned = subject_id, one.facts.is_turned
             one.item.content_hash = one.facts.content_hash
             fresh.setdefault(subject_id, one.item)
