@@ -9,6 +9,7 @@ from django.db.models import Count
 
 from judging.models import Run, TaskStatus
 from judging.selectors.figures import Figures, run_figures
+from judging.services.people_costs import PeopleCost
 
 
 def run_report(run_id: int, *, with_figures: bool) -> dict[str, Any]:
@@ -37,6 +38,17 @@ def run_report(run_id: int, *, with_figures: bool) -> dict[str, Any]:
     if with_figures:
         report["figures"] = [asdict(figures) for figures in run_figures(run)]
     return report
+
+
+def audit_words(asked: PeopleCost | None) -> str:
+    """Return what a run will ask of people, in one sentence, for before it starts."""
+    return asked.words if asked is not None else "Nothing is sent to people."
+
+
+def audit_report(asked: PeopleCost | None) -> dict[str, Any]:
+    """Return what people are asked at random when a run ends."""
+    cases, annotations = (asked.cases, asked.annotations) if asked is not None else (0, 0)
+    return {"audit_cases": cases, "audit_annotations_at_most": annotations}
 
 
 def in_lines(report: dict[str, Any]) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from judging.services.planning import RunPlan, with_drawn_cases
+from judging.judges.esi_items import JUDGES
+from judging.services.esi_creating import EsiPlan
+from judging.services.planning import RunPlan, responses_of, with_drawn_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,17 @@ def people_cost_of_plan(plan: RunPlan) -> PeopleCost | None:
     counted = responses.aggregate(cases=Count("prompt__key", distinct=True), responses=Count("pk", distinct=True))
     criteria = len({choice.criterion for choice in plan.evaluators})
     return people_cost(cases=counted["cases"], subjects=counted["responses"] * criteria, share=plan.audit_share)
+
+
+def people_cost_of_esi_plan(plan: EsiPlan) -> PeopleCost | None:
+    """Return the same for an index run that is to be, of which people are asked both judges' questions."""
+    cases = plan.suite.case_count
+    items = cases * len(plan.workers)
+    if plan.systems:
+        responses = responses_of(suite=plan.suite, systems=plan.systems, first_attempts=None).order_by()
+        counted = responses.aggregate(cases=Count("prompt__key", distinct=True), items=Count("pk", distinct=True))
+        cases, items = counted["cases"], counted["items"]
+    return people_cost(cases=cases, subjects=items * len(JUDGES))
 
 
 def total_cost(costs: Iterable[PeopleCost | None]) -> PeopleCost | None:

@@ -20,11 +20,10 @@ from judging.exports import write_esi_files
 from judging.forms.esi import EsiRunForm
 from judging.http import PageRequest, whole_number
 from judging.jobs import launch_run
-from judging.judges.esi_items import JUDGES
 from judging.models import Run, RunKind, Suite
 from judging.services.esi_creating import check_esi_plan, create_esi_run
 from judging.services.esi_estimates import estimate_esi_run
-from judging.services.people_costs import people_cost
+from judging.services.people_costs import people_cost_of_esi_plan
 from judging.services.planning import RunNotPossible
 from judging.signals import acted
 from judging.views.runs import suite_of, suites
@@ -63,8 +62,7 @@ def esi_estimate(request: PageRequest) -> HttpResponse:
             plan = form.plan()
             check_esi_plan(plan)
             estimate = estimate_esi_run(plan=plan, threads=settings.CALL_THREADS, at=timezone.now())
-            asked = estimate.tasks * len(JUDGES)
-            context |= {"estimate": estimate, "people_cost": people_cost(cases=suite.case_count, subjects=asked)}
+            context |= {"estimate": estimate, "people_cost": people_cost_of_esi_plan(plan)}
         except RunNotPossible as error:
             form.add_error(None, str(error))
     if request.htmx:

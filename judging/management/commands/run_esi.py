@@ -18,10 +18,12 @@ from judging.judges.accuracy import STRICTNESS, strictness_of
 from judging.judges.answering import OWN, SHIPPED, Asking, shipped_asking
 from judging.judges.esi_items import Reading
 from judging.management.base import BadInput, JsonCommand
+from judging.management.run_reports import audit_report, audit_words
 from judging.management.waiting import wait_for_run
 from judging.models import Judge, ModelEndpoint, PromptVersion, Suite, System
 from judging.services.esi_creating import ChosenJudge, EsiPlan, Worker, create_esi_run, default_judge
 from judging.services.esi_options import ORIGINAL, options_from_json
+from judging.services.people_costs import people_cost_of_esi_plan
 from judging.services.planning import RunNotPossible
 from judging.services.suites import store_suite
 from judging.specs.esi_lines import EsiLines, read_esi_lines
@@ -64,6 +66,8 @@ class Command(JsonCommand):
         try:
             with transaction.atomic():
                 plan = _plan(options)
+                asked = people_cost_of_esi_plan(plan)
+                self.stderr.write(audit_words(asked))
                 run = create_esi_run(plan=plan, actor=None, at=now())
                 launch_run(run_id=run.pk, waiting=run.total)
         except (RunNotPossible, BadEsiOption) as error:
@@ -85,6 +89,7 @@ class Command(JsonCommand):
             "calls_made": run.calls_made,
             "calls_reused": run.calls_reused,
             "files": written,
+            **audit_report(asked),
         }
 
 

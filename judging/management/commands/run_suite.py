@@ -14,12 +14,12 @@ from judging.jobs import launch_run
 from judging.judges.registry import judge_kind
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
-from judging.management.run_reports import in_lines, run_report
+from judging.management.run_reports import audit_report, audit_words, in_lines, run_report
 from judging.management.waiting import wait_for_run
 from judging.models import Case, Judge
 from judging.services.baselines import ensure_baselines
 from judging.services.estimates import RunEstimate, estimate_run
-from judging.services.people_costs import PeopleCost, people_cost_of_plan
+from judging.services.people_costs import people_cost_of_plan
 from judging.services.planning import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 
 
@@ -53,8 +53,8 @@ class Command(JsonCommand):
         plan = _plan(options)
         asked = people_cost_of_plan(plan)
         if options["estimate"]:
-            return _estimated(estimate_run(plan=plan, threads=settings.CALL_THREADS, at=now())) | _audit(asked)
-        self.stderr.write(asked.words if asked is not None else "Nothing is sent to people.")
+            return _estimated(estimate_run(plan=plan, threads=settings.CALL_THREADS, at=now())) | audit_report(asked)
+        self.stderr.write(audit_words(asked))
         try:
             with transaction.atomic():
                 run = create_run(plan=plan, actor=None, at=now())
@@ -63,7 +63,7 @@ class Command(JsonCommand):
             raise BadInput(str(refusal)) from refusal
         if options["wait"]:
             wait_for_run(run.pk, bar=not options["as_json"])
-        return run_report(run.pk, with_figures=options["wait"]) | _audit(asked)
+        return run_report(run.pk, with_figures=options["wait"]) | audit_report(asked)
 
     def summary(self, result: dict[str, Any]) -> str:
         return in_lines(result) if "run" in result else super().summary(result)
@@ -107,12 +107,6 @@ def _judges(options: dict[str, Any]) -> list[EvaluatorChoice]:
     if unused:
         raise BadInput(f"No chosen judge judges by {', '.join(unused)}.")
     return chosen
-
-
-def _audit(asked: PeopleCost | None) -> dict[str, Any]:
-    """Return what people are asked at random when the run ends."""
-    cases, annotations = (asked.cases, asked.annotations) if asked is not None else (0, 0)
-    return {"audit_cases": cases, "audit_annotations_at_most": annotations}
 
 
 def _estimated(estimate: RunEstimate) -> dict[str, Any]:

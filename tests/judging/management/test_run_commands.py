@@ -305,6 +305,32 @@ def test_run_suite_refuses_cases_and_scenarios_that_are_not_there() -> None:
     assert "Draw 1 to 10,000 cases, not 0" in refusal("run_suite", "--suite", suite.pk, "--rules", "--limit", 0)
 
 
+def test_run_esi_says_how_many_annotations_its_audit_takes_before_it_starts(settings: Any) -> None:
+    settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 1
+    suite, (one,) = answered_suite(cases=4)
+    Response.objects.order_by("pk").last().delete()  # type: ignore[union-attr]
+    for name in ("worker", "judge"):
+        factories.endpoint(name=name)
+    told = io.StringIO()
+    shared = ("run_esi", "--suite", suite.benchmark.slug, "--accuracy", "judge", "--integrity", "judge", "--no-wait")
+    outs = io.StringIO(), io.StringIO()
+
+    call_command(*shared, "--worker", "worker=DIRECT", "--worker", "worker=COT", "--json", stdout=outs[0], stderr=told)
+    call_command(*shared, "--system", one.name, "--json", stdout=outs[1], stderr=told)
+
+    # 2 of 4 cases, each with 2 answers under 2 criteria, for 2 people; 2 of the 3 answered cases, with 1 answer each
+    assert told.getvalue().splitlines() == [
+        f"The random audit draws 2 of {cases} cases when the run ends and asks people for at most {annotations} "
+        "annotations, besides what judges and rules leave open."
+        for cases, annotations in ((4, 16), (3, 8))
+    ]
+    counts = [{name: json.loads(out.getvalue())[name] for name in AUDIT} for out in outs]
+    assert counts == [dict(zip(AUDIT, numbers, strict=True)) for numbers in ((2, 16), (2, 8))]
+
+
+AUDIT = ("audit_cases", "audit_annotations_at_most")
+
+
 def test_run_suite_says_how_many_annotations_its_audit_takes_before_it_starts(settings: Any) -> None:
     settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 1
     suite, _ = answered_suite(cases=4, grading={"keywords": ["chmod"]})
