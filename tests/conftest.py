@@ -41,7 +41,7 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     "evalsite/reports/statistics/",
     # what axe and a browser's layout see is the same HTML
     *(f"flows/test_{name}.py" for name in ("every_page", "page_layout", "phone", "item_screen", "item_tree")),
-    *(f"flows/test_{name}.py" for name in ("level_items", "answer_parts", "trust", "member_search")),
+    *(f"flows/test_{name}.py" for name in ("level_items", "answer_parts", "trust", "member_search", "label_table")),
     *(f"flows/test_{name}.py" for name in ("drafts", "item_keys", "review_everybody", "folder_import")),
     "flows/test_statement_walk.py",
     "evalsite/reports/test_coverage_bench.py",  # statistics over stored rows
