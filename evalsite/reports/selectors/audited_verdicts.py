@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from evalsite.reports.selectors.judge_rows import judge_label
 from evalsite.review.models import Annotation, QueueMode, ReviewItem
@@ -29,7 +29,7 @@ class AuditedResponse:
     people: str  # final blind label
     judge: str | None  # None: no usable verdict
     confidence: float | None
-    chance: float  # with which it was drawn; of several runs that drew it the highest, since their draws are nested
+    chance: float  # with which its run drew it
     people_share: float | None  # the label from 0 to 1; None: it has no number
     judge_share: float | None  # the judge's score from 0 to 1; None: none
 
@@ -46,15 +46,13 @@ class AuditedResponses:
 
 def audited_responses(evaluators: Sequence[RunEvaluator]) -> AuditedResponses:
     """Return the audited responses of evaluators of one version, newest first; each response once."""
-    seen: set[int] = set()
     decided: list[AuditedResponse] = []
     cases = set[int]()
     drawn_count = outdated = 0
     found = labels_of_evaluators(evaluators, drawn_only=True)
-    chances = _chances(found.values())
+    runs = _deciding_runs(found)
     for evaluator, labels in zip(evaluators, found.values(), strict=True):
-        drawn = [row for row in labels if row.response_ids[0] not in seen]
-        seen |= {row.response_ids[0] for row in drawn}
+        drawn = [row for row in labels if runs[row.response_ids[0]] == evaluator.pk]
         cases |= {row.prompt_id for row in drawn}
         drawn_count += len(drawn)
         verdicts = _verdicts(evaluator, [row.response_ids[0] for row in drawn if row.label is not None])
@@ -77,7 +75,7 @@ def audited_responses(evaluators: Sequence[RunEvaluator]) -> AuditedResponses:
                     people=row.label,
                     judge=judge_label(verdict.value, share, row.labels),
                     confidence=verdict.confidence,
-                    chance=chances[verdict.response_id],
+                    chance=row.inclusion_probability or 1.0,
                     people_share=row.share,
                     judge_share=share,
                 )
@@ -85,13 +83,24 @@ def audited_responses(evaluators: Sequence[RunEvaluator]) -> AuditedResponses:
     return AuditedResponses(drawn_count, tuple(decided), outdated, len(cases))
 
 
-def _chances(labels: Iterable[Sequence[SubjectLabel]]) -> dict[int, float]:
-    """Return the chance with which each drawn response was drawn by any run."""
-    chances: dict[int, float] = {}
-    for row in chain.from_iterable(labels):
-        pk = row.response_ids[0]
-        chances[pk] = max(chances.get(pk, 0.0), row.inclusion_probability or 1.0)
-    return chances
+def _deciding_runs(found: Mapping[int, Sequence[SubjectLabel]]) -> dict[int, int]:
+    """Return by drawn response the evaluator whose draw counts: the likeliest to draw it, of equals the newest.
+
+    Of the evaluators that judged a response one alone decides whether it is in the sample. What any of them drew would
+    hold more of the cases that several runs share than their chance says.
+    """
+    chances = {pk: max((row.inclusion_probability or 1.0 for row in rows), default=0.0) for pk, rows in found.items()}
+    drawn = {pk: {row.response_ids[0] for row in rows} for pk, rows in found.items()}
+    judged: dict[int, set[int]] = defaultdict(set)
+    for ids in _chunks(sorted(set().union(*drawn.values())) if len(found) > 1 else []):
+        rows = Verdict.objects.filter(evaluator__in=found, response__in=ids).order_by()
+        for evaluator_id, response_id in rows.values_list("evaluator_id", "response_id"):
+            judged[evaluator_id].add(response_id)
+    deciding: dict[int, int] = {}
+    for pk in sorted(found, key=lambda one: -chances[one]):  # stable: the newest of equals first
+        if chances[pk]:
+            deciding = dict.fromkeys(judged[pk] | drawn[pk], pk) | deciding
+    return deciding
 
 
 def _verdicts(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int, Verdict]:

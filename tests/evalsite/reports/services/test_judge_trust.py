@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
 
 from evalsite.reports.selectors.audited_verdicts import audited_responses
 from evalsite.reports.selectors.certificates import CertificateState, certificate_states, threshold_state
+from evalsite.reports.selectors.judge_rows import judge_evaluators
 from evalsite.reports.services.calibration import (
     NotCalibrated,
     NotHeld,
@@ -17,16 +19,21 @@ from evalsite.reports.services.calibration import (
     version_of_payload,
 )
 from evalsite.reports.services.judge_trust import compute_judge_trust
+from evalsite.reports.services.leaderboards import compute_leaderboard
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.trust_tables import trust_tables
 from evalsite.reports.statistics.alternative_annotator import Annotators
 from evalsite.reports.statistics.estimators.strata import people_only, shown_mean
 from evalsite.reports.statistics.risk_coverage import error_bound
-from evalsite.review.models import Annotation, Certificate, Referral
+from evalsite.review.models import Annotation, Certificate, FinalLabel, Provenance, Queue, Referral, ReviewItem
+from evalsite.review.sampling import uniform_number
 from evalsite.review.scales import JUDGEMENT
+from evalsite.review.services.answering import Answer, record_annotation, reveal_item, revise_annotation
+from evalsite.review.services.claiming import claim_next
+from evalsite.review.services.final_labels import keep_final_label
 from evalsite.review.services.opening import open_items_for_run
 from judging.judges.verdicts import PARSER_VERSION
-from judging.models import EvaluatorKind, Verdict
+from judging.models import EvaluatorKind, Response, RunEvaluator, Verdict
 from judging.selectors.judge_versions import versions_of
 from tests import factories
 from tests.evalsite.reports.audited import Audited, audited_judge
@@ -195,6 +202,71 @@ def test_a_later_judge_is_certified_by_the_labels_there_are(settings: Any) -> No
 
     assert (opened, Annotation.objects.count()) == (0, 3 * 40)
     assert (certificate.passed, certificate.items) == (True, 40)
+
+
+def test_runs_that_share_cases_give_each_response_the_chance_of_one_draw(settings: Any) -> None:
+    # 40 cases, half of them drawn; then the same with 20 new ones that stand early in the line, so that the draw of 30
+    # of 60 leaves out some that the first run drew: with them the old cases would weigh more than one in two.
+    settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 0
+    old = list(factories.suite(cases=40).cases.order_by("pk"))
+    owner, ada = old[0].prompt.benchmark, factories.system()
+    early = (name for n in count() if uniform_number("audit", owner.pk, name := f"new-{n}") < 0.4)
+    new = [factories.case(prompt=factories.prompt(benchmark=owner, key=next(early))) for _ in range(20)]
+    drawn = []
+    for cases in (old, [*old, *new]):
+        run = factories.run(suite=factories.suite(cases=cases), status="finished", finished_at=NOON)
+        judge = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, name="Strict", done=len(cases))
+        for case in cases:
+            response = Response.objects.filter(prompt=case.prompt).first()
+            response = response or factories.response(prompt=case.prompt, system=ada)
+            factories.verdict(evaluator=judge, response=response, share=1.0, parser_version=PARSER_VERSION)
+        open_items_for_run(run=run, at=NOON)
+        drawn.append(set(Referral.objects.filter(run=run).values_list("response__prompt", flat=True)))
+    for item in ReviewItem.objects.select_related("subject"):
+        keep_final_label(item=item, label="right", provenance=Provenance.MAJORITY, at=NOON)
+
+    found = audited_responses(judge_evaluators("Strict"))
+
+    assert drawn[0] - drawn[1]
+    assert {row.case for row in found.decided} == drawn[1]
+    assert {row.chance for row in found.decided} == {0.5}
+    assert (found.drawn, found.drawn_cases) == (30, 30)
+
+
+def test_no_figure_follows_people_who_turn_to_the_judge_after_the_reveal(settings: Any) -> None:
+    # M4: the judge passes all of 20 responses, ada calls all wrong, sees the verdicts and calls all right.
+    settings.REVIEW_AUDIT_SHARE = 1
+    run = factories.run(suite=factories.suite(cases=20), status="finished", finished_at=NOON)
+    run.systems.set([system := factories.system()])
+    judge = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, name="Strict", done=20, total=20)
+    for case in run.suite.cases.order_by("pk"):
+        response = factories.response(prompt=case.prompt, system=system)
+        factories.verdict(evaluator=judge, response=response, share=1.0, parser_version=PARSER_VERSION)
+    open_items_for_run(run=run, at=NOON)
+    Queue.objects.update(quorum=1)
+    ReviewItem.objects.update(quorum=1)
+    ada = factories.user("ada")
+    for _ in range(20):
+        claim = claim_next(queue=run.queue, annotator=ada, at=NOON)
+        told = Answer("wrong")
+        record_annotation(item_id=claim.item_id, annotator=ada, token=str(claim.token), answer=told, at=NOON)
+    blind = _against_ada(judge)
+
+    for item in ReviewItem.objects.all():
+        reveal_item(item_id=item.pk, annotator=ada, at=NOON)
+        revise_annotation(item_id=item.pk, annotator=ada, label="right", reason="The judge is right", at=NOON)
+
+    assert blind == _against_ada(judge) == (1.0, 0.0, 0.0, 0.0, [[0, 0, 20], [0, 0, 0], [0, 0, 0]])
+    assert Annotation.objects.filter(label="wrong", revised_label="right").count() == 20
+    assert FinalLabel.objects.filter(label="right", is_blind=False).count() == 20
+
+
+def _against_ada(judge: RunEvaluator) -> tuple[Any, ...]:
+    """Return the three means of the board, the share of equal labels, and the confusion of judge and people."""
+    (row,) = compute_leaderboard(judge.pk, {})["rows"]
+    found = trust()
+    means = [row["figures"][mode]["value"] for mode in ("raw", "human", "corrected")]
+    return (*means, found["agreement"]["value"], found["confusion"])
 
 
 def test_trust_tables_hold_what_the_page_shows() -> None:

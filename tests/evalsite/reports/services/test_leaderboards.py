@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 
 from evalsite.reports.services.leaderboards import NO_NUMBERS, compute_comparison, compute_leaderboard
-from evalsite.review.models import ReviewItem
+from evalsite.review.models import Provenance, Queue, Referral, ReviewItem
+from evalsite.review.sampling import draw_sample
 from evalsite.review.scales import JUDGEMENT, labels_from_words, labels_to_json
-from judging.models import Score
+from evalsite.review.services.final_labels import keep_final_label
+from evalsite.review.services.opening import open_items_for_run
+from judging.models import Case, EvaluatorKind, Response, RunEvaluator, Score, Suite, System
 from tests import factories
 from tests.audited_boards import drawn_cases, noisy_judge, store_board
 from tests.evalsite.reports.conftest import Scored
+from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -303,3 +307,99 @@ def test_compute_leaderboard_clips_the_mean_where_the_rubric_says_so_and_never_o
     payload = compute_leaderboard(evaluator.pk, {"missing": "skip"})
 
     assert means(payload) == {"mixed": 0.25, "low": 0.0}
+
+
+def judge_of(suite: Suite, *systems: System) -> RunEvaluator:
+    """Return a judge of a new run that passes each fourth of the first 40 cases of a suite and all later ones."""
+    run = factories.run(suite=suite, status="finished", finished_at=NOON)
+    run.systems.set(systems)
+    judge = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, name="Strict", done=1, total=1)
+    for system in systems:
+        judge_cases(judge, system, list(suite.cases.order_by("links__position")))
+    return judge
+
+
+def judge_cases(judge: RunEvaluator, system: System, cases: list[Case], *, first: int = 0) -> None:
+    for place, case in enumerate(cases, start=first):
+        response = Response.objects.filter(prompt=case.prompt, system=system).first()
+        response = response or factories.response(prompt=case.prompt, system=system)
+        factories.verdict(evaluator=judge, response=response, share=float(place >= 40 or place % 4 == 0))
+
+
+def decide_all(judge: RunEvaluator) -> None:
+    """People call partly right what the judge passes, and wrong what it does not."""
+    for item in ReviewItem.objects.filter(queue__run=judge.run, status="open").select_related("subject"):
+        passed = Score.objects.filter(response=item.response_a, share=1.0).exists()
+        label = "partly" if passed else "wrong"
+        ReviewItem.objects.filter(pk=item.pk).update(status="settled", label=label, settled_at=NOON)
+        keep_final_label(item=item, label=label, provenance=Provenance.MAJORITY, at=NOON)
+
+
+def drawn_of(judge: RunEvaluator) -> tuple[frozenset[str], set[int], set[float]]:
+    """Return cases and systems of what the audit of a run drew, and the chances stored with it."""
+    rows = Referral.objects.filter(run=judge.run, arm="audit")
+    fields = ("response__prompt__key", "response__system", "inclusion_probability")
+    cases, systems, chances = zip(*rows.values_list(*fields), strict=True)
+    return frozenset(cases), set(systems), set(chances)
+
+
+@pytest.fixture
+def half_audited(settings: Any) -> tuple[list[Case], System]:
+    """Return 40 cases of a benchmark and a system; runs audit half of their cases."""
+    settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 0
+    return list(factories.suite(cases=40).cases.order_by("pk")), factories.system()
+
+
+def test_a_system_and_cases_of_a_later_run_are_drawn_with_their_own_chance(
+    half_audited: tuple[list[Case], System],
+) -> None:
+    old, ada = half_audited
+    first = judge_of(factories.suite(cases=old), ada)
+    open_items_for_run(run=first.run, at=NOON)
+    decide_all(first)
+    before = drawn_of(first)
+
+    owner, bob = old[0].prompt.benchmark, factories.system()
+    later = judge_of(factories.suite(cases=[*old, *(factories.case(benchmark=owner) for _ in range(20))]), ada, bob)
+    asked = open_items_for_run(run=later.run, at=NOON)
+    decide_all(later)
+    board = compute_leaderboard(later.pk, {})
+
+    keys = [case.key for case in later.run.suite.cases.all()]
+    chosen = draw_sample(keys, seed=owner.pk, size=30).chosen
+    assert (
+        before
+        == drawn_of(first)
+        == (draw_sample([case.key for case in old], seed=owner.pk, size=20).chosen, {ada.pk}, {0.5})
+    )
+    assert drawn_of(later) == (chosen, {ada.pk, bob.pk}, {0.5})
+    assert asked == 60 - len(chosen & before[0])  # what is labelled is not asked again
+    # The judge passes 10 of the 40 cases and all 20 later ones; people give half a point for each pass. The slope of
+    # labels on verdicts is 1/2 in any sample, so the corrected mean is half of 30 / 60; people alone see their sample.
+    seen = [key in {case.key for case in old[::4]} or key not in {case.key for case in old} for key in sorted(chosen)]
+    assert means(board) == {ada.name: 0.5, bob.name: 0.5}
+    assert means(board, "corrected") == {ada.name: pytest.approx(0.25), bob.name: pytest.approx(0.25)}
+    assert means(board, "human") == {name: pytest.approx(sum(seen) / 60) for name in (ada.name, bob.name)}
+
+
+def test_cases_that_a_retry_brings_into_a_run_share_one_draw_with_the_others(
+    half_audited: tuple[list[Case], System],
+) -> None:
+    old, ada = half_audited
+    owner = old[0].prompt.benchmark
+    new = [factories.case(benchmark=owner) for _ in range(20)]
+    judge = judge_of(factories.suite(cases=old), ada)
+    open_items_for_run(run=judge.run, at=NOON)
+    decide_all(judge)
+
+    judge.run.suite = factories.suite(cases=[*old, *new])
+    judge.run.save()
+    judge_cases(judge, ada, new, first=40)
+    open_items_for_run(run=judge.run, at=NOON)
+    decide_all(judge)
+    (row,) = compute_leaderboard(judge.pk, {})["rows"]
+
+    chosen = draw_sample([case.key for case in [*old, *new]], seed=owner.pk, size=30).chosen
+    assert drawn_of(judge) == (chosen, {ada.pk}, {0.5})
+    assert (row["decided"], row["drawn"], Queue.objects.count()) == (30, 30, 1)
+    assert row["figures"]["corrected"]["value"] == pytest.approx(0.25)  # half of 30 passed of 60
