@@ -18,6 +18,7 @@ from evalsite.reports.services.judge_bias import JUDGE_BIAS
 from evalsite.reports.services.judge_standing import standing_of_judges
 from evalsite.reports.services.judge_trust import compute_judge_trust
 from evalsite.review.models import AnchorSet, Certificate, EvaluatorThreshold
+from evalsite.review.scales import JUDGEMENT
 from tests import factories
 from tests.evalsite.reports.audited import Audited, audited_judge
 
@@ -52,6 +53,31 @@ def test_judge_threshold_shows_the_promise_and_saves_it(researcher: Client) -> N
     assert threshold.saved_by is not None
     detail = researcher.get(saved["Location"]).content.decode()
     assert "Accepts 67%, wrong in at most 9.4% with 90% certainty." in detail
+
+
+def test_judge_threshold_says_what_counts_as_wrong_on_a_scale_of_several_labels(researcher: Client) -> None:
+    audited_judge([*SURE, *UNSURE], name="Binary")
+    audited_judge([*SURE, *UNSURE], scale=JUDGEMENT)
+
+    graded = researcher.get(page("judge-threshold")).content.decode()
+    binary = researcher.get(reverse("reports:judge-threshold"), {"name": "Binary"}).content.decode()
+
+    assert "of the 3 labels of this scale a near one counts as wrong too" in graded
+    assert "a near one counts as wrong too" not in binary
+
+
+def test_pages_say_which_figures_remain_for_one_look(researcher: Client) -> None:
+    audited_judge([*SURE, *UNSURE])
+    remain = "the threshold's bound, the reliability diagram and the drift on the anchors remain for one look"
+    bound = "The bound holds for one look at the labels"
+
+    once = researcher.get(page("judge-detail")).content.decode()
+    every = researcher.get(page("judge-detail", looks="every")).content.decode()
+    threshold = researcher.get(page("judge-threshold", looks="every")).content.decode()
+
+    assert (remain in once, remain in every) == (False, True)
+    assert bound in threshold
+    assert '<input type="hidden" name="looks" value="every">' in threshold
 
 
 def test_judge_threshold_refuses_what_no_label_supports(researcher: Client) -> None:
