@@ -31,7 +31,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tests.bench.coverage import boards, debates, judges, people, plans, robustness
+from tests.bench.coverage import biases, boards, debates, judges, looks, people, plans, robustness, slices
 from tests.bench.coverage.tallies import LEAST_OVERALL, MOST_OVERALL, Claim, Count, Kind, Tally, pooled
 from tests.bench.sites import say, start_django
 
@@ -56,8 +56,11 @@ PARTS: dict[str, tuple[Sequence[Cell], Sequence[Cell]]] = {  # all cells, and th
     "robustness": (robustness.CELLS, robustness.QUICK),
     "plans": (plans.CELLS, plans.QUICK),
     "people": (people.CELLS, people.QUICK),
+    "biases": (biases.CELLS, biases.QUICK),
+    "slices": (slices.CELLS, slices.QUICK),
+    "looks": (looks.CELLS, looks.QUICK),
 }
-MODULES = (boards, judges, debates, robustness, plans, people)
+MODULES = (boards, judges, debates, robustness, plans, people, biases, slices, looks)
 KINDS = tuple(  # all that are measured
     dict.fromkeys(
         kind

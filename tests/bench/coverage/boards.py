@@ -102,7 +102,7 @@ class BoardCell:
         labels, judge = self.draw(random)
         stored = refillable_board(judge, labels, drawn_cases(self.cases, self.audited, random))
         if self.scenarios > 1:
-            _set_scenarios(stored.evaluator.run.suite_id, self.scenarios)
+            set_scenarios(stored.evaluator.run.suite_id, self.scenarios)
         drawn = sorted({column for (_, column, _), _ in stored.asked}, key=lambda _: random.random())
         for tally.board in range(boards):
             labels, judge = self.draw(random)
@@ -211,7 +211,8 @@ class BoardCell:
         return [bool(figure["low"] <= rate <= figure["high"]) for figure, rate in zip(figures, self.rates, strict=True)]
 
 
-def _set_scenarios(suite_id: int, count: int) -> None:
+def set_scenarios(suite_id: int, count: int) -> None:
+    """Put the cases of a suite into so many scenarios, in turn."""
     from judging.models import Case, SuiteCase
 
     for number in range(count):
@@ -238,7 +239,7 @@ CELLS = (
     *(BoardCell(rate, NOISY, 2, 100, 60, looks=(20, 30, 45, 60)) for rate in (0.5, 0.9)),
 )
 QUICK = (
-    BoardCell(0.8, "lenient", 4, 60, 30),
-    BoardCell(0.95, NOISY, 4, 60, 20),
-    BoardCell(0.7, NOISY, 4, 60, 40, spread=0.5),
+    BoardCell(0.8, "lenient", 3, 60, 30),
+    BoardCell(0.95, NOISY, 3, 60, 20),
+    BoardCell(0.7, NOISY, 3, 60, 40, spread=0.5),
 )

@@ -380,4 +380,4 @@ CELLS = (
     DebateCell(3, 100, 30, spread=2.0, one_sided=True, error=0.2),
     DebateCell(5, 40, 30, spread=2.0),
 )
-QUICK = (DebateCell(3, 50, 30, hardness=0.2),)
+QUICK = (DebateCell(3, 35, 30, hardness=0.2),)

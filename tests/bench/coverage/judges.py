@@ -56,6 +56,14 @@ class JudgeCell:
         wrong, right = 1 - self.rate, self.rate
         return np.array([[wrong * (1 - passed), wrong * passed], [right * failed, right * (1 - failed)]])
 
+    def truths(self) -> tuple[float, float, dict[str, float]]:
+        """Return the true agreement and kappa, and how often the judge gives each label where people do."""
+        table = self.table
+        agreement, (wrong, right) = float(np.trace(table)), table.sum(axis=1)
+        chance = float(table.sum(axis=1) @ table.sum(axis=0))
+        recalls = {"met": float(table[1, 1] / right), "not met": float(table[0, 0] / wrong)}
+        return agreement, (agreement - chance) / (1 - chance), recalls
+
     def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
         """Count what holds on so many boards."""
         stored = store_judge(self)
@@ -82,10 +90,7 @@ class JudgeCell:
         from evalsite.reports.services.judge_reports import compute_judge
         from evalsite.reports.services.judge_trust import compute_judge_trust
 
-        table = self.table
-        agreement, (wrong, right) = float(np.trace(table)), table.sum(axis=1)
-        chance = float(table.sum(axis=1) @ table.sum(axis=0))
-        kappa = (agreement - chance) / (1 - chance)
+        agreement, kappa, recalls = self.truths()
         people = compute_judge(0, {"name": RATER})["people"]
         trust = compute_judge_trust(0, {"name": RATER})
         for found in (people["agreement"], people["audit"], trust["agreement"]):
@@ -96,9 +101,8 @@ class JudgeCell:
             tally.interval(KAPPA, found, kappa)
         if people["rogan_gladen"] is not None:
             tally.interval(SHARE, people["rogan_gladen"]["share"], self.rate)
-        truths = {"met": float(table[1, 1] / right), "not met": float(table[0, 0] / wrong)}
         for recall in trust["recalls"]:
-            tally.interval(RECALL, recall, truths[recall["label"]])
+            tally.interval(RECALL, recall, recalls[recall["label"]])
         for part in trust["reliability"]:
             tally.interval(RELIABILITY, part["agreement"], agreement)
 
@@ -117,10 +121,12 @@ class StoredJudge:
         """Store what people and the judge say, cases x responses, and what a rule sent to people."""
         from django.db import connection
 
+        from evalsite.reports.models import Snapshot
         from evalsite.review.models import FinalLabel, Provenance, Referral
         from evalsite.review.services.final_labels import final_label_of
         from tests.factories import NOON
 
+        Snapshot.objects.all().delete()  # a judge's rows are kept until a verdict is written; here scores change alone
         shares = judge.ravel().astype(np.float64).tolist()
         with connection.cursor() as cursor:
             cursor.executemany(

@@ -8,7 +8,7 @@ from evalsite.reports.statistics.estimators import strata
 from tests.bench.bench_coverage import PARTS, cells_of, measure, report
 
 pytestmark = pytest.mark.django_db
-BOARDS = 12
+BOARDS = 7
 
 
 @pytest.mark.parametrize("part", PARTS)
