@@ -170,7 +170,7 @@ def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float, own_spread: 
     n, size = len(labels), stratum.size
     if n < 2 and len(stratum.others):
         raise ValueError("a sampled stratum needs at least two labels; merge it with another")
-    tuning = _best_tuning(stratum, own_spread=own_spread)
+    tuning = _best_tuning(stratum, scale, own_spread=own_spread)
     slope = tuning * size / len(stratum.others) if tuning else 0.0
     label_mean, judge_mean = float(labels.mean()), float(judge.mean())
     overall = float(np.concatenate([judge, stratum.others]).mean())
@@ -183,7 +183,7 @@ def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float, own_spread: 
     return _Part(point, centre, sampling, label_squares / (seen - 1) if seen > 1 else 0.0, tuning)
 
 
-def _best_tuning(stratum: Stratum, *, own_spread: bool) -> float:
+def _best_tuning(stratum: Stratum, scale: Scale, *, own_spread: bool) -> float:
     """Return the l in [0, 1] that makes the variance least; 0 for a judge that never varies.
 
     PPI++ divides by the variance of the judge's scores of all cases. With skewed scores, say of a judge that passes
@@ -196,9 +196,24 @@ def _best_tuning(stratum: Stratum, *, own_spread: bool) -> float:
         return 0.0
     variance = float(judge.var() if own_spread else np.concatenate([judge, others]).var(ddof=1))
     if variance <= NO_SPREAD:
-        return 0.0
+        return _tuning_by_others(stratum, scale) if own_spread else 0.0
     shared = float(((labels - labels.mean()) * (judge - judge.mean())).mean())
     return min(1.0, max(0.0, shared / (variance * (1 + len(labels) / len(others)))))
+
+
+def _tuning_by_others(stratum: Stratum, scale: Scale) -> float:
+    """Return the tuning where the judge gave every labelled case one score, and some of the others another.
+
+    That happens to a judge that passes nearly everything, and then the labelled cases are better than the others: with
+    20 of them their mean is up to 1.6 points too high. Cases with another score have no label, so their mean is taken
+    to lie in the middle of the scale, which is off by half of it at most.
+    """
+    score = float(stratum.judge[0])
+    unlike = stratum.others[stratum.others != score]
+    if not len(unlike):
+        return 0.0
+    slope = (float(stratum.labels.mean()) - (scale.low + scale.high) / 2) / (score - float(unlike.mean()))
+    return min(1.0, max(0.0, slope * len(stratum.others) / stratum.size))
 
 
 def _with_pseudo_cases(mean: float, squares: float, n: int, scale: Scale, pseudo: float) -> tuple[float, float]:

@@ -56,13 +56,13 @@ def effects(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_compute_judge_bias_finds_that_long_responses_are_favoured() -> None:
-    wordy_judge(model="gpt-4")
+    wordy_judge(cases=90, model="gpt-4")
 
     payload = compute_judge_bias(0, {"name": "Strict"})
 
     (judge,) = payload["judges"]
     found = effects(payload)
-    assert (judge["cases"], judge["verdicts"], judge["mean"]["n"]) == (60, 120, 60)
+    assert (judge["cases"], judge["verdicts"], judge["mean"]["n"]) == (90, 180, 90)
     assert list(found) == ["length", "family", "formatting"]
     length = found["length"]["effect"]
     assert length["low"] > 0

@@ -93,6 +93,22 @@ def test_judge_bias_is_not_fooled_by_copies_of_a_case() -> None:
     assert widths[1] == pytest.approx(widths[0], rel=1e-6)
 
 
+def test_judge_bias_does_not_take_twelve_faultless_verdicts_for_certain() -> None:
+    # Twelve of 100 responses are formatted, and judged without a mistake, as 28% of such twelve are where the judge
+    # fails a tenth of all. The others: 10 of 88. Least squares: sum of squares 10 - 100/88 = 8.864 over 98, so the
+    # error of the difference is sqrt(.09045 (1/12 + 1/88)) = .0925; HC3 alone has .034, and p = .001.
+    rows = [
+        BiasRow(place, -1.0 if 12 <= place < 22 else 0.0, 1.0, 100.0, 10.0 if place < 12 else 0.0, None)
+        for place in range(100)
+    ]
+
+    *_, formatting = judge_bias(rows).effects
+
+    assert formatting.estimate.value == pytest.approx(10 / 88)
+    assert errors_of((formatting,), 1.98447) == pytest.approx([0.0925], abs=1e-4)
+    assert formatting.p_value == pytest.approx(0.222, abs=1e-3)
+
+
 def test_judge_bias_finds_a_length_bias_and_nothing_else() -> None:
     length, *others = judge_bias(drawn_rows(300, length_effect=0.07)).effects
 

@@ -103,6 +103,16 @@ def test_stratified_mean_with_its_own_spread_is_least_squares() -> None:
     assert (found.point, *found.tuning) == pytest.approx((0.85, 0.3))
 
 
+def test_stratified_mean_with_its_own_spread_takes_unseen_scores_for_the_middle() -> None:
+    # Labels 1, 1, 1, 0 of scores 1: nothing is known of the score 0, which one of the six others has. Their mean is
+    # taken to be .5, the slope (.75 - .5) / (1 - 0); the mean score of all ten is .9, so .75 + .25 (.9 - 1).
+    stratum = make_stratum([1, 1, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1, 1, 0])
+
+    found = stratified_mean([stratum], own_spread=True)
+
+    assert (found.point, *found.tuning) == pytest.approx((0.725, 0.15))
+
+
 def test_stratified_mean_with_its_own_spread_is_not_drawn_to_a_skewed_judge() -> None:
     # 80% are right, and the judge passes 70% of the wrong ones. By the slope over all cases 20 labels give 1.6 points
     # too much (4,000 draws), by their own 0.7; the standard deviation of the mean of these 400 draws is 0.4 points.
