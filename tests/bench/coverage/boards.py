@@ -33,6 +33,7 @@ JUDGES = {  # shares of wrong responses that pass, and of right ones that fail
     "wrong in 30%": (0.3, 0.3),
     "lenient": (0.3, 0.02),
     "very lenient": (0.7, 0.02),
+    "never harsh": (0.8, 0.0),
     "harsh": (0.02, 0.3),
 }
 LONG = "prefers length"  # passes half of the longest wrong responses, fails a fifth of the shortest right ones
@@ -237,6 +238,7 @@ CELLS = (
     *(BoardCell(0.8, NOISY, 3, 100, 40, undecided=share) for share in (0.1, 0.3)),
     *(BoardCell(rate, NOISY, 2, 100, 70, scenarios=2) for rate in (0.5, 0.8, 0.95)),
     *(BoardCell(rate, NOISY, 2, 100, 60, looks=(20, 30, 45, 60)) for rate in (0.5, 0.9)),
+    *(BoardCell(0.8, "never harsh", 3, 120, audited) for audited in (20, 30)),
 )
 QUICK = (
     BoardCell(0.8, "lenient", 3, 60, 30),

@@ -206,13 +206,13 @@ def _tuning_by_others(stratum: Stratum, scale: Scale) -> float:
 
     That happens to a judge that passes nearly everything, and then the labelled cases are better than the others: with
     20 of them their mean is up to 1.6 points too high. Cases with another score have no label, so their mean is taken
-    to lie in the middle of the scale, which is off by half of it at most.
+    to lie in the middle of the scale, which is off by half of it at most. Where they lie on both sides of the one score
+    this says nothing.
     """
-    score = float(stratum.judge[0])
-    unlike = stratum.others[stratum.others != score]
-    if not len(unlike):
+    gaps = stratum.judge[0] - stratum.others
+    if not gaps.any() or gaps.min() < 0 < gaps.max():
         return 0.0
-    slope = (float(stratum.labels.mean()) - (scale.low + scale.high) / 2) / (score - float(unlike.mean()))
+    slope = (float(stratum.labels.mean()) - (scale.low + scale.high) / 2) / float(gaps[gaps != 0].mean())
     return min(1.0, max(0.0, slope * len(stratum.others) / stratum.size))
 
 

@@ -113,6 +113,14 @@ def test_stratified_mean_with_its_own_spread_takes_unseen_scores_for_the_middle(
     assert (found.point, *found.tuning) == pytest.approx((0.725, 0.15))
 
 
+def test_stratified_mean_with_its_own_spread_leaves_scores_on_both_sides_alone() -> None:
+    stratum = make_stratum([1, 1, 1, 0], [0.5, 0.5, 0.5, 0.5], [0, 1, 0.5])
+
+    found = stratified_mean([stratum], own_spread=True)
+
+    assert (found.point, *found.tuning) == (0.75, 0.0)
+
+
 def test_stratified_mean_with_its_own_spread_is_not_drawn_to_a_skewed_judge() -> None:
     # 80% are right, and the judge passes 70% of the wrong ones. By the slope over all cases 20 labels give 1.6 points
     # too much (4,000 draws), by their own 0.7; the standard deviation of the mean of these 400 draws is 0.4 points.
