@@ -89,6 +89,7 @@ class Run(models.Model):
     postponed_since = models.DateTimeField(null=True)  # no call has been answered since
     crashes = models.PositiveIntegerField(default=0)  # of its workers, by faults of ours, since it was last resumed
     planned_at = models.DateTimeField(null=True)  # when every task had been written
+    case_count = models.PositiveIntegerField(null=True)  # cases that its tasks are about; None: not counted
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     started_at = models.DateTimeField(null=True)

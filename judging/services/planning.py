@@ -251,7 +251,9 @@ class TaskPlanner:
             self._pieces = _missing_tasks(run) if run.kind == RunKind.GRADING else iter(())
             self._piece = next(self._pieces, None)
         if self._piece is None:
-            _end_planning(self.run_id, at)
+            cases = RunTask.objects.filter(run=self.run_id, response__isnull=False).order_by()
+            count = cases.values("response__prompt").distinct().count()  # before the transaction: it takes a while
+            _end_planning(self.run_id, count, at)
             return True
         if not _write_tasks(self.run_id, *self._piece):
             return True
@@ -294,8 +296,8 @@ def _write_tasks(run_id: int, evaluator_id: int, response_ids: Sequence[int]) ->
 
 
 @transaction.atomic
-def _end_planning(run_id: int, at: datetime) -> None:
-    """Note that every task is written, and how many each evaluator has."""
+def _end_planning(run_id: int, cases: int, at: datetime) -> None:
+    """Note that every task is written, how many each evaluator has, and how many cases they are about."""
     run = Run.objects.select_for_update().get(pk=run_id)
     if run.planned_at is not None:
         return
@@ -304,5 +306,5 @@ def _end_planning(run_id: int, at: datetime) -> None:
         counts = dict(run.tasks.values_list("evaluator").annotate(n=Count("pk")).order_by())
         for evaluator in run.evaluators.all():
             RunEvaluator.objects.filter(pk=evaluator.pk).update(total=counts.get(evaluator.pk, 0))
-        run.total = sum(counts.values())
-    run.save(update_fields=["total", "planned_at"])
+        run.total, run.case_count = sum(counts.values()), cases
+    run.save(update_fields=["total", "case_count", "planned_at"])

@@ -192,6 +192,7 @@ def _write_run(
         calls_made=count * len(asked),
         created_at=at,
         planned_at=at,
+        case_count=count // SYSTEMS,
         started_at=at,
         finished_at=at,
     )

@@ -89,12 +89,20 @@ class AuditSubject:
 
 def subject_of_run(run: Run) -> AuditSubject:
     """Return what the audit page of a run shows."""
+    cases = len(keys_of_run(run)[1]) if run.case_count is None else run.case_count
+    return _subject(run, None, Queue.objects.filter(run=run).first(), cases, _asked_of_run(run))
+
+
+def _asked_of_run(run: Run) -> int:
+    """Return how many responses under criteria a run comes to."""
     tasks = RunTask.objects.filter(run=run, response__isnull=False).order_by()
-    asked = tasks.values("response_id", "evaluator__criterion").distinct().count()
     if run.kind == RunKind.ESI:  # one task asks both judges; the index itself asks people nothing
         criteria = run.evaluators.filter(kind=EvaluatorKind.JUDGE).values("criterion").distinct().count()
-        asked = tasks.values("response_id").distinct().count() * criteria
-    return _subject(run, None, Queue.objects.filter(run=run).first(), len(keys_of_run(run)[1]), asked)
+        return tasks.values("response_id").distinct().count() * criteria
+    if run.case_count is None:
+        return tasks.values("response_id", "evaluator__criterion").distinct().count()
+    most = run.evaluators.values("criterion").annotate(most=Max("total")).order_by()  # all judge the same responses
+    return sum(row["most"] for row in most)
 
 
 def subject_of_debates(debate_set: DebateSet) -> AuditSubject:

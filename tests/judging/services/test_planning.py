@@ -125,7 +125,7 @@ def test_plan_tasks_writes_each_task_once() -> None:
     plan_tasks(run_id=run.pk, at=NOON)
 
     run.refresh_from_db()
-    assert (RunTask.objects.count(), run.total, run.planned_at) == (3, 3, NOON)
+    assert (RunTask.objects.count(), run.total, run.case_count, run.planned_at) == (3, 3, 3, NOON)
     assert RunEvaluator.objects.get().total == 3
 
 
@@ -142,6 +142,8 @@ def test_plan_tasks_keeps_to_the_first_attempts_and_current_texts() -> None:
         plan_tasks(run_id=run.pk, at=NOON)
 
     assert [list(run.tasks.values_list("response__attempt", flat=True)) for run in (first, every)] == [[0], [0, 1]]
+    every.refresh_from_db()
+    assert (every.total, every.case_count) == (2, 1)
 
 
 def test_plan_tasks_goes_on_from_what_a_lost_worker_wrote() -> None:
