@@ -10,6 +10,7 @@ import numpy as np
 from django.db.models.fields.json import KeyTextTransform
 from numpy.typing import NDArray
 
+from evalsite.reports.selectors.audited_verdicts import BlindAnnotation, blind_annotations
 from evalsite.reports.selectors.judge_rows import Compared
 from evalsite.reports.statistics.estimates import Floats, Ints
 from evalsite.reports.statistics.estimators.agreement_columns import NONE, ComparedColumns
@@ -119,6 +120,7 @@ class PeopleReader:
         self.looks = looks
         self._labels = LabelReader()
         self._columns: dict[tuple[object, ...], _AskedColumns] = {}
+        self._annotations: dict[bytes, list[BlindAnnotation]] = {}  # by the items, which judges of a run share
 
     def asked_of(self, evaluator: RunEvaluator) -> _AskedColumns:
         """Return what the evaluator's run asked under its criterion. `run` is loaded."""
@@ -128,6 +130,13 @@ class PeopleReader:
             is_labelled = any(row.label for row in rows) or any(row.label for row in self._labels.labels_of(evaluator))
             self._columns[wanted] = _AskedColumns.of(rows, has_labels=is_labelled)
         return self._columns[wanted]
+
+    def annotations_of(self, items: Ints) -> list[BlindAnnotation]:
+        """Return people's first blind labels of the subjects of these items."""
+        wanted = items.tobytes()
+        if wanted not in self._annotations:
+            self._annotations[wanted] = blind_annotations(items.tolist())
+        return self._annotations[wanted]
 
 
 def compared_with_people(

@@ -13,7 +13,6 @@ from django.db.models import Sum
 from debate.models import Debate
 from debate.protocol.metaeval import leave_one_out, opening_votes
 from evalsite.reports.selectors import judge_rows, speakers
-from evalsite.reports.selectors.audited_verdicts import blind_annotations
 from evalsite.reports.selectors.judge_rows import Compared
 from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.selectors.options import Options, chosen
@@ -117,12 +116,14 @@ class _Said:
     record: JudgeRecord
     people: WithPeople
     debates: Sequence[Compared]
+    test_lacks: str
 
 
 def _compared(rows: Sequence[RunEvaluator], reader: PeopleReader) -> _Said:
     replies = rows_of_judge(rows)
     people = compared_with_people(rows, replies, reader)
-    return _Said(record_of([*replies.values()]), people, judge_rows.compared_with_debates(rows))
+    debates = judge_rows.compared_with_debates(rows)
+    return _Said(record_of([*replies.values()]), people, debates, _test_lacks(people, reader))
 
 
 def _judge_row(rows: Sequence[RunEvaluator], version: str, said: _Said) -> Payload:
@@ -152,18 +153,19 @@ def _judge_row(rows: Sequence[RunEvaluator], version: str, said: _Said) -> Paylo
         "people": figure(_with_people(people)),
         "people_audit": figure(_with_audit(people)),
         "people_kappa": figure(_kappa(people)),
-        "test_lacks": _test_lacks(people),
+        "test_lacks": said.test_lacks,
         "parts": versions_of(rows[:1])[rows[0].pk].to_json(),
         "debates": figure(_with_debates(debates)),
         **_position(record.orders),
     }
 
 
-def _test_lacks(people: WithPeople) -> str:
+def _test_lacks(people: WithPeople, reader: PeopleReader) -> str:
     """Return what the alternative annotator test lacks to be held on the audit of a judge, "" for nothing."""
-    is_told = people.audited & (people.people != NONE) & (people.judge >= 0)
-    audited = dict(zip(people.items[is_told].tolist(), people.cases[is_told].tolist(), strict=True))
-    given = blind_annotations(item_id for item_id in audited if item_id)
+    is_told = people.audited & (people.people != NONE) & (people.judge >= 0) & (people.items > 0)
+    items = people.items[is_told]
+    audited = dict(zip(items.tolist(), people.cases[is_told].tolist(), strict=True))
+    given = reader.annotations_of(items)
     count = Counter(one.item_id for one in given)
     shared: dict[str, set[int]] = {}
     for one in given:

@@ -102,7 +102,9 @@ def measured_verdicts(payload: Payload) -> list[AuditedVerdict]:
 
 def reliability_bins(payload: Payload) -> tuple[ReliabilityBin, ...]:
     """Return the bins of the reliability diagram of a stored report."""
-    return reliability(measured_verdicts(payload))
+    return tuple(
+        ReliabilityBin(**{**part, "agreement": Estimate(**part["agreement"])}) for part in payload["reliability"]
+    )
 
 
 def evaluators_of_version(name: str, version_key: str) -> list[RunEvaluator]:

@@ -10,6 +10,8 @@ from evalsite.reports.statistics.estimates import Estimate
 from evalsite.reports.statistics.estimators.strata import FEWEST_CASES, people_only, shown_mean
 from evalsite.reports.statistics.risk_coverage import AuditedVerdict
 
+MOST_BINS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
@@ -22,20 +24,24 @@ class ReliabilityBin:
 
 
 def reliability(verdicts: Sequence[AuditedVerdict]) -> tuple[ReliabilityBin, ...]:
-    """Return bins of at least 20 cases each, the least confident first; none where there are fewer cases in all.
+    """Return up to twenty bins of at least 20 cases each, the least confident first; none of fewer cases in all.
 
     Equal confidences stay together. Unit: the case.
     """
+    fewest = max(FEWEST_CASES, len({verdict.case for verdict in verdicts}) // MOST_BINS)
     bins: list[list[AuditedVerdict]] = [[]]
-    ranked = sorted(verdicts, key=lambda verdict: verdict.confidence)
-    for place, verdict in enumerate(ranked):
-        is_full = len({one.case for one in bins[-1]}) >= FEWEST_CASES
-        if is_full and verdict.confidence != ranked[place - 1].confidence:
+    cases: list[set[Hashable]] = [set()]
+    last = None
+    for verdict in sorted(verdicts, key=lambda verdict: verdict.confidence):
+        if len(cases[-1]) >= fewest and verdict.confidence != last:
             bins.append([])
+            cases.append(set())
+        last = verdict.confidence
         bins[-1].append(verdict)
-    if len(bins) > 1 and len({one.case for one in bins[-1]}) < FEWEST_CASES:
-        bins[-2:] = [bins[-2] + bins[-1]]
-    return tuple(_bin(part) for part in bins if len({one.case for one in part}) >= FEWEST_CASES)
+        cases[-1].add(verdict.case)
+    if len(bins) > 1 and len(cases[-1]) < fewest:
+        bins[-2:], cases[-2:] = [bins[-2] + bins[-1]], [cases[-2] | cases[-1]]
+    return tuple(_bin(part) for part, own in zip(bins, cases, strict=True) if len(own) >= FEWEST_CASES)
 
 
 def _bin(verdicts: Sequence[AuditedVerdict]) -> ReliabilityBin:

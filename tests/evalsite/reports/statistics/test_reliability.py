@@ -32,3 +32,9 @@ def test_reliability_averages_the_verdicts_of_a_case() -> None:
 
 def test_reliability_of_few_cases_has_no_bins() -> None:
     assert reliability([AuditedVerdict(0.5, True, place % 19) for place in range(60)]) == ()
+
+
+def test_reliability_of_many_cases_has_twenty_bins() -> None:
+    found = reliability([AuditedVerdict(place / 2000, place % 2 == 0, place) for place in range(2000)])
+
+    assert [part.agreement.n for part in found] == [100] * 20
