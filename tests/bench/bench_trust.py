@@ -116,7 +116,6 @@ def pages() -> dict[str, str]:
         "judges": "/reports/judges/",
         "judge": f"/reports/judges/detail/?{asked}",
         "agreement": f"/reports/agreement/{Queue.objects.order_by('pk')[0].slug}/",
-        "audit": f"/review/audits/runs/{judge.run_id}/",
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from debate.models import DebateSet
 from evalsite.review.models import ItemArm, Referral
 from evalsite.review.selectors.audits import AuditSubject
-from evalsite.review.selectors.final_labels import blind_labels
+from evalsite.review.selectors.final_labels import blind_shares
 from evalsite.review.subject_keys import is_turned
 from judging.models import Run
 
@@ -30,7 +30,7 @@ Told = tuple[str, int, float | None, bool]  # system, case, share, whether it is
 
 
 def audited_systems(subject: AuditSubject) -> list[AuditedSystem]:
-    """Return what people have decided of each system's drawn cases, by name. Three queries for 5,000 subjects."""
+    """Return what people have decided of each system's drawn cases, by name. Two queries."""
     if subject.run is not None:
         told = _of_run(subject.run)
     elif subject.debate_set is not None:
@@ -44,29 +44,26 @@ def audited_systems(subject: AuditSubject) -> list[AuditedSystem]:
 
 
 def _of_run(run: Run) -> Iterator[Told]:
-    drawn = Referral.objects.filter(run=run, arm=ItemArm.AUDIT).order_by("pk")
+    drawn = Referral.objects.filter(run=run, arm=ItemArm.AUDIT)
+    shares = blind_shares(drawn)
     fields = ("subject_id", "response__system__name", "subject__criterion", "response__prompt_id")
-    rows = list(drawn.values_list(*fields))
-    labels = blind_labels({row[0] for row in rows})
+    rows = list(drawn.order_by("pk").values_list(*fields))
     several = len({criterion for _, _, criterion, _ in rows}) > 1
     for subject_id, system, criterion, case in rows:
-        label = labels.get(subject_id)
         name = f"{system}, {criterion or 'whole rubric'}" if several else str(system)
-        yield name, case or 0, label.share if label is not None else None, label is not None
+        yield name, case or 0, shares.get(subject_id), subject_id in shares
 
 
 def _of_debates(debate_set: DebateSet) -> Iterator[Told]:
-    drawn = Referral.objects.filter(debate_set=debate_set, arm=ItemArm.AUDIT, debate__isnull=False).order_by("pk")
+    drawn = Referral.objects.filter(debate_set=debate_set, arm=ItemArm.AUDIT, debate__isnull=False)
+    shares = blind_shares(drawn)
     texts = ("debate__response_a__text_hash", "debate__response_b__text_hash")
-    rows = list(drawn.values_list("subject_id", "debate__case_id", *texts))
-    labels = blind_labels({row[0] for row in rows})
     name = f"{debate_set.system_a} better than {debate_set.system_b}, ties half"
-    for subject_id, case, first, second in rows:
-        label = labels.get(subject_id)
-        share = label.share if label is not None else None
+    for subject_id, case, first, second in drawn.order_by("pk").values_list("subject_id", "debate__case_id", *texts):
+        share = shares.get(subject_id)
         if share is not None and is_turned((str(first), str(second))):
             share = 1.0 - share
-        yield name, case or 0, share, label is not None
+        yield name, case or 0, share, subject_id in shares
 
 
 def _system(name: str, cases: Mapping[int, list[tuple[float | None, bool]]]) -> AuditedSystem:

@@ -424,22 +424,11 @@ def _with_referred(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class BlindLabel:
-    """The final blind label of a subject, in the subject's own order, and what it is worth; None: a name."""
-
-    label: str
-    share: float | None
-
-
-def blind_labels(subject_ids: Iterable[int]) -> dict[int, BlindLabel]:
-    """Return the final blind labels of subjects that have one."""
-    found: dict[int, BlindLabel] = {}
-    for ids in _chunks(sorted(subject_ids)):
-        for subject_id, known in _known_labels(FinalLabel.objects.filter(subject__in=ids), "subject_id").items():
-            if known.label is not None:
-                found[subject_id] = BlindLabel(known.label, known.share)
-    return found
+def blind_shares(referrals: QuerySet[Referral]) -> dict[int, float | None]:
+    """Return what the final blind label of each referred subject is worth, by subject; None: a name."""
+    rows = FinalLabel.objects.filter(is_blind=True, subject__in=referrals.order_by().values("subject"))
+    told = rows.order_by("-decided_at", "-pk").values_list("subject_id", "share", "provenance")
+    return {subject_id: share for subject_id, share, _ in sorted(told, key=lambda row: RANKS[row[2]])}
 
 
 def _known_labels(rows: QuerySet[FinalLabel], by: str) -> dict[Any, _Known]:

@@ -77,8 +77,9 @@ def _answer(request: PageRequest, subject: AuditSubject, *, is_over: bool) -> Ht
             messages.success(request, f"A sample of {form.chosen:,} {when}")
             return redirect(request.path)
     context = _context(subject, form) | {"is_over": is_over}
-    template = "review/_audit_offer.html" if request.htmx else "review/audit_plan.html"
-    return render(request, template, context)
+    if request.htmx:
+        return render(request, "review/_audit_offer.html", context)
+    return render(request, "review/audit_plan.html", context | {"audited": audited_systems(subject)})
 
 
 def _initial(subject: AuditSubject) -> dict[str, Any]:
@@ -130,5 +131,4 @@ def _context(subject: AuditSubject, form: AuditForm) -> dict[str, Any]:
         "fewest_cases": FEWEST_CASES,
         "default_minimum": settings.REVIEW_AUDIT_MINIMUM,
         "more": max(0, size - subject.drawn),
-        "audited": audited_systems(subject) if subject.drawn else [],
     }
