@@ -46,6 +46,10 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     "flows/test_statement_walk.py",
     "evalsite/reports/test_coverage_bench.py",  # statistics over stored rows
     "evalsite/reports/services/test_judge_bias.py",
+    "evalsite/reports/views/test_trust.py",
+    "evalsite/test_access.py",
+    "evalsite/test_leaks.py",
+    "judging/services/test_recorded_runs.py",
     "evalsite/demo/test_demo_command.py",  # brings its own database and broker
     "evalsite/serving/test_bodies.py",
     "evalsite/serving/test_broker.py",

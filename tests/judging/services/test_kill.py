@@ -214,6 +214,7 @@ def test_a_lost_embedded_broker_and_web_process_hold_no_run_up(site: OwnSite, fa
     _lose_brokers(site, fake_llm, lose=ServedSite.kill_broker)
 
 
+@pytest.mark.backend_free  # it brings its own Redis
 def test_a_flushed_and_killed_redis_and_web_process_hold_no_run_up(
     shared_site: OwnSite, redis_server: OwnRedis, fake_llm: FakeLLM
 ) -> None:
