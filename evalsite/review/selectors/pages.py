@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import Permission, User
 from django.core.cache import cache
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, F, Max, Min, Q, QuerySet
 
 from evalsite.review.models import (
     Annotation,
@@ -159,8 +159,9 @@ class FullAgreement:
 def full_agreement_of(*, queue: Queue) -> FullAgreement:
     """Return how far the annotators of a queue agree, in one query."""
     rows = Annotation.objects.filter(queue=queue).exclude(label="").order_by().values("item")
-    counted = rows.annotate(n=Count("pk"), labels=Count("label", distinct=True)).filter(n__gte=2)
-    found = counted.aggregate(items=Count("item"), agreed=Count("item", filter=Q(labels=1)))
+    # the least and the greatest are the same where all are: counting different ones would sort each item's
+    counted = rows.annotate(n=Count("pk"), least=Min("label"), greatest=Max("label")).filter(n__gte=2)
+    found = counted.aggregate(items=Count("item"), agreed=Count("item", filter=Q(least=F("greatest"))))
     return FullAgreement(items=found["items"], agreed=found["agreed"])
 
 
