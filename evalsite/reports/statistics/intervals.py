@@ -117,7 +117,7 @@ def clustered_mean(values: Sequence[float], clusters: Sequence[Hashable], *, lev
     if np.abs(sums).max() < NO_SPREAD * data.size:
         return with_interval(mean, Interval(None, None, EQUAL.format(n=n_clusters)), n=n_clusters)
     variance = n_clusters / (n_clusters - 1) * float((sums**2).sum()) / data.size**2
-    return around(mean, math.sqrt(variance), n=n_clusters, critical=t_value(level, n_clusters - 1))
+    return around(mean, math.sqrt(variance), n=n_clusters, critical=t_quantile(n_clusters - 1, level))
 
 
 def cluster_codes(clusters: Sequence[Hashable]) -> Ints:
@@ -136,6 +136,6 @@ def z_value(level: float) -> float:
     return float(scipy.special.ndtri(0.5 + level / 2))
 
 
-def t_value(level: float, degrees: int) -> float:
+def t_quantile(degrees: float, level: float = LEVEL) -> float:
     """Return the two-sided quantile of Student's t."""
     return float(scipy.special.stdtrit(degrees, 0.5 + level / 2))

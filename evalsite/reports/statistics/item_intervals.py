@@ -11,7 +11,7 @@ import numpy as np
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
 from evalsite.reports.statistics.interpret import NO_PAIRS
-from evalsite.reports.statistics.intervals import LEVEL, t_value
+from evalsite.reports.statistics.intervals import t_quantile
 
 Features = Any  # a dense or a sparse (scipy, untyped) matrix of shape (distinct items, sums)
 Figure = Callable[[Floats], Floats]  # of sums, shape (any, sums), to figures, shape (any,)
@@ -71,7 +71,7 @@ class ItemSums:
         squares = self.multiplicity @ (self.features @ slopes) ** 2
         squares += self.pseudo_weights @ (self.pseudo_features @ slopes) ** 2
         size = n + PSEUDO_ITEMS
-        reach = t_value(LEVEL, n - 1) * math.sqrt(float(squares) * size / (size - 1))
+        reach = t_quantile(n - 1) * math.sqrt(float(squares) * size / (size - 1))
         centre = float(figure(sums[None, :])[0])
         return Interval(max(lowest, centre - reach), min(1.0, centre + reach))
 
@@ -84,7 +84,7 @@ def share_of_items(equal: int, n: int) -> Estimate:
     if n < 2:
         return with_interval(equal / n, Interval(None, None, ONE_ITEM), n=n) if n else undefined(NO_PAIRS)
     share = (equal + PSEUDO_ITEMS / 2) / (n + PSEUDO_ITEMS)
-    reach = t_value(LEVEL, n - 1) * math.sqrt(share * (1 - share) / (n + PSEUDO_ITEMS - 1))
+    reach = t_quantile(n - 1) * math.sqrt(share * (1 - share) / (n + PSEUDO_ITEMS - 1))
     return Estimate(equal / n, max(0.0, share - reach), min(1.0, share + reach), n)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
 from evalsite.reports.statistics.interpret import NO_PAIRS, ONE_LABEL, everyone_chose
-from evalsite.reports.statistics.intervals import LEVEL, t_value, z_value
+from evalsite.reports.statistics.intervals import LEVEL, t_quantile, z_value
 from evalsite.reports.statistics.item_intervals import ONE_ITEM, PSEUDO_ITEMS, ItemSums, pair_rows
 from evalsite.reports.statistics.profiles import chance_corrected, distinct_rows, divide
 from evalsite.reports.statistics.ratings import MISSING, RatingTable
@@ -99,7 +99,7 @@ def _interval(matrix: Ints, agreement: Floats) -> Interval:
     expected = float(shares.sum(axis=1) @ agreement @ shares.sum(axis=0))
     centre = (float((shares * agreement).sum()) - expected) / (1 - expected)
     error, _ = _errors(shares, agreement, centre, size - 1)
-    reach = t_value(LEVEL, n - 1) * error
+    reach = t_quantile(n - 1) * error
     return Interval(max(-1.0, centre - reach), min(1.0, centre + reach))
 
 

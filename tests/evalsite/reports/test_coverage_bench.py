@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalsite.reports.statistics.estimators import strata
+from evalsite.reports.statistics.intervals import t_quantile
 from tests.bench.bench_coverage import PARTS, cells_of, measure, report
 
 pytestmark = pytest.mark.django_db
@@ -21,8 +22,7 @@ def test_figures_hold_the_truth(part: str, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_intervals_of_half_the_width_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    quantile = strata.t_quantile
-    monkeypatch.setattr(strata, "t_quantile", lambda *given: quantile(*given) / 2)
+    monkeypatch.setattr(strata, "t_quantile", lambda *given: t_quantile(*given) / 2)
 
     missed = report([measure(cells_of("boards", quick=True)[0], 0, boards=BOARDS, again=1)])
 

@@ -13,16 +13,14 @@ from evalsite.reports.statistics.estimators.differences import paired_difference
 from evalsite.reports.statistics.estimators.strata import (
     FEWEST_CASES,
     FEWEST_FOR_CLAIMS,
-    LEVEL,
     Inference,
     Stratum,
     TooFew,
     look_multiplier,
     make_stratum,
     shown_mean,
-    t_quantile,
 )
-from evalsite.reports.statistics.intervals import cluster_codes
+from evalsite.reports.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 PSEUDO_CASES = 2.0
 ONE_LABEL = "Everyone chose the same label; agreement corrected for chance is undefined."

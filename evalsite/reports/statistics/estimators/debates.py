@@ -15,7 +15,6 @@ from evalsite.reports.statistics.estimators.differences import RankSet, holm, ra
 from evalsite.reports.statistics.estimators.strata import (
     FEW_FOR_INTERVAL,
     FEWEST_CASES,
-    LEVEL,
     Inference,
     TooFew,
     census_mean,
@@ -23,9 +22,8 @@ from evalsite.reports.statistics.estimators.strata import (
     look_p_value,
     make_stratum,
     shown_mean,
-    t_quantile,
 )
-from evalsite.reports.statistics.intervals import cluster_codes
+from evalsite.reports.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 LEAST_POINTS = 0.25  # of either side of a pair: keeps strengths finite
 NO_DEBATES = "No debate has an outcome here."

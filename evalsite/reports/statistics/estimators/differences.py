@@ -11,13 +11,13 @@ from evalsite.reports.statistics.estimates import Floats
 from evalsite.reports.statistics.estimators.strata import (
     DIFFERENCE,
     FEWEST_FOR_CLAIMS,
-    LEVEL,
     Inference,
     Scale,
     Stratum,
     TooFew,
     shown_mean,
 )
+from evalsite.reports.statistics.intervals import LEVEL
 
 PSEUDO = 0.5  # of differences: one at each end would halve the power
 SIGNIFICANT = 1 - LEVEL

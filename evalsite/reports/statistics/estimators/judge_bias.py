@@ -14,15 +14,8 @@ import scipy
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, Ints, undefined
 from evalsite.reports.statistics.estimators.differences import holm
-from evalsite.reports.statistics.estimators.strata import (
-    FEWEST_FOR_CLAIMS,
-    LEVEL,
-    TooFew,
-    look_multiplier,
-    look_p_value,
-    t_quantile,
-)
-from evalsite.reports.statistics.intervals import cluster_codes
+from evalsite.reports.statistics.estimators.strata import FEWEST_FOR_CLAIMS, TooFew, look_multiplier, look_p_value
+from evalsite.reports.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 FEWEST_OTHERS = 10  # cases that must differ in a property from all others: fewer and single cases decide
 NEVER_DIFFERS = "Judge and people differ nowhere on these {} cases, so there is nothing to explain."

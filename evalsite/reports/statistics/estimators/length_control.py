@@ -10,14 +10,8 @@ import scipy
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
 from evalsite.reports.statistics.estimators.differences import case_means
-from evalsite.reports.statistics.estimators.strata import (
-    FEWEST_FOR_CLAIMS,
-    LEVEL,
-    TooFew,
-    census_mean,
-    t_quantile,
-)
-from evalsite.reports.statistics.intervals import cluster_codes
+from evalsite.reports.statistics.estimators.strata import FEWEST_FOR_CLAIMS, TooFew, census_mean
+from evalsite.reports.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 LARGEST_EFFECT = 15.0  # beyond it length alone decides, and the fit runs off
 SAME_LENGTHS = "The differences in length are all the same."

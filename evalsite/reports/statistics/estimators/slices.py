@@ -25,8 +25,8 @@ from evalsite.reports.statistics.estimators.strata import (
     TooFew,
     look_multiplier,
     look_p_value,
-    t_quantile,
 )
+from evalsite.reports.statistics.intervals import t_quantile
 
 BANDS = ("short", "medium", "long")
 

@@ -15,8 +15,8 @@ import numpy as np
 import scipy
 
 from evalsite.reports.statistics.estimates import Estimate, Floats, undefined
+from evalsite.reports.statistics.intervals import LEVEL, t_quantile
 
-LEVEL = 0.95
 FEWEST_CASES = 20  # labelled cases behind any figure: with 15 an interval may cover 89% only
 NOTHING = "Nothing to average yet."
 FEW_FOR_INTERVAL = "Too few cases for an interval: {} of {}."
@@ -310,11 +310,6 @@ def nonresponse_bounds(
         labels = np.concatenate([decided.labels, np.full(len(undecided), value)])
         ends.append(stratified_mean([Stratum(labels, judge, decided.others), *known], scale=scale))
     return Bounds(ends[0].low, ends[1].high, len(decided.labels), len(judge))
-
-
-def t_quantile(degrees: float, level: float = LEVEL) -> float:
-    """Return the two-sided quantile of Student's t."""
-    return float(scipy.special.stdtrit(degrees, 0.5 + level / 2))
 
 
 def look_multiplier(n: int, planned: int, level: float = LEVEL) -> float:
