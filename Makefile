@@ -3,6 +3,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 PORT ?= 8000
 LOCAL_LLM_PORT ?= 9300
+# One more than two cores: many tests wait for workers, clients and clocks.
+PROCESSES ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
@@ -48,10 +50,10 @@ serve: $(VENV)/.site ## the site with your settings (EVALSITE_*)
 	@exec $(BIN)/python manage.py serve --port $(PORT)
 
 test: $(VENV)/.development ## every test that this machine can run; what it lacks is skipped with the reason
-	@$(BIN)/python -m pytest -n 2 -rs
+	@$(BIN)/python -m pytest -n $(PROCESSES) -rs
 
 test-fast: $(VENV)/.development ## the tests that need no browser and no workers
-	@$(BIN)/python -m pytest -n 2 -rs -m "not flow and not attack and not local_llm"
+	@$(BIN)/python -m pytest -n $(PROCESSES) -rs -m "not flow and not attack and not local_llm"
 
 check: check-style check-types check-contracts check-templates check-migrations ## linters, types, import contracts, templates, migrations
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-WHOLE_FOLDERS = ("tests/flows/",)  # one site and one browser for all of them
+LONGEST_FLOW = "tests/flows/test_every_page.py"  # with a site of its own, beside the other flows
+WHOLE_FOLDERS = ("tests/flows/",)  # one site for all of them
 BY_IDENTITY = "tests/judging/sandbox/test_attacks.py"  # all attacks under one identity are one fixture
 TEST_BY_TEST = ("tests/judging/services/test_kill.py",)  # long, and nothing is shared
 
@@ -27,6 +28,8 @@ class Sharing(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped
         path = nodeid.partition("::")[0]
         if path in TEST_BY_TEST:
             return nodeid
+        if path == LONGEST_FLOW:
+            return path
         if path == BY_IDENTITY:
             return f"{path} {'ordinary user' in nodeid}"
         return next((folder for folder in WHOLE_FOLDERS if path.startswith(folder)), path)

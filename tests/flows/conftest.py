@@ -1,6 +1,6 @@
 """A live site for flows: `manage.py demo` in a folder of its own, with real workers, driven by a real browser.
 
-All flows run in one process and share one site. With EVALSITE_DATABASE_URL and
+The flows of one process share one site (`tests/sharing.py` says which run together). With EVALSITE_DATABASE_URL and
 EVALSITE_REDIS_URL set, the site gets a database of its own on that server and uses that Redis; without, SQLite and the
 embedded broker.
 """
@@ -195,7 +195,13 @@ def open_item(page: Page, queue: str) -> None:
         page.wait_for_timeout(300)
         page.reload()
     page.locator("form[action$='/next/'] button").first.click()
+    expect_item(page)
+
+
+def expect_item(page: Page) -> None:
+    """Wait for an item whose keys are bound: the page is there a moment before its scripts."""
     expect(page.locator("#item-panel")).to_be_visible()
+    page.wait_for_load_state()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from evalsite.review.services.opening import open_items_for_run
 from judging.models import EvaluatorKind
 from tests import factories
 from tests.flows.axe import DESK, PAINTED, faults
-from tests.flows.conftest import FLAGS, find_chromium
+from tests.flows.conftest import FLAGS, expect_item, find_chromium
 
 pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("flow")]
 FIVE = {"kind": "ordinal", "minimum": 1, "maximum": 5, "step": 1}
@@ -47,7 +47,7 @@ def opened(kind: str) -> str:
 def take(page: Page, slug: str) -> None:
     page.goto(f"/review/queues/{slug}/")
     page.locator("#start-button button").click()
-    expect(page.locator("#item-panel")).to_be_visible()
+    expect_item(page)
     page.evaluate(PAINTED)
 
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.evalsite.test_access import TABLE
 from tests.flows.axe import faults
-from tests.flows.conftest import LiveSite, SignIn
+from tests.flows.conftest import LiveSite, SignIn, expect_item
 from tests.flows.examples import make_examples
 
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
@@ -67,7 +67,7 @@ def take(page: Page, queue: str) -> None:
     """Open the next item of the queue."""
     page.goto(f"/review/queues/{queue}/")
     page.locator("form[action$='/next/'] button").first.click()
-    expect(page.locator("#item-panel")).to_be_visible()
+    expect_item(page)
 
 
 @pytest.fixture(scope="module")

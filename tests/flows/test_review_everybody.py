@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.flows.axe import PAINTED, violations
-from tests.flows.conftest import LiveSite, SignIn
+from tests.flows.conftest import LiveSite, SignIn, expect_item
 
 pytestmark = pytest.mark.flow
 
@@ -45,7 +45,7 @@ def take(page: Page, queue: str) -> None:
     """Open the next item of the queue."""
     page.goto(f"/review/queues/{queue}/")
     page.locator("form[action$='/next/'] button").first.click()
-    expect(page.locator("#item-panel")).to_be_visible()
+    expect_item(page)
 
 
 @pytest.fixture(params=["light", "dark", "phone"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from evalsite.review.models import Assignment, AssignmentStatus, ItemStatus, Queue
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,8 @@ class Remark:
 
 def remarks_on(items: Collection[int]) -> dict[int, list[Remark]]:
     """Return flags, reasons for skipping and for not judging by item, the oldest claim first. One query."""
-    told = Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="") | Q(annotation__label="")
+    unable = Annotation.objects.filter(item__in=items, label="").values("assignment")  # a join would read all of them
+    told = Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="") | Q(pk__in=unable)
     claims = Assignment.objects.filter(told, item__in=items).select_related("annotator", "annotation")
     claims = claims.order_by("claimed_at", "pk")
     found: dict[int, list[Remark]] = {}

@@ -286,7 +286,7 @@ def answers_missing(queue_ids: Collection[int]) -> dict[int, int]:
 
 def workload_of(*, queue: Queue) -> Workload:
     """Return how many answers are missing, and how long they will take at the recent median time per answer."""
-    recent = Annotation.objects.filter(queue=queue).exclude(label="").order_by("-created_at", "-pk")
+    recent = Annotation.objects.filter(queue=queue).exclude(label="").order_by("-pk")
     times = [seconds for seconds in recent.values_list("seconds", flat=True)[:RECENT] if seconds is not None]
     return Workload(
         answers_left=answers_missing([queue.pk]).get(queue.pk, 0),
