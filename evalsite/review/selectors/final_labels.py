@@ -27,7 +27,7 @@ from evalsite.review.subject_keys import KeyFrame, turned_label
 from judging.grading.rubric_tree import Value
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject
-from judging.models import Case, Response, Run, RunEvaluator, RunTask, Score
+from judging.models import Case, Prompt, Response, Run, RunEvaluator, RunTask, Score
 from judging.services.trees import tree_from_json
 
 CHUNK = 5_000
@@ -162,6 +162,7 @@ class LabelReader:
     def __init__(self) -> None:
         self._parts = RubricParts()
         self._cases: dict[int, dict[int, Case]] = {}  # by suite and prompt
+        self._prompts: dict[int, tuple[str, str]] = {}  # key and hash
         self._questions: dict[tuple[int, _Criterion, int], _Asked] = {}
         self._contents: dict[tuple[int, _Criterion], dict[int, _Content]] = defaultdict(dict)  # by response
         self._labels: dict[str, _Known | None] = {}  # by the subject's key
@@ -217,20 +218,29 @@ class LabelReader:
         """Return the contents of these responses; columns alone, since 100,000 objects take longer than all else."""
         known = self._contents[evaluator.run.suite_id, criterion_of(evaluator)]
         missing = Response.objects.filter(pk__in=[pk for pk in ids if pk not in known]).order_by()
-        fields = ("text_hash", "prompt_id", "prompt__key", "prompt__content_hash", "system_id", "attempt")
-        for pk, text_hash, prompt_id, case_key, prompt_hash, system_id, attempt in missing.values_list("pk", *fields):
-            asked = self._asked(evaluator, prompt_id, case_key, prompt_hash)
-            key = asked.frame.key(text_hash)
-            known[pk] = _Content(key, prompt_id, case_key, system_id, attempt, asked)
+        rows = list(missing.values_list("pk", "text_hash", "prompt_id", "system_id", "attempt"))
+        self._read_prompts({prompt_id for _, _, prompt_id, _, _ in rows})
+        for pk, text_hash, prompt_id, system_id, attempt in rows:
+            asked = self._asked(evaluator, prompt_id)
+            known[pk] = _Content(
+                asked.frame.key(text_hash), prompt_id, self._prompts[prompt_id][0], system_id, attempt, asked
+            )
         return {pk: known[pk] for pk in ids if pk in known}
 
-    def _asked(self, evaluator: RunEvaluator, prompt_id: int, case_key: str, prompt_hash: str) -> _Asked:
+    def _read_prompts(self, wanted: set[int]) -> None:
+        """Read prompts that are not known yet: each has many responses, so they are not joined to them."""
+        for ids in _chunks(sorted(wanted - self._prompts.keys())):
+            rows = Prompt.objects.filter(pk__in=ids).values_list("pk", "key", "content_hash")
+            self._prompts |= {pk: (key, content_hash) for pk, key, content_hash in rows}
+
+    def _asked(self, evaluator: RunEvaluator, prompt_id: int) -> _Asked:
         suite_id = evaluator.run.suite_id
         wanted = suite_id, criterion_of(evaluator), prompt_id
         if wanted not in self._questions:
             if suite_id not in self._cases:
                 self._cases[suite_id] = first_cases(suite_id)
             case = self._cases[suite_id].get(prompt_id)
+            case_key, prompt_hash = self._prompts[prompt_id]
             part = part_for(evaluator, self._parts, case_key=case_key)
             reference, scenario, lang = (case.reference, case.scenario, case.lang) if case is not None else ("", "", "")
             frame = frame_of(prompt_hash=prompt_hash, reference=reference, part=part, criterion=evaluator.criterion)
