@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -36,7 +38,7 @@ from judging.models import (
     System,
     Verdict,
 )
-from judging.services.hashing import item_digest, text_hash
+from judging.services.hashing import text_hash, tree_digest
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 _numbers = count(1)
@@ -142,6 +144,11 @@ def rubric(*, trees: dict[str, dict[str, Any]] | None = None, **fields: Any) -> 
         digest = item_digest(key, tree)
         RubricItem.objects.create(rubric=made, case_key=key, position=position, digest=digest, tree=tree)
     return made
+
+
+def item_digest(case_key: str, tree: Mapping[str, Any]) -> str:
+    """Return the digest of a tree as a database gives it back."""
+    return tree_digest(case_key, json.dumps(tree, sort_keys=True, separators=(",", ":"), allow_nan=False))
 
 
 def run(**fields: Any) -> Run:

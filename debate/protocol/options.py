@@ -84,11 +84,6 @@ class DebateOptions:
         return 2 if self.stop_on_stability else 1 + self.max_rounds
 
     @property
-    def steps_most(self) -> int:
-        """How often each seat is asked at most, without being asked again for want of a verdict."""
-        return 1 + self.max_rounds if self.method is Method.DEBATE else self.samples
-
-    @property
     def stop(self) -> StopRules:
         return StopRules(on_consensus=self.stop_on_consensus, on_stability=self.stop_on_stability)
 

@@ -7,7 +7,7 @@ the criterion and the numbers of its levels stay; only the levels' texts are dam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
 from random import Random
 
@@ -51,22 +51,6 @@ def damaged(criterion: Criterion, damage: Damage, *, seed: int) -> Criterion:
         for level, text in criterion.levels.items()
     }
     return Criterion(criterion.name, levels)
-
-
-def all_variants(criterion: Criterion, *, seed: int) -> dict[Damage, Criterion]:
-    """Return the criterion as it is and in its five damaged forms."""
-    return {damage: damaged(criterion, damage, seed=seed) for damage in Damage}
-
-
-def given_variants(criteria: Mapping[str, Mapping[str, str]], name: str) -> dict[Damage, Criterion]:
-    """Return the variants of `name` that a criteria file brings along, by the number its keys end in."""
-    found = {}
-    for suffix, damage in FILE_SUFFIXES.items():
-        keys = (f"{name}-{suffix}", name) if suffix == 1 else (f"{name}-{suffix}",)
-        levels = next((criteria[key] for key in keys if key in criteria), None)
-        if levels is not None:
-            found[damage] = Criterion(name, dict(levels))
-    return found
 
 
 def _same(text: str, _: Random) -> str:

@@ -43,11 +43,6 @@ def register_metric(module: str, func: str) -> Callable[[CustomFunction], Custom
     return add
 
 
-def registered_metrics() -> tuple[str, ...]:
-    """Return the names of the built-in metrics, sorted."""
-    return tuple(sorted(f"{module}.{func}" for module, func in _REGISTRY))
-
-
 @dataclass(frozen=True, slots=True)
 class Handlers:
     """Calls the functions that a case names."""

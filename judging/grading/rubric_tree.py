@@ -34,10 +34,6 @@ class TreeScore:
     flags: tuple[str, ...] = ()
     nodes: Mapping[str, Fraction | None] = field(default_factory=dict)
 
-    @property
-    def is_complete(self) -> bool:
-        return not self.missing
-
 
 @dataclass(slots=True)
 class _Work:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -138,10 +136,6 @@ class SandboxRunner:
             return {language.file: source, **beside}
         return {language.file: ending.added_to(source, program.test_text, token), **ending.files(token), **beside}
 
-    def run_many(self, programs: Sequence[ProgramLike], max_workers: int | None = None) -> list[SandboxOutcome]:
-        """Return the outcomes of `programs` in their order, running as many at once as there are cores."""
-        return _in_parallel(self, programs, max_workers)
-
     def run_python_function(
         self, source: str, function: str, payload_json: str, timeout_seconds: float = 10.0
     ) -> FunctionOutcome:
@@ -219,20 +213,6 @@ class SandboxRunner:
             stopped_by=stopped_by,
             environment=_environment(language, limits),
         )
-
-
-def run_many(
-    programs: Sequence[ProgramLike], max_workers: int | None = None, *, runner: SandboxRunner | None = None
-) -> list[SandboxOutcome]:
-    """Return the outcomes of `programs` in their order, running as many at once as there are cores."""
-    return _in_parallel(runner or SandboxRunner(), programs, max_workers)
-
-
-def _in_parallel(
-    runner: SandboxRunner, programs: Iterable[ProgramLike], max_workers: int | None
-) -> list[SandboxOutcome]:
-    with ThreadPoolExecutor(max_workers=max_workers or os.cpu_count() or 1) as pool:
-        return list(pool.map(runner.run, programs))
 
 
 def _not_run(reason: str) -> SandboxOutcome:

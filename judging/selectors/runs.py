@@ -87,10 +87,6 @@ class RunProgress:
         """Tasks still to be done; those of a cancelled run never are."""
         return 0 if self.run.status == RunStatus.CANCELLED else self.run.waiting
 
-    @property
-    def remaining_budget(self) -> Decimal | None:
-        return None if self.run.budget is None else self.run.budget - self.run.spent - self.run.unheard
-
 
 def list_runs(*, status: str = "", search: str = "", order: str = "-created", single: bool = False) -> QuerySet[Run]:
     """Return runs with their suite, newest first unless ordered otherwise; or those of one response alone."""
@@ -146,7 +142,7 @@ def rate_per_minute(pace: Sequence[Sequence[float]], *, at: datetime) -> float |
 def list_tasks(*, run: Run, evaluator_id: int | None, failure: str = "", status: str = "") -> QuerySet[RunTask]:
     """Return a run's tasks with what they are about, in the order they were planned.
 
-    A task of an index run belongs to the index; its judges have the tasks whose answers they gave a verdict on.
+    A task of an ESI run belongs to the index; its judges have the tasks whose answers they gave a verdict on.
     """
     tasks = (
         RunTask.objects.filter(run=run)

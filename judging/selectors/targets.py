@@ -91,11 +91,6 @@ def target_of(endpoint: ModelEndpoint) -> Target:
     return Target(endpoint_id=endpoint.pk, config=config, price=price)
 
 
-def active_targets() -> dict[str, Target]:
-    """Return every active endpoint by name."""
-    return {endpoint.name: target_of(endpoint) for endpoint in ModelEndpoint.objects.filter(is_active=True)}
-
-
 def address_policy() -> AddressPolicy:
     """Return which addresses may be called on this site."""
     allowed = settings.ALLOW_PRIVATE_ENDPOINTS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from hashlib import sha256
@@ -47,11 +46,6 @@ def rubric_head_json(rubric: RubricSpec) -> bytes:
 def tree_digest(case_key: str, tree: str) -> str:
     """Return the SHA-256 (64 hex digits) of the canonical JSON of a tree with the case that it is bound to."""
     return sha256(f"[{quoted(case_key)},{tree}]".encode()).hexdigest()
-
-
-def item_digest(case_key: str, tree: Mapping[str, Any]) -> str:
-    """Return the `tree_digest` of a tree as a database gives it back."""
-    return tree_digest(case_key, json.dumps(tree, sort_keys=True, separators=(",", ":"), allow_nan=False))
 
 
 def _plain(value: Any) -> Any:

@@ -10,14 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from judging.specs.bundles import Bundle
 from judging.specs.case_keys import visible_key
 from judging.specs.cell_values import Cell
 from judging.specs.criteria_cells import CellSplit, split_cell
 from judging.specs.findings import Findings, shorten
-from judging.specs.grids import Grid, is_blank, is_date, plain_text, read_grids, text_cell
-from judging.specs.problems import Parsed
-from judging.specs.rubric_reading import CountedRows, RubricReading, read_whole
+from judging.specs.grids import Grid, is_blank, is_date, plain_text, text_cell
+from judging.specs.rubric_reading import CountedRows, RubricReading
 from judging.specs.types import JsonObject, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec, node_of
 
 STANDARD_LEVELS = (25, 50, 100)
@@ -89,14 +87,6 @@ class _Layout:
             )
             for level, column in sorted(self.levels.items(), reverse=True)
         ]
-
-
-def parse_level_workbook(bundle: Bundle, path: str) -> Parsed[RubricSpec]:
-    """Return the rubric in a level workbook (.xlsx) or the same layout as .csv; a cascade for each query."""
-    findings = Findings(path)
-    grids = read_grids(bundle.read(path), path, findings)
-    reading = None if findings.has_errors else open_level_grids(grids, name=_stem(path), findings=findings)
-    return read_whole(reading, findings)
 
 
 def open_level_grids(grids: Sequence[Grid], *, name: str, findings: Findings) -> RubricReading | None:
@@ -339,7 +329,3 @@ class _RowReader:
         if not column.is_top and count * level > MAX_LEVEL:
             message = f"{count} criteria of {level} points reach {count * level}; clipped at 100."
             warning(place, "above-100", message)
-
-
-def _stem(path: str) -> str:
-    return path.rpartition("/")[2].rpartition(".")[0] or path

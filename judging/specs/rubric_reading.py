@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from judging.specs.cell_values import Cell
 from judging.specs.findings import Findings
-from judging.specs.problems import Parsed
 from judging.specs.types import RubricItemSpec, RubricSpec
 
 
@@ -42,19 +41,6 @@ class RubricReading:
 def reading_of(rubric: RubricSpec) -> RubricReading:
     """Return a rubric that is in memory already as one that is read."""
     return RubricReading(replace(rubric, items=()), iter(rubric.items))
-
-
-def read_whole(reading: RubricReading | None, findings: Findings) -> Parsed[RubricSpec]:
-    """Return the rubric with all its items in memory."""
-    if reading is None:
-        return Parsed(None, findings.as_tuple())
-    items: dict[str, RubricItemSpec] = {}
-    for item in reading.items:
-        other = items.setdefault(item.case_key, item)
-        if other is not item:
-            item_twice(item, other.source, findings)
-    rubric = None if findings.has_errors else replace(reading.head, items=tuple(items.values()))
-    return Parsed(rubric, findings.as_tuple())
 
 
 def item_twice(item: RubricItemSpec, other: str, findings: Findings) -> None:

@@ -18,9 +18,8 @@ from judging.specs.cell_values import Cell
 from judging.specs.findings import Findings
 from judging.specs.grids import MAX_COLUMNS, Grid, bundle_grids, is_blank, plain_text, text_cell
 from judging.specs.level_rubrics_xlsx import BOOLEAN, find_level_layout, open_level_grids
-from judging.specs.problems import Parsed
 from judging.specs.rubric_nested import parse_nested_rubric
-from judging.specs.rubric_reading import CountedRows, RubricReading, read_whole, reading_of
+from judging.specs.rubric_reading import CountedRows, RubricReading, reading_of
 from judging.specs.types import NOTHING, AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
 
 Row = tuple[int, list[Cell]]
@@ -117,12 +116,6 @@ class _Table:
             return default
         value = float(match[1].replace(",", "."))
         return value / 100 if match[2] else value
-
-
-def parse_rubric(bundle: Bundle, path: str) -> Parsed[RubricSpec]:
-    """Return the rubric in an .xlsx, .csv, .json, .jsonl, .yaml or .yml file, whichever of the five shapes it has."""
-    findings = Findings(path)
-    return read_whole(open_rubric(bundle, path, findings), findings)
 
 
 def open_rubric(bundle: Bundle, path: str, findings: Findings) -> RubricReading | None:

@@ -23,7 +23,7 @@ from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call, Case, ModelEndpoint, Run, RunStatus, Score, Verdict
-from judging.selectors.targets import active_targets
+from judging.selectors.targets import target_of
 from judging.services.evaluating import subject_of
 from judging.services.planning import EvaluatorChoice, RunPlan, create_run
 from judging.services.pools import open_pool
@@ -155,7 +155,7 @@ def test_the_comparison_judge_settles_both_orders(endpoint: ModelEndpoint) -> No
         rubric=tree_from_json(CRITERIA),
     )
     conversation = judge_kind("pairwise").build(SHORT).converse(subject)
-    targets = active_targets()
+    targets = {endpoint.name: target_of(endpoint)}
     pool = open_pool(threads=1)
     share = pool.share()
     replies: tuple[ChatReply, ...] | None = None

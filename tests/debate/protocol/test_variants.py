@@ -14,17 +14,15 @@ from debate.protocol.variants import (
     DAMAGED_SHARE,
     SYMBOLS,
     Damage,
-    all_variants,
     damaged,
-    given_variants,
 )
 
 TEXT = "Helpful - The user's reply is on-point, clear and short."
 CRITERION = Criterion("helpfulness", {"1": "Not helpful at all. It is off the mark.", "5": TEXT})
 
 
-def test_all_variants_are_the_same_again_from_the_same_seed_only() -> None:
-    assert all_variants(CRITERION, seed=4) == all_variants(CRITERION, seed=4)
+def test_damaged_is_the_same_again_from_the_same_seed_only() -> None:
+    assert damaged(CRITERION, Damage.SHUFFLED, seed=4) == damaged(CRITERION, Damage.SHUFFLED, seed=4)
     assert damaged(CRITERION, Damage.SHUFFLED, seed=4) != damaged(CRITERION, Damage.SHUFFLED, seed=5)
 
 
@@ -75,22 +73,11 @@ def test_damaged_takes_any_text(text: str, damage: Damage) -> None:
     assert set(damaged(Criterion("x", {"1": text}), damage, seed=1).levels) == {"1"}
 
 
-def test_given_variants_are_known_by_their_number() -> None:
-    criteria = {"wit": {"1": "a"}, "wit-2": {"1": "b"}, "wit-6": {"1": "c"}, "other": {"1": "d"}}
-
-    assert given_variants(criteria, "wit") == {
-        Damage.NONE: Criterion("wit", {"1": "a"}),
-        Damage.SHORTENED: Criterion("wit", {"1": "b"}),
-        Damage.MASKED: Criterion("wit", {"1": "c"}),
-    }
-
-
 @pytest.mark.shared_data
 def test_damaged_shortens_as_the_shipped_criteria_do(shared_data: Path) -> None:
     path = shared_data / "debate/original/criteria/metaeval_creativity.yaml"
     criteria = read_criteria("c.yaml", path.read_bytes()).value or {}
 
-    given_ones = given_variants(criteria, "creativity")
+    whole, shortened = (Criterion("creativity", criteria[key]) for key in ("creativity", "creativity-2"))
 
-    assert set(given_ones) == set(Damage)
-    assert damaged(given_ones[Damage.NONE], Damage.SHORTENED, seed=0) == given_ones[Damage.SHORTENED]
+    assert damaged(whole, Damage.SHORTENED, seed=0) == shortened

@@ -21,8 +21,8 @@ from judging.grading.cascade import (
 )
 from judging.grading.rubric_tree import score_tree
 from judging.specs.bundles import Bundle
-from judging.specs.level_rubrics_xlsx import parse_level_workbook
 from judging.specs.types import NodeSpec, ScaleSpec
+from tests.judging.specs.whole_rubrics import parse_level_workbook
 
 TWENTY = CascadeOptions(level_25_value=20)
 ALL = CascadeOptions(level_100="all")

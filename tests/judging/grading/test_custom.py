@@ -13,7 +13,6 @@ from judging.grading.custom import (
     handler_program,
     read_reply,
     register_metric,
-    registered_metrics,
 )
 from judging.grading.marks import NotDecided, SpecFault
 from judging.grading.programs import Program, ProgramOutcome
@@ -92,11 +91,10 @@ def test_read_reply_takes_the_last_marked_line_and_nothing_else() -> None:
         read_reply("handler-reply-forged:[1, 1, null]\n", mark, "h")
 
 
-def test_registered_metrics_run_without_a_sandbox() -> None:
+def test_built_in_metrics_run_without_a_sandbox() -> None:
     handlers = Handlers({}, None)
     limit = {"module": "builtin", "func": "word_limit", "arguments": {"limit": 2}}
 
-    assert registered_metrics() == ("builtin.valid_json", "builtin.word_limit")
     assert handlers.grade({"module": "builtin", "func": "valid_json"}, "```json\n[1]\n```").got == 1.0
     assert handlers.grade({"module": "builtin", "func": "valid_json"}, "nothing").got == 0.0
     assert [handlers.grade(limit, text).got for text in ("a b", "a b c")] == [1.0, 0.0]

@@ -21,7 +21,7 @@ from judging.grading.esi import (
     safety_score,
     weighted_index,
 )
-from judging.grading.esi_summary import EsiItem, EsiStatus, judged_status, summarise
+from judging.grading.esi_summary import EsiStatus, judged_status
 
 ORIGINAL = EsiOptions(length_rule="original", unknown_as_zero=True)
 
@@ -185,17 +185,6 @@ def test_esi_score_flags_an_empty_answer() -> None:
 def test_esi_options_refuse_what_the_original_let_pass(change: dict[str, object]) -> None:
     with pytest.raises(BadEsiOption):
         EsiOptions(**change)  # type: ignore[arg-type]  # bad values on purpose
-
-
-def test_summarise_averages_completed_items_only() -> None:
-    scores = [esi_score(EsiMeasures(True, value, 0, "a", "a")) for value in (80, 85, 20)]
-    items = [EsiItem(EsiStatus.COMPLETED, scores[0]), EsiItem(EsiStatus.COMPLETED, scores[1])]
-    items += [EsiItem(EsiStatus.INTEGRITY_ERROR, scores[2]), EsiItem(EsiStatus.BAD_INPUT)]
-
-    summary = summarise(items)
-
-    assert (summary.total, summary.counts[EsiStatus.COMPLETED], summary.averages["true_integrity"]) == (4, 2, 82.5)
-    assert summarise([]).averages["esi"] is None
 
 
 def test_judged_status_lets_an_accuracy_error_win() -> None:

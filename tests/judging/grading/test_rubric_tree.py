@@ -11,8 +11,8 @@ import pytest
 
 from judging.grading.rubric_tree import BadRubric, score_tree
 from judging.specs.bundles import Bundle
-from judging.specs.rubric_tables import parse_rubric
 from judging.specs.types import NodeSpec, ScaleSpec
+from tests.judging.specs.whole_rubrics import parse_rubric
 
 BOOLEAN = ScaleSpec("boolean")
 

@@ -10,7 +10,7 @@ import pytest
 
 from judging.grading.answer_cleaning import clean_answer
 from judging.grading.esi import EsiMeasures, EsiOptions, esi_score
-from judging.grading.esi_summary import EsiItem, EsiStatus, judged_status, summarise
+from judging.grading.esi_summary import EsiStatus, judged_status
 from judging.judges import accuracy, integrity
 from judging.judges.accuracy import AccuracyJudge, read_accuracy, strictness_of
 from judging.judges.integrity import IntegrityJudge, read_integrity
@@ -95,17 +95,17 @@ def test_build_messages_differ_by_strictness_and_hide_the_reference_from_integri
     assert "raw reply" in integrity_user
 
 
-def run_original(line: str, script: dict[str, Any] | None) -> tuple[EsiItem, dict[str, Any]]:
+def run_original(line: str, script: dict[str, Any] | None) -> tuple[EsiStatus, dict[str, Any]]:
     """Return what the original makes of one input line and its scripted replies."""
     try:
         row = json.loads(line)
     except json.JSONDecodeError:
-        return EsiItem(EsiStatus.BAD_INPUT), {}
+        return EsiStatus.BAD_INPUT, {}
     if "instruction" not in row or "question" not in row:
-        return EsiItem(EsiStatus.INCOMPLETE_INPUT), {}
+        return EsiStatus.INCOMPLETE_INPUT, {}
     assert script is not None
     if "http_status" in script["worker"]:
-        return EsiItem(EsiStatus.WORKER_ERROR), {}
+        return EsiStatus.WORKER_ERROR, {}
     cleaned = clean_answer(script["worker"]["content"], "DIRECT")
     correct = accuracy.read_as_original(script["accuracy_judge"])
     sound = integrity.read_as_original(script["integrity_judge"])
@@ -133,7 +133,7 @@ def run_original(line: str, script: dict[str, Any] | None) -> tuple[EsiItem, dic
         "s_alignment_documented": documented.alignment_simple,
         "esi_documented": documented.esi,
     }
-    return EsiItem(status, original), fields
+    return status, fields
 
 
 @pytest.mark.shared_data
@@ -143,15 +143,11 @@ def test_the_recorded_run_is_reproduced_from_end_to_end(shared_data: Path) -> No
     scripts = {entry["item"]: entry for entry in json.loads((folder / "scripted_responses.json").read_text())}
     rows = (folder / "expected_results_original.jsonl").read_text(encoding="utf-8").splitlines()
     expected = [json.loads(row) for row in rows]
-    summary = json.loads((folder / "expected_summary_original.json").read_text())
 
     found = [run_original(line, scripts.get(number)) for number, line in enumerate(lines, 1)]
 
-    assert [item.status.value for item, _ in found] == [row["status"] for row in expected]
+    assert [status.value for status, _ in found] == [row["status"] for row in expected]
     for (_, fields), row in zip(found, expected, strict=True):
         assert fields == {
             name: pytest.approx(row[name]) if isinstance(row[name], float) else row[name] for name in fields
         }
-    totals = summarise([item for item, _ in found])
-    assert {f"average_{name}": value for name, value in totals.averages.items()} == summary["metrics_summary"]
-    assert totals.counts[EsiStatus.COMPLETED] == summary["processing_summary"]["items_pipeline_completed_for_scoring"]

@@ -11,7 +11,7 @@ from judging.grading.unit_tests import PRELUDES
 from judging.sandbox import toolchains
 from judging.sandbox.languages import LANGUAGES, PYTHON, Language, Library, find_language
 from judging.sandbox.limits import Limits
-from judging.sandbox.runner import FunctionOutcome, SandboxOutcome, SandboxProgram, SandboxRunner, run_many
+from judging.sandbox.runner import FunctionOutcome, SandboxOutcome, SandboxProgram, SandboxRunner
 from judging.sandbox.sources import clear_stale_sources, source_folder
 from judging.sandbox.toolchains import LanguageStatus, SandboxStatus, available_languages, sandbox_status
 
@@ -62,7 +62,7 @@ def test_run_passes_and_fails_by_the_program(runner: SandboxRunner, language: st
     _need(language)
     good, bad = PROGRAMS[language]
 
-    passed, failed = runner.run_many([SandboxProgram(language, good), SandboxProgram(language, bad)])
+    passed, failed = (runner.run(SandboxProgram(language, source)) for source in (good, bad))
 
     assert (passed.passed, failed.passed, passed.not_run_reason, failed.not_run_reason) == (True, False, "", "")
     assert (passed.result_text[:6], failed.result_text[:7]) == ("passed", "failed:")
@@ -129,7 +129,7 @@ def test_run_accepts_the_python_prelude(runner: SandboxRunner) -> None:
     missing = _need("python").missing_libraries
     used = "assert np.arange(3).sum() == 3 and len(pd.DataFrame({'a': [1]})) == 1"
 
-    bare, using = runner.run_many([SandboxProgram("python", PYTHON_PRELUDE + text) for text in ("pass", used)])
+    bare, using = (runner.run(SandboxProgram("python", PYTHON_PRELUDE + text)) for text in ("pass", used))
 
     assert bare.passed is True
     assert using.passed is (None if {"numpy", "pandas"} & set(missing) else True)
@@ -157,13 +157,14 @@ def test_run_excuses_a_failure_that_needs_a_missing_library(
     monkeypatch.setattr("judging.sandbox.runner.available_languages", lambda: found)
     monkeypatch.setattr("judging.sandbox.runner.find_language", lambda name: replace(PYTHON, libraries=(absentee,)))
 
-    needed, mentioned, tested, other = runner.run_many(
-        [
+    needed, mentioned, tested, other = (
+        runner.run(program)
+        for program in (
             SandboxProgram("python", "import absentee"),
             SandboxProgram("python", "'import absentee'; 1 / 0"),
             SandboxProgram("python", "import absentee\nassert f()", test_text="import absentee\nassert f()"),
             SandboxProgram("python", "1 / 0"),
-        ]
+        )
     )
 
     assert [needed.passed, mentioned.passed, tested.passed, other.passed] == [None, False, None, False]
@@ -221,14 +222,6 @@ def test_probe_tells_how_to_get_a_missing_language(runner: SandboxRunner) -> Non
         None,
         "not installed: cobc not found in /usr/local/bin:/usr/bin:/bin; get it with Debian package gnucobol",
     )
-
-
-def test_run_many_keeps_the_order(runner: SandboxRunner) -> None:
-    programs = [SandboxProgram("bash", f"sleep 0.{3 - number}; echo {number}") for number in range(4)]
-
-    outcomes = run_many(programs, max_workers=4, runner=runner)
-
-    assert [outcome.stdout for outcome in outcomes] == ["0\n", "1\n", "2\n", "3\n"]
 
 
 def test_run_starts_every_program_in_an_empty_folder(runner: SandboxRunner) -> None:

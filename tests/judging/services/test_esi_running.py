@@ -1,4 +1,4 @@
-"""Index runs from end to end: fake models answer and judge over HTTP, the site cleans, scores and writes its files."""
+"""ESI runs from end to end: fake models answer and judge over HTTP, the site cleans, scores and writes its files."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def test_rescore_judge_changes_the_points_of_itemised_verdicts() -> None:
 
 
 def index_run() -> Run:
-    """Return a finished index run with one item: right, integrity 80, 4,000 tokens."""
+    """Return a finished ESI run with one item: right, integrity 80, 4,000 tokens."""
     case = factories.case(reference="42 W")
     suite, system = factories.suite(cases=[case]), factories.system()
     options = {

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from judging.models import Rubric, RubricItem
-from judging.services.hashing import item_digest
 from judging.services.rubrics import RubricOrigin, plan_rubric
 from judging.services.staging import Keys, StagedRubric, stage_reading, stage_rubric
 from judging.services.trees import tree_from_json, tree_text, tree_to_json
@@ -113,7 +112,7 @@ def test_store_staged_keeps_every_tree_with_its_digest_and_tells_how_far_it_is()
 
     items = list(RubricItem.objects.filter(rubric=stored.rubric).order_by("position"))
     assert [item.case_key for item in items] == [f"k{n}" for n in range(1001)]
-    assert {item.digest == item_digest(item.case_key, item.tree) for item in items} == {True}
+    assert {item.digest == factories.item_digest(item.case_key, item.tree) for item in items} == {True}
     assert items[7].tree == tree_to_json(rubric(*(f"t{n}" for n in range(8))).items[7].root)
     assert (items[7].metadata, items[7].source) == ({}, "S!A9")
     assert seen == [("storing", 0, 1001), ("storing", 1000, 1001)]

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from judging.specs.bundles import Bundle
-from judging.specs.rubric_tables import parse_rubric
 from judging.specs.sniffing import UploadKind, sniff_all
 from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
+from tests.judging.specs.whole_rubrics import parse_rubric
 
 FILE = "rubric.yaml"
 

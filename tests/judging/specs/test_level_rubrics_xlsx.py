@@ -16,9 +16,9 @@ import openpyxl
 import pytest
 
 from judging.specs.bundles import Bundle
-from judging.specs.level_rubrics_xlsx import parse_level_workbook
 from judging.specs.problems import Parsed, Severity
 from judging.specs.types import RubricSpec
+from tests.judging.specs.whole_rubrics import parse_level_workbook
 
 HEADER = ["query id", 25, 50, 100]
 

@@ -9,8 +9,8 @@ import pytest
 
 from judging.specs.bundles import Bundle
 from judging.specs.problems import Parsed
-from judging.specs.rubric_tables import parse_rubric
 from judging.specs.types import RubricSpec
+from tests.judging.specs.whole_rubrics import parse_rubric
 
 POINTS = [{"criterion": "names the cause", "points": 7}, {"criterion": "wrong unit", "points": -6}]
 RATED = {"key": "root", "kind": "group", "children": [{"key": "a", "kind": "dimension", "text": "Clear?"}]}

@@ -12,9 +12,9 @@ import pytest
 
 from judging.specs.bundles import Bundle
 from judging.specs.problems import Parsed
-from judging.specs.rubric_tables import parse_rubric
 from judging.specs.rubric_workbooks import NotRepresentable, export_rubric_xlsx
 from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
+from tests.judging.specs.whole_rubrics import parse_rubric
 
 
 def sheet(*rows: list[Any]) -> bytes:

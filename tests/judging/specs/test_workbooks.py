@@ -19,7 +19,7 @@ from judging.specs.bundles import Bundle
 from judging.specs.cell_values import FormulaNumber, FormulaText
 from judging.specs.findings import Findings
 from judging.specs.grids import plain_text, read_grids, text_cell
-from judging.specs.rubric_tables import parse_rubric
+from tests.judging.specs.whole_rubrics import parse_rubric
 
 CONTENT: list[list[Any]] = [
     ["id", "text", "number", "day"],
