@@ -1,4 +1,4 @@
-"""Files in the formats of other programs: an index run in the three files of Lunar-Bench for each system."""
+"""Files in the formats of other programs: an ESI run in the three files of Lunar-Bench for each system."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Stage:
 
 
 def write_esi_files(*, run: Run, folder: Path, watch: Watch = unwatched) -> list[Path]:
-    """Write detailed JSONL, summary JSON and skipped log for each system of an index run; return the paths."""
+    """Write detailed JSONL, summary JSON and skipped log for each system of an ESI run; return the paths."""
     written: list[Path] = []
     stems: set[str] = set()
     systems = list(run.systems.order_by("name"))

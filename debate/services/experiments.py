@@ -1,4 +1,4 @@
-"""Makes sets of debates that belong together: every two of several systems, or one criterion in six conditions."""
+"""Makes sets of debates that belong together: all pairs of several systems, or one criterion in six conditions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class VariantText:
 
 @transaction.atomic
 def create_round_robin(*, wish: DebateWish, systems: Sequence[System], actor: User | None, at: datetime) -> Experiment:
-    """Store a set for every two of these systems, as `wish` says otherwise; what is compared in it is passed over.
+    """Store a set for each pair of these systems, as `wish` says otherwise; what is compared in it is passed over.
 
     A budget is shared out evenly. Two systems that have answered no case together are left out and named.
 
@@ -60,7 +60,7 @@ def create_round_robin(*, wish: DebateWish, systems: Sequence[System], actor: Us
     left_out = [f"{a} and {b}" for a, b in combinations(chosen, 2) if (a, b) not in compared]
     experiment = Experiment.objects.create(
         kind=ExperimentKind.ROUND_ROBIN,
-        name=(wish.name or f"Every two of {len(chosen)} systems, {wish.criterion}")[:200],
+        name=(wish.name or f"All pairs of {len(chosen)} systems, {wish.criterion}")[:200],
         options={"systems": [system.name for system in chosen], "left_out": left_out},
         created_at=at,
     )
@@ -70,7 +70,7 @@ def create_round_robin(*, wish: DebateWish, systems: Sequence[System], actor: Us
 
 
 def round_robin_wishes(wish: DebateWish, systems: Sequence[System]) -> list[DebateWish]:
-    """Return a wish for every two of these systems that have answered a case together, the budget shared out."""
+    """Return a wish for all pairs of these systems that have answered a case together, the budget shared out."""
     pairs = [(a, b) for a, b in combinations(systems, 2) if replace(wish, system_a=a, system_b=b).pairs]
     budget = _share(wish.budget, len(pairs))
     return [replace(wish, system_a=a, system_b=b, budget=budget, name="") for a, b in pairs]

@@ -1,4 +1,4 @@
-"""Sets that were made together: every two of several systems, or one criterion in six conditions."""
+"""Sets that were made together: all pairs of several systems, or one criterion in six conditions."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ ANSWER_COLUMNS = (
 
 
 def answer_table(queue_id: int) -> Table:
-    """Return every blind answer of a queue with its revision and the item's final word."""
+    """Return every blind answer of a queue with its revision and the item's final label."""
     rows = (
         Annotation.objects.filter(queue=queue_id)
         .order_by("item_id", "pk")

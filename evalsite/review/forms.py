@@ -108,7 +108,7 @@ class RevisionForm(forms.Form):
 
 
 class AdjudicationForm(forms.Form):
-    """The final word: somebody's answer (`a12`), a label of one's own (`l-1`) or the parts of a form (`parts`)."""
+    """The final label: somebody's answer (`a12`), a label of one's own (`l-1`) or the parts of a form (`parts`)."""
 
     decision = forms.ChoiceField(widget=forms.RadioSelect, error_messages={"required": "Choose the final answer."})
     reason = forms.CharField(

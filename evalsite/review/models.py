@@ -188,7 +188,7 @@ class ReviewItem(models.Model):
     scenario = models.CharField(max_length=100, blank=True)
     language = models.CharField(max_length=40, blank=True)
     content_hash = models.CharField(max_length=64)  # of everything shown; a change makes the item stale
-    label = models.CharField(max_length=20, blank=True)  # the final word, once settled or adjudicated
+    label = models.CharField(max_length=20, blank=True)  # the final label, once settled or adjudicated
     created_at = models.DateTimeField()
     sent_by = models.ForeignKey(  # who asked for it by hand, so that they can take it back; None: the rules alone
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="sent_items"

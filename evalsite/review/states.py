@@ -60,7 +60,7 @@ ITEM_TRANSITIONS = (
     Transition(ItemState.OPEN, ItemState.SPLIT, "quorum reached without a majority, or too many cannot judge it"),
     Transition(ItemState.OPEN, ItemState.STALE, "rubric or response changed"),
     Transition(ItemState.OPEN, ItemState.ADJUDICATED, "a researcher decided before all answers were there"),
-    Transition(ItemState.SPLIT, ItemState.ADJUDICATED, "a researcher gave the final word"),
+    Transition(ItemState.SPLIT, ItemState.ADJUDICATED, "a researcher gave the final label"),
     Transition(ItemState.SPLIT, ItemState.OPEN, "more answers were asked for, or one was taken back"),
     Transition(ItemState.SPLIT, ItemState.STALE, "rubric or response changed"),
     Transition(ItemState.SETTLED, ItemState.SPLIT, "reopened with a reason"),
@@ -69,7 +69,7 @@ ITEM_TRANSITIONS = (
     Transition(ItemState.ADJUDICATED, ItemState.SPLIT, "reopened with a reason"),
     Transition(ItemState.ADJUDICATED, ItemState.STALE, "rubric or response changed"),
     Transition(ItemState.STALE, ItemState.OPEN, "the former rubric and response are back"),
-    Transition(ItemState.STALE, ItemState.ADJUDICATED, "they are back, and with them a final word"),
+    Transition(ItemState.STALE, ItemState.ADJUDICATED, "they are back, and with them a final label"),
     Transition(ItemState.OPEN, ItemState.EXCLUDED, "excluded with a reason"),
     Transition(ItemState.SPLIT, ItemState.EXCLUDED, "excluded with a reason"),
     Transition(ItemState.SETTLED, ItemState.EXCLUDED, "excluded with a reason"),
@@ -282,7 +282,7 @@ def check_can_revise(item: ItemFacts, *, reason: str) -> None:
 
 
 def check_can_adjudicate(item: ItemFacts, *, reason: str) -> None:
-    """Accept a final word on an item that people differ on or cannot answer. Raises: ReviewRefused."""
+    """Accept a final label on an item that people differ on or cannot answer. Raises: ReviewRefused."""
     if item.has_answered:
         raise ReviewRefused("You annotated this item yourself, so somebody else has to decide it.")
     if item.state not in (ItemState.SPLIT, ItemState.OPEN):

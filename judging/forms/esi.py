@@ -1,4 +1,4 @@
-"""The form of a new index run."""
+"""The form of a new ESI run."""
 
 from __future__ import annotations
 

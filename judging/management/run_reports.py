@@ -59,7 +59,7 @@ def in_lines(report: dict[str, Any]) -> str:
         + (f", next try at {report['resume_at']}" if report["resume_at"] else ""),
         f"  {report['done']} of {report['total']} tasks done, {report['failed']} failed"
         + "".join(f", {count} {kind}" for kind, count in sorted(report["failures"].items())),
-        f"  {report['calls_made']} calls made, {report['calls_reused']} had before, {report['spent']} USD spent"
+        f"  {report['calls_made']} calls made, {report['calls_reused']} reused, {report['spent']} USD spent"
         + (f", {report['unpriced_calls']} calls of unknown price" if report["unpriced_calls"] else "")
         + (
             f", {report['unheard_calls']} calls never heard of, {report['unheard']} USD more at most"

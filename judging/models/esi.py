@@ -1,4 +1,4 @@
-"""Items of index runs: one case to be answered by one system, then judged."""
+"""Items of ESI runs: one case to be answered by one system, then judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads of index runs: sub-scores per system, where items ended."""
+"""Reads of ESI runs: sub-scores per system, where items ended."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EsiRow:
 
 @dataclass(frozen=True, slots=True)
 class EsiFigures:
-    """An index run at a glance."""
+    """An ESI run at a glance."""
 
     names: tuple[str, ...]
     rows: tuple[EsiRow, ...]

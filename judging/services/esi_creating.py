@@ -1,4 +1,4 @@
-"""Makes index runs: who answers with which prompt, who judges, and the items to work through."""
+"""Makes ESI runs: who answers with which prompt, who judges, and the items to work through."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ChosenJudge:
 
 @dataclass(frozen=True, slots=True)
 class EsiPlan:
-    """What an index run is to be: `workers` answer, or the answers of `systems` are judged as they are."""
+    """What an ESI run is to be: `workers` answer, or the answers of `systems` are judged as they are."""
 
     suite: Suite
     accuracy: ChosenJudge
@@ -148,7 +148,7 @@ def _check_prices(plan: EsiPlan) -> None:
 
 @transaction.atomic
 def create_esi_run(*, plan: EsiPlan, actor: User | None, at: datetime) -> Run:
-    """Make an index run with its systems, its three evaluators, its items and their tasks.
+    """Make an ESI run with its systems, its three evaluators, its items and their tasks.
 
     Raises:
         RunNotPossible: see `check_esi_plan`.

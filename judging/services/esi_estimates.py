@@ -1,4 +1,4 @@
-"""What an index run would ask and cost, before anything is sent."""
+"""What an ESI run would ask and cost, before anything is sent."""
 
 from __future__ import annotations
 

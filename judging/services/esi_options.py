@@ -1,4 +1,4 @@
-"""Options of an index run, as they are frozen in the run and read back."""
+"""Options of an ESI run, as they are frozen in the run and read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the items of index runs: a model answers, the answer is cleaned, two judges are asked, the index follows."""
+"""Does the items of ESI runs: a model answers, the answer is cleaned, two judges are asked, the index follows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Parts:
 
 
 def parts_of(run: Run) -> _Parts:
-    """Return the evaluators of an index run."""
+    """Return the evaluators of an ESI run."""
     rows = list(run.evaluators.select_related("judge").order_by("position"))
     return _Parts(dict(zip(JUDGES, rows[: len(JUDGES)], strict=True)), rows[len(JUDGES)])
 
@@ -58,7 +58,7 @@ def cleaning_of(run: Run, item: EsiItem) -> str:
 
 
 class EsiExecutor:
-    """Prepares and stores the items of index runs."""
+    """Prepares and stores the items of ESI runs."""
 
     def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[Prepared]:
         """Return a conversation for each item."""

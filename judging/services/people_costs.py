@@ -58,7 +58,7 @@ def people_cost_of_plan(plan: RunPlan) -> PeopleCost | None:
 
 
 def people_cost_of_esi_plan(plan: EsiPlan) -> PeopleCost | None:
-    """Return the same for an index run that is to be, of which people are asked both judges' questions."""
+    """Return the same for an ESI run that is to be, of which people are asked both judges' questions."""
     cases = plan.suite.case_count
     items = cases * len(plan.workers)
     if plan.systems:

@@ -1,4 +1,4 @@
-"""Pages of index runs: a new one, and its files in the original's format."""
+"""Pages of ESI runs: a new one, and its files in the original's format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KEPT_IN_MEMORY = 32 * 1024 * 1024  # bytes of an archive; more goes to disk
 
 @permission_required("judging.add_run", raise_exception=True)
 def esi_create(request: PageRequest) -> HttpResponse:
-    """Show the form of a new index run for a suite, and start it."""
+    """Show the form of a new ESI run for a suite, and start it."""
     suite = suite_of(request)
     if suite is None:
         return render(request, "judging/esi_suite.html", {"suites": suites()})
@@ -73,7 +73,7 @@ def esi_estimate(request: PageRequest) -> HttpResponse:
 @require_GET
 @permission_required("judging.view_run", raise_exception=True)
 def esi_files(request: PageRequest, run_id: int) -> FileResponse:
-    """Send an index run in the original's three files for each system, as one archive."""
+    """Send an ESI run in the original's three files for each system, as one archive."""
     run = get_object_or_404(Run.objects.select_related("suite"), pk=run_id, kind=RunKind.ESI)
     archive = tempfile.SpooledTemporaryFile(max_size=KEPT_IN_MEMORY)  # noqa: SIM115 the response closes it
     packing = zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED)

@@ -507,4 +507,4 @@ def test_statement_detail_shows_the_prompt_and_the_raw_reply(researcher: Client,
     page = text_of(researcher.get(address))
 
     assert f'href="{address}"' in transcript
-    assert ("Neither." in page, "The exact messages sent" in page, "had before" in page) == (True, True, False)
+    assert ("Neither." in page, "The exact messages sent" in page, "reused, not paid" in page) == (True, True, False)

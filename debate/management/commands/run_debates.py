@@ -34,7 +34,7 @@ class Command(JsonCommand):
         parser.add_argument("--suite", required=True, help="id of a suite, slug of a benchmark (newest) or slug@number")
         parser.add_argument("--system-a", default="", help="name of the system called A")
         parser.add_argument("--system-b", default="", help="name of the system called B")
-        parser.add_argument("--round-robin", default="", metavar="NAMES", help="every two of these systems, by commas")
+        parser.add_argument("--round-robin", default="", metavar="NAMES", help="all pairs of these systems, by commas")
         parser.add_argument("--robustness", action="store_true", help="the criterion intact and damaged in five ways")
         parser.add_argument("--variant-seed", type=int, default=0, help="robustness: of the damaged texts")
         parser.add_argument(

@@ -38,7 +38,7 @@ class PeopleChoice:
 
 @dataclass(frozen=True, slots=True)
 class Adjudged:
-    """A final word as a file tells it."""
+    """A final label as a file tells it."""
 
     label: str
     parts: str

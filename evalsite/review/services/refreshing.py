@@ -68,7 +68,7 @@ def refresh_items(*, benchmark_id: int, at: datetime) -> Refreshed:
     """Compare every item of a benchmark with the content as it stands now. Safe to repeat.
 
     A changed rubric makes the item stale and opens a new one; a replaced response makes it stale only, since nobody has
-    judged the new text yet. Content that comes back brings its old item back, with its answers and final word. Final
+    judged the new text yet. Content that comes back brings its old item back, with its answers and final label. Final
     labels stay with the subjects that they were given to.
     """
     done, now = Refreshed(), _Now()

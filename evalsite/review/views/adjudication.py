@@ -46,7 +46,7 @@ def adjudication_list(request: PageRequest) -> HttpResponse:
 @never_cache
 @permission_required("review.adjudicate", raise_exception=True)
 def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
-    """Show all answers to an item and take the final word."""
+    """Show all answers to an item and take the final label."""
     try:
         panel = _read(request, item_id)
     except ReviewItem.DoesNotExist as error:

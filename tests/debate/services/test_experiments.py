@@ -1,4 +1,4 @@
-"""Sets that belong together: every two of several systems, and one criterion in six conditions."""
+"""Sets that belong together: all pairs of several systems, and one criterion in six conditions."""
 
 from __future__ import annotations
 

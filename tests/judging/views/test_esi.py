@@ -1,4 +1,4 @@
-"""The pages of index runs, as a researcher walks them."""
+"""The pages of ESI runs, as a researcher walks them."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_verdict_detail_says_which_calls_an_earlier_run_paid(client: Client, ada
 
     page = client.get(verdict.get_absolute_url()).content.decode()
 
-    assert "had before, not paid again" in page
+    assert "reused, not paid again" in page
     assert "1 call paid for by an earlier run" in page
 
 

@@ -33,7 +33,7 @@ class Command(JsonCommand):
             "--layout",
             choices=("scores", "esi"),
             default="scores",
-            help="esi: an index run in the original's three files for each system, with --output a folder",
+            help="esi: an ESI run in the original's three files for each system, with --output a folder",
         )
         parser.add_argument("--output", required=True, help="file to write; - for standard output (without --json)")
 
@@ -65,7 +65,7 @@ class Command(JsonCommand):
 def _write_esi(options: dict[str, Any]) -> dict[str, Any]:
     run = Run.objects.select_related("suite").filter(pk=options["run"] or 0, kind=RunKind.ESI).first()
     if run is None:
-        raise BadInput("Name an index run with --run; other runs have no such files.")
+        raise BadInput("Name an ESI run with --run; other runs have no such files.")
     folder = Path(options["output"])
     try:
         folder.mkdir(parents=True, exist_ok=True)

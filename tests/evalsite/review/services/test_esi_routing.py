@@ -1,4 +1,4 @@
-"""Index runs reach people: each judge's question apart from the other's."""
+"""ESI runs reach people: each judge's question apart from the other's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def index_run(accuracy: dict[str, Any], integrity: dict[str, Any]) -> Run:
-    """Return a finished index run over one answer with these two verdicts."""
+    """Return a finished ESI run over one answer with these two verdicts."""
     run, response = factories.run(kind=RunKind.ESI, status="finished", finished_at=NOON), factories.response()
     for position, (criterion, fields) in enumerate({"accuracy": accuracy, "integrity": integrity}.items()):
         judge = factories.evaluator(
