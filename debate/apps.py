@@ -1,4 +1,4 @@
-"""Django's entry to this room."""
+"""Django's configuration of this app."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class DebateConfig(AppConfig):
-    """The debate room."""
+    """The debate app."""
 
     name = "debate"
     label = "debate"
@@ -14,7 +14,7 @@ class DebateConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Make this room hold the debates of runs."""
+        """Make this app hold the debates of runs."""
         from debate.services.executors import DebateExecutor
         from judging.models import RunKind
         from judging.services.executors import register

@@ -1,4 +1,4 @@
-"""What people enter in this room."""
+"""What people enter in this app."""
 
 from __future__ import annotations
 

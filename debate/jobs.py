@@ -1,6 +1,6 @@
 """What starts debates and the import of recorded ones.
 
-Debates are held by `judging.jobs.work_run`, which calls this room's executor.
+Debates are held by `judging.jobs.work_run`, which calls this app's executor.
 """
 
 from __future__ import annotations

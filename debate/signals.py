@@ -1,4 +1,4 @@
-"""What the debate room announces. Every signal carries ids only."""
+"""What the debate app announces. Every signal carries ids only."""
 
 from __future__ import annotations
 

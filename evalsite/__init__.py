@@ -1,1 +1,1 @@
-"""The site: settings, addresses and the top storey (review and reports) over `judging` and `debate`."""
+"""The site: settings, addresses and the top layer (review and reports) over `judging` and `debate`."""

@@ -1,4 +1,4 @@
-"""The request that views see, paging, and answers shared by the rooms' views."""
+"""The request that views see, paging, and answers shared by the apps' views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ground storey announces to those above. Every signal carries ids only."""
+"""What the bottom layer announces to those above. Every signal carries ids only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of this room."""
+"""Addresses of this app."""
 
 from __future__ import annotations
 

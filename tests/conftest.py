@@ -1,4 +1,4 @@
-"""Fixtures that every room's tests may use."""
+"""Fixtures that every app's tests may use."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests of rooms that know neither database nor broker, before `-m` looks at the marks."""
+    """Mark the tests of apps that know neither database nor broker, before `-m` looks at the marks."""
     paths = tuple(str(REPOSITORY / "tests" / name) for name in BACKEND_FREE)
     if str(item.path).startswith(paths):
         item.add_marker("backend_free")

@@ -148,7 +148,7 @@ def announce(debate_set: DebateSet, actor: User | None, action: str, detail: dic
 
 
 def announce_finished(set_id: int) -> None:
-    """Tell the rooms above that a set's debates are over, once this is committed."""
+    """Tell the apps above that a set's debates are over, once this is committed."""
     transaction.on_commit(lambda: debates_finished.send_robust(sender=DebateSet, debate_set_id=set_id))
 
 

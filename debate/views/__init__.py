@@ -1,1 +1,1 @@
-"""Pages of this room: sets of debates, single debates, recorded ones on their way in. For researchers and admins."""
+"""Pages of this app: sets of debates, single debates, recorded ones on their way in. For researchers and admins."""

@@ -1,4 +1,4 @@
-"""Django's entry to this room."""
+"""Django's configuration of this app."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class AccountsConfig(AppConfig):
-    """The accounts room."""
+    """The accounts app."""
 
     name = "evalsite.accounts"
     label = "accounts"

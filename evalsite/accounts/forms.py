@@ -1,4 +1,4 @@
-"""Forms of this room."""
+"""Forms of this app."""
 
 from __future__ import annotations
 

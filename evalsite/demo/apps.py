@@ -1,4 +1,4 @@
-"""Django's entry to this room."""
+"""Django's configuration of this app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Django's entry to this room."""
+"""Django's configuration of this app."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class ReportsConfig(AppConfig):
-    """The reports room."""
+    """The reports app."""
 
     name = "evalsite.reports"
     label = "reports"
@@ -14,5 +14,5 @@ class ReportsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Start listening to the rooms below."""
+        """Start listening to the apps below."""
         from evalsite.reports import receivers  # noqa: F401 - it registers itself

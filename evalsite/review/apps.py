@@ -1,4 +1,4 @@
-"""Django's entry to this room."""
+"""Django's configuration of this app."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class ReviewConfig(AppConfig):
-    """The review room."""
+    """The review app."""
 
     name = "evalsite.review"
     label = "review"
@@ -14,7 +14,7 @@ class ReviewConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Listen to the storeys below, and let workers find what finished unheard."""
+        """Listen to the layers below, and let workers find what finished unheard."""
         from evalsite.review import jobs, receivers  # noqa: F401 - importing connects the receivers
         from evalsite.review.selectors.audits import quote_audit
         from evalsite.serving import workers

@@ -1,4 +1,4 @@
-"""Rows of the tables that this room hands out."""
+"""Rows of the tables that this app hands out."""
 
 from __future__ import annotations
 

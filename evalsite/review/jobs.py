@@ -1,4 +1,4 @@
-"""What workers call in this room. Primitives in, one service call, safe to repeat."""
+"""What workers call in this app. Primitives in, one service call, safe to repeat."""
 
 from __future__ import annotations
 

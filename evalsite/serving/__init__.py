@@ -1,4 +1,4 @@
 """Processes of the site: the embedded broker, the worker, and the supervisor that starts and stops them together.
 
-Knows no benchmark and no person; what the jobs do belongs to the rooms that define them.
+Knows no benchmark and no person; what the jobs do belongs to the apps that define them.
 """

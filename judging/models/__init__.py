@@ -1,4 +1,4 @@
-"""Tables of the ground storey. Thin: fields, constraints and names; reading is in selectors, writing in services."""
+"""Tables of the bottom layer. Thin: fields, constraints and names; reading is in selectors, writing in services."""
 
 from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
 from judging.models.calls import Call, CallHour, CallPrompt

@@ -1,1 +1,1 @@
-"""What pages and exports of this room read. Selectors never write, and take a fixed number of queries."""
+"""What pages and exports of this app read. Selectors never write, and take a fixed number of queries."""

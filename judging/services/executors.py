@@ -1,4 +1,4 @@
-"""What a kind of run does with its tasks. Upper storeys register theirs when they are ready."""
+"""What a kind of run does with its tasks. Upper layers register theirs when they are ready."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def register(kind: RunKind, executor: Executor) -> None:
 
 
 def executor_for(run: Run) -> Executor:
-    """Return the executor of the run's kind; KeyError where no room has registered one."""
+    """Return the executor of the run's kind; KeyError where no app has registered one."""
     return _EXECUTORS[run.kind]

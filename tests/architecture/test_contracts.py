@@ -1,4 +1,4 @@
-"""Storeys, floors, purity and no circles, as the import contracts in pyproject.toml say."""
+"""Layers between and inside apps, purity and no circles, as the import contracts in pyproject.toml say."""
 
 from __future__ import annotations
 

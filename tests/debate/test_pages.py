@@ -1,4 +1,4 @@
-"""Every page of the debate room, rendered through the whole site."""
+"""Every page of the debate app, rendered through the whole site."""
 
 from __future__ import annotations
 

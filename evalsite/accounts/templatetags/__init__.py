@@ -1,1 +1,1 @@
-"""Template tags that every room's pages share (`{% load ui %}`); a tag that only one room needs lives in that room."""
+"""Template tags that every app's pages share (`{% load ui %}`); a tag that only one app needs lives in that app."""

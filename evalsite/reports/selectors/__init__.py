@@ -1,1 +1,1 @@
-"""What reports read of the rooms below: plain tuples and arrays, never a hundred thousand model instances."""
+"""What reports read of the apps below: plain tuples and arrays, never a hundred thousand model instances."""

@@ -16,14 +16,14 @@ from judging.models import Run, RunEvaluator
 LABEL_CLOCK = "label-clock"  # ticks when a label that exists is changed; new ones are seen by their key
 
 SITE = Path(__file__).resolve().parents[3]
-ROOMS = ("debate", "evalsite", "judging")  # whose code reports are made by: they read labels, verdicts and debates
+APPS = ("debate", "evalsite", "judging")  # whose code reports are made by: they read labels, verdicts and debates
 
 
 @cache
 def code_mark() -> str:
     """Return eight hex digits that differ once the site's code does, which may compute something else then."""
     code = hashlib.sha256()
-    for path in sorted(path for room in ROOMS for path in (SITE / room).rglob("*.py")):
+    for path in sorted(path for app in APPS for path in (SITE / app).rglob("*.py")):
         code.update(path.read_bytes())
     return code.hexdigest()[:8]
 

@@ -1,4 +1,4 @@
-"""Reads of the review room: what waits for whom, what may be shown of an item, and the labels that reports use."""
+"""Reads of the review app: what waits for whom, what may be shown of an item, and the labels that reports use."""
 
 from __future__ import annotations
 

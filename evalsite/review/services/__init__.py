@@ -1,1 +1,1 @@
-"""Writes of the review room: routing, claims, answers, settling and queues."""
+"""Writes of the review app: routing, claims, answers, settling and queues."""

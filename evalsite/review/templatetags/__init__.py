@@ -1,1 +1,1 @@
-"""Tags of this room, for pages of the rooms below that show what is with people."""
+"""Tags of this app, for pages of the apps below that show what is with people."""

@@ -1,4 +1,4 @@
-"""Shows on pages of runs and verdicts what of them is with people; those rooms know nothing of this one."""
+"""Shows on pages of runs and verdicts what of them is with people; those apps know nothing of this one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Pages of the review room: queues, the item page, adjudication."""
+"""Pages of the review app: queues, the item page, adjudication."""

@@ -1,4 +1,4 @@
-"""Every page and download of the room, as a researcher sees it."""
+"""Every page and download of the app, as a researcher sees it."""
 
 from __future__ import annotations
 

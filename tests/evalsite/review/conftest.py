@@ -1,4 +1,4 @@
-"""What several tests of the review room need."""
+"""What several tests of the review app need."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ TABLES = (Benchmark, Case, Prompt, Response, Rubric, RubricItem, Suite, SuiteCas
 
 
 def rows() -> dict[str, int]:
-    """Return how many rows each table of this room has."""
+    """Return how many rows each table of this app has."""
     return {model.__name__: model._default_manager.count() for model in apps.get_app_config("judging").get_models()}
 
 

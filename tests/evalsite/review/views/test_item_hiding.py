@@ -67,7 +67,7 @@ def _split_world(mode: str) -> tuple[ReviewItem, dict[str, str]]:
 
 @pytest.mark.parametrize("mode", [QueueMode.BLIND, QueueMode.DEBATE])
 def test_nothing_hidden_is_in_any_byte_before_the_answer(mode: str) -> None:
-    """Every address of the room is asked, as page and as fragment; bodies and headers are searched."""
+    """Every address of the app is asked, as page and as fragment; bodies and headers are searched."""
     item, secrets = _split_world(mode)
     client, _ = signed_in("ada")
     claim = take(client, item.queue)
