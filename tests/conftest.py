@@ -45,10 +45,13 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     *(f"flows/test_{name}.py" for name in ("drafts", "item_keys", "review_everybody", "folder_import")),
     "flows/test_statement_walk.py",
     "evalsite/reports/test_coverage_bench.py",  # statistics over stored rows
+    "evalsite/reports/test_item_lists.py",
     "evalsite/reports/services/test_judge_bias.py",
     "evalsite/reports/views/test_trust.py",
+    "evalsite/review/views/test_files.py",
     "evalsite/test_access.py",
     "evalsite/test_leaks.py",
+    "judging/management/test_progress.py",  # bars on a terminal
     "judging/services/test_recorded_runs.py",
     "evalsite/demo/test_demo_command.py",  # brings its own database and broker
     "evalsite/serving/test_bodies.py",

@@ -17,6 +17,7 @@ TOP_LEVEL = {
     "Makefile",
     "LICENSE",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "requirements.txt",
     "requirements-dev.txt",
     "evalsite",

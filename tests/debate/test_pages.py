@@ -117,7 +117,7 @@ def test_set_detail_shows_who_moved_toward_whom(researcher: Client) -> None:
 
     page = text_of(researcher.get(owner.get_absolute_url(), {"tab": "speakers"}))
 
-    assert "Over 1 settled debate." in page
+    assert "Over 1 debate." in page
     assert "judge-2" in page
 
 

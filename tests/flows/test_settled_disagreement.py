@@ -56,7 +56,7 @@ def read_debate(page: Page) -> None:
     """Open a debate of the demo and look at what it says."""
     page.get_by_role("link", name="Debates", exact=True).click()
     page.get_by_role("link", name=QUEUE).first.click()
-    expect(page.get_by_role("main")).to_contain_text("of the settled", timeout=A_MINUTE)
+    expect(page.get_by_role("main")).to_contain_text("of those that are over", timeout=A_MINUTE)
     page.locator("tbody th a").first.click()
     expect(page.get_by_role("main")).to_contain_text("Stances")
     expect(page.get_by_role("main")).to_contain_text("not a language model")

@@ -54,7 +54,7 @@ def answered_items(page: Page) -> list[str]:
 def test_keys_walk_through_a_debate(signed_in: SignIn) -> None:
     page = signed_in("demo-researcher")
     page.goto("/debates/sets/1/")
-    expect(page.get_by_role("main")).to_contain_text("of the settled", timeout=A_MINUTE)
+    expect(page.get_by_role("main")).to_contain_text("of those that are over", timeout=A_MINUTE)
     for address in page.locator("main a[href^='/debates/']").evaluate_all("all => all.map(one => one.pathname)"):
         if address.strip("/").split("/")[-1].isdigit() and "sets" not in address:
             page.goto(address)

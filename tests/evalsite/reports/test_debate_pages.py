@@ -174,7 +174,7 @@ def test_debate_report_filters_shows_people_and_exports_the_papers_tables(resear
     assert "Agreement by round" in page
     assert '<svg class="rounds"' in page
     assert "Fleiss" in page
-    assert "No settled debate to evaluate" in none
+    assert "No finished debate to evaluate" in none
     for table in ("judges", "people", "fleiss", "evaluators", "differences"):
         for format_name in ("csv", "xlsx", "tex"):
             address = reverse("reports:debate-export", args=[table, format_name])
