@@ -1,1 +1,1 @@
-"""Runs untrusted programs in bubblewrap with hard limits. Knows no Django; the only package that starts such programs."""
+"""Runs untrusted programs in bubblewrap with hard limits; nothing else starts such programs. Knows no Django."""

@@ -242,17 +242,18 @@ class MemberChoice:
 
 
 def choose_members(*, people: QuerySet[User], chosen_ids: Collection[int], search: str) -> MemberChoice:
-    """Return whom to tick: three queries, however many people there are."""
+    """Return whom to tick: at most three queries, however many people there are."""
     others = people.exclude(pk__in=chosen_ids)
     for word in search.split():
         others = others.filter(
             Q(username__icontains=word) | Q(first_name__icontains=word) | Q(last_name__icontains=word)
         )
+    found = tuple(others[: MEMBERS_LISTED + 1])
     return MemberChoice(
         search=search,
         chosen=tuple(people.filter(pk__in=chosen_ids)),
-        found=tuple(others[:MEMBERS_LISTED]),
-        count=others.count(),
+        found=found[:MEMBERS_LISTED],
+        count=len(found) if len(found) <= MEMBERS_LISTED else others.count(),
     )
 
 

@@ -137,7 +137,7 @@ def test_item_assign_has_a_fixed_number_of_queries(count: int, rita: Client, dja
     url = reverse("review:item-assign", args=[item.pk])
     rita.get(url)
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(8):
         assert len(rita.get(url).context["claims"]) == count
 
 
@@ -152,7 +152,7 @@ def test_queue_person_has_a_fixed_number_of_queries(
     url = reverse("review:queue-person", args=[queue.slug, ada.pk])
     rita.get(url)
 
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(9):
         assert len(rita.get(url).context["held"]) == count
 
 
@@ -164,7 +164,7 @@ def crowd(count: int) -> list[User]:
 
 
 @pytest.mark.parametrize("count", [1, 500])
-@pytest.mark.parametrize(("address", "queries"), [("item-assign", 9), ("queue-person", 10), ("queue-detail", 23)])
+@pytest.mark.parametrize(("address", "queries"), [("item-assign", 8), ("queue-person", 9), ("queue-detail", 22)])
 def test_assigning_lists_few_people_in_a_fixed_number_of_queries(
     address: str, queries: int, count: int, rita: Client, django_assert_num_queries: Any
 ) -> None:
@@ -177,7 +177,7 @@ def test_assigning_lists_few_people_in_a_fixed_number_of_queries(
     url = reverse(f"review:{address}", args=arguments[address])
     rita.get(url)
 
-    with django_assert_num_queries(queries):
+    with django_assert_num_queries(queries + (count == 500)):  # one more says how many people are not listed
         page = rita.get(url).text
 
     others = [] if address == "queue-person" else [holder]
