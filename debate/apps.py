@@ -17,6 +17,6 @@ class DebateConfig(AppConfig):
         """Make this app hold the debates of runs."""
         from debate.services.executors import DebateExecutor
         from judging.models import RunKind
-        from judging.services.executors import register
+        from judging.services.tasks.executors import register
 
         register(RunKind.DEBATE, DebateExecutor())

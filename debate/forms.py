@@ -23,7 +23,7 @@ from debate.protocol.seats import SeatScheme
 from debate.protocol.setups import Method, Mode, Visibility
 from debate.selectors.criteria import criteria_on_offer
 from debate.services.experiments import FEWEST_SYSTEMS, MOST_SYSTEMS
-from debate.services.pairing import DebateWish
+from debate.services.pairs import DebateWish
 from judging.forms.files import SizedFileField
 from judging.forms.selections import SelectionForm
 from judging.http import whole_number

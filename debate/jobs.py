@@ -18,9 +18,9 @@ from django_rq import job
 from debate.models import DebateSet, Experiment, RecordUpload
 from debate.selectors.sets import sets_of_experiment
 from debate.services import record_uploads
-from debate.services.creating import create_debate_set
 from debate.services.experiments import create_robustness, create_round_robin
-from debate.services.pairing import DebateWish
+from debate.services.pairs import DebateWish
+from debate.services.set_plans import create_debate_set
 from judging import jobs
 from judging.models import System
 

@@ -21,11 +21,11 @@ from evalsite.health import Health, read_health
 from evalsite.reports.forms import leaderboard_choice
 from evalsite.reports.jobs import obtain
 from evalsite.reports.selectors.leaderboards import evaluators_of
-from evalsite.reports.services.leaderboards import LEADERBOARD
+from evalsite.reports.services.boards.leaderboards import LEADERBOARD
 from evalsite.reports.services.payloads import Payload
-from evalsite.reports.services.showing import leaderboard_rows
+from evalsite.reports.services.shown_rows import leaderboard_rows
 from evalsite.review.models import Annotation, ItemStatus, Queue, QueueStatus, ReviewItem
-from evalsite.review.selectors.waiting import answers_missing, member_filter, with_my_counts
+from evalsite.review.selectors.screens.waiting_items import answers_missing, member_filter, with_my_counts
 from judging.models import (
     SCORED_KINDS,
     Benchmark,

@@ -15,9 +15,9 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         from judging.models import RunKind
-        from judging.services.esi_running import EsiExecutor
-        from judging.services.evaluating import GradingExecutor
-        from judging.services.executors import register
+        from judging.services.evaluation.esi_tasks import EsiExecutor
+        from judging.services.evaluation.evaluator_tasks import GradingExecutor
+        from judging.services.tasks.executors import register
 
         register(RunKind.GRADING, GradingExecutor())
         register(RunKind.SINGLE, GradingExecutor())

@@ -11,12 +11,12 @@ from typing import Any
 
 from judging.grading.esi import SUB_SCORES
 from judging.grading.esi_summary import EsiStatus
-from judging.judges.esi_items import JUDGES
+from judging.judges.kinds.esi_items import JUDGES
 from judging.models import Call, EsiItem, Run, Score, SuiteCase, System, Verdict
-from judging.services.esi_options import options_of
-from judging.services.esi_running import parts_of, question_of
-from judging.services.hashing import text_hash
-from judging.services.staging import Watch, unwatched
+from judging.services.content_hashes import text_hash
+from judging.services.evaluation.esi_options import options_of
+from judging.services.evaluation.esi_tasks import parts_of, question_of
+from judging.services.file_imports.staged_rubrics import Watch, unwatched
 
 CHUNK = 500
 MOST_STEM_BYTES = 200  # file systems take names of 255 bytes

@@ -13,10 +13,10 @@ from judging.views import (
     imports,
     languages,
     prompts,
-    rescoring,
     responses,
     rubrics,
     runs,
+    score_recomputation,
     trials,
     verdicts,
 )
@@ -67,7 +67,7 @@ running: list[URLPattern] = [
     path("runs/<int:run_id>/resume/", runs.run_resume, name="run-resume"),
     path("runs/<int:run_id>/cancel/", runs.run_cancel, name="run-cancel"),
     path("runs/<int:run_id>/retry/", runs.run_retry, name="run-retry"),
-    path("runs/evaluators/<int:evaluator_id>/rescore/", rescoring.run_rescore, name="run-rescore"),
+    path("runs/evaluators/<int:evaluator_id>/rescore/", score_recomputation.run_rescore, name="run-rescore"),
     path("verdicts/<int:verdict_id>/", verdicts.verdict_detail, name="verdict-detail"),
 ]
 

@@ -12,8 +12,8 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from evalsite.review.models import FinalLabel, Provenance, Queue, Referral, ReviewItem, Subject
-from evalsite.review.scales import JUDGEMENT, labels_to_json
-from evalsite.review.services.final_labels import final_label_of
+from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
+from evalsite.review.services.items.final_labels import final_label_of
 from judging.models import Case, Prompt, Response, RunEvaluator, Score, ScoreStatus, Suite, SuiteCase
 from tests import factories
 

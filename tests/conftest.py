@@ -26,8 +26,8 @@ LONGEST_FIRST = (  # so that no process is left alone with one of these at the e
     "evalsite/review/test_kill.py",
     "judging/llm/test_limiter.py",
     "judging/services/test_recorded_runs.py",
-    "judging/services/test_esi_running.py",
-    "judging/grading/test_rules.py",
+    "judging/services/evaluation/test_esi_tasks.py",
+    "judging/grading/rule_graders/test_rules.py",
     "evalsite/serving",
 )
 BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one backend's pass is enough for these
@@ -38,7 +38,7 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     "judging/llm/",
     "judging/sandbox/",
     "debate/protocol/",
-    "evalsite/reports/statistics/",
+    "judging/statistics/",
     # what axe and a browser's layout see is the same HTML
     *(f"flows/test_{name}.py" for name in ("every_page", "page_layout", "phone", "item_screen", "item_tree")),
     *(f"flows/test_{name}.py" for name in ("level_items", "answer_parts", "trust", "member_search", "label_table")),
@@ -46,7 +46,7 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     "flows/test_statement_walk.py",
     "evalsite/reports/test_coverage_bench.py",  # statistics over stored rows
     "evalsite/reports/test_item_lists.py",
-    "evalsite/reports/services/test_judge_bias.py",
+    "evalsite/reports/services/judges/test_judge_bias.py",
     "evalsite/reports/views/test_trust.py",
     "evalsite/review/views/test_files.py",
     "evalsite/test_access.py",

@@ -9,10 +9,10 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from judging.models import Benchmark, Suite
-from judging.services.import_batches import open_batch
-from judging.services.responses import ResponsePlan, prompts_of, use_responses, write_responses
-from judging.services.rubrics import RubricOrigin, StoredRubric, use_rubric, write_rubric
-from judging.services.staging import StagedRubric, Watch, stage_rubric, unwatched
+from judging.services.file_imports.import_batches import open_batch
+from judging.services.file_imports.responses import ResponsePlan, prompts_of, use_responses, write_responses
+from judging.services.file_imports.rubrics import RubricOrigin, StoredRubric, use_rubric, write_rubric
+from judging.services.file_imports.staged_rubrics import StagedRubric, Watch, stage_rubric, unwatched
 from judging.specs.types import ResponseSpec, RubricSpec
 
 

@@ -14,10 +14,10 @@ from django.contrib.auth.models import User
 from debate.models import Debate, DebateSet, DebateStatus, Speaker, Statement
 from evalsite.accounts.roles import Role, set_role, sync_groups
 from evalsite.review.models import Annotation, Assignment, Provenance, Queue, Referral, ReviewItem, Subject
-from evalsite.review.scales import PREFERENCE, labels_from_json, labels_to_json
-from evalsite.review.selectors.subjects import RubricParts, first_cases, material_facts, subject_facts
-from evalsite.review.services.final_labels import keep_final_label
-from evalsite.review.services.referring import store_subjects
+from evalsite.review.questions.scales import PREFERENCE, labels_from_json, labels_to_json
+from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, material_facts, subject_facts
+from evalsite.review.services.items.final_labels import keep_final_label
+from evalsite.review.services.referrals.subject_referrals import store_subjects
 from judging.models import (
     Benchmark,
     Case,
@@ -38,7 +38,7 @@ from judging.models import (
     System,
     Verdict,
 )
-from judging.services.hashing import text_hash, tree_digest
+from judging.services.content_hashes import text_hash, tree_digest
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 _numbers = count(1)

@@ -13,7 +13,7 @@ from typing import Any
 from debate.protocol.setups import DebateSetup, Method, StatementResult
 from debate.protocol.visibility import Heard
 from judging.llm.chat import ChatReply, ChatRequest, Message
-from judging.llm.thinking import behind_thinking
+from judging.llm.thinking_text import behind_thinking
 
 
 def opening_request(setup: DebateSetup, *, seat: int, mirrored: bool = False, sample: int = 0) -> ChatRequest:

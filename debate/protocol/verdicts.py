@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from judging.judges.reading import bare
-from judging.llm.thinking import behind_thinking
+from judging.judges.reply_text import bare
+from judging.llm.thinking_text import behind_thinking
 
 POSITIONS = {"1": 1, "2": 2, "0": 0}
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Speaker, Statement
-from debate.protocol.ballots import seat_names
-from debate.protocol.figures import all_figures, reading_differences
+from debate.protocol.meta.ballots import seat_names
+from debate.protocol.meta.figures import all_figures, reading_differences
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn, SingleScore
 from debate.selectors.criteria import criteria_by_case
 
@@ -18,7 +18,7 @@ Stages = tuple[tuple[RecordedTurn, ...], ...]
 
 
 def debates_report(sets: Iterable[DebateSet]) -> dict[str, Any]:
-    """Return every figure of settled debates, in the layout of `debate.protocol.figures.all_figures`.
+    """Return every figure of settled debates, in the layout of `debate.protocol.meta.figures.all_figures`.
 
     Imported sets are one cell each; a set held here is one cell per scenario, where the reading `recorded` is the
     verdict as counted and `strict` re-reads the text. `reading_differences` explains every statement on which the two

@@ -19,8 +19,8 @@ from debate.models import (
     Speaker,
     Statement,
 )
-from debate.protocol.ballots import Ballot, seat_names, system_ballot
-from debate.protocol.conformity import JudgeConformity, conformity, moved_toward
+from debate.protocol.meta.ballots import Ballot, seat_names, system_ballot
+from debate.protocol.meta.conformity import JudgeConformity, conformity, moved_toward
 from judging.models import EndpointKind, ModelEndpoint, Run
 from judging.states import ACTIVE
 

@@ -16,8 +16,8 @@ from judging.llm.chat import ChatReply, ReplyStatus
 from judging.llm.identity import call_key
 from judging.models import Call, ModelEndpoint, RunTask
 from judging.selectors.targets import config_of
-from judging.services.conversations import repeated
-from judging.services.ledger import reply_of
+from judging.services.calls.conversations import repeated
+from judging.services.calls.ledger import reply_of
 
 UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING, DebateStatus.CANCELLED)  # their statements are not stored
 HEARD = (ReplyStatus.FINISHED, ReplyStatus.TRUNCATED, ReplyStatus.REFUSED)

@@ -15,12 +15,12 @@ from debate.protocol.options import DebateOptions
 from debate.protocol.setups import DebateSetup, Method
 from debate.selectors.criteria import criteria_by_case
 from debate.selectors.setups import setup_with
-from debate.services.creating import DebatesRefused, check_seats, draw_of
-from debate.services.pairing import DebateWish, Pair
+from debate.services.pairs import DebateWish, Pair
+from debate.services.set_plans import DebatesRefused, check_seats, draw_of
 from judging.llm.prices import MILLION, Price
 from judging.models import Case, Response
 from judging.selectors.targets import Target, target_of
-from judging.services.replays import Replay, replay
+from judging.services.calls.replays import Replay, replay
 
 FIXED_CHARACTERS = 1_400  # of the prompts around question, answers and criterion
 STATEMENT_CHARACTERS = 900  # 150 words, as the prompt asks for

@@ -16,11 +16,11 @@ from debate.protocol.debate import run_debate, vote_of
 from debate.protocol.options import DebateOptions, options_from_json
 from debate.protocol.setups import DebateResult, StatementResult
 from debate.selectors.setups import debates_by_id, setups_of
-from debate.services.creating import announce_finished
+from debate.services.set_plans import announce_finished
 from judging.judges.verdicts import VerdictStatus
 from judging.models import Call, Run, RunTask
-from judging.services.executors import Finished, Prepared
 from judging.services.storable import storable
+from judging.services.tasks.executors import Finished, Prepared
 
 BATCH = 500
 UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING)

@@ -17,8 +17,8 @@ from debate.protocol.options import DebateOptions
 from debate.protocol.setups import Method
 from debate.protocol.variants import FILE_SUFFIXES, Damage
 from debate.selectors.criteria import criterion_names
-from debate.services.creating import DebatesRefused, create_debate_set
-from debate.services.pairing import DebateWish
+from debate.services.pairs import DebateWish
+from debate.services.set_plans import DebatesRefused, create_debate_set
 from judging.models import System
 
 FEWEST_SYSTEMS, MOST_SYSTEMS = 3, 12

@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from debate.models import Debate, DebateSet, OutsideLabel
-from debate.protocol.label_tables import LabelRow, parse_labels
-from debate.services.creating import announce
+from debate.protocol.meta.label_tables import LabelRow, parse_labels
+from debate.services.set_plans import announce
 from debate.signals import labels_changed
-from judging.specs.problems import Parsed, Problem, Severity
+from judging.specs.files.problems import Parsed, Problem, Severity
 
 BATCH = 500
 

@@ -32,12 +32,20 @@ from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn
 from debate.protocol.seats import SeatScheme
 from debate.protocol.setups import Mode
 from debate.protocol.verdicts import TextReading, read_recorded, read_strict, to_system_space
-from debate.services.creating import announce, announce_finished
+from debate.services.set_plans import announce, announce_finished
 from judging.models import Case, ImportBatch, Response, Rubric, Suite, SuiteCase, System
-from judging.services.hashing import content_hash, text_hash
-from judging.services.import_batches import BatchLost, BatchWriter, column, copy_rows, moment, quoted, table
-from judging.services.staging import Watch
-from judging.specs.problems import Problem, Severity
+from judging.services.content_hashes import content_hash, text_hash
+from judging.services.file_imports.import_batches import (
+    BatchLost,
+    BatchWriter,
+    column,
+    copy_rows,
+    moment,
+    quoted,
+    table,
+)
+from judging.services.file_imports.staged_rubrics import Watch
+from judging.specs.files.problems import Problem, Severity
 
 LONGEST_SCORE = 150  # characters of a filed score that are kept; nothing longer is a verdict
 # What is known of how the original held its debates.

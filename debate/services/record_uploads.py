@@ -16,24 +16,31 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from debate.models import RecordUpload
-from debate.services.importing import Records, WrittenRecords, open_written, plan_records, read_records, use_records
-from judging import stopping
+from debate.services.record_imports import (
+    Records,
+    WrittenRecords,
+    open_written,
+    plan_records,
+    read_records,
+    use_records,
+)
+from judging import stop_requests
 from judging.models import IN_WORK, ImportStatus
-from judging.services import upload_store
-from judging.services.import_batches import BatchLost
-from judging.services.import_progress import (
+from judging.services.file_imports import upload_store
+from judging.services.file_imports.import_batches import BatchLost
+from judging.services.file_imports.import_progress import (
     ImportProgress,
     ImportStopped,
     ProgressWriter,
     forget_progress,
     read_progress,
 )
-from judging.services.intake import bundle_of
-from judging.services.responses import UnknownCases
+from judging.services.file_imports.intake import bundle_of
+from judging.services.file_imports.responses import UnknownCases
+from judging.services.file_imports.upload_store import BytesGone
 from judging.services.storable import storable
 from judging.services.transactions import persistently
-from judging.services.upload_store import BytesGone
-from judging.specs.problems import Parsed, Problem
+from judging.specs.files.problems import Parsed, Problem
 
 logger = logging.getLogger(__name__)
 
@@ -203,7 +210,7 @@ def _rows_of(taken: RecordUpload) -> QuerySet[RecordUpload]:
 
 def _may_go_on(upload: RecordUpload) -> bool:
     """Return whether the file still waits for this work, and this process may do it; another takes it up else."""
-    if stopping.requested():
+    if stop_requests.requested():
         return False
     return _rows_of(upload).exists()
 

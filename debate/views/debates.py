@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from debate.models import Debate, Statement
-from debate.protocol.differences import Differences, compare
+from debate.protocol.meta.differences import Differences, compare
 from debate.protocol.options import options_from_json
 from debate.selectors.setups import debates_by_id, question_of, reference_of, setups_of
 from debate.selectors.transcripts import calls_of, neighbours, view_of

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 from debate.exports import COLUMNS, TABLE_FORMATS, debate_table, replication_archive
 from debate.models import DebateSet
 from debate.selectors.sets import sets_by_id
-from debate.services.creating import announce
+from debate.services.set_plans import announce
 from judging.http import PageRequest, table_response
 
 

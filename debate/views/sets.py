@@ -17,10 +17,10 @@ from debate.jobs import launch_debates, launch_robustness, launch_round_robin
 from debate.models import DebateSet, DebateSource, DebateStatus, DecisionMethod, Experiment
 from debate.protocol.setups import Method
 from debate.selectors import sets
-from debate.services.creating import DebatesRefused, check_debates
 from debate.services.estimates import estimate_all
 from debate.services.experiments import robustness_wishes, round_robin_wishes
-from debate.services.pairing import DebateWish, people_cost_of
+from debate.services.pairs import DebateWish, people_cost_of
+from debate.services.set_plans import DebatesRefused, check_debates
 from judging.http import PageRequest, page_of
 from judging.models import ModelEndpoint, Rubric, Suite, System
 from judging.specs.selections import selection_from_json

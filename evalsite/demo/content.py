@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from judging.models import Rubric, Suite, System
-from judging.services.imports import store_import
-from judging.services.intake import ImportOptions
-from judging.services.staging import Watch, unwatched
+from judging.services.file_imports.imports import store_import
+from judging.services.file_imports.intake import ImportOptions
+from judging.services.file_imports.staged_rubrics import Watch, unwatched
 
 DATA = Path(__file__).resolve().parent / "data"
 BENCHMARK = "Desk questions"

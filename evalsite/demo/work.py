@@ -8,14 +8,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from debate.jobs import launch_debates
-from debate.services.pairing import DebateWish
+from debate.services.pairs import DebateWish
 from evalsite.demo.content import DemoContent
-from evalsite.review.selectors.audits import AuditSubject, subject_of_debates, subject_of_run
-from evalsite.review.services.audits import plan_audit
+from evalsite.review.selectors.labels.audits import AuditSubject, subject_of_debates, subject_of_run
+from evalsite.review.services.referrals.audits import plan_audit
 from judging import jobs
 from judging.models import Judge, ModelEndpoint, Run, RunKind
 from judging.services.baselines import LENSES, endpoint_name, judge_name
-from judging.services.planning import EvaluatorChoice, RunPlan, create_run, plan_tasks
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run, plan_tasks
 
 RUN_NAME = "Demo: rules and lexical baselines"
 DEBATES_NAME = "Demo debates: helpfulness"  # annotators see it, so it names no system

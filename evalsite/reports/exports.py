@@ -10,12 +10,12 @@ from typing import Any
 from django.db.models.fields.json import KeyTransform
 from django.urls import reverse
 
-from evalsite.accounts.formats import p_value
+from evalsite.base.formats import p_value
 from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.report_papers import means_rows
-from evalsite.reports.statistics.estimators.boards import Mode
 from evalsite.review.models import Annotation, ImportedLabel
 from judging.models import Call, Response, Run, Score, Suite, SuiteCase
+from judging.statistics.estimators.boards import Mode
 from judging.tables import CONTENT_TYPES, Row, Table
 
 FORMATS = tuple(CONTENT_TYPES)

@@ -10,20 +10,20 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from debate.protocol.metaeval import OutcomeRule
+from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import Reading
-from evalsite.reports.services.debate_basis import READINGS, RULES
-from evalsite.reports.statistics.debate_rows import OUTCOME, PEOPLE, Behind
-from evalsite.reports.statistics.estimators.boards import Mode
-from evalsite.reports.statistics.item_lists import Cell
-from evalsite.reports.statistics.risk_coverage import ALPHA, DELTA
-from evalsite.review.scales import words_of
-from evalsite.review.selectors.labelled_responses import evaluator_words, evaluators_to_label
-from evalsite.review.services.label_tables import LabelUpload
+from evalsite.reports.services.debates.debate_basis import READINGS, RULES
+from evalsite.review.questions.scales import words_of
+from evalsite.review.selectors.labels.labelled_responses import evaluator_words, evaluators_to_label
+from evalsite.review.services.labels.label_tables import LabelUpload
 from evalsite.review.tables.labels import LabelColumns
 from judging.forms.files import SizedFileField
 from judging.http import whole_number
 from judging.models import RunEvaluator
+from judging.statistics.coefficients.item_lists import Cell
+from judging.statistics.debate_rows import OUTCOME, PEOPLE, Behind
+from judging.statistics.estimators.boards import Mode
+from judging.statistics.risk_coverage import ALPHA, DELTA
 
 Query = Mapping[str, Any]
 

@@ -19,7 +19,7 @@ from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.snapshots import Kept, ReportKind
 from evalsite.review.models import Queue
 from judging.models import SCORED_KINDS, EvaluatorKind, Run
-from judging.services.collecting import calm_collector
+from judging.services.gc_pause import calm_collector
 
 logger = logging.getLogger(__name__)
 

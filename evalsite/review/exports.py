@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalsite.review.models import Queue
-from evalsite.review.selectors.provenance import act_rows
+from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.tables.annotations import COLUMNS
 
 ANNOTATION_COLUMNS = COLUMNS

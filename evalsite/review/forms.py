@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import QueryDict
 
+from evalsite.review.audit_plans import cases_for
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
-from evalsite.review.planning import cases_for
-from evalsite.review.scales import VALUE_LIMIT, Label, given_scale, words_of
-from evalsite.review.selectors.content import Choice, PersonAnswer
-from evalsite.review.selectors.pages import choose_members
+from evalsite.review.questions.scales import VALUE_LIMIT, Label, given_scale, words_of
+from evalsite.review.selectors.screens.content import Choice, PersonAnswer
+from evalsite.review.selectors.screens.pages import choose_members
 from judging.forms.files import SizedFileField
 
 NAME_HINT = "Annotators see it: do not name systems, judges or the file. Empty: a neutral name."

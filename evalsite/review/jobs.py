@@ -14,12 +14,12 @@ from django_rq import get_queue, job
 from redis.exceptions import RedisError
 
 from debate.models import DebateSet
-from evalsite.review.selectors.pending import run_asks_people, unheard_debate_sets, unheard_runs
-from evalsite.review.services.notices import send_waiting_mail
-from evalsite.review.services.opening import open_items_for_run
-from evalsite.review.services.opening_debates import open_items_for_debates
-from evalsite.review.services.refreshing import refresh_items
-from evalsite.review.services.sending import send_rest
+from evalsite.review.selectors.unrouted import run_asks_people, unheard_debate_sets, unheard_runs
+from evalsite.review.services.items.notices import send_waiting_mail
+from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
+from evalsite.review.services.referrals.researcher_referrals import send_rest
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
+from evalsite.review.services.referrals.stale_items import refresh_items
 from evalsite.review.states import ReviewRefused
 from judging.models import Run
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from debate.signals import debates_finished, labels_changed
 from evalsite.review import jobs
-from evalsite.review.services.debate_labels import keep_debate_labels
+from evalsite.review.services.labels.debate_labels import keep_debate_labels
 from evalsite.review.signals import notices_left
 from judging.models import SCORED_KINDS
 from judging.signals import content_changed, run_finished

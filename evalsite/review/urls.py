@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, register_converter
 
 from evalsite.review.addresses import ItemConverter
-from evalsite.review.views import adjudication, assigning, audits, files, items, notices, queues, sending
+from evalsite.review.views import adjudication, assignments, audits, files, items, notices, queues, referrals
 
 register_converter(ItemConverter, "item")
 
@@ -25,9 +25,9 @@ urlpatterns: list[URLPattern] = [
     path("queues/<slug:slug>/next/", items.item_next, name="item-next"),
     path("audits/runs/<int:run_id>/", audits.audit_run, name="audit-run"),
     path("audits/debates/<int:set_id>/", audits.audit_debates, name="audit-debates"),
-    path("queues/<slug:slug>/assign/", assigning.queue_assign, name="queue-assign"),
-    path("queues/<slug:slug>/people/<int:person_id>/", assigning.queue_person, name="queue-person"),
-    path("queues/<slug:slug>/people/<int:person_id>/release/", assigning.queue_release, name="queue-release"),
+    path("queues/<slug:slug>/assign/", assignments.queue_assign, name="queue-assign"),
+    path("queues/<slug:slug>/people/<int:person_id>/", assignments.queue_person, name="queue-person"),
+    path("queues/<slug:slug>/people/<int:person_id>/release/", assignments.queue_release, name="queue-release"),
     path("adjudications/", adjudication.adjudication_list, name="adjudication-list"),
     path("items/<item:item_id>/", items.item_detail, name="item-detail"),
     path("items/<item:item_id>/annotate/", items.item_annotate, name="item-annotate"),
@@ -40,9 +40,9 @@ urlpatterns: list[URLPattern] = [
     path("items/<item:item_id>/undo/", items.item_undo, name="item-undo"),
     path("items/<item:item_id>/reveal/", items.item_reveal, name="item-reveal"),
     path("items/<item:item_id>/revise/", items.item_revise, name="item-revise"),
-    path("items/<item:item_id>/people/", assigning.item_assign, name="item-assign"),
-    path("items/<item:item_id>/people/hand/", assigning.item_hand, name="item-hand"),
-    path("items/<item:item_id>/people/<int:person_id>/withdraw/", assigning.item_withdraw, name="item-withdraw"),
+    path("items/<item:item_id>/people/", assignments.item_assign, name="item-assign"),
+    path("items/<item:item_id>/people/hand/", assignments.item_hand, name="item-hand"),
+    path("items/<item:item_id>/people/<int:person_id>/withdraw/", assignments.item_withdraw, name="item-withdraw"),
     path("items/<item:item_id>/adjudicate/", adjudication.item_adjudicate, name="item-adjudicate"),
     path(
         "items/<item:item_id>/adjudicate/reveal/",
@@ -56,10 +56,10 @@ urlpatterns: list[URLPattern] = [
     ),
     path("items/<item:item_id>/exclude/", adjudication.item_exclude, name="item-exclude"),
     path("items/<item:item_id>/reopen/", adjudication.item_reopen, name="item-reopen"),
-    path("items/<item:item_id>/take-back/", sending.item_take_back, name="item-take-back"),
-    path("verdicts/<int:verdict_id>/send/", sending.verdict_send, name="verdict-send"),
-    path("runs/<int:run_id>/people/", sending.run_people, name="run-people"),
-    path("runs/<int:run_id>/send/", sending.run_send, name="run-send"),
-    path("runs/<int:run_id>/take-back/", sending.run_take_back, name="run-take-back"),
+    path("items/<item:item_id>/take-back/", referrals.item_take_back, name="item-take-back"),
+    path("verdicts/<int:verdict_id>/send/", referrals.verdict_send, name="verdict-send"),
+    path("runs/<int:run_id>/people/", referrals.run_people, name="run-people"),
+    path("runs/<int:run_id>/send/", referrals.run_send, name="run-send"),
+    path("runs/<int:run_id>/take-back/", referrals.run_take_back, name="run-take-back"),
     path("items/<item:item_id>/ask-more/", adjudication.item_ask_more, name="item-ask-more"),
 ]

@@ -23,7 +23,7 @@ from rq.job import Job
 from debate.jobs import resume_records
 from evalsite.serving.expired_sessions import clear_sessions
 from evalsite.serving.supervisor import die_with_parent
-from judging import jobs, stopping
+from judging import jobs, stop_requests
 from judging.llm import prices
 
 logger = logging.getLogger(__name__)
@@ -198,4 +198,4 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _request_stop(number: int, frame: FrameType | None) -> None:
-    stopping.request()
+    stop_requests.request()

@@ -9,11 +9,11 @@ from typing import Any
 from django import forms
 
 from judging.grading.esi import DEFAULT_WEIGHTS, SUB_SCORES, BadEsiOption, EsiOptions, keyword_list
-from judging.judges.accuracy import STRICTNESS
-from judging.judges.answering import OWN, SHIPPED, Asking, shipped_asking
-from judging.judges.esi_items import JUDGES, Reading
+from judging.judges.answer_prompts import OWN, SHIPPED, Asking, shipped_asking
+from judging.judges.kinds.accuracy import STRICTNESS
+from judging.judges.kinds.esi_items import JUDGES, Reading
 from judging.models import EndpointKind, Judge, ModelEndpoint, PromptVersion, Suite, System
-from judging.services.esi_creating import ChosenJudge, EsiPlan, Worker, default_judge, default_judge_name
+from judging.services.runs.esi_plans import ChosenJudge, EsiPlan, Worker, default_judge, default_judge_name
 
 WORDS = {
     "accuracy": "Accuracy",

@@ -8,8 +8,8 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from judging.models import Benchmark, Suite
-from judging.services.intake import ImportOptions
-from judging.specs.sniffing import UploadKind
+from judging.services.file_imports.intake import ImportOptions
+from judging.specs.upload_kinds import UploadKind
 
 KINDS = (
     ("", "Tell from the file"),

@@ -12,7 +12,7 @@ from django.db.models import Q
 from judging.forms.selections import SelectionForm
 from judging.judges.registry import judge_kind
 from judging.models import Case, EndpointKind, Judge, Rubric, Suite, System
-from judging.services.planning import EvaluatorChoice, RunPlan
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 
 LEVEL_SHAPE = "levels"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import regex
 
 from judging.grading.rubric_tree import walk
-from judging.specs.json_depth import opens_too_deep
+from judging.specs.files.json_depth import opens_too_deep
 from judging.specs.types import NodeSpec
 
 REGEX_SECONDS = 0.5  # a pattern from a table may not take longer on one response

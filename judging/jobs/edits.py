@@ -13,8 +13,8 @@ from rq.job import Job, JobStatus
 
 from judging.models import Case, Suite
 from judging.services.case_edits import case_spec, try_edit
-from judging.services.hashing import text_hash
-from judging.specs.case_texts import case_from_yaml
+from judging.services.content_hashes import text_hash
+from judging.specs.suites.case_texts import case_from_yaml
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from rq.exceptions import NoSuchJobError
 from rq.job import Job, JobStatus
 
 from judging.models import Upload
-from judging.services import uploads
-from judging.services.intake import Files, ImportOptions
+from judging.services.file_imports import uploads
+from judging.services.file_imports.intake import Files, ImportOptions
 
 logger = logging.getLogger(__name__)
 

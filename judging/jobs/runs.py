@@ -12,8 +12,8 @@ from django.utils import timezone
 from django_rq import get_queue, job
 from redis.exceptions import RedisError
 
-from judging.services import working
-from judging.services.recovery import unfinished_runs
+from judging.services.runs import run_worker
+from judging.services.tasks.recovery import unfinished_runs
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ RUNS_PREFIX = "runs-"  # of the ids of jobs that work on whatever waits
 @job("calls")
 def work_runs() -> None:
     """Work on every run that waits until none does. Safe to repeat: finished tasks and calls are skipped."""
-    endings = working.work_on_runs(threads=settings.CALL_THREADS, now=timezone.now, apart=True)
+    endings = run_worker.work_on_runs(threads=settings.CALL_THREADS, now=timezone.now, apart=True)
     for run_id, ended in endings.items():
         logger.info("judging.run_worked run_id=%s ended=%s", run_id, ended)
 
@@ -33,7 +33,7 @@ def work_runs() -> None:
 @job("default")
 def work_run(run_id: int) -> None:
     """Work through one run until nothing of it waits. Safe to repeat."""
-    ended = working.work_through(run_id=run_id, threads=settings.CALL_THREADS, now=timezone.now, apart=True)
+    ended = run_worker.work_through(run_id=run_id, threads=settings.CALL_THREADS, now=timezone.now, apart=True)
     logger.info("judging.run_worked run_id=%s ended=%s", run_id, ended)
 
 

@@ -11,15 +11,15 @@ from typing import Any
 from judging.grading.cascade import CascadeOptions
 from judging.grading.relevance import RelevanceOptions
 from judging.grading.rubric_tree import walk
-from judging.judges.accuracy import STRICTNESS, AccuracyJudge
-from judging.judges.generic import GenericJudge, is_rated
-from judging.judges.integrity import IntegrityJudge
 from judging.judges.interface import Judge
-from judging.judges.level_cascade import LevelCascadeJudge
-from judging.judges.measuring import MeasuredJudge
-from judging.judges.pairwise import PairwiseJudge
+from judging.judges.kinds.accuracy import STRICTNESS, AccuracyJudge
+from judging.judges.kinds.generic import GenericJudge, is_rated
+from judging.judges.kinds.integrity import IntegrityJudge
+from judging.judges.kinds.level_cascade import LevelCascadeJudge
+from judging.judges.kinds.pairwise import PairwiseJudge
+from judging.judges.kinds.relevance import RelevanceJudge
+from judging.judges.measured_confidence import MeasuredJudge
 from judging.judges.prompt_texts import load_prompt
-from judging.judges.relevance import RelevanceJudge
 from judging.judges.subjects import JudgeSubject
 
 HIGHEST_SEED = 2**31 - 10  # providers take 32 bits at least; samples add their number

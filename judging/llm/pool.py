@@ -20,12 +20,12 @@ from random import Random
 
 from judging.llm.attempts import Attempt, Outcome
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
-from judging.llm.client import ChatClient
 from judging.llm.endpoints import Capabilities, EndpointConfig
 from judging.llm.lanes import Job, Lane, as_probe, reply_of
 from judging.llm.limits import Limiter
 from judging.llm.replies.completions import JSON_MODES
 from judging.llm.retries import Action, Circumstances, RetryDecision, RetryPolicy, decide
+from judging.llm.transport.client import ChatClient
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from judging.management.base import BadInput
 from judging.management.progress import counted
-from judging.services.staging import Watch
+from judging.services.file_imports.staged_rubrics import Watch
 from judging.tables import Row, Table
 
 

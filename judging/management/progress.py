@@ -12,7 +12,7 @@ from django.db import connection
 from tqdm import tqdm
 
 from judging.models import Run
-from judging.services.staging import Watch, unwatched
+from judging.services.file_imports.staged_rubrics import Watch, unwatched
 from judging.states import ACTIVE
 
 POLL_SECONDS = 0.5

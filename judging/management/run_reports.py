@@ -9,7 +9,7 @@ from django.db.models import Count
 
 from judging.models import Run, TaskStatus
 from judging.selectors.figures import Figures, run_figures
-from judging.services.people_costs import PeopleCost
+from judging.services.runs.people_costs import PeopleCost
 
 
 def run_report(run_id: int, *, with_figures: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from judging.judges.answering import OWN, SHIPPED
+from judging.judges.answer_prompts import OWN, SHIPPED
 from judging.judges.prompt_texts import Prompt, load_prompt
 from judging.models import Judge, PromptVersion, Run, RunEvaluator, RunKind
 

@@ -23,7 +23,7 @@ from judging.models import (
     TaskStatus,
     Verdict,
 )
-from judging.selectors.scoring import can_rescore
+from judging.selectors.score_options import can_rescore
 from judging.states import ACTIVE
 
 PACE_WINDOW_SECONDS = 60

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from judging.judges import lexical
+from judging.judges.kinds import lexical
 from judging.llm import prices
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointKind, is_forbidden_variable
@@ -98,7 +98,7 @@ def address_policy() -> AddressPolicy:
 
 
 def request_body(request: ChatRequest) -> dict[str, Any]:
-    """Return a request as it was asked; what was sent of it, `judging.services.ledger` takes from the reply."""
+    """Return a request as it was asked; what was sent of it, `judging.services.calls.ledger` takes from the reply."""
     found: dict[str, Any] = {
         "messages": [{"role": message.role, "content": message.content} for message in request.messages]
     }

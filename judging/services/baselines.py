@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from judging.judges.lexical_measures import LENSES as KNOWN_LENSES
+from judging.judges.kinds.lexical_measures import LENSES as KNOWN_LENSES
 from judging.judges.registry import judge_kind
 from judging.models import EndpointKind, Judge, ModelEndpoint
 

@@ -14,11 +14,11 @@ from judging import signals
 from judging.grading.aggregates import score_case
 from judging.grading.marks import GradingOptions, ResponseGrade
 from judging.models import Case, ImportBatch, Response, Suite, SuiteCase
-from judging.services.evaluating import graded_case
-from judging.services.import_batches import open_batch
-from judging.services.programs import program_runner
-from judging.services.rule_tasks import grade_all
-from judging.services.suites import NewSuite, StoredSuite, use_suite, write_suite
+from judging.services.evaluation.evaluator_tasks import graded_case
+from judging.services.evaluation.programs import program_runner
+from judging.services.evaluation.rule_tasks import grade_all
+from judging.services.file_imports.import_batches import open_batch
+from judging.services.file_imports.suites import NewSuite, StoredSuite, use_suite, write_suite
 from judging.services.transactions import persistently
 from judging.specs.types import CaseSpec, SuiteSpec
 

@@ -12,9 +12,9 @@ from django.conf import settings
 
 from judging.llm.attempts import Attempt, Outcome
 from judging.llm.chat import ChatRequest, Message
-from judging.llm.client import ChatClient
 from judging.llm.endpoints import Capabilities, EndpointConfig, is_forbidden_variable, key_variable_refusal
-from judging.llm.tunnels import proxy_of
+from judging.llm.transport.client import ChatClient
+from judging.llm.transport.tunnels import proxy_of
 from judging.models import ModelEndpoint
 from judging.selectors.targets import address_policy, config_of
 

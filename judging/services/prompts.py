@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from judging import signals
-from judging.judges.answering import OWN, SHIPPED, check_worker_prompt
+from judging.judges.answer_prompts import OWN, SHIPPED, check_worker_prompt
 from judging.judges.prompt_texts import BadPrompt, chosen_prompt
 from judging.models import PromptVersion
 from judging.selectors.prompts import uses_of

@@ -6,7 +6,7 @@ import json
 
 from judging.models import Rubric
 from judging.services.trees import tree_from_json
-from judging.specs.rubric_workbooks import NotRepresentable, export_rubric_xlsx
+from judging.specs.rubrics.rubric_workbooks import NotRepresentable, export_rubric_xlsx
 from judging.specs.types import RubricItemSpec, RubricSpec
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
-from judging import stopping
+from judging import stop_requests
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def persistently(operation: Callable[[], T]) -> T:
         try:
             return operation()
         except (OperationalError, InterfaceError) as error:
-            patience = PATIENCE_WHEN_STOPPING_SECONDS if stopping.requested() else PATIENCE_SECONDS
+            patience = PATIENCE_WHEN_STOPPING_SECONDS if stop_requests.requested() else PATIENCE_SECONDS
             if connection.in_atomic_block or time.monotonic() - started > patience:
                 raise
             logger.warning("judging.database_awaited error=%s", type(error).__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judging.specs.findings import Findings, warning_rule
+from judging.specs.files.findings import Findings, warning_rule
 
 INVISIBLE = warning_rule("invisible-character", "Type the id again to be rid of it.")
 _UNSEEN = dict.fromkeys((0x00AD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF))

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from judging.http import PageRequest, whole_number
 from judging.models import Case
 from judging.selectors import benchmarks, responses
-from judging.specs.outlines import outline_of_data, outline_of_grading, outline_of_tree
+from judging.specs.rubrics.outlines import outline_of_data, outline_of_grading, outline_of_tree
 
 
 @require_safe

@@ -30,7 +30,7 @@ from judging.services.endpoints import (
     save_judge,
     set_judge_active,
 )
-from judging.services.evaluating import NEEDS
+from judging.services.evaluation.evaluator_tasks import NEEDS
 
 FEATURES = {
     "json_schema": "JSON schema",

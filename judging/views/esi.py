@@ -21,10 +21,10 @@ from judging.forms.esi import EsiRunForm
 from judging.http import PageRequest, whole_number
 from judging.jobs import launch_run
 from judging.models import Run, RunKind, Suite
-from judging.services.esi_creating import check_esi_plan, create_esi_run
-from judging.services.esi_estimates import estimate_esi_run
-from judging.services.people_costs import people_cost_of_esi_plan
-from judging.services.planning import RunNotPossible
+from judging.services.runs.esi_estimates import estimate_esi_run
+from judging.services.runs.esi_plans import check_esi_plan, create_esi_run
+from judging.services.runs.people_costs import people_cost_of_esi_plan
+from judging.services.runs.run_plans import RunNotPossible
 from judging.signals import acted
 from judging.views.runs import suite_of, suites
 

@@ -20,11 +20,11 @@ from judging import jobs
 from judging.forms.imports import ImportForm, ImportOptionsForm, benchmark_names, options_initial
 from judging.http import PageRequest, page_of
 from judging.models import ImportStatus, Upload
-from judging.services import uploads
-from judging.services.intake import ImportOptions
-from judging.services.upload_store import BytesGone
-from judging.services.uploads import UploadRefused
-from judging.specs.example_files import EXAMPLES
+from judging.services.file_imports import uploads
+from judging.services.file_imports.intake import ImportOptions
+from judging.services.file_imports.upload_store import BytesGone
+from judging.services.file_imports.uploads import UploadRefused
+from judging.specs.files.example_files import EXAMPLES
 from judging.tables import CONTENT_TYPES, write_csv
 
 PROBLEM_COLUMNS = ("severity", "file", "place", "message", "offending", "hint", "code")

@@ -12,7 +12,7 @@ from judging.http import PageRequest, page_of
 from judging.models import Rubric
 from judging.selectors import benchmarks, rubrics
 from judging.services.rubric_files import RubricNotTable, rubric_json, rubric_workbook_bytes
-from judging.specs.outlines import Outline, mark_differences, outline_of_tree
+from judging.specs.rubrics.outlines import Outline, mark_differences, outline_of_tree
 from judging.tables import CONTENT_TYPES
 
 TREES_PER_PAGE = 10

@@ -23,10 +23,10 @@ from judging.selectors import esi
 from judging.selectors import runs as selectors
 from judging.selectors.benchmarks import has_infibench_layout
 from judging.selectors.selections import part_words
-from judging.services import running
-from judging.services.estimates import estimate_run
-from judging.services.people_costs import people_cost_of_plan
-from judging.services.planning import RunNotPossible, create_run
+from judging.services.runs.estimates import estimate_run
+from judging.services.runs.people_costs import people_cost_of_plan
+from judging.services.runs.run_plans import RunNotPossible, create_run
+from judging.services.tasks import run_lifecycle
 from judging.specs.selections import selection_from_json
 from judging.states import RunRefused
 
@@ -105,7 +105,7 @@ def run_rename(request: PageRequest, run_id: int) -> HttpResponse:
     form = RunNameForm(request.POST if request.method == "POST" else None, initial={"name": run.name})
     if form.is_valid():
         try:
-            running.rename_run(run_id=run_id, name=form.cleaned_data["name"], actor=request.user)
+            run_lifecycle.rename_run(run_id=run_id, name=form.cleaned_data["name"], actor=request.user)
             return redirect(run)
         except RunRefused as error:
             form.add_error("name", str(error))
@@ -117,7 +117,7 @@ def run_rename(request: PageRequest, run_id: int) -> HttpResponse:
 @require_POST
 def run_pause(request: PageRequest, run_id: int) -> HttpResponse:
     """Pause a run."""
-    return _control(request, run_id, lambda: running.pause_run(run_id=run_id, actor=request.user))
+    return _control(request, run_id, lambda: run_lifecycle.pause_run(run_id=run_id, actor=request.user))
 
 
 @permission_required("judging.change_run", raise_exception=True)
@@ -128,8 +128,8 @@ def run_resume(request: PageRequest, run_id: int) -> HttpResponse:
     def act() -> None:
         budget = _budget(request)
         if budget is not None:
-            running.set_budget(run_id=run_id, budget=budget, actor=request.user)
-        run = running.resume_run(run_id=run_id, actor=request.user)
+            run_lifecycle.set_budget(run_id=run_id, budget=budget, actor=request.user)
+        run = run_lifecycle.resume_run(run_id=run_id, actor=request.user)
         launch_run(run_id=run_id, waiting=run.waiting)
 
     return _control(request, run_id, act)
@@ -139,7 +139,9 @@ def run_resume(request: PageRequest, run_id: int) -> HttpResponse:
 @require_POST
 def run_cancel(request: PageRequest, run_id: int) -> HttpResponse:
     """Cancel a run for good."""
-    return _control(request, run_id, lambda: running.cancel_run(run_id=run_id, actor=request.user, at=timezone.now()))
+    return _control(
+        request, run_id, lambda: run_lifecycle.cancel_run(run_id=run_id, actor=request.user, at=timezone.now())
+    )
 
 
 @permission_required("judging.change_run", raise_exception=True)
@@ -148,7 +150,7 @@ def run_retry(request: PageRequest, run_id: int) -> HttpResponse:
     """Try the failed tasks of a run again."""
 
     def act() -> None:
-        count = running.retry_failed(run_id=run_id, actor=request.user)
+        count = run_lifecycle.retry_failed(run_id=run_id, actor=request.user)
         launch_run(run_id=run_id, waiting=count)
 
     return _control(request, run_id, act)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judging.models import Score
-from judging.specs.outlines import Outline, outline_of_data
+from judging.specs.rubrics.outlines import Outline, outline_of_data
 
 CRITERIA_NAMES: Mapping[str, str] = {
     "keywords": "Keywords",

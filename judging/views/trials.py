@@ -18,9 +18,9 @@ from judging.http import PageRequest
 from judging.jobs import launch_single
 from judging.models import Response, Run
 from judging.selectors import runs as selectors
-from judging.services import running
-from judging.services.planning import RunNotPossible
-from judging.services.single import Wish, judge_once
+from judging.services.runs.run_plans import RunNotPossible
+from judging.services.runs.single import Wish, judge_once
+from judging.services.tasks import run_lifecycle
 from judging.states import RunRefused
 from judging.views.verdicts import reading_of
 
@@ -70,7 +70,7 @@ def trial_cancel(request: PageRequest, response_id: int, run_id: int) -> HttpRes
     response, run = _trial(response_id, run_id)
     refusal = ""
     try:
-        run = running.cancel_run(run_id=run.pk, actor=request.user, at=timezone.now())
+        run = run_lifecycle.cancel_run(run_id=run.pk, actor=request.user, at=timezone.now())
     except RunRefused as error:
         refusal = str(error)
     if request.htmx:

@@ -14,7 +14,7 @@ from judging.http import PageRequest
 from judging.judges.words import STATUS_WORDS, flag_in_words
 from judging.models import Call, PastVerdict, Score, Verdict
 from judging.selectors.runs import read_verdict
-from judging.specs.outlines import outline_of_data
+from judging.specs.rubrics.outlines import outline_of_data
 from judging.views.score_pages import score_page
 
 

@@ -24,7 +24,7 @@ from tests.bench.queue_rows import fill_queue
 from tests.bench.sites import ONE_BACKEND, each_backend, say, start_django
 
 if TYPE_CHECKING:
-    from evalsite.reports.statistics.ratings import RatingTable
+    from judging.statistics.coefficients.ratings import RatingTable
 
 LIST_LIMIT = 0.1  # seconds
 MOST_TIMES = 10  # as long for 300 people as for 5: the table has 60 times as many cells, and as many answers
@@ -45,8 +45,8 @@ def main() -> None:
 
 def measure_figures(options: argparse.Namespace) -> bool:
     """Compute the figures of tables in memory, without a site."""
-    from evalsite.reports.statistics.agreement import against_the_rest, agreement_report
-    from evalsite.reports.statistics.alpha import Metric
+    from judging.statistics.coefficients.agreement import against_the_rest, agreement_report
+    from judging.statistics.coefficients.alpha import Metric
 
     passes = True
     for n_labels in (3, 11):
@@ -73,7 +73,7 @@ def random_table(n_items: int, *, people: int, n_labels: int) -> RatingTable:
     """Return a table with five answers to each item, by five of the people in turn; three in five are the truth."""
     import numpy as np
 
-    from evalsite.reports.statistics.ratings import RatingTable
+    from judging.statistics.coefficients.ratings import RatingTable
 
     random, rows = np.random.default_rng(7), np.arange(n_items)
     truth = random.integers(n_labels, size=n_items)
@@ -92,7 +92,7 @@ def measure(options: argparse.Namespace) -> bool:
     from django.utils import timezone
 
     from evalsite.reports import jobs
-    from evalsite.reports.services.agreements import AGREEMENT
+    from evalsite.reports.services.people.agreements import AGREEMENT
 
     queue = fill_queue(options.items, quorum=options.people)
     answer_all(queue.pk, options.people)

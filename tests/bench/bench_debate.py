@@ -54,8 +54,8 @@ def measure(*, items: int, latency: float, threads: int) -> None:
     """Hold debates over `items` cases on `threads` threads and print how that compares with the ideal."""
     from django.utils.timezone import now
 
-    from debate.services.creating import create_debate_set
-    from judging.services.working import work_through
+    from debate.services.set_plans import create_debate_set
+    from judging.services.runs.run_worker import work_through
     from tests import factories
     from tests.debate import rows
     from tests.fake_llm.fixture import FakeLLM

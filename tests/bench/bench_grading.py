@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from judging.grading.marks import GradingOptions
-from judging.grading.programs import Program, ProgramOutcome
-from judging.grading.rules import GradedCase, grade_responses
+from judging.grading.rule_graders.programs import Program, ProgramOutcome
+from judging.grading.rule_graders.rules import GradedCase, grade_responses
 from tests.judging.grading.recorded_data import attempts
 
 Work = dict[str, list[tuple[GradedCase, list[str]]]]

@@ -120,12 +120,12 @@ def measured(path: Path) -> dict[str, Any]:
     from django.utils.timezone import now
 
     from judging.models import RubricItem
-    from judging.services.collecting import calm_collector
-    from judging.services.rubrics import RubricOrigin, plan_rubric
-    from judging.services.staging import stage_reading
-    from judging.specs.bundles import Bundle
-    from judging.specs.findings import Findings
-    from judging.specs.rubric_tables import open_rubric
+    from judging.services.file_imports.rubrics import RubricOrigin, plan_rubric
+    from judging.services.file_imports.staged_rubrics import stage_reading
+    from judging.services.gc_pause import calm_collector
+    from judging.specs.files.bundles import Bundle
+    from judging.specs.files.findings import Findings
+    from judging.specs.rubrics.rubric_tables import open_rubric
     from tests.content import store_staged
 
     marks, started = [time.process_time()], time.perf_counter()

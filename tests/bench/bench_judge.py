@@ -156,9 +156,9 @@ def make_run(url: str, *, calls: int, concurrency: int) -> int:
     from django.utils import timezone
 
     from judging.models import ModelEndpoint
-    from judging.services import suites
     from judging.services.endpoints import EndpointFields, save_endpoint, save_judge
-    from judging.services.planning import EvaluatorChoice, RunPlan, create_run
+    from judging.services.file_imports import suites
+    from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
     from judging.specs.types import CaseSpec, NodeSpec, ResponseSpec, RubricItemSpec, RubricSpec, ScaleSpec, SuiteSpec
     from tests.content import store_responses, store_rubric
 

@@ -63,8 +63,8 @@ def made_up(attempts: int) -> tuple[int, int]:
     from django.utils import timezone
 
     from judging.models import Response
-    from judging.services.hashing import text_hash
-    from judging.services.planning import EvaluatorChoice, RunPlan, create_run
+    from judging.services.content_hashes import text_hash
+    from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
     from tests import factories
 
     work = generated_work(random.Random(3), cases=20, attempts=attempts)

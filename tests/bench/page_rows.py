@@ -160,7 +160,7 @@ def _share(response_id: int, place: int) -> float:
 def _queue(run: Any) -> Any:
     """Return a queue over every tenth verdict of the first judge, answered by two of three people each."""
     from evalsite.accounts.roles import Role
-    from evalsite.review.scales import JUDGEMENT, labels_to_json
+    from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
     from judging.models import Verdict
     from tests import factories
 
@@ -180,7 +180,7 @@ def _queue(run: Any) -> Any:
 
 def _items(queue: Any, verdicts: list[Any]) -> list[Any]:
     from evalsite.review.models import FinalLabel, Provenance, Referral, ReviewItem, Subject
-    from evalsite.review.services.final_labels import final_label_of
+    from evalsite.review.services.items.final_labels import final_label_of
 
     subjects = Subject.objects.bulk_create(
         (Subject(key=f"{row.pk:064x}", is_pair=False, labels=queue.labels, created_at=AT) for row in verdicts),

@@ -18,9 +18,9 @@ def fill_queue(items: int, *, quorum: int, name: str = "Bench queue", retest_sha
     from django.db import transaction
 
     from evalsite.review.models import ItemArm, Material, Queue, ReviewItem, Subject
+    from evalsite.review.questions.scales import PREFERENCE, labels_to_json
     from evalsite.review.sampling import uniform_number
-    from evalsite.review.scales import PREFERENCE, labels_to_json
-    from evalsite.review.services.queues import free_slug, recount
+    from evalsite.review.services.items.queues import free_slug, recount
 
     queue = Queue.objects.create(
         slug=free_slug(Queue, name),

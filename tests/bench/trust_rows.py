@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from django.db.models import Model
 
     from evalsite.review.models import Queue, ReviewItem
-    from evalsite.review.selectors.subjects import SubjectFacts
+    from evalsite.review.selectors.labels.subjects import SubjectFacts
     from judging.models import Case, Judge, Response, Rubric, Run, RunEvaluator, Suite
 
 AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -107,7 +107,7 @@ def _suite(cases: int) -> tuple[Suite, Rubric]:
 
 def _responses(suite: Suite) -> list[Response]:
     from judging.models import Prompt, Response
-    from judging.services.hashing import text_hash
+    from judging.services.content_hashes import text_hash
     from tests import factories
 
     systems = [factories.system(f"system {number:02d}") for number in range(SYSTEMS)]
@@ -250,7 +250,7 @@ def copy_rows(model: type[Model], where: str, changes: Mapping[str, object]) -> 
 
 
 def _queue(run: Run, people: int) -> Queue:
-    from evalsite.review.scales import labels_to_json, level_scale
+    from evalsite.review.questions.scales import labels_to_json, level_scale
     from tests import factories
 
     return factories.queue(
@@ -266,8 +266,8 @@ def _queue(run: Run, people: int) -> Queue:
 def _items(queues: Sequence[Queue], suite: Suite, rubric: Rubric, answers: Sequence[Response]) -> None:
     """Write a decided item of the first queue for each response, and what both runs referred."""
     from evalsite.review.models import FinalLabel, Provenance
-    from evalsite.review.selectors.subjects import RubricParts, first_cases
-    from evalsite.review.services.final_labels import final_label_of
+    from evalsite.review.selectors.labels.subjects import RubricParts, first_cases
+    from evalsite.review.services.items.final_labels import final_label_of
 
     parts, cases = RubricParts(), first_cases(suite.pk)
     for start in range(0, len(answers), BATCH):
@@ -285,7 +285,7 @@ def _items(queues: Sequence[Queue], suite: Suite, rubric: Rubric, answers: Seque
 def _facts(
     answers: Iterable[Response], cases: Mapping[int, Case], parts: Any, rubric: Rubric
 ) -> Iterable[tuple[SubjectFacts, Case]]:
-    from evalsite.review.selectors.subjects import subject_facts
+    from evalsite.review.selectors.labels.subjects import subject_facts
 
     for answer in answers:
         case = cases[answer.prompt_id]
@@ -297,7 +297,7 @@ def _write_items(
     queue: Queue, facts: Sequence[tuple[SubjectFacts, Case]], answers: Sequence[Response]
 ) -> list[ReviewItem]:
     from evalsite.review.models import ReviewItem, Subject
-    from evalsite.review.scales import labels_to_json
+    from evalsite.review.questions.scales import labels_to_json
 
     subjects = Subject.objects.bulk_create(
         Subject(

@@ -6,7 +6,7 @@ from typing import Any
 
 from debate.models import Debate, DebateSet, DebateStatus, Speaker, Statement
 from debate.protocol.options import DebateOptions
-from debate.services.pairing import DebateWish
+from debate.services.pairs import DebateWish
 from judging.models import ModelEndpoint, Rubric, Suite, System
 from tests import factories
 from tests.factories import NOON

@@ -14,9 +14,9 @@ from debate.exports import COLUMNS, REPLICATION_FORMATS, debate_table, replicati
 from debate.models import Debate, DebateSet, OutsideLabel
 from debate.protocol.setups import Mode
 from debate.selectors.sets import sets_by_id
-from debate.services.creating import create_debate_set
+from debate.services.set_plans import create_debate_set
 from judging.models import Call, ModelEndpoint
-from judging.services import working
+from judging.services.runs import run_worker
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON
@@ -37,7 +37,7 @@ def held(*, x: list[str], y: list[str], **options: Any) -> DebateSet:
         ]
         made = create_debate_set(wish=rows.wish("One?", endpoints=endpoints, **options), actor=None, at=NOON)
         assert made.run is not None
-        working.work_through(run_id=made.run.pk, threads=1, now=lambda: NOON)
+        run_worker.work_through(run_id=made.run.pk, threads=1, now=lambda: NOON)
     return sets_by_id([made.pk])[0]
 
 

@@ -13,15 +13,15 @@ from django.test import Client
 from django.urls import reverse
 
 from debate.models import BatchStatement, DebateSet, DebateStatus, RecordUpload, Statement
-from debate.services.creating import create_debate_set
 from debate.services.record_uploads import receive_records, work_records
+from debate.services.set_plans import create_debate_set
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from judging.models import ImportBatch, Run, RunStatus, Suite, UploadPart
-from judging.services import working
+from judging.services.runs import run_worker
 from tests import factories
 from tests.debate import rows
-from tests.debate.services.test_importing import folder
+from tests.debate.services.test_record_imports import folder
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
 
@@ -184,7 +184,7 @@ def test_debate_live_shows_what_the_ledger_holds(researcher: Client, fake_llm: F
         wish=rows.wish("One?", endpoints=speakers, stop_on_consensus=False, max_rounds=1), actor=None, at=NOON
     )
     assert made.run is not None
-    working.work_through(run_id=made.run.pk, threads=2, now=lambda: NOON)
+    run_worker.work_through(run_id=made.run.pk, threads=2, now=lambda: NOON)
     debate = made.debates.get()
     Statement.objects.all().delete()
     made.debates.update(status=DebateStatus.RUNNING, verdict=None)
@@ -499,7 +499,7 @@ def test_statement_detail_shows_the_prompt_and_the_raw_reply(researcher: Client,
     speakers = [factories.endpoint(name=name, model=name, base_url=fake_llm.url) for name in ("x", "y")]
     made = create_debate_set(wish=rows.wish("One?", endpoints=speakers, max_rounds=0), actor=None, at=NOON)
     assert made.run is not None
-    working.work_through(run_id=made.run.pk, threads=2, now=lambda: NOON)
+    run_worker.work_through(run_id=made.run.pk, threads=2, now=lambda: NOON)
     statement = Statement.objects.order_by("pk")[0]
     address = reverse("debate:statement-detail", args=[statement.pk])
 

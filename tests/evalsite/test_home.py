@@ -15,7 +15,7 @@ from pytest_django import DjangoAssertNumQueries
 from evalsite.accounts.roles import Role
 from evalsite.home import FailedRun, home_of, live_runs, newest_board, researcher_home, spend_by_day
 from judging.models import Call, EndpointKind, Run, RunEvaluator, RunStatus, RunTask, TaskStatus
-from judging.services.ledger import add_to_hour
+from judging.services.calls.ledger import add_to_hour
 from tests import factories
 from tests.factories import NOON
 

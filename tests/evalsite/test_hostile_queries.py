@@ -14,7 +14,7 @@ from django.urls import get_resolver, reverse
 from debate.models import Experiment, ExperimentKind
 from evalsite.accounts.roles import Role
 from evalsite.review.models import LabelTable
-from evalsite.review.scales import JUDGEMENT, labels_to_json
+from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
 from judging.models import EvaluatorKind, RunStatus, Upload
 from tests import factories
 from tests.evalsite.test_access import _addresses

@@ -17,18 +17,18 @@ from django.utils import timezone
 
 from debate.models import DebateStatus, Statement
 from debate.protocol.verdicts import read_strict, to_system_space
-from debate.services.creating import create_debate_set
+from debate.services.set_plans import create_debate_set
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call, Case, ModelEndpoint, Run, RunStatus, Score, Verdict
 from judging.selectors.targets import target_of
-from judging.services.evaluating import subject_of
-from judging.services.planning import EvaluatorChoice, RunPlan, create_run
-from judging.services.pools import open_pool
+from judging.services.calls.pools import open_pool
+from judging.services.evaluation.evaluator_tasks import subject_of
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.run_worker import work_through
 from judging.services.trees import tree_from_json
-from judging.services.working import work_through
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from debate.exports import TABLE_FORMATS, TABLES, debate_table, replication_archive
 from debate.models import DebateSet
 from debate.selectors.sets import sets_by_id
-from debate.services.creating import announce
+from debate.services.set_plans import announce
 from judging.management.base import BadInput, JsonCommand
 from judging.management.output import CountedRows, check_output, write_output
 from judging.management.progress import progress_bar

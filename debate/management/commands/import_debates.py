@@ -10,13 +10,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
-from debate.services.importing import RecordsPlan, plan_records, read_records, store_records
+from debate.services.record_imports import RecordsPlan, plan_records, read_records, store_records
 from judging.management.base import BadInput, JsonCommand
 from judging.management.progress import progress_bar
-from judging.services.intake import bundle_of
-from judging.services.responses import UnknownCases
-from judging.specs.bundles import Bundle
-from judging.specs.problems import Problem
+from judging.services.file_imports.intake import bundle_of
+from judging.services.file_imports.responses import UnknownCases
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.problems import Problem
 
 LISTED = 20  # findings shown without --json
 

@@ -15,12 +15,12 @@ from debate.protocol.seats import SeatScheme
 from debate.protocol.setups import Method, Mode, Visibility
 from debate.selectors.criteria import criterion_names
 from debate.selectors.sets import sets_of_experiment
-from debate.services.creating import DebatesRefused
 from debate.services.experiments import round_robin_wishes
-from debate.services.pairing import DebateWish, people_cost_of
+from debate.services.pairs import DebateWish, people_cost_of
+from debate.services.set_plans import DebatesRefused
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
-from judging.management.waiting import wait_for_run
+from judging.management.run_progress import wait_for_run
 from judging.models import Rubric, System
 from judging.services.baselines import ensure_baselines
 

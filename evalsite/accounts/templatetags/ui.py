@@ -15,8 +15,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 
-from evalsite.accounts import formats
-from evalsite.accounts.rich_text import render_markdown
+from evalsite.base import formats
+from evalsite.base.rich_text import render_markdown
 
 register = template.Library()
 

@@ -13,24 +13,24 @@ from debate.models import DebateSet, Experiment, ExperimentKind
 from debate.selectors.records import debates_report
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import agreement_options, arena_options, debate_options, leaderboard_choice
-from evalsite.reports.selectors.certificates import all_certificates
+from evalsite.reports.selectors.judges.certificates import all_certificates
 from evalsite.reports.selectors.leaderboards import evaluators_of, suite_named
-from evalsite.reports.services.agreements import AGREEMENT
-from evalsite.reports.services.arena_reports import ARENA
-from evalsite.reports.services.breakdowns import BREAKDOWN
-from evalsite.reports.services.debate_reports import DEBATES
-from evalsite.reports.services.debate_tables import arena_tables, debate_tables, robustness_tables
-from evalsite.reports.services.judge_bias import JUDGE_BIAS, bias_table
-from evalsite.reports.services.judge_reports import JUDGES
-from evalsite.reports.services.judge_standing import standing_beside, standing_of_judges
-from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
-from evalsite.reports.services.leaderboard_slices import slice_table
-from evalsite.reports.services.leaderboards import LEADERBOARD
+from evalsite.reports.services.boards.breakdowns import BREAKDOWN
+from evalsite.reports.services.boards.leaderboard_slices import slice_table
+from evalsite.reports.services.boards.leaderboards import LEADERBOARD
+from evalsite.reports.services.debates.arena_reports import ARENA
+from evalsite.reports.services.debates.debate_reports import DEBATES
+from evalsite.reports.services.debates.debate_tables import arena_tables, debate_tables, robustness_tables
+from evalsite.reports.services.debates.robustness_reports import ROBUSTNESS
+from evalsite.reports.services.judges.judge_bias import JUDGE_BIAS, bias_table
+from evalsite.reports.services.judges.judge_reports import JUDGES
+from evalsite.reports.services.judges.judge_standing import standing_beside, standing_of_judges
+from evalsite.reports.services.judges.trust_tables import certificate_table
 from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
 from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.people.agreements import AGREEMENT
+from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.services.report_papers import agreement_papers, board_papers, breakdown_paper, judge_papers
-from evalsite.reports.services.robustness_reports import ROBUSTNESS
-from evalsite.reports.services.trust_tables import certificate_table
 from evalsite.review.models import LabelTable, Queue
 from judging.management.base import BadInput
 from judging.models import EvaluatorKind, Run, RunEvaluator

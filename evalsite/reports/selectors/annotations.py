@@ -18,9 +18,6 @@ from django.utils.timezone import get_default_timezone
 from numpy.typing import NDArray
 
 from evalsite.reports.selectors.options import Options, chosen
-from evalsite.reports.statistics.alpha import Metric, metric_of_scale
-from evalsite.reports.statistics.estimates import Floats, Ints
-from evalsite.reports.statistics.ratings import MISSING, RatingTable, numeric_values
 from evalsite.review.models import (
     LEFT_OUT,
     Annotation,
@@ -31,7 +28,10 @@ from evalsite.review.models import (
     Queue,
     ReviewItem,
 )
-from evalsite.review.scales import MOST_LABELS, Label, joined_scale, labels_from_json
+from evalsite.review.questions.scales import MOST_LABELS, Label, joined_scale, labels_from_json
+from judging.statistics.coefficients.alpha import Metric, metric_of_scale
+from judging.statistics.coefficients.ratings import MISSING, RatingTable, numeric_values
+from judging.statistics.estimates import Floats, Ints
 
 GROUPS = ("criterion", "scenario", "language")
 COLUMNS = (*GROUPS, "arm")  # routed items are the hard ones: never pooled with audited ones without saying so

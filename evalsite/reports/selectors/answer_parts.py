@@ -11,11 +11,11 @@ import numpy as np
 
 from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.statistics.alpha import Metric, metric_of_scale
-from evalsite.reports.statistics.ratings import MISSING, RatingTable
-from evalsite.review.answer_forms import Part, said_of
 from evalsite.review.models import Queue, ReviewItem
-from evalsite.review.selectors.subjects import form_of_item
+from evalsite.review.questions.answer_forms import Part, said_of
+from evalsite.review.selectors.labels.subjects import form_of_item
+from judging.statistics.coefficients.alpha import Metric, metric_of_scale
+from judging.statistics.coefficients.ratings import MISSING, RatingTable
 
 MOST_PARTS = 100  # those with the most annotations are read
 CHUNK = 5_000

@@ -14,9 +14,9 @@ import numpy as np
 from django.db.models import FloatField, Q, Value
 
 from evalsite.reports.selectors.options import Options, chosen
-from evalsite.reports.statistics.estimates import Floats, Ints
 from judging.grading.aggregates import reduce_scores
 from judging.models import RunEvaluator, RunTask, Score, SuiteCase, TaskStatus
+from judging.statistics.estimates import Floats, Ints
 
 CHUNK = 5000
 FILTERS = ("scenario", "lang", "type")

@@ -21,12 +21,12 @@ from debate.models import (
     Speaker,
     Statement,
 )
-from debate.protocol.ballots import Ballot, seat_names, system_ballot
+from debate.protocol.meta.ballots import Ballot, seat_names, system_ballot
 from debate.protocol.verdicts import Reading, read_author_compat, read_recorded, to_system_space
 from debate.selectors.labels import outside_labels
 from evalsite.reports.selectors.marks import label_mark
 from evalsite.review.models import LEFT_OUT, Annotation, Provenance, Referral
-from evalsite.review.selectors.final_labels import labels_of_debates
+from evalsite.review.selectors.labels.final_labels import labels_of_debates
 from evalsite.review.subject_keys import turned_label
 from judging.models import SCORED_KINDS, EvaluatorKind, Score
 

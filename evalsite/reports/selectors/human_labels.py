@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evalsite.review.selectors.final_labels import labels_of_evaluators
+from evalsite.review.selectors.labels.final_labels import labels_of_evaluators
 from judging.models import RunEvaluator
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from django.db.models.functions import Length
 
-from evalsite.reports.statistics.response_features import approximate_tokens, formatting_marks, model_family
 from judging.models import Response
+from judging.statistics.response_features import approximate_tokens, formatting_marks, model_family
 
 CHUNK = 1_000  # texts at a time
 MANY = 10_000  # numbers at a time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evalsite.reports.statistics.item_lists import Cell
+from judging.statistics.coefficients.item_lists import Cell
 
 ITEMS, ANSWERS, PAIRS = "item", "answer", "pair of answers"
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from evalsite.reports.services.agreements import AGREEMENT
-from evalsite.reports.services.arena_reports import ARENA
-from evalsite.reports.services.breakdowns import BREAKDOWN
-from evalsite.reports.services.debate_bias import DEBATE_BIAS
-from evalsite.reports.services.debate_reports import DEBATES
-from evalsite.reports.services.differences import DIFFERENCES
-from evalsite.reports.services.judge_bias import JUDGE_BIAS
-from evalsite.reports.services.judge_reports import JUDGE, JUDGES
-from evalsite.reports.services.judge_trust import JUDGE_TRUST
-from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
-from evalsite.reports.services.leaderboards import COMPARISON, LEADERBOARD
-from evalsite.reports.services.robustness_reports import ROBUSTNESS
+from evalsite.reports.services.boards.breakdowns import BREAKDOWN
+from evalsite.reports.services.boards.differences import DIFFERENCES
+from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD
+from evalsite.reports.services.debates.arena_reports import ARENA
+from evalsite.reports.services.debates.debate_bias import DEBATE_BIAS
+from evalsite.reports.services.debates.debate_reports import DEBATES
+from evalsite.reports.services.debates.robustness_reports import ROBUSTNESS
+from evalsite.reports.services.judges.judge_bias import JUDGE_BIAS
+from evalsite.reports.services.judges.judge_reports import JUDGE, JUDGES
+from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST
+from evalsite.reports.services.people.agreements import AGREEMENT
+from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.services.snapshots import ReportKind
 
 KINDS: dict[str, ReportKind] = {

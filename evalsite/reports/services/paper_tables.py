@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from evalsite.accounts.formats import p_value
+from evalsite.base.formats import p_value
 from evalsite.reports.services.payloads import Payload
 from judging.tables import Table
 

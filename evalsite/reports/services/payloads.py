@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from evalsite.reports.statistics.estimates import Estimate
+from judging.statistics.estimates import Estimate
 
 Payload = dict[str, Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalsite.reports.services.board_charts import rank_words
+from evalsite.reports.services.boards.board_charts import rank_words
 from evalsite.reports.services.paper_tables import Basis, PaperTable
 from evalsite.reports.services.payloads import Payload
-from evalsite.reports.statistics.estimators.boards import Mode
+from judging.statistics.estimators.boards import Mode
 
 MODE_NAMES = {Mode.RAW: "raw", Mode.HUMAN: "human only", Mode.CORRECTED: "corrected"}
 

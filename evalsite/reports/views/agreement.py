@@ -14,9 +14,9 @@ from django.views.decorators.vary import vary_on_headers
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import agreement_options
 from evalsite.reports.selectors.annotations import answered_queues
-from evalsite.reports.services import showing
-from evalsite.reports.services.agreements import AGREEMENT
+from evalsite.reports.services import shown_rows
 from evalsite.reports.services.paper_tables import PaperTable
+from evalsite.reports.services.people.agreements import AGREEMENT
 from evalsite.reports.services.report_papers import agreement_papers
 from evalsite.reports.views.item_lists import confusion_page, item_list_page
 from evalsite.reports.views.pages import WantedTable, download_either, report_page, waits_for_report
@@ -45,7 +45,7 @@ def agreement_detail(request: PageRequest, slug: str) -> HttpResponse:
     context["unable_url"] = f"{queue.get_absolute_url()}?unable=1#items"
     context["paper_formats"] = exports.BOARD_FORMATS
     if report.payload is not None:
-        context |= showing.agreement_context(report.payload)
+        context |= shown_rows.agreement_context(report.payload)
     return report_page(request, "agreement_detail", context)
 
 

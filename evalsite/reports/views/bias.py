@@ -15,10 +15,10 @@ from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import debate_options, judge_options, looks_option
-from evalsite.reports.selectors.judge_rows import judge_exists
+from evalsite.reports.selectors.judges.judge_rows import judge_exists
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.services.debate_bias import DEBATE_BIAS
-from evalsite.reports.services.judge_bias import JUDGE_BIAS, bias_table
+from evalsite.reports.services.debates.debate_bias import DEBATE_BIAS
+from evalsite.reports.services.judges.judge_bias import JUDGE_BIAS, bias_table
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.views.pages import download_paper, waits_for_report
 from judging.http import PageRequest

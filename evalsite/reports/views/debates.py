@@ -12,22 +12,22 @@ from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from debate.models import DebateSet, DecisionMethod, Experiment, ExperimentKind
-from debate.protocol.metaeval import OutcomeRule
+from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import Reading
 from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
 from evalsite.reports.forms import arena_options, debate_options
-from evalsite.reports.services import debate_charts
-from evalsite.reports.services.arena_reports import ARENA
-from evalsite.reports.services.debate_basis import READINGS, RULES, debate_basis
-from evalsite.reports.services.debate_reports import DEBATES
-from evalsite.reports.services.debate_tables import arena_tables, column_names, debate_tables, robustness_tables
-from evalsite.reports.services.robustness_reports import ROBUSTNESS
-from evalsite.reports.services.showing import common_axis
-from evalsite.reports.statistics.debate_rows import OUTCOME, PEOPLE
+from evalsite.reports.services.debates import debate_charts
+from evalsite.reports.services.debates.arena_reports import ARENA
+from evalsite.reports.services.debates.debate_basis import READINGS, RULES, debate_basis
+from evalsite.reports.services.debates.debate_reports import DEBATES
+from evalsite.reports.services.debates.debate_tables import arena_tables, column_names, debate_tables, robustness_tables
+from evalsite.reports.services.debates.robustness_reports import ROBUSTNESS
+from evalsite.reports.services.shown_rows import common_axis
 from evalsite.reports.views.bias import debate_bias_context
 from evalsite.reports.views.pages import download_paper, report_page, waits_for_report
 from judging.http import PageRequest, page_of
+from judging.statistics.debate_rows import OUTCOME, PEOPLE
 
 SETS_OFFERED = 300
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import jobs
-from evalsite.reports.services.differences import DIFFERENCES, MOST_LISTED
+from evalsite.reports.services.boards.differences import DIFFERENCES, MOST_LISTED
 from evalsite.reports.views.pages import report_page
 from judging.http import PageRequest
 from judging.models import EvaluatorKind, RunEvaluator

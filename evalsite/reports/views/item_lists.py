@@ -14,15 +14,15 @@ from evalsite.reports import jobs
 from evalsite.reports.forms import agreement_options, cell_of
 from evalsite.reports.jobs import Report
 from evalsite.reports.selectors.listed_items import ListedItem, labelled_items, review_items
-from evalsite.reports.services import cell_words, showing
-from evalsite.reports.services.agreements import AGREEMENT, confusion_payload
-from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
-from evalsite.reports.statistics.answer_rows import unpack
-from evalsite.reports.statistics.item_lists import NoSuchCell, items_behind
+from evalsite.reports.services import cell_words, shown_rows
+from evalsite.reports.services.people.agreements import AGREEMENT, confusion_payload
+from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.views.pages import report_page
 from evalsite.review.models import LabelTable, Queue
-from evalsite.review.scales import labels_from_json
+from evalsite.review.questions.scales import labels_from_json
 from judging.http import PageRequest
+from judging.statistics.coefficients.answer_rows import unpack
+from judging.statistics.coefficients.item_lists import NoSuchCell, items_behind
 
 PER_PAGE = 50
 
@@ -98,6 +98,6 @@ def confusion_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
             payload = confusion_payload(unpack(report.rows), source.texts, people["first"], people["second"])
         except NoSuchCell as missing:
             raise Http404(str(missing)) from missing
-        context |= {"payload": payload, "rows": showing.square(payload["labels"], payload["counts"])}
+        context |= {"payload": payload, "rows": shown_rows.square(payload["labels"], payload["counts"])}
         context["n_differs"] = payload["n"] - sum(row[place] for place, row in enumerate(payload["counts"]))
     return report_page(request, "agreement_confusion", context)

@@ -12,14 +12,14 @@ from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import judge_options, looks_option
-from evalsite.reports.selectors.certificates import all_certificates
-from evalsite.reports.selectors.judge_rows import judge_exists, run_names
-from evalsite.reports.services import showing
-from evalsite.reports.services.judge_reports import JUDGE, JUDGES
-from evalsite.reports.services.judge_standing import standing_of_judges
+from evalsite.reports.selectors.judges.certificates import all_certificates
+from evalsite.reports.selectors.judges.judge_rows import judge_exists, run_names
+from evalsite.reports.services import shown_rows
+from evalsite.reports.services.judges.judge_reports import JUDGE, JUDGES
+from evalsite.reports.services.judges.judge_standing import standing_of_judges
+from evalsite.reports.services.judges.trust_tables import certificate_table
 from evalsite.reports.services.paper_tables import PaperTable, data_table
 from evalsite.reports.services.report_papers import judge_papers
-from evalsite.reports.services.trust_tables import certificate_table
 from evalsite.reports.views.bias import judge_bias_context
 from evalsite.reports.views.pages import WantedTable, download_either, report_page, waits_for_report
 from evalsite.reports.views.trust import trust_context
@@ -41,7 +41,7 @@ def judge_list(request: PageRequest) -> HttpResponse:
     }
     if report.payload is not None:
         judges = [
-            row | {"bars": showing.bars(row["histogram"]), "certificate": state}
+            row | {"bars": shown_rows.bars(row["histogram"]), "certificate": state}
             for row, state in zip(report.payload["judges"], standing_of_judges(report.payload["judges"]), strict=True)
         ]
         seats = report.payload["speakers"]
@@ -68,9 +68,9 @@ def judge_detail(request: PageRequest) -> HttpResponse:
             "payload": payload,
             "runs": [row | {"run": names.get(row["run_id"], row["run"])} for row in payload["runs"]],
             "row": payload["row"],
-            "bars": showing.bars(payload["row"]["histogram"]),
-            "people": showing.square(payload["people"]["labels"], payload["people"]["counts"]),
-            "debates": showing.square(payload["debates"]["labels"], payload["debates"]["counts"]),
+            "bars": shown_rows.bars(payload["row"]["histogram"]),
+            "people": shown_rows.square(payload["people"]["labels"], payload["people"]["counts"]),
+            "debates": shown_rows.square(payload["debates"]["labels"], payload["debates"]["counts"]),
         }
     return report_page(request, "judge_detail", context)
 

@@ -12,18 +12,18 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
-from debate.services.keeping import NotKept, drop_upload, keep_upload, read_upload
+from debate.services.parked_uploads import NotKept, drop_upload, keep_upload, read_upload
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LabelImportForm, agreement_options
-from evalsite.reports.services import showing
-from evalsite.reports.services.label_agreements import LABEL_AGREEMENT
+from evalsite.reports.services import shown_rows
 from evalsite.reports.services.paper_tables import PaperTable
+from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.services.report_papers import agreement_papers
 from evalsite.reports.views.item_lists import confusion_page, item_list_page
 from evalsite.reports.views.pages import WantedTable, download_either, report_page, waits_for_report
 from evalsite.review.models import LabelledItem, LabelTable
-from evalsite.review.selectors.labelled_responses import evaluator_of_run
-from evalsite.review.services.label_tables import LabelUpload, delete_labels, plan_labels, store_labels
+from evalsite.review.selectors.labels.labelled_responses import evaluator_of_run
+from evalsite.review.services.labels.label_tables import LabelUpload, delete_labels, plan_labels, store_labels
 from evalsite.review.tables.labels import LabelFile
 from judging.http import PageRequest, whole_number
 
@@ -103,7 +103,7 @@ def labels_detail(request: PageRequest, slug: str) -> HttpResponse:
     context["paper_formats"] = exports.BOARD_FORMATS
     context |= {"is_labels": True}
     if report.payload is not None:
-        context |= showing.agreement_context(report.payload)
+        context |= shown_rows.agreement_context(report.payload)
     return report_page(request, "agreement_detail", context)
 
 

@@ -14,19 +14,19 @@ from django.views.decorators.vary import vary_on_headers
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LeaderboardChoice, leaderboard_choice, two_systems
 from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of, scored_suites
-from evalsite.reports.services import showing
-from evalsite.reports.services.board_charts import board_chart
-from evalsite.reports.services.breakdowns import BREAKDOWN
-from evalsite.reports.services.judge_standing import standing_beside
-from evalsite.reports.services.leaderboard_slices import shown_pair_slices, shown_slices, slice_table
-from evalsite.reports.services.leaderboards import COMPARISON, LEADERBOARD, MODES
+from evalsite.reports.services import shown_rows
+from evalsite.reports.services.boards.board_charts import board_chart
+from evalsite.reports.services.boards.breakdowns import BREAKDOWN
+from evalsite.reports.services.boards.leaderboard_slices import shown_pair_slices, shown_slices, slice_table
+from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD, MODES
+from evalsite.reports.services.judges.judge_standing import standing_beside
 from evalsite.reports.services.paper_tables import PaperTable
 from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.report_papers import board_papers, breakdown_paper, comparison_paper
-from evalsite.reports.statistics.estimators.boards import Mode
 from evalsite.reports.views.pages import WantedTable, download_either, download_paper, report_page, waits_for_report
 from judging.http import PageRequest, page_of
 from judging.models import EvaluatorKind, RunEvaluator, Suite, System
+from judging.statistics.estimators.boards import Mode
 
 MODE_WORDS = {
     Mode.RAW: ("Raw", "The mean of all scores as the grader or judge gave them."),
@@ -70,13 +70,13 @@ def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
         report = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
         context |= {"report": report, "certificate": standing_beside(evaluator)}
         if report.payload is not None:
-            rows = showing.leaderboard_rows(report.payload, mode=choice.mode, sort=choice.sort)
+            rows = shown_rows.leaderboard_rows(report.payload, mode=choice.mode, sort=choice.sort)
             context |= {
                 "payload": report.payload,
                 "rows": rows,
-                "axis": showing.common_axis([row["figure"] for row in rows]),
+                "axis": shown_rows.common_axis([row["figure"] for row in rows]),
                 "chart": board_chart(rows),
-                "matrix": showing.matrix_rows(report.payload, mode=choice.mode),
+                "matrix": shown_rows.matrix_rows(report.payload, mode=choice.mode),
                 "slices": shown_slices(report.payload, mode=choice.mode),
                 "paper_formats": exports.PAPER_FORMATS,
                 "reason": next((row["figure"]["reason"] for row in rows if row["figure"]["value"] is None), ""),
@@ -98,11 +98,11 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
         options = choice.options | {"systems": list(pair)}
         report = jobs.obtain(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
         whole = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-        found = showing.find_pair(whole.payload, *pair, mode=choice.mode) if whole.payload is not None else None
+        found = shown_rows.find_pair(whole.payload, *pair, mode=choice.mode) if whole.payload is not None else None
         context |= {"report": report, "payload": report.payload if found else None, "pair": found}
         if found is not None:
             context["cases"] = report.payload["cases"][:CASES_SHOWN] if report.payload else []
-            context["axis"] = showing.difference_axis(found["difference"])
+            context["axis"] = shown_rows.difference_axis(found["difference"])
             context["slices"] = shown_pair_slices(report.payload, mode=choice.mode) if report.payload else []
         elif whole.payload is not None:
             context["absent"] = _not_on_the_board(whole.payload, pair)
@@ -133,7 +133,7 @@ def leaderboard_chart(request: PageRequest, suite_id: int) -> HttpResponse:
     _, choices, choice = _asked(request, suite_id)
     evaluator = _chosen(choices, choice)
     payload = jobs.payload_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-    chart = board_chart(showing.leaderboard_rows(payload, mode=choice.mode, sort=choice.sort))
+    chart = board_chart(shown_rows.leaderboard_rows(payload, mode=choice.mode, sort=choice.sort))
     if chart is None:
         raise Http404("There is nothing to draw yet.")
     context = {"chart": chart, "body": "reports/_board_chart_body.html"}

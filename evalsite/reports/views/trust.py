@@ -18,12 +18,13 @@ from django.views.decorators.vary import vary_on_headers
 
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import AnchorForm, ThresholdForm, judge_options
-from evalsite.reports.selectors.certificates import certificate_state, threshold_state
-from evalsite.reports.selectors.judge_rows import judge_exists
+from evalsite.reports.selectors.judges.certificates import certificate_state, threshold_state
+from evalsite.reports.selectors.judges.judge_rows import judge_exists
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.services import showing
-from evalsite.reports.services.anchor_drift import anchors_for, drift_of_version
-from evalsite.reports.services.calibration import (
+from evalsite.reports.services import shown_rows
+from evalsite.reports.services.charts import Chart
+from evalsite.reports.services.judges.anchor_drift import anchors_for, drift_of_version
+from evalsite.reports.services.judges.calibration import (
     Calibration,
     NotCalibrated,
     NotHeld,
@@ -33,12 +34,10 @@ from evalsite.reports.services.calibration import (
     save_calibration,
     version_of_payload,
 )
-from evalsite.reports.services.charts import Chart
-from evalsite.reports.services.judge_trust import JUDGE_TRUST, evaluators_of_version, reliability_bins
+from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST, evaluators_of_version, reliability_bins
+from evalsite.reports.services.judges.trust_charts import drift_chart, reliability_chart, risk_coverage_chart
+from evalsite.reports.services.judges.trust_tables import trust_tables
 from evalsite.reports.services.payloads import Payload
-from evalsite.reports.services.trust_charts import drift_chart, reliability_chart, risk_coverage_chart
-from evalsite.reports.services.trust_tables import trust_tables
-from evalsite.reports.statistics.alternative_annotator import Annotators
 from evalsite.reports.views.pages import download_paper, report_page, waits_for_report
 from evalsite.review.models import AnchorSet
 from evalsite.review.services.anchors import ask_anchors, make_anchor_set
@@ -46,7 +45,8 @@ from evalsite.review.services.thresholds import remove_threshold
 from evalsite.review.states import ReviewRefused
 from judging.http import PageRequest
 from judging.jobs import launch_run
-from judging.services.planning import RunNotPossible
+from judging.services.runs.run_plans import RunNotPossible
+from judging.statistics.coefficients.alternative_annotator import Annotators
 
 STEPS_SHOWN = 100
 PERCENT = {"error": 10.0, "certainty": 90.0}
@@ -74,7 +74,7 @@ def trust_context(options: Options) -> dict[str, Any]:
         "certificate": certificate_state(name=payload["name"], version=shown, lacks=lacks_of(payload)),
         "threshold": threshold_state(name=payload["name"], version=shown),
         "tests": [payload["tests"][annotators.value] | {"annotators": annotators.value} for annotators in Annotators],
-        "confusion": showing.square(labels, payload["confusion"]),
+        "confusion": shown_rows.square(labels, payload["confusion"]),
         "reliability": reliability_chart(bins) if bins else None,
         "drift": drift,
         "drift_chart": drift_chart(drift) if drift is not None else None,

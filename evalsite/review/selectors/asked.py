@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from evalsite.review.models import Assignment, ItemArm, ItemStatus, Queue, Referral, ReviewItem
-from evalsite.review.scales import Label, labels_from_json
+from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.selectors.thresholds import unsure_verdicts
 from judging.judges.words import DOUBTFUL
 from judging.models import Run, RunKind, RunStatus, Verdict

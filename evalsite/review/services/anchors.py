@@ -11,12 +11,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.review.models import Anchor, AnchorRound, AnchorSet
-from evalsite.review.scales import Label, labels_to_json
+from evalsite.review.questions.scales import Label, labels_to_json
 from evalsite.review.states import ReviewRefused
 from judging import signals
 from judging.models import Response, Run, RunEvaluator
 from judging.selectors.judge_versions import versions_of
-from judging.services.anchoring import ask_again
+from judging.services.runs.anchor_runs import ask_again
 
 FEWEST_ANCHORS = 20
 

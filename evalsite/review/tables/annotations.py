@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalsite.review.tables.rows import problem
-from judging.specs.bundles import Bundle
-from judging.specs.findings import Findings
-from judging.specs.grids import Grid, is_blank, plain_text, read_grids
-from judging.specs.jsonl_reading import read_rows as read_json_lines
-from judging.specs.problems import Parsed, Problem, Severity
-from judging.specs.workbook_archive import column_letters
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.findings import Findings
+from judging.specs.files.jsonl_reading import read_rows as read_json_lines
+from judging.specs.files.problems import Parsed, Problem, Severity
+from judging.specs.spreadsheets.grids import Grid, is_blank, plain_text, read_grids
+from judging.specs.spreadsheets.workbook_archive import column_letters
 from judging.tables import unescape_cell
 
 ANSWERED, SKIPPED, FLAGGED, UNABLE = "answered", "skipped", "flagged", "cannot judge"

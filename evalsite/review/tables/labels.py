@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from evalsite.review.tables.rows import Row, Rows, problem, read_rows, remark
-from judging.specs.problems import Parsed, Problem, Severity
+from judging.specs.files.problems import Parsed, Problem, Severity
 
 ITEM_NAMES = ("item", "item_id", "idx", "id", "index", "case", "key", "unit", "example")
 RATER_NAMES = ("rater", "annotator", "person", "coder", "judge", "observer", "user", "worker")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalsite.review.tables.rows import Row, problem, read_rows, remark
-from judging.specs.problems import Parsed, Problem
+from judging.specs.files.problems import Parsed, Problem
 
 NAMES = {  # what a column may be called, the first that occurs is taken
     "key": ("id", "key", "case_id", "case", "item", "idx"),

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from judging.specs.bundles import Bundle
-from judging.specs.findings import Findings
-from judging.specs.grids import Grid, is_blank, read_grids, text_cell
-from judging.specs.jsonl_reading import read_rows as read_json_lines
-from judging.specs.problems import Parsed, Problem, Severity
-from judging.specs.workbook_archive import column_letters
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.findings import Findings
+from judging.specs.files.jsonl_reading import read_rows as read_json_lines
+from judging.specs.files.problems import Parsed, Problem, Severity
+from judging.specs.spreadsheets.grids import Grid, is_blank, read_grids, text_cell
+from judging.specs.spreadsheets.workbook_archive import column_letters
 
 MOST_ROWS = 600_000
 MOST_COLUMNS = 200

@@ -10,19 +10,19 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from evalsite.review.answer_forms import said_of
 from evalsite.review.forms import AdjudicationForm, ReasonForm, RevisionForm
 from evalsite.review.models import ItemStatus, ReviewItem
-from evalsite.review.scales import labels_from_json, shown_label
-from evalsite.review.selectors import pages
-from evalsite.review.selectors.content import CANNOT_JUDGE, in_order
-from evalsite.review.selectors.looks import has_seen_verdicts
-from evalsite.review.selectors.panels import Panel, read_adjudication
-from evalsite.review.services import settling
-from evalsite.review.services.looking import check_may_look, note_look
-from evalsite.review.services.settling import FinalWord
+from evalsite.review.questions.answer_forms import said_of
+from evalsite.review.questions.scales import labels_from_json, shown_label
+from evalsite.review.selectors.screens import pages
+from evalsite.review.selectors.screens.content import CANNOT_JUDGE, in_order
+from evalsite.review.selectors.screens.looks import has_seen_verdicts
+from evalsite.review.selectors.screens.panels import Panel, read_adjudication
+from evalsite.review.services.items import decisions
+from evalsite.review.services.items.decisions import FinalWord
+from evalsite.review.services.items.looks import check_may_look, note_look
 from evalsite.review.states import ReviewRefused
-from evalsite.review.views.moving import form_parts, material_of, parts_of
+from evalsite.review.views.next_items import form_parts, material_of, parts_of
 from judging.http import PageRequest, page_of
 
 
@@ -115,7 +115,7 @@ def _store(request: PageRequest, panel: Panel, form: AdjudicationForm) -> bool:
         parts=_said(request, panel) if form.is_by_parts else {},
     )
     try:
-        settling.adjudicate_item(item_id=panel.item.pk, adjudicator=request.user, word=word, at=timezone.now())
+        decisions.adjudicate_item(item_id=panel.item.pk, adjudicator=request.user, word=word, at=timezone.now())
     except ReviewRefused as refusal:
         form.add_error(None, str(refusal))
         return False
@@ -128,7 +128,7 @@ def item_adjudication_reveal(request: PageRequest, item_id: int) -> HttpResponse
     """Show the machine verdicts of a decided item; what was decided is fixed from then on."""
     item = get_object_or_404(ReviewItem, pk=item_id)
     try:
-        settling.reveal_adjudication(item_id=item.pk, person=request.user, at=timezone.now())
+        decisions.reveal_adjudication(item_id=item.pk, person=request.user, at=timezone.now())
     except ReviewRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("review:item-adjudicate", item_id)
@@ -140,7 +140,7 @@ def item_adjudication_revise(request: PageRequest, item_id: int) -> HttpResponse
     """Store what the adjudicator thinks after the reveal, beside the label they decided on."""
     item = get_object_or_404(ReviewItem, pk=item_id)
     try:
-        settling.revise_adjudication(
+        decisions.revise_adjudication(
             item_id=item.pk,
             adjudicator=request.user,
             label=request.POST.get("label", ""),
@@ -161,7 +161,7 @@ def item_reopen(request: PageRequest, item_id: int) -> HttpResponse:
     """Send a decided item back to adjudication."""
     item = get_object_or_404(ReviewItem, pk=item_id)
     try:
-        settling.reopen_item(
+        decisions.reopen_item(
             item_id=item.pk, actor=request.user, reason=request.POST.get("reason", ""), at=timezone.now()
         )
     except ReviewRefused as refusal:
@@ -177,7 +177,7 @@ def item_ask_more(request: PageRequest, item_id: int) -> HttpResponse:
     """Ask one more person about an item that people split on."""
     item = get_object_or_404(ReviewItem, pk=item_id)
     try:
-        settling.ask_more(item_id=item.pk, actor=request.user, at=timezone.now())
+        decisions.ask_more(item_id=item.pk, actor=request.user, at=timezone.now())
     except ReviewRefused as refusal:
         messages.error(request, str(refusal))
         return redirect("review:item-adjudicate", item_id)
@@ -191,7 +191,7 @@ def item_exclude(request: PageRequest, item_id: int) -> HttpResponse:
     """Take a broken item out of its queue and the reports."""
     item = get_object_or_404(ReviewItem, pk=item_id)
     try:
-        settling.exclude_item(
+        decisions.exclude_item(
             item_id=item.pk, actor=request.user, reason=request.POST.get("reason", ""), at=timezone.now()
         )
     except ReviewRefused as refusal:

@@ -16,17 +16,17 @@ from django.views.decorators.vary import vary_on_headers
 
 from debate.models import DebateSet, DebateStatus
 from evalsite.review import jobs
+from evalsite.review.audit_plans import FEWEST_CASES, AuditOffer, audit_offer
 from evalsite.review.forms import AuditForm
-from evalsite.review.planning import FEWEST_CASES, AuditOffer, audit_offer
-from evalsite.review.selectors.audit_progress import audited_systems
-from evalsite.review.selectors.audits import (
+from evalsite.review.selectors.labels.audit_progress import audited_systems
+from evalsite.review.selectors.labels.audits import (
     AuditSubject,
     default_size,
     share_chosen,
     subject_of_debates,
     subject_of_run,
 )
-from evalsite.review.services.audits import plan_audit
+from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.states import ReviewRefused
 from judging.http import PageRequest
 from judging.models import SCORED_KINDS, Run, RunStatus

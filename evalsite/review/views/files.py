@@ -12,18 +12,18 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from debate.services.keeping import NotKept, drop_upload, keep_upload, read_upload
+from debate.services.parked_uploads import NotKept, drop_upload, keep_upload, read_upload
 from evalsite.review.forms import AnnotationFileForm, FilePeopleForm, QueueFileForm, is_member_search
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
-from evalsite.review.selectors.pages import possible_members
-from evalsite.review.services.annotation_imports import ImportRefused, check_open, import_annotations
-from evalsite.review.services.annotation_plans import ImportPlan, PeopleChoice, plan_import
-from evalsite.review.services.file_queues import NewQueue, create_queue
+from evalsite.review.selectors.screens.pages import possible_members
+from evalsite.review.services.labels.annotation_imports import ImportRefused, check_open, import_annotations
+from evalsite.review.services.labels.annotation_plans import ImportPlan, PeopleChoice, plan_import
+from evalsite.review.services.referrals.file_queues import NewQueue, create_queue
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from evalsite.review.tables.materials import MaterialFile, read_materials
 from judging.http import PageRequest
-from judging.specs.problems import Parsed
+from judging.specs.files.problems import Parsed
 
 PREVIEW_ROWS = 5
 WARNINGS_SHOWN = 3

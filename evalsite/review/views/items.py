@@ -15,19 +15,19 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
-from evalsite.review.answer_forms import PREFIX
 from evalsite.review.forms import AnnotationForm, CannotJudgeForm, FlagForm, RevisionForm, SkipForm
 from evalsite.review.models import Assignment, Queue, ReviewItem
-from evalsite.review.scales import labels_from_json, shown_label
-from evalsite.review.selectors.content import choices_of
-from evalsite.review.selectors.pages import queue_to_take_from
-from evalsite.review.selectors.panels import NotHandedOut
-from evalsite.review.selectors.subjects import form_of_item, score_so_far
-from evalsite.review.services import answering, claiming
-from evalsite.review.services.answering import Answer, ItemGone
-from evalsite.review.services.claiming import NewerDraft
+from evalsite.review.questions.answer_forms import PREFIX
+from evalsite.review.questions.scales import labels_from_json, shown_label
+from evalsite.review.selectors.labels.subjects import form_of_item, score_so_far
+from evalsite.review.selectors.screens.content import choices_of
+from evalsite.review.selectors.screens.pages import queue_to_take_from
+from evalsite.review.selectors.screens.panels import NotHandedOut
+from evalsite.review.services.items import annotation_store, claims
+from evalsite.review.services.items.annotation_store import Answer, ItemGone
+from evalsite.review.services.items.claims import NewerDraft
 from evalsite.review.states import ReviewRefused
-from evalsite.review.views.moving import Toast, parts_of, show_again, show_gone, show_item, show_next
+from evalsite.review.views.next_items import Toast, parts_of, show_again, show_gone, show_item, show_next
 from judging.http import PageRequest, whole_number
 
 STOP_POLLING = 286  # htmx ends a poll at this status
@@ -83,7 +83,7 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
         answer = Answer(form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True, parts=said)
         token, at = form.cleaned_data["token"], timezone.now()
         try:
-            done = answering.record_annotation(
+            done = annotation_store.record_annotation(
                 item_id=item_id, annotator=request.user, token=token, answer=answer, at=at
             )
         except ItemGone as refusal:
@@ -101,7 +101,7 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
 def _keep(request: PageRequest, item_id: int, **seen: Any) -> bool:
     typed = {name: request.POST.get(name, "") for name in ("label", "note")}
     typed |= {f"{PREFIX}{key}": said for key, said in parts_of(request).items()}
-    return claiming.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now(), **seen)
+    return claims.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now(), **seen)
 
 
 @require_POST
@@ -137,9 +137,7 @@ def item_heartbeat(request: PageRequest, item_id: int) -> HttpResponse:
     """Keep a claim alive while its page is open; tell the page once it is lost."""
     token = request.POST.get("token", "")
     idle_seconds = float(whole_number(request.POST.get("idle", "")) or 0)
-    if claiming.beat(
-        item_id=item_id, annotator=request.user, token=token, at=timezone.now(), idle_seconds=idle_seconds
-    ):
+    if claims.beat(item_id=item_id, annotator=request.user, token=token, at=timezone.now(), idle_seconds=idle_seconds):
         return HttpResponse(status=204)
     response = HttpResponse(status=STOP_POLLING)
     response["HX-Trigger"] = Toast(LOST, "warning").as_header()
@@ -155,7 +153,7 @@ def item_skip(request: PageRequest, item_id: int) -> HttpResponse:
     if not form.is_valid():
         return show_again(request, item_id, toast=Toast("Say why you skip this item.", "warning"))
     try:
-        claiming.skip_item(
+        claims.skip_item(
             item_id=item_id,
             annotator=request.user,
             token=form.cleaned_data["token"],
@@ -177,7 +175,7 @@ def item_cannot_judge(request: PageRequest, item_id: int) -> HttpResponse:
         return show_again(request, item_id, toast=Toast("Say why you cannot judge this item.", "warning"))
     answer, token = Answer(cannot_judge=form.cleaned_data["reason"]), form.cleaned_data["token"]
     try:
-        done = answering.record_annotation(
+        done = annotation_store.record_annotation(
             item_id=item_id, annotator=request.user, token=token, answer=answer, at=timezone.now()
         )
     except ItemGone as refusal:
@@ -197,9 +195,7 @@ def item_flag(request: PageRequest, item_id: int) -> HttpResponse:
     form = FlagForm(request.POST)
     if not form.is_valid():
         return show_again(request, item_id, toast=Toast("At most 300 characters.", "warning"))
-    claim = claiming.flag_item(
-        item_id=item_id, annotator=request.user, text=form.cleaned_data["text"], at=timezone.now()
-    )
+    claim = claims.flag_item(item_id=item_id, annotator=request.user, text=form.cleaned_data["text"], at=timezone.now())
     return show_again(request, item_id, toast=Toast("Flagged for the queue's owner" if claim.flag else "Flag removed"))
 
 
@@ -211,9 +207,9 @@ def item_undo(request: PageRequest, item_id: int) -> HttpResponse:
     at = timezone.now()
     try:
         if claim.item.annotations.filter(annotator=request.user).exists():
-            answering.undo_annotation(item_id=item_id, annotator=request.user, at=at)
+            annotation_store.undo_annotation(item_id=item_id, annotator=request.user, at=at)
         else:
-            claiming.take_back(item_id=item_id, annotator=request.user, at=at)
+            claims.take_back(item_id=item_id, annotator=request.user, at=at)
     except ReviewRefused as refusal:
         return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
     return show_again(request, item_id, toast=Toast("Taken back; change it and submit again", "info"))
@@ -225,7 +221,7 @@ def item_reveal(request: PageRequest, item_id: int) -> HttpResponse:
     """Show the verdicts to somebody who has answered; their blind answer is fixed from then on."""
     _claim(request, item_id)
     try:
-        answering.reveal_item(item_id=item_id, annotator=request.user, at=timezone.now())
+        annotation_store.reveal_item(item_id=item_id, annotator=request.user, at=timezone.now())
     except ReviewRefused as refusal:
         return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
     return show_again(request, item_id, toast=Toast("Your blind answer stands; you may revise it once", "info"))
@@ -244,7 +240,7 @@ def item_revise(request: PageRequest, item_id: int) -> HttpResponse:
     if form.is_valid():
         label = shown_label(form.cleaned_data["label"], labels, swapped=claim.swapped)
         try:
-            answering.revise_annotation(
+            annotation_store.revise_annotation(
                 item_id=item_id,
                 annotator=request.user,
                 label=label,

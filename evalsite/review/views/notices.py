@@ -9,8 +9,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.review.models import MailChoice, Notice
-from evalsite.review.selectors.mine import my_queues
-from evalsite.review.services.notices import choose_mail, read_notices, sentence_of
+from evalsite.review.selectors.screens.mine import my_queues
+from evalsite.review.services.items.notices import choose_mail, read_notices, sentence_of
 from judging.http import PageRequest, page_of
 
 

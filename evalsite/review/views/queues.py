@@ -16,18 +16,18 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.forms import HandForm, QueueForm, is_member_search
 from evalsite.review.models import Assignment, ItemStatus, Queue, QueueStatus, ReviewItem
-from evalsite.review.scales import labels_from_json
-from evalsite.review.selectors import holding, pages, remarks, waiting
-from evalsite.review.selectors.content import shown_text
-from evalsite.review.selectors.panels import own_text
-from evalsite.review.services import queues as services
-from evalsite.review.services.acts import announce
+from evalsite.review.questions.scales import labels_from_json
+from evalsite.review.selectors.screens import claims, pages, remarks, waiting_items
+from evalsite.review.selectors.screens.content import shown_text
+from evalsite.review.selectors.screens.panels import own_text
+from evalsite.review.services.items import queues as services
+from evalsite.review.services.items.acts import announce
 from evalsite.review.states import ReviewRefused
 from judging.http import PageRequest, page_of, table_response
 from judging.tables import CONTENT_TYPES, Table
 
 if TYPE_CHECKING:
-    from evalsite.review.selectors.waiting import CountedQueue
+    from evalsite.review.selectors.screens.waiting_items import CountedQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _text(item: ReviewItem, label: str, claim: Assignment | None = None) -> str:
 
 
 def _standing(queue: CountedQueue) -> dict[str, Any]:
-    progress = waiting.Progress(done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
+    progress = waiting_items.Progress(done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
     return {"queue": queue, "progress": progress, "open_status": QueueStatus.OPEN}
 
 
@@ -125,7 +125,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
     count = None if filters.is_set else queue.items.count()
     page = page_of(request, items, count=count)
     listed = [item.pk for item in page.object_list]
-    holders, told = holding.holders_of(listed, at=now), remarks.remarks_on(listed)
+    holders, told = claims.holders_of(listed, at=now), remarks.remarks_on(listed)
     return {
         "page_obj": page,
         "rows": [
@@ -143,10 +143,10 @@ def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
         "reasons": pages.reasons(),
         "holding": list(pages.HOLDING.items()),
         "scenarios": pages.scenarios_of(queue=queue),
-        "people": waiting.people_of(queue=queue),
+        "people": waiting_items.people_of(queue=queue),
         "assign_form": assign_form(request, queue),
         "chosen_items": chosen_items(request),
-        "workload": waiting.workload_of(queue=queue),
+        "workload": waiting_items.workload_of(queue=queue),
         "agreement": pages.full_agreement_of(queue=queue),
         "split": pages.split_counts([queue]).get(queue.pk, 0),
         "stuck": pages.stuck_items(queue).count(),

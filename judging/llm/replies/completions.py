@@ -11,7 +11,7 @@ from typing import Any
 from judging.llm.attempts import Attempt, Outcome
 from judging.llm.replies.error_pages import page_of
 from judging.llm.replies.errors import Sent, classify_error
-from judging.llm.thinking import without_thinking
+from judging.llm.thinking_text import without_thinking
 
 STORABLE = str.maketrans({"\x00": "\ufffd"})  # PostgreSQL cannot hold NUL in text
 MOST_TOKENS = 2_000_000_000  # no call has more, and no column holds more

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from judging.forms.prompts import PromptForm
-from judging.judges.answering import OWN
+from judging.judges.answer_prompts import OWN
 from judging.management.base import BadInput, JsonCommand, form_refusal
 from judging.services.prompts import EDITABLE, PromptRefused, save_prompt_version
 

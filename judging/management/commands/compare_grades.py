@@ -13,7 +13,7 @@ from judging.grading.divergences import RULES
 from judging.grading.parity import Difference, ParityReport
 from judging.management.base import BadInput, JsonCommand
 from judging.models import EvaluatorKind, RunEvaluator
-from judging.services.comparisons import (
+from judging.services.evaluation.comparisons import (
     UnreadableRecord,
     compare_runs,
     compare_with_original,

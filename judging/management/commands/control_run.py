@@ -11,9 +11,9 @@ from django.utils.timezone import now
 from judging.jobs import launch_run
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
+from judging.management.run_progress import wait_for_run
 from judging.management.run_reports import in_lines, run_report
-from judging.management.waiting import wait_for_run
-from judging.services import running
+from judging.services.tasks import run_lifecycle
 from judging.states import RunRefused
 
 
@@ -36,7 +36,7 @@ class Command(JsonCommand):
         try:
             with transaction.atomic():
                 if budget is not None:
-                    running.set_budget(run_id=run.pk, budget=budget, actor=None)
+                    run_lifecycle.set_budget(run_id=run.pk, budget=budget, actor=None)
                 _act(options["action"], run.pk)
         except RunRefused as refusal:
             raise BadInput(str(refusal)) from refusal
@@ -50,11 +50,11 @@ class Command(JsonCommand):
 
 def _act(action: str, run_id: int) -> None:
     if action == "pause":
-        running.pause_run(run_id=run_id, actor=None)
+        run_lifecycle.pause_run(run_id=run_id, actor=None)
     elif action == "cancel":
-        running.cancel_run(run_id=run_id, actor=None, at=now())
+        run_lifecycle.cancel_run(run_id=run_id, actor=None, at=now())
     elif action == "resume":
-        run = running.resume_run(run_id=run_id, actor=None)
+        run = run_lifecycle.resume_run(run_id=run_id, actor=None)
         launch_run(run_id=run_id, waiting=run.waiting)
     elif action == "retry":
-        launch_run(run_id=run_id, waiting=running.retry_failed(run_id=run_id, actor=None))
+        launch_run(run_id=run_id, waiting=run_lifecycle.retry_failed(run_id=run_id, actor=None))

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from judging.management.base import BadInput, JsonCommand
 from judging.models import Upload
-from judging.services.uploads import UploadRefused, discard_upload
+from judging.services.file_imports.uploads import UploadRefused, discard_upload
 
 
 class Command(JsonCommand):

@@ -13,7 +13,7 @@ from judging.management import choices
 from judging.management.base import BadInput, JsonCommand, form_refusal
 from judging.models import Case, Suite
 from judging.services.case_edits import case_spec, save_edit, try_edit
-from judging.specs.case_texts import case_to_yaml
+from judging.specs.suites.case_texts import case_to_yaml
 
 
 class Command(JsonCommand):

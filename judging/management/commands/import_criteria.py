@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from judging.management.importing import ImportCommand
-from judging.services.intake import ImportOptions
-from judging.specs.sniffing import UploadKind
+from judging.management.import_words import ImportCommand
+from judging.services.file_imports.intake import ImportOptions
+from judging.specs.upload_kinds import UploadKind
 
 
 class Command(ImportCommand):

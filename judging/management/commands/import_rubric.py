@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from judging.management.importing import ImportCommand
-from judging.services.intake import ImportOptions
-from judging.specs.sniffing import UploadKind
+from judging.management.import_words import ImportCommand
+from judging.services.file_imports.intake import ImportOptions
+from judging.specs.upload_kinds import UploadKind
 
 
 class Command(ImportCommand):

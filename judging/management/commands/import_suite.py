@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from judging.management.importing import ImportCommand, read_suite_path
-from judging.services.intake import Files, ImportOptions
-from judging.specs.sniffing import UploadKind
+from judging.management.import_words import ImportCommand, read_suite_path
+from judging.services.file_imports.intake import Files, ImportOptions
+from judging.specs.upload_kinds import UploadKind
 
 
 class Command(ImportCommand):

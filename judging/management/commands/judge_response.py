@@ -10,10 +10,10 @@ from django.utils.timezone import now
 from judging.forms.prompts import prompt_name_of
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
-from judging.management.waiting import wait_for_run
+from judging.management.run_progress import wait_for_run
 from judging.models import Judge, Response, Score, Verdict
-from judging.services.planning import RunNotPossible
-from judging.services.single import Wish, judge_once
+from judging.services.runs.run_plans import RunNotPossible
+from judging.services.runs.single import Wish, judge_once
 
 
 class Command(JsonCommand):

@@ -9,11 +9,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from judging.management.base import BadInput, JsonCommand
-from judging.management.importing import read_suite_path
-from judging.services.imports import refusal_message
-from judging.services.intake import bundle_of
-from judging.specs.problems import Problem, Severity
-from judging.specs.suites_yaml import lint_suite
+from judging.management.import_words import read_suite_path
+from judging.services.file_imports.imports import refusal_message
+from judging.services.file_imports.intake import bundle_of
+from judging.specs.files.problems import Problem, Severity
+from judging.specs.suites.suites_yaml import lint_suite
 
 
 class Command(JsonCommand):

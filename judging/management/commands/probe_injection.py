@@ -10,12 +10,12 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
-from judging.judges.hostile import Probe, probe_judge
+from judging.judges.kinds.hostile import Probe, probe_judge
 from judging.judges.registry import judge_kind
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
 from judging.selectors.targets import Target, target_of
-from judging.services.trying import HeldAlone, TrialRefused, hold
+from judging.services.calls.prompt_trials import HeldAlone, TrialRefused, hold
 
 SHOWN = 80  # characters of an answer in the summary
 

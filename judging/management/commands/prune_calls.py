@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from judging.management.base import BadInput, JsonCommand
-from judging.services.pruning import prune_calls
+from judging.services.calls.call_pruning import prune_calls
 
 
 class Command(JsonCommand):

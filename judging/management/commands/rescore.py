@@ -11,9 +11,9 @@ from django.utils.timezone import now
 from judging.grading.esi import BadEsiOption
 from judging.management.base import BadInput, JsonCommand
 from judging.models import EvaluatorKind, Run, RunEvaluator
-from judging.selectors.scoring import can_rescore
-from judging.services import rescoring
-from judging.services.rescoring import RescoringRefused
+from judging.selectors.score_options import can_rescore
+from judging.services.evaluation import score_recomputation
+from judging.services.evaluation.score_recomputation import RescoringRefused
 
 
 class Command(JsonCommand):
@@ -38,11 +38,11 @@ class Command(JsonCommand):
         changes = dict(map(_change, options["changes"]))
         try:
             if evaluator.kind == EvaluatorKind.INDEX:
-                wanted = rescoring.index_options(run, changes)
-                rescoring.begin_index(run_id=run.pk, options=wanted, actor=None, at=now())
+                wanted = score_recomputation.index_options(run, changes)
+                score_recomputation.begin_index(run_id=run.pk, options=wanted, actor=None, at=now())
             else:
-                rescoring.begin_judge(evaluator_id=evaluator.pk, options=changes, actor=None, at=now())
-            done = rescoring.finish_rescoring(evaluator_id=evaluator.pk, at=now())
+                score_recomputation.begin_judge(evaluator_id=evaluator.pk, options=changes, actor=None, at=now())
+            done = score_recomputation.finish_rescoring(evaluator_id=evaluator.pk, at=now())
         except (RescoringRefused, BadEsiOption) as error:
             raise BadInput(str(error)) from error
         return {"run": run.pk, "evaluator": evaluator.name, "scores": done.scores, "changed": done.changed}

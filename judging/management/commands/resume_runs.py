@@ -8,8 +8,8 @@ from django.core.management.base import CommandParser
 
 from judging import jobs
 from judging.management.base import JsonCommand
-from judging.management.waiting import wait_for_run
-from judging.services.recovery import unfinished_runs
+from judging.management.run_progress import wait_for_run
+from judging.services.tasks.recovery import unfinished_runs
 
 
 class Command(JsonCommand):

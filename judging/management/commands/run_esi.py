@@ -14,19 +14,19 @@ from judging.exports import write_esi_files
 from judging.grading.esi import BadEsiOption, EsiOptions, keyword_list
 from judging.http import whole_number
 from judging.jobs import launch_run
-from judging.judges.accuracy import STRICTNESS, strictness_of
-from judging.judges.answering import OWN, SHIPPED, Asking, shipped_asking
-from judging.judges.esi_items import Reading
+from judging.judges.answer_prompts import OWN, SHIPPED, Asking, shipped_asking
+from judging.judges.kinds.accuracy import STRICTNESS, strictness_of
+from judging.judges.kinds.esi_items import Reading
 from judging.management.base import BadInput, JsonCommand
+from judging.management.run_progress import wait_for_run
 from judging.management.run_reports import audit_report, audit_words
-from judging.management.waiting import wait_for_run
 from judging.models import Judge, ModelEndpoint, PromptVersion, Suite, System
-from judging.services.esi_creating import ChosenJudge, EsiPlan, Worker, create_esi_run, default_judge
-from judging.services.esi_options import ORIGINAL, options_from_json
-from judging.services.people_costs import people_cost_of_esi_plan
-from judging.services.planning import RunNotPossible
-from judging.services.suites import store_suite
-from judging.specs.esi_lines import EsiLines, read_esi_lines
+from judging.services.evaluation.esi_options import ORIGINAL, options_from_json
+from judging.services.file_imports.suites import store_suite
+from judging.services.runs.esi_plans import ChosenJudge, EsiPlan, Worker, create_esi_run, default_judge
+from judging.services.runs.people_costs import people_cost_of_esi_plan
+from judging.services.runs.run_plans import RunNotPossible
+from judging.specs.replies.esi_lines import EsiLines, read_esi_lines
 
 
 class Command(JsonCommand):

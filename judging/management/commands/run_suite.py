@@ -14,13 +14,13 @@ from judging.jobs import launch_run
 from judging.judges.registry import judge_kind
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
+from judging.management.run_progress import wait_for_run
 from judging.management.run_reports import audit_report, audit_words, in_lines, run_report
-from judging.management.waiting import wait_for_run
 from judging.models import Case, Judge
 from judging.services.baselines import ensure_baselines
-from judging.services.estimates import RunEstimate, estimate_run
-from judging.services.people_costs import people_cost_of_plan
-from judging.services.planning import EvaluatorChoice, RunNotPossible, RunPlan, create_run
+from judging.services.runs.estimates import RunEstimate, estimate_run
+from judging.services.runs.people_costs import people_cost_of_plan
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 
 
 class Command(JsonCommand):

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
 
-from judging.services import leases, results
-from judging.services.conversations import Asked
+from judging.services.calls.conversations import Asked
 from judging.services.engine.state import EngineState
-from judging.services.leases import InFlight
+from judging.services.tasks import leases, results
+from judging.services.tasks.leases import InFlight
 from judging.services.transactions import persistently
 from judging.states import ACTIVE
 

@@ -13,20 +13,20 @@ from judging.llm.attempts import Attempt
 from judging.llm.chat import ChatRequest
 from judging.models import Lease, Run, RunTask
 from judging.selectors.targets import Target
-from judging.services import results
-from judging.services.conversations import Asked, Talk
-from judging.services.executors import Executor, Prepared
-from judging.services.frozen_endpoints import RunEndpoints
-from judging.services.leases import InFlight
-from judging.services.ledger import CallRecord
-from judging.services.pools import Heard
-from judging.services.troubles import Trouble
+from judging.services.calls.conversations import Asked, Talk
+from judging.services.calls.frozen_endpoints import RunEndpoints
+from judging.services.calls.ledger import CallRecord
+from judging.services.calls.pools import Heard
+from judging.services.calls.troubles import Trouble
+from judging.services.tasks import results
+from judging.services.tasks.executors import Executor, Prepared
+from judging.services.tasks.leases import InFlight
 
 FLUSH_SECONDS = 0.2
 
 
 class Calls(Protocol):
-    """What sends a run's requests; `judging.services.pools.Share` is the real one."""
+    """What sends a run's requests; `judging.services.calls.pools.Share` is the real one."""
 
     def submit(
         self,

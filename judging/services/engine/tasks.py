@@ -12,11 +12,11 @@ from django.db import InterfaceError, OperationalError
 
 from judging.llm.chat import ChatReply
 from judging.models import RunTask
-from judging.services import leases
-from judging.services.conversations import Talk, repeated
+from judging.services.calls.conversations import Talk, repeated
+from judging.services.calls.ledger import CallRecord
 from judging.services.engine.books import Bookkeeping
-from judging.services.executors import Crash, Prepared
-from judging.services.ledger import CallRecord
+from judging.services.tasks import leases
+from judging.services.tasks.executors import Crash, Prepared
 from judging.services.transactions import persistently
 
 logger = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import time
 
-from judging.services.engine.hearing import Hearing
-from judging.services.leases import InFlight
+from judging.services.engine.call_replies import Hearing
+from judging.services.tasks.leases import InFlight
 
 DORMANT_SECONDS = 0.01  # between two looks at conversations that wait for work of their own
 REPLY_SECONDS = 0.05  # and at replies

@@ -95,7 +95,7 @@ class BiasCell:
 
     def count(self, tally: Tally) -> None:
         """Compute the report, as the page does, and count what holds."""
-        from evalsite.reports.services.judge_bias import compute_judge_bias
+        from evalsite.reports.services.judges.judge_bias import compute_judge_bias
 
         (found,) = compute_judge_bias(0, {"name": RATER})["judges"]
         truths = dict(zip(PROPERTIES, self.effects, strict=True))

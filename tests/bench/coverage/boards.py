@@ -140,7 +140,7 @@ class BoardCell:
 
     def count(self, tally: Tally, evaluator_id: int) -> None:
         """Compute the report, as the page does, and count what holds."""
-        from evalsite.reports.services.leaderboards import compute_leaderboard
+        from evalsite.reports.services.boards.leaderboards import compute_leaderboard
 
         payload = compute_leaderboard(evaluator_id, {})
         rows = sorted(payload["rows"], key=lambda row: row["system_id"])
@@ -201,7 +201,7 @@ class BoardCell:
 
     def look(self, stored: Any, labels: Floats, decided: list[int]) -> list[bool]:
         """Return by system whether the corrected interval holds while only these cases are decided."""
-        from evalsite.reports.services.leaderboards import compute_leaderboard
+        from evalsite.reports.services.boards.leaderboards import compute_leaderboard
 
         known = np.full(labels.shape, np.nan)
         known[:, decided] = labels[:, decided]

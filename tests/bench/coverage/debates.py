@@ -116,7 +116,7 @@ class DebateCell:
 
     def count_debates(self, tally: Tally) -> None:
         """Compute the meta-evaluation and count what holds."""
-        from evalsite.reports.services.debate_reports import compute_debates
+        from evalsite.reports.services.debates.debate_reports import compute_debates
 
         found = compute_debates(0, {}).payload
         agreed = float((self.wanted @ np.diag(self.decided)).mean())
@@ -162,7 +162,7 @@ class DebateCell:
 
     def count_arena(self, tally: Tally, names: Sequence[str], rule: str) -> None:
         """Compute the ranking under a rule and count what holds."""
-        from evalsite.reports.services.arena_reports import compute_arena
+        from evalsite.reports.services.debates.arena_reports import compute_arena
 
         found = compute_arena(0, {"rule": rule})
         by_people = rule == "human"
@@ -246,7 +246,7 @@ class StoredDebates:
 
     def _label(self, drawn: Drawn) -> None:
         from evalsite.review.models import FinalLabel, Provenance
-        from evalsite.review.scales import PREFERENCE_SHARES
+        from evalsite.review.questions.scales import PREFERENCE_SHARES
         from evalsite.review.subject_keys import turned_label
         from tests.factories import NOON
 
@@ -290,7 +290,7 @@ def store_debates(cell: DebateCell, random: np.random.Generator) -> StoredDebate
 
 def _responses(system: Any, cases: Sequence[Any]) -> list[Any]:
     from judging.models import Response
-    from judging.services.hashing import text_hash
+    from judging.services.content_hashes import text_hash
     from tests.factories import NOON
 
     texts = [f"Response of {system.name} to {case.key}." for case in cases]
@@ -327,9 +327,9 @@ def _debates(
 def _subjects(debates: Sequence[Any], is_audited: NDArray[np.bool_]) -> list[tuple[int, bool]]:
     """Store the subject of each debate, and the audit's referrals; return keys, and which pairs are turned."""
     from evalsite.review.models import Referral
-    from evalsite.review.scales import PREFERENCE
-    from evalsite.review.selectors.subjects import RubricParts, subject_facts
-    from evalsite.review.services.referring import store_subjects
+    from evalsite.review.questions.scales import PREFERENCE
+    from evalsite.review.selectors.labels.subjects import RubricParts, subject_facts
+    from evalsite.review.services.referrals.subject_referrals import store_subjects
     from tests.factories import NOON
 
     part = RubricParts().get(None, case_key="", criterion="")

@@ -87,8 +87,8 @@ class JudgeCell:
 
     def count(self, tally: Tally) -> None:
         """Compute both pages' reports and count what holds."""
-        from evalsite.reports.services.judge_reports import compute_judge
-        from evalsite.reports.services.judge_trust import compute_judge_trust
+        from evalsite.reports.services.judges.judge_reports import compute_judge
+        from evalsite.reports.services.judges.judge_trust import compute_judge_trust
 
         agreement, kappa, recalls = self.truths()
         people = compute_judge(0, {"name": RATER})["people"]
@@ -123,7 +123,7 @@ class StoredJudge:
 
         from evalsite.reports.models import Snapshot
         from evalsite.review.models import FinalLabel, Provenance, Referral
-        from evalsite.review.services.final_labels import final_label_of
+        from evalsite.review.services.items.final_labels import final_label_of
         from tests.factories import NOON
 
         Snapshot.objects.all().delete()  # a judge's rows are kept until a verdict is written; here scores change alone
@@ -190,7 +190,7 @@ def _judged(evaluator: Any, cell: JudgeCell) -> tuple[list[Any], list[int]]:
     """Store responses with verdicts and scores; return the responses and the keys of the scores."""
     from judging.judges.verdicts import PARSER_VERSION
     from judging.models import Response, Score, ScoreStatus, Verdict
-    from judging.services.hashing import text_hash
+    from judging.services.content_hashes import text_hash
     from tests import factories
 
     cases = list(evaluator.run.suite.cases.order_by("pk").select_related("prompt"))
@@ -228,9 +228,9 @@ def _judged(evaluator: Any, cell: JudgeCell) -> tuple[list[Any], list[int]]:
 def _items(evaluator: Any, responses: Sequence[Any]) -> list[Any]:
     """Store one review item of each response, on the subject that its content is."""
     from evalsite.review.models import ReviewItem
-    from evalsite.review.scales import labels_to_json
-    from evalsite.review.selectors.subjects import RubricParts, first_cases, subject_facts
-    from evalsite.review.services.referring import store_subjects
+    from evalsite.review.questions.scales import labels_to_json
+    from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, subject_facts
+    from evalsite.review.services.referrals.subject_referrals import store_subjects
     from tests import factories
 
     part = RubricParts().get(evaluator.rubric_id, case_key="", criterion="")

@@ -72,9 +72,9 @@ class JudgeLooks:
 
     def figures(self) -> Iterator[Seen]:
         """Yield what the pages show."""
-        from evalsite.reports.services.judge_bias import compute_judge_bias
-        from evalsite.reports.services.judge_reports import compute_judge
-        from evalsite.reports.services.judge_trust import compute_judge_trust
+        from evalsite.reports.services.judges.judge_bias import compute_judge_bias
+        from evalsite.reports.services.judges.judge_reports import compute_judge
+        from evalsite.reports.services.judges.judge_trust import compute_judge_trust
 
         options = {"name": RATER} | EVERY
         agreement, kappa, recalls = self.judge.truths()
@@ -121,8 +121,8 @@ class DebateLooks:
 
     def figures(self, systems: Sequence[str]) -> Iterator[Seen]:
         """Yield what the pages show."""
-        from evalsite.reports.services.arena_reports import compute_arena
-        from evalsite.reports.services.debate_reports import compute_debates
+        from evalsite.reports.services.debates.arena_reports import compute_arena
+        from evalsite.reports.services.debates.debate_reports import compute_debates
 
         cell = self.debates
         agreed = float((cell.wanted @ np.diag(cell.decided)).mean())

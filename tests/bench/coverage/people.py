@@ -116,7 +116,7 @@ class PeopleCell:
 
     def count(self, tally: Tally, queue_id: int) -> None:
         """Compute the report, as the page does, and count what holds."""
-        from evalsite.reports.services.agreements import compute_agreement
+        from evalsite.reports.services.people.agreements import compute_agreement
 
         found, truths = compute_agreement(queue_id, {}).payload, self.truths()
         for row in found["figures"]:
@@ -155,7 +155,7 @@ class StoredQueue:
 def store_queue(cell: PeopleCell, given: NDArray[np.bool_]) -> StoredQueue:
     """Store a queue of items in two scenarios, and who annotates which."""
     from evalsite.review.models import Annotation, Assignment
-    from evalsite.review.scales import Label, labels_to_json
+    from evalsite.review.questions.scales import Label, labels_to_json
     from tests import factories
 
     last = len(cell.rates) - 1

@@ -31,8 +31,8 @@ class PlanCell:
 
     def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
         """Compare on so many boards."""
-        from evalsite.reports.services.leaderboards import compute_leaderboard
-        from evalsite.review.planning import AuditOffer, audit_offer
+        from evalsite.reports.services.boards.leaderboards import compute_leaderboard
+        from evalsite.review.audit_plans import AuditOffer, audit_offer
         from tests.audited_boards import drawn_cases, refillable_board
 
         def offer(share: float) -> AuditOffer:

@@ -62,7 +62,7 @@ class RobustnessCell:
 
     def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
         """Count what holds on so many boards."""
-        from evalsite.reports.services.robustness_reports import compute_robustness
+        from evalsite.reports.services.debates.robustness_reports import compute_robustness
 
         stored = _store_experiment(self, random)
         for tally.board in range(boards):
@@ -163,8 +163,8 @@ class DriftCell:
 
     def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
         """Count what holds on so many boards."""
-        from evalsite.reports.services.anchor_drift import drift_of_version
-        from evalsite.reports.statistics.estimators.drift import Drift
+        from evalsite.reports.services.judges.anchor_drift import drift_of_version
+        from judging.statistics.estimators.drift import Drift
 
         anchors, scores = _store_anchors(self.anchors)
         for tally.board in range(boards):

@@ -18,9 +18,9 @@ django.setup()
 from django.utils import timezone  # noqa: E402 models load only after setup
 
 from debate.models import BatchDebate, BatchStatement, Debate, DebateSet, Speaker, Statement  # noqa: E402
-from debate.services.importing import Records, read_records, store_records  # noqa: E402
+from debate.services.record_imports import Records, read_records, store_records  # noqa: E402
 from judging.models import BatchCase, BatchResponse, BatchRubricItem, ImportBatch, Response, Rubric, Suite  # noqa: E402
-from judging.specs.bundles import Bundle  # noqa: E402
+from judging.specs.files.bundles import Bundle  # noqa: E402
 from tests.judging.services.import_process import killing_watch, row_counts  # noqa: E402
 from tests.judging.services.site_process import answer_commands  # noqa: E402
 

@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from debate.services.creating import create_debate_set
 from debate.services.estimates import Estimate, estimate_all
+from debate.services.set_plans import create_debate_set
 from judging.models import Call, ModelEndpoint
-from judging.services import working
+from judging.services.runs import run_worker
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON
@@ -69,7 +69,7 @@ def test_estimate_all_counts_what_was_paid_for_and_what_is_asked_next(fake_llm: 
     before = estimate_all([wish], at=NOON)
     run = create_debate_set(wish=wish, actor=None, at=NOON).run
     assert run is not None
-    working.work_through(run_id=run.pk, threads=2, now=lambda: NOON)
+    run_worker.work_through(run_id=run.pk, threads=2, now=lambda: NOON)
     agreed = estimate_all([wish], at=NOON)
     Call.objects.filter(endpoint=speakers[0]).delete()
     half = estimate_all([wish], at=NOON)

@@ -9,11 +9,12 @@ import pytest
 
 from debate.models import Debate, DebateSet, DebateStatus, Statement
 from debate.protocol.setups import Mode
-from debate.services.creating import create_debate_set
 from debate.services.executors import DebateExecutor
+from debate.services.set_plans import create_debate_set
 from debate.signals import debates_finished
 from judging.models import ModelEndpoint, Run, RunStatus, RunTask, TaskStatus
-from judging.services import running, working
+from judging.services.runs import run_worker
+from judging.services.tasks import run_lifecycle
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON
@@ -64,7 +65,7 @@ def hold(*questions: str, speakers: list[ModelEndpoint], **options: Any) -> Deba
 
 def work(made: DebateSet) -> None:
     assert made.run is not None
-    working.work_through(run_id=made.run.pk, threads=8, now=lambda: NOON)
+    run_worker.work_through(run_id=made.run.pk, threads=8, now=lambda: NOON)
     made.refresh_from_db()
     made.run.refresh_from_db()
 
@@ -191,7 +192,7 @@ def test_retry_failed_holds_a_broken_off_debate_again(server: FakeLLM, speakers:
     Run.objects.update(status=RunStatus.FINISHED, failed=1)
     assert outcomes(made) == {LATER: ("failed", None, 0)}
 
-    running.retry_failed(run_id=made.run.pk, actor=None)
+    run_lifecycle.retry_failed(run_id=made.run.pk, actor=None)
     work(made)
 
     assert outcomes(made) == {LATER: ("agreed", 1, 1)}
@@ -205,7 +206,7 @@ def test_retry_failed_asks_nothing_that_was_answered(server: FakeLLM, speakers: 
     RunTask.objects.update(status=TaskStatus.FAILED, failure_kind="connection")
     Run.objects.update(status=RunStatus.FINISHED, done=0, failed=1)
 
-    running.retry_failed(run_id=made.run.pk, actor=None)
+    run_lifecycle.retry_failed(run_id=made.run.pk, actor=None)
     work(made)
 
     assert outcomes(made) == {LATER: ("agreed", 1, 1)}
@@ -259,7 +260,7 @@ def _replay_without(made: DebateSet, silent: str) -> Any:
 
 
 def _store(executor: DebateExecutor, made: DebateSet, result: Any, task: RunTask) -> None:
-    from judging.services.executors import Finished
+    from judging.services.tasks.executors import Finished
 
     assert made.run is not None
     executor.store(run=made.run, finished=[Finished(task=task, result=result)], at=NOON)

@@ -13,11 +13,11 @@ from debate.protocol.setups import Method
 from debate.protocol.variants import Damage
 from debate.selectors.sets import sets_of_experiment
 from debate.selectors.setups import debates_by_id, setups_of
-from debate.services.creating import DebatesRefused, create_debate_set
 from debate.services.experiments import create_robustness, create_round_robin, variants_of
-from debate.services.pairing import DebateWish
+from debate.services.pairs import DebateWish
+from debate.services.set_plans import DebatesRefused, create_debate_set
 from judging.models import ModelEndpoint, System
-from judging.services import working
+from judging.services.runs import run_worker
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON
@@ -128,7 +128,7 @@ def test_baselines_run_through_the_engine_and_keep_what_they_cost(fake_llm: Fake
         options = DebateOptions(method=method, samples=samples, temperature=0.7)
         made = create_debate_set(wish=replace(wish, endpoints=endpoints, options=options), actor=None, at=NOON)
         assert made.run_id is not None
-        working.work_through(run_id=made.run_id, threads=4, now=lambda: NOON)
+        run_worker.work_through(run_id=made.run_id, threads=4, now=lambda: NOON)
         assert made.method == DecisionMethod(method)
         return list(made.debates.order_by("pk"))
 

@@ -10,15 +10,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from debate.models import BatchDebate, BatchStatement, Debate, DebateSet, Speaker, Statement
-from debate.services.importing import open_written, store_records, use_records
+from debate.services.record_imports import open_written, store_records, use_records
 from judging.models import BatchResponse, ImportBatch, Response
-from judging.services.import_batches import BatchLost
-from judging.services.staging import unwatched
+from judging.services.file_imports.import_batches import BatchLost
+from judging.services.file_imports.staged_rubrics import unwatched
 from tests.debate.services.record_process import DEBATES, records
-from tests.debate.services.test_importing import read
+from tests.debate.services.test_record_imports import read
 from tests.factories import NOON
+from tests.judging.services.file_imports.test_import_batches import writes_of_each_transaction
 from tests.judging.services.own_site import OwnSite, own_site
-from tests.judging.services.test_import_batches import writes_of_each_transaction
 
 MODULE = "tests.debate.services.record_process"
 WHOLE = {

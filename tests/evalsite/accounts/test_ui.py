@@ -11,8 +11,8 @@ from django.test import RequestFactory
 from django.utils.safestring import SafeString
 
 from evalsite.accounts.context import ENTRIES
-from evalsite.accounts.formats import STATUSES
 from evalsite.accounts.templatetags import ui
+from evalsite.base.formats import STATUSES
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -16,11 +16,11 @@ from evalsite.demo.content import DATA, SYSTEMS, load_content
 from evalsite.demo.people import PEOPLE, admit_people
 from evalsite.demo.work import start_work
 from judging.grading.marks import GradingOptions
-from judging.grading.rules import GradedCase, grade_responses
+from judging.grading.rule_graders.rules import GradedCase, grade_responses
 from judging.models import Benchmark, Case, Judge, ModelEndpoint, Response, RubricItem, Run, Suite
 from judging.services.baselines import ensure_baselines
-from judging.services.imports import check_import
-from judging.services.intake import ImportOptions
+from judging.services.file_imports.imports import check_import
+from judging.services.file_imports.intake import ImportOptions
 from tests import factories
 from tests.factories import NOON
 

@@ -14,7 +14,7 @@ from evalsite.review.jobs import route_debates, route_run
 from evalsite.review.models import ItemArm, Queue
 from judging.models import Call, Run
 from judging.services.baselines import ensure_baselines
-from judging.services.working import work_through
+from judging.services.runs.run_worker import work_through
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from evalsite.review.models import ItemArm, ItemStatus
-from evalsite.review.scales import Label, labels_to_json
+from evalsite.review.questions.scales import Label, labels_to_json
 from judging.judges.verdicts import PARSER_VERSION
 from judging.models import EvaluatorKind, Judge, RunEvaluator, Suite
 from tests import factories

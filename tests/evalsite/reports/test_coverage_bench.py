@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evalsite.reports.statistics.estimators import strata
-from evalsite.reports.statistics.intervals import t_quantile
+from judging.statistics.estimators import strata
+from judging.statistics.intervals import t_quantile
 from tests.bench.bench_coverage import PARTS, cells_of, measure, report
 
 pytestmark = pytest.mark.django_db

@@ -21,13 +21,13 @@ from debate.services.labels import import_labels
 from evalsite.accounts.roles import Role
 from evalsite.reports import jobs
 from evalsite.reports.services import snapshots
-from evalsite.reports.services.arena_reports import compute_arena
-from evalsite.reports.services.debate_bias import DEBATE_BIAS, compute_debate_bias
-from evalsite.reports.services.debate_reports import compute_debates
-from evalsite.reports.services.robustness_reports import compute_robustness
-from evalsite.reports.statistics.intervals import wilson
+from evalsite.reports.services.debates.arena_reports import compute_arena
+from evalsite.reports.services.debates.debate_bias import DEBATE_BIAS, compute_debate_bias
+from evalsite.reports.services.debates.debate_reports import compute_debates
+from evalsite.reports.services.debates.robustness_reports import compute_robustness
 from judging.management.base import BadInput
 from judging.models import System
+from judging.statistics.intervals import wilson
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON

@@ -17,7 +17,7 @@ from pytest_django.asserts import assertContains
 from debate.models import Debate
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Assignment, LabelTable, Queue, ReviewItem
-from evalsite.review.scales import given_scale, labels_to_json
+from evalsite.review.questions.scales import given_scale, labels_to_json
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -11,15 +11,15 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from evalsite.reports.services.anchor_drift import drift_of_version
+from evalsite.reports.services.judges.anchor_drift import drift_of_version
 from evalsite.review.models import AnchorRound, AnchorSet, Certificate, EvaluatorThreshold, ReviewItem
-from evalsite.review.scales import labels_to_json, level_scale
+from evalsite.review.questions.scales import labels_to_json, level_scale
 from evalsite.review.services.anchors import ask_anchors
-from evalsite.review.services.opening import open_items_for_run
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.management.base import BadInput
 from judging.models import Call, ModelEndpoint, RunEvaluator, RunKind
-from judging.services.evaluating import freeze
-from judging.services.planning import RunNotPossible
+from judging.services.evaluation.evaluator_tasks import freeze
+from judging.services.runs.run_plans import RunNotPossible
 from tests import factories
 from tests.evalsite.reports.audited import Audited, audited_judge
 from tests.factories import NOON

@@ -21,12 +21,12 @@ from evalsite.review.models import (
     Queue,
     ReviewItem,
 )
-from evalsite.review.services.annotation_imports import Imported, ImportRefused, import_annotations
-from evalsite.review.services.annotation_plans import PeopleChoice
-from evalsite.review.services.answering import Answer, record_annotation, reveal_item, revise_annotation
-from evalsite.review.services.claiming import claim_next, flag_item, skip_item
-from evalsite.review.services.queues import recount
-from evalsite.review.services.settling import FinalWord, adjudicate_item, ask_more, reopen_item
+from evalsite.review.services.items.annotation_store import Answer, record_annotation, reveal_item, revise_annotation
+from evalsite.review.services.items.claims import claim_next, flag_item, skip_item
+from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, ask_more, reopen_item
+from evalsite.review.services.items.queues import recount
+from evalsite.review.services.labels.annotation_imports import Imported, ImportRefused, import_annotations
+from evalsite.review.services.labels.annotation_plans import PeopleChoice
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from judging.tables import write_csv, write_jsonl, write_xlsx
 from tests import factories

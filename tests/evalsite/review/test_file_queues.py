@@ -16,11 +16,11 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
-from evalsite.reports.services.agreements import compute_agreement
+from evalsite.reports.services.people.agreements import compute_agreement
 from evalsite.review.models import Annotation, Assignment, ItemArm, MailChoice, Notice, NoticeKind, Queue, ReviewItem
-from evalsite.review.services.answering import Answer, record_annotation, undo_annotation
-from evalsite.review.services.claiming import beat, claim_next
-from evalsite.review.services.notices import send_waiting_mail
+from evalsite.review.services.items.annotation_store import Answer, record_annotation, undo_annotation
+from evalsite.review.services.items.claims import beat, claim_next
+from evalsite.review.services.items.notices import send_waiting_mail
 from judging.management.base import BadInput
 from judging.tables import write_xlsx
 from tests import factories

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from judging.grading.programs import Program, ProgramOutcome
-from judging.grading.rules import GradedCase
+from judging.grading.rule_graders.programs import Program, ProgramOutcome
+from judging.grading.rule_graders.rules import GradedCase
 
 TRUST_THE_REPLAY = "# replayed, never run"
 

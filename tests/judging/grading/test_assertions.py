@@ -6,7 +6,7 @@ import pytest
 
 from judging.grading.assertions import BadAssertion, computed_verdicts, passes
 from judging.grading.rubric_tree import score_tree
-from judging.specs.assertion_rows import TEXT_CHECKS
+from judging.specs.rubrics.assertion_rows import TEXT_CHECKS
 from judging.specs.types import NodeSpec, ScaleSpec
 
 

@@ -20,7 +20,7 @@ from judging.grading.cascade import (
     with_cascade_options,
 )
 from judging.grading.rubric_tree import score_tree
-from judging.specs.bundles import Bundle
+from judging.specs.files.bundles import Bundle
 from judging.specs.types import NodeSpec, ScaleSpec
 from tests.judging.specs.whole_rubrics import parse_level_workbook
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from judging.grading.marks import GradingOptions, ResponseGrade
 from judging.grading.parity import Difference, Graded, compare_with_record, explain_differences, parity_report
-from judging.grading.rules import GradedCase, grade_responses
+from judging.grading.rule_graders.rules import GradedCase, grade_responses
 
 
 def grade(grading: dict[str, Any], text: str, *, compat: bool = False) -> ResponseGrade:

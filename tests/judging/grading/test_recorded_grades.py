@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from judging.grading.aggregates import reduce_scores
-from judging.grading.alignment import align
-from judging.grading.extraction import extract_code
 from judging.grading.marks import GradingOptions, ResponseGrade
 from judging.grading.parity import Graded, parity_report, recorded_form
 from judging.grading.reports import CaseAttempts, metric_points, suite_report
-from judging.grading.rules import GradedCase, grade_responses
-from judging.grading.unit_tests import canonical_language
+from judging.grading.rule_graders.alignment import align
+from judging.grading.rule_graders.extraction import extract_code
+from judging.grading.rule_graders.rules import GradedCase, grade_responses
+from judging.grading.rule_graders.unit_tests import canonical_language
 from tests.judging.grading.recorded_data import ReplayRunner, attempts, read_jsonl, recorded_runner, sha256
 
 pytestmark = pytest.mark.shared_data

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judging.grading.rubric_tree import BadRubric, score_tree
-from judging.specs.bundles import Bundle
+from judging.specs.files.bundles import Bundle
 from judging.specs.types import NodeSpec, ScaleSpec
 from tests.judging.specs.whole_rubrics import parse_rubric
 

@@ -15,8 +15,8 @@ from redis.exceptions import ConnectionError as NoRedis
 
 from judging.jobs import imports
 from judging.models import ImportStatus, Suite, Upload
-from judging.services import uploads
-from judging.services.intake import ImportOptions
+from judging.services.file_imports import uploads
+from judging.services.file_imports.intake import ImportOptions
 from tests import databases, factories
 from tests.judging import import_files
 from tests.judging.services.own_site import REPOSITORY

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from judging.judges.hostile import HOSTILE, RUBRIC
 from judging.judges.interface import Judge
+from judging.judges.kinds.hostile import HOSTILE, RUBRIC
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import VerdictStatus

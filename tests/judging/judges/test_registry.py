@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judging.grading.cascade import CascadeOptions
-from judging.judges.level_cascade import LevelCascadeJudge
+from judging.judges.kinds.level_cascade import LevelCascadeJudge
 from judging.judges.prompt_texts import BadPrompt, Prompt, as_data, chosen_prompt, fill, load_prompt
 from judging.judges.registry import KINDS, BadJudgeOption, UnknownJudge, judge_kind
 from judging.judges.subjects import JudgeSubject

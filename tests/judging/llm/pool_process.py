@@ -10,11 +10,11 @@ import sys
 from collections import Counter
 
 from judging.llm.chat import ChatRequest, Message
-from judging.llm.client import ChatClient
 from judging.llm.endpoints import AddressPolicy, EndpointConfig
 from judging.llm.limiter import LimiterFactory, RedisLimiter, connect
 from judging.llm.pool import CallPool, PoolOptions
 from judging.llm.retries import RetryPolicy
+from judging.llm.transport.client import ChatClient
 
 
 def main(url: str, redis_url: str, name: str, calls: int, limit: int) -> None:

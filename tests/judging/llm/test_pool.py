@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from judging.llm.chat import ChatReply, ChatRequest, Message, ReplyStatus
-from judging.llm.client import ChatClient
 from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig
 from judging.llm.limiter import LimiterFactory
 from judging.llm.pool import CallPool, Completed, PoolOptions
 from judging.llm.retries import RetryPolicy
+from judging.llm.transport.client import ChatClient
 from tests.fake_llm.fixture import FakeLLM
 from tests.own_redis import OwnRedis
 

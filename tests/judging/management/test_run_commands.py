@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from judging.management.base import BadInput
 from judging.models import Lease, ModelEndpoint, Response, Run, RunTask
-from judging.services import leases, running
-from judging.services.planning import plan_tasks
+from judging.services.runs.run_plans import plan_tasks
+from judging.services.tasks import leases, run_lifecycle
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -191,7 +191,7 @@ def test_control_run_does_what_the_buttons_do() -> None:
 
 def test_control_run_raises_the_budget_and_waits() -> None:
     run = ruled_run()
-    running.pause_run(run_id=run.pk, actor=None)
+    run_lifecycle.pause_run(run_id=run.pk, actor=None)
     Run.objects.update(budget=Decimal(1))
 
     result = run_command("control_run", "resume", "--run", run.pk, "--budget", "2", "--wait")
@@ -213,7 +213,7 @@ def test_control_run_retries_what_failed(fake_llm: FakeLLM) -> None:
 def test_resume_runs_takes_up_what_a_lost_worker_left() -> None:
     run, finished = ruled_run(cases=4), ruled_run()
     work(finished)
-    running.start_run(run_id=run.pk, at=NOON)
+    run_lifecycle.start_run(run_id=run.pk, at=NOON)
     plan_tasks(run_id=run.pk, at=NOON)
     lost = leases.open_lease(run=run, worker="gone")
     leases.claim_tasks(lease=lost, most=2)

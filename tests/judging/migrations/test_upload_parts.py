@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from judging.models import Upload
-from judging.services import upload_store
+from judging.services.file_imports import upload_store
 from tests.factories import NOON
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judging.grading.unit_tests import PRELUDES
+from judging.grading.rule_graders.unit_tests import PRELUDES
 from judging.sandbox import toolchains
 from judging.sandbox.languages import LANGUAGES, PYTHON, Language, Library, find_language
 from judging.sandbox.limits import Limits

@@ -11,8 +11,8 @@ from django.db.models import F, QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.review.models import Assignment, Queue, ReviewItem
-from evalsite.review.services.answering import Answer, record_annotation
-from evalsite.review.services.claiming import claim_next
+from evalsite.review.services.items.annotation_store import Answer, record_annotation
+from evalsite.review.services.items.claims import claim_next
 from judging.selectors.prepared import Prepared
 from tests import factories
 from tests.factories import NOON

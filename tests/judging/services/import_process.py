@@ -36,10 +36,10 @@ from judging.models import (  # noqa: E402
     SuiteCase,
     System,
 )
-from judging.services.imports import check_import, store_checked  # noqa: E402
-from judging.services.intake import ImportOptions  # noqa: E402
-from judging.services.rubrics import RubricOrigin  # noqa: E402
-from judging.services.staging import Watch  # noqa: E402
+from judging.services.file_imports.imports import check_import, store_checked  # noqa: E402
+from judging.services.file_imports.intake import ImportOptions  # noqa: E402
+from judging.services.file_imports.rubrics import RubricOrigin  # noqa: E402
+from judging.services.file_imports.staged_rubrics import Watch  # noqa: E402
 from tests.judging.import_files import workbook  # noqa: E402
 from tests.judging.services.site_process import answer_commands  # noqa: E402
 

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from judging.models import EndpointKind, Judge, Rubric, Run, Suite, System
-from judging.services.planning import EvaluatorChoice, RunPlan, create_run
-from judging.services.working import work_through
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.run_worker import work_through
 from tests import factories
 from tests.factories import NOON
 

@@ -31,7 +31,7 @@ from django.utils import timezone  # noqa: E402 models load only after setup
 
 from judging.jobs import resume_runs  # noqa: E402
 from judging.models import Call, Lease, Run, Score, Verdict  # noqa: E402
-from judging.services.working import work_through  # noqa: E402
+from judging.services.runs.run_worker import work_through  # noqa: E402
 from tests.judging.services.run_rows import judged_run  # noqa: E402
 
 POISON = "This answer breaks the endpoint: [[fake:500]]"

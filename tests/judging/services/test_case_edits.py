@@ -10,7 +10,7 @@ import pytest
 from evalsite.accounts.models import AuditEntry
 from judging.models import Case, Response, Score, Suite
 from judging.services.case_edits import case_in, case_spec, save_edit, size_of_edit, suite_spec, try_edit
-from judging.services.suites import store_suite, suite_hash
+from judging.services.file_imports.suites import store_suite, suite_hash
 from judging.specs.types import CaseSpec, SuiteSpec
 from tests import factories
 from tests.factories import NOON

@@ -12,17 +12,17 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from judging import stopping
+from judging import stop_requests
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call, Lease, ModelEndpoint, RubricItem, Run, RunStatus, RunTask, Verdict
-from judging.services import leases, running
+from judging.services.calls.frozen_endpoints import RunEndpoints
+from judging.services.calls.pools import Heard
 from judging.services.engine.state import EngineOptions
 from judging.services.engine.worker import Engine
-from judging.services.executors import executor_for
-from judging.services.frozen_endpoints import RunEndpoints
-from judging.services.planning import EvaluatorChoice, RunPlan, create_run, plan_tasks
-from judging.services.pools import Heard
-from judging.services.working import work_through
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run, plan_tasks
+from judging.services.runs.run_worker import work_through
+from judging.services.tasks import leases, run_lifecycle
+from judging.services.tasks.executors import executor_for
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -33,9 +33,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def no_stop() -> Iterator[None]:
-    stopping._requested.clear()
+    stop_requests._requested.clear()
     yield
-    stopping._requested.clear()
+    stop_requests._requested.clear()
 
 
 def test_equal_requests_of_one_run_are_asked_once(fake_llm: FakeLLM) -> None:
@@ -78,7 +78,7 @@ class LateCalls:
 
 
 def _engine(run: Run, calls: LateCalls, *, should_stop: Callable[[], bool] = lambda: False) -> Engine:
-    running.start_run(run_id=run.pk, at=NOON)
+    run_lifecycle.start_run(run_id=run.pk, at=NOON)
     plan_tasks(run_id=run.pk, at=NOON)
     run.refresh_from_db()
     return Engine(
@@ -148,7 +148,7 @@ def test_an_endpoint_taken_out_of_use_pauses_the_run_with_the_reason(fake_llm: F
     assert (ended, run.status, run.done, run.failed) == ("endpoint", RunStatus.PAUSED, 0, 0)
     assert run.status_reason.endswith("is not in use any more. Take it into use again, then resume, or cancel the run.")
     ModelEndpoint.objects.update(is_active=True)
-    running.resume_run(run_id=run.pk, actor=None)
+    run_lifecycle.resume_run(run_id=run.pk, actor=None)
     work(run)
     assert (run.status, run.done, run.failed) == (RunStatus.FINISHED, 3, 0)
 
@@ -160,7 +160,7 @@ def test_a_pause_lets_calls_come_home_and_hands_out_no_more(fake_llm: FakeLLM) -
 
     def now_and_pause() -> Any:
         if not paused_at and fake_llm.stats()["calls"] >= 8:
-            running.pause_run(run_id=run.pk, actor=None)
+            run_lifecycle.pause_run(run_id=run.pk, actor=None)
             paused_at.append(fake_llm.stats()["calls"])
         return timezone.now()
 
@@ -172,7 +172,7 @@ def test_a_pause_lets_calls_come_home_and_hands_out_no_more(fake_llm: FakeLLM) -
     assert 8 <= run.done < 120
     assert asked == run.done == run.calls_made == Call.objects.count()
     assert not Lease.objects.exists()
-    running.resume_run(run_id=run.pk, actor=None)
+    run_lifecycle.resume_run(run_id=run.pk, actor=None)
     fake_llm.config(latency=1)
     work(run, threads=8)
     assert (run.status, run.done, fake_llm.stats()["calls"]) == (RunStatus.FINISHED, 120, 120)
@@ -187,7 +187,7 @@ def test_a_pause_charges_for_answers_that_were_cut_off_and_not_asked_again(fake_
 
     def now_and_pause() -> Any:
         if not paused and fake_llm.stats()["calls"] >= 2:  # first attempts, on their way
-            running.pause_run(run_id=run.pk, actor=None)
+            run_lifecycle.pause_run(run_id=run.pk, actor=None)
             paused.append(True)
         return timezone.now()
 
@@ -206,7 +206,7 @@ def test_a_worker_asked_to_stop_gives_its_claim_back(fake_llm: FakeLLM, no_stop:
 
     def now_and_stop() -> Any:
         if fake_llm.stats()["calls"] >= 4:
-            stopping.request()
+            stop_requests.request()
         return timezone.now()
 
     ended = work_through(run_id=run.pk, threads=2, now=now_and_stop)

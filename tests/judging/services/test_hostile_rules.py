@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from judging.models import RunEvaluator, RunTask, Score, ScoreStatus
 from judging.selectors.responses import scores_of
-from judging.services.evaluating import NOT_RUN, GradingExecutor, Judged
-from judging.services.executors import Finished
+from judging.services.evaluation.evaluator_tasks import NOT_RUN, GradingExecutor, Judged
 from judging.services.storable import storable
+from judging.services.tasks.executors import Finished
 from judging.views.score_pages import pieces_of, score_page
 from tests import factories
 from tests.factories import NOON

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import yaml
 
-from judging.grading.programs import Program
-from judging.grading.unit_tests import build_program, canonical_language
+from judging.grading.rule_graders.programs import Program
+from judging.grading.rule_graders.unit_tests import build_program, canonical_language
 from judging.sandbox.toolchains import sandbox_status
-from judging.services.cores import core_count
-from judging.services.programs import program_runner
-from judging.services.rule_tasks import SharedOutcomes
+from judging.services.evaluation.cores import core_count
+from judging.services.evaluation.programs import program_runner
+from judging.services.evaluation.rule_tasks import SharedOutcomes
 from tests.judging.grading.recorded_data import load_responses, read_jsonl
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.attack]

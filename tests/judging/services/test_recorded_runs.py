@@ -16,13 +16,14 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from judging.grading.marks import GradingOptions
-from judging.grading.programs import Program, ProgramOutcome, ProgramRunner
-from judging.grading.rules import grade_responses
+from judging.grading.rule_graders.programs import Program, ProgramOutcome, ProgramRunner
+from judging.grading.rule_graders.rules import grade_responses
 from judging.models import Case, Response, Run, RunKind, Suite, System
-from judging.services import comparisons, executors
-from judging.services.evaluating import GradingExecutor, graded_case
-from judging.services.planning import EvaluatorChoice, RunPlan, create_run
-from judging.services.working import work_through
+from judging.services.evaluation import comparisons
+from judging.services.evaluation.evaluator_tasks import GradingExecutor, graded_case
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.run_worker import work_through
+from judging.services.tasks import executors
 from tests.judging.grading.recorded_data import read_jsonl, recorded_runner
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.django_db(transaction=True)]

@@ -11,9 +11,9 @@ from judging.judges.registry import judge_kind
 from judging.llm.chat import ChatReply, ChatRequest, Message, ReplyStatus
 from judging.models import Call, Judge
 from judging.selectors.targets import request_body, target_of
-from judging.services.ledger import sent_body
-from judging.services.planning import EvaluatorChoice, RunPlan, create_run
-from judging.services.trying import hold
+from judging.services.calls.ledger import sent_body
+from judging.services.calls.prompt_trials import hold
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM

@@ -12,14 +12,15 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from judging import stopping
+from judging import stop_requests
 from judging.llm.retries import RetryPolicy
 from judging.models import Call, Lease, ModelEndpoint, Run, RunKind, RunStatus, RunTask, Verdict
-from judging.services import executors, recovery, running, transactions
-from judging.services.evaluating import GradingExecutor
-from judging.services.executors import Finished
-from judging.services.planning import EvaluatorChoice, RunPlan, create_run
-from judging.services.working import work_on_runs, work_through
+from judging.services import transactions
+from judging.services.evaluation.evaluator_tasks import GradingExecutor
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.run_worker import work_on_runs, work_through
+from judging.services.tasks import executors, recovery, run_lifecycle
+from judging.services.tasks.executors import Finished
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -75,7 +76,7 @@ def test_a_hopeless_error_of_single_requests_fails_them_alone(fake_llm: FakeLLM)
     assert ended == "hopeless"
     for case in run.suite.cases.order_by("links__position")[:3]:
         case.prompt.responses.update(text="A fine answer.")
-    running.resume_run(run_id=run.pk, actor=None)
+    run_lifecycle.resume_run(run_id=run.pk, actor=None)
     assert work(run, threads=1) == "empty"
     assert (run.status, run.done, run.failed) == (RunStatus.FINISHED, 17, 3)
 
@@ -136,10 +137,10 @@ def test_a_wait_of_one_judge_leaves_the_other_judges_of_the_run_at_work(fake_llm
 
 def test_postpone_run_pauses_after_two_days_without_an_answer() -> None:
     run = judged_run(cases=1, url="http://127.0.0.1:9/v1")
-    running.start_run(run_id=run.pk, at=NOON)
+    run_lifecycle.start_run(run_id=run.pk, at=NOON)
 
     def postpone(at: datetime, *, answered: bool = False) -> Run:
-        running.postpone_run(
+        run_lifecycle.postpone_run(
             run_id=run.pk, endpoint="judge", resume_at=at + timedelta(hours=1), at=at, answered=answered
         )
         run.refresh_from_db()
@@ -285,7 +286,7 @@ def test_a_stop_waits_for_calls_in_flight_and_books_what_it_gives_up(
     fake_llm.config(latency=60_000)
     settings.STOP_SECONDS = 1
     run = judged_run(cases=20, url=fake_llm.url, input_price=Decimal(100), output_price=Decimal(100))
-    monkeypatch.setattr(stopping, "requested", lambda: fake_llm.stats()["calls"] >= 4)
+    monkeypatch.setattr(stop_requests, "requested", lambda: fake_llm.stats()["calls"] >= 4)
 
     ended = work(run, threads=4)
 

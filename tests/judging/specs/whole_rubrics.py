@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judging.specs.bundles import Bundle
-from judging.specs.findings import Findings
-from judging.specs.grids import read_grids
-from judging.specs.level_rubrics_xlsx import open_level_grids
-from judging.specs.problems import Parsed
-from judging.specs.rubric_reading import RubricReading, item_twice
-from judging.specs.rubric_tables import open_rubric
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.findings import Findings
+from judging.specs.files.problems import Parsed
+from judging.specs.rubrics.level_rubrics_xlsx import open_level_grids
+from judging.specs.rubrics.rubric_reading import RubricReading, item_twice
+from judging.specs.rubrics.rubric_tables import open_rubric
+from judging.specs.spreadsheets.grids import read_grids
 from judging.specs.types import RubricItemSpec, RubricSpec
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from judging.models import Benchmark, Suite
-from judging.services.suites import store_suite
+from judging.services.file_imports.suites import store_suite
 from judging.specs.types import CaseSpec, NodeSpec, ResponseSpec, RubricItemSpec, RubricSpec, ScaleSpec, SuiteSpec
 from tests import factories
 from tests.content import store_responses, store_rubric

@@ -16,7 +16,7 @@ from evalsite.accounts.roles import Role
 from judging.judges.prompt_texts import load_prompt
 from judging.judges.registry import judge_kind
 from judging.models import Call, Judge, ModelEndpoint
-from judging.services.ledger import add_to_hour
+from judging.services.calls.ledger import add_to_hour
 from tests import factories
 from tests.fake_llm.fixture import FakeLLM
 from tests.judging.services.run_rows import judged_run

@@ -14,7 +14,7 @@ from django.utils import timezone
 from evalsite.accounts.roles import Role
 from judging.grading.esi import DEFAULT_WEIGHTS
 from judging.models import Judge, Run, RunKind, Suite, Verdict
-from judging.services.working import work_through
+from judging.services.runs.run_worker import work_through
 from tests import factories
 from tests.fake_llm.fixture import FakeLLM
 

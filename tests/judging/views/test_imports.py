@@ -15,9 +15,9 @@ from django.utils.timezone import now
 
 from evalsite.accounts.roles import Role
 from judging.models import Benchmark, ImportStatus, Suite, Upload
-from judging.services import uploads
-from judging.services.import_progress import ProgressWriter
-from judging.specs.example_files import EXAMPLES
+from judging.services.file_imports import uploads
+from judging.services.file_imports.import_progress import ProgressWriter
+from judging.specs.files.example_files import EXAMPLES
 from tests import factories
 from tests.judging import import_files
 from tests.own_redis import OwnRedis

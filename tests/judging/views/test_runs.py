@@ -14,8 +14,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.roles import Role
 from judging.models import Run, RunStatus, RunTask
-from judging.services import running
-from judging.services.planning import plan_tasks
+from judging.services.runs.run_plans import plan_tasks
+from judging.services.tasks import run_lifecycle
 from judging.specs.selections import CaseSelection
 from tests import factories
 from tests.factories import NOON
@@ -332,7 +332,7 @@ def test_a_refused_control_tells_why_on_the_page(client: Client, ada: User) -> N
 
 def test_run_resume_raises_the_budget(client: Client, ada: User) -> None:
     run = ruled_run()
-    running.pause_run(run_id=run.pk, actor=None, reason="The budget is reached.")
+    run_lifecycle.pause_run(run_id=run.pk, actor=None, reason="The budget is reached.")
     Run.objects.update(budget=Decimal(1), spent=Decimal(1))
 
     low = _press(client, run, "resume", budget="0.5")

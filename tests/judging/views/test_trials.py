@@ -10,7 +10,7 @@ from django.urls import reverse
 from evalsite.accounts.roles import Role
 from judging.judges.prompt_texts import load_prompt
 from judging.models import Call, Judge, PromptVersion, Response, Run, RunStatus, Verdict
-from judging.services.running import start_run
+from judging.services.tasks.run_lifecycle import start_run
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM

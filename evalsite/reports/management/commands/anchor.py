@@ -9,17 +9,17 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalsite.reports.management.judges import add_judge, trust_payload
-from evalsite.reports.selectors.anchor_rounds import newest_anchor_set
-from evalsite.reports.services.anchor_drift import anchors_for, drift_of_version
-from evalsite.reports.services.judge_trust import evaluators_of_version
-from evalsite.reports.services.trust_tables import drift_rows
+from evalsite.reports.selectors.judges.anchor_rounds import newest_anchor_set
+from evalsite.reports.services.judges.anchor_drift import anchors_for, drift_of_version
+from evalsite.reports.services.judges.judge_trust import evaluators_of_version
+from evalsite.reports.services.judges.trust_tables import drift_rows
 from evalsite.review.services.anchors import ask_anchors, make_anchor_set
 from evalsite.review.states import ReviewRefused
 from judging.jobs import launch_run
 from judging.management import choices
 from judging.management.base import BadInput, JsonCommand
-from judging.management.waiting import wait_for_run
-from judging.services.planning import RunNotPossible
+from judging.management.run_progress import wait_for_run
+from judging.services.runs.run_plans import RunNotPossible
 
 
 class Command(JsonCommand):

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from evalsite.reports.forms import ThresholdForm
 from evalsite.reports.management.judges import add_judge, trust_payload
-from evalsite.reports.services.calibration import NotCalibrated, calibrate, save_calibration
+from evalsite.reports.services.judges.calibration import NotCalibrated, calibrate, save_calibration
 from judging.management.base import BadInput, JsonCommand, form_refusal
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from debate.protocol.metaeval import OutcomeRule
+from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import Reading
 from evalsite.reports.management.report_sources import REPORTS
-from evalsite.reports.statistics.estimators.boards import Mode
 from judging.management.base import JsonCommand
+from judging.statistics.estimators.boards import Mode
 from judging.tables import table_bytes
 
 

@@ -9,12 +9,12 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.review.models import Annotation, ReviewItem
-from evalsite.review.scales import labels_from_json
-from evalsite.review.selectors.content import in_order
-from evalsite.review.selectors.pages import items_to_adjudicate, question_of
-from evalsite.review.selectors.subjects import form_of_item
-from evalsite.review.services.looking import check_may_look, note_look
-from evalsite.review.services.settling import FinalWord, adjudicate_item
+from evalsite.review.questions.scales import labels_from_json
+from evalsite.review.selectors.labels.subjects import form_of_item
+from evalsite.review.selectors.screens.content import in_order
+from evalsite.review.selectors.screens.pages import items_to_adjudicate, question_of
+from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
+from evalsite.review.services.items.looks import check_may_look, note_look
 from evalsite.review.states import ReviewRefused
 from judging.management.base import BadInput, JsonCommand
 

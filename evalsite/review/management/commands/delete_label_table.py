@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsite.review.models import LabelTable
-from evalsite.review.services.label_tables import delete_labels
+from evalsite.review.services.labels.label_tables import delete_labels
 from judging.management.base import BadInput, JsonCommand
 
 

@@ -9,8 +9,8 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.review.models import Queue
-from evalsite.review.services.annotation_imports import ImportRefused, check_open, import_annotations
-from evalsite.review.services.annotation_plans import PeopleChoice, plan_import
+from evalsite.review.services.labels.annotation_imports import ImportRefused, check_open, import_annotations
+from evalsite.review.services.labels.annotation_plans import PeopleChoice, plan_import
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from judging.management.base import BadInput, JsonCommand
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from evalsite.review.services import sending
+from evalsite.review.services.referrals import researcher_referrals
 from evalsite.review.states import ReviewRefused
 from judging.management.base import BadInput, JsonCommand
 from judging.models import Verdict
@@ -32,7 +32,7 @@ class Command(JsonCommand):
         if sender is None or not sender.has_perm("review.change_queue"):
             raise BadInput(f"{options['by']!r} is no active person who may send verdicts to people.")
         try:
-            sent = sending.send_verdict(verdict=verdict, actor=sender, at=timezone.now())
+            sent = researcher_referrals.send_verdict(verdict=verdict, actor=sender, at=timezone.now())
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
         return {"verdict": verdict.pk, "queue": sent.queue.slug, "items": sent.count}

@@ -22,8 +22,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         import requests  # noqa: F401 - 0.4 s that every forked job would pay
 
-        from judging.services import pools  # noqa: F401 - the call path, warmed before the first fork
         from judging.services.baselines import ensure_baselines
+        from judging.services.calls import pools  # noqa: F401 - the call path, warmed before the first fork
 
         os.umask(0o077)
 

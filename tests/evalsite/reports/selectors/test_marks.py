@@ -9,12 +9,12 @@ import pytest
 
 from evalsite.reports.selectors.marks import evaluator_mark, queue_mark, work_mark
 from evalsite.review.models import Queue
-from evalsite.review.selectors.audits import subject_of_run
-from evalsite.review.services.audits import plan_audit
-from evalsite.review.services.opening import open_items_for_run
+from evalsite.review.selectors.labels.audits import subject_of_run
+from evalsite.review.services.referrals.audits import plan_audit
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.models import RunEvaluator
 from tests import factories
-from tests.evalsite.review.services.test_opening import judged_run
+from tests.evalsite.review.services.referrals.test_run_referrals import judged_run
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db

@@ -9,8 +9,8 @@ import pytest
 from evalsite.reports import jobs
 from evalsite.reports.models import Snapshot
 from evalsite.reports.services import snapshots
-from evalsite.reports.services.agreements import AGREEMENT
-from evalsite.reports.services.leaderboards import LEADERBOARD
+from evalsite.reports.services.boards.leaderboards import LEADERBOARD
+from evalsite.reports.services.people.agreements import AGREEMENT
 from evalsite.reports.services.snapshots import ReportKind
 from tests import factories
 from tests.evalsite.reports.conftest import Scored

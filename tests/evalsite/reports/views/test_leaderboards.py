@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.reports.services.showing import Axis
+from evalsite.reports.services.shown_rows import Axis
 from judging.models import Response, RunEvaluator, System
 from tests import factories
 from tests.audited_boards import drawn_cases, noisy_judge, store_board

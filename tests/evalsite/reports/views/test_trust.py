@@ -12,13 +12,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.reports.selectors.certificates import CertificateState
+from evalsite.reports.selectors.judges.certificates import CertificateState
 from evalsite.reports.services import snapshots
-from evalsite.reports.services.judge_bias import JUDGE_BIAS
-from evalsite.reports.services.judge_standing import standing_of_judges
-from evalsite.reports.services.judge_trust import compute_judge_trust
+from evalsite.reports.services.judges.judge_bias import JUDGE_BIAS
+from evalsite.reports.services.judges.judge_standing import standing_of_judges
+from evalsite.reports.services.judges.judge_trust import compute_judge_trust
 from evalsite.review.models import AnchorSet, Certificate, EvaluatorThreshold
-from evalsite.review.scales import JUDGEMENT
+from evalsite.review.questions.scales import JUDGEMENT
 from tests import factories
 from tests.evalsite.reports.audited import Audited, audited_judge
 

@@ -6,13 +6,13 @@ import pytest
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Adjudication, LabelTable, Look, ReviewItem
-from evalsite.review.selectors.pages import question_of
-from evalsite.review.services.answering import Answer, record_annotation
-from evalsite.review.services.claiming import claim_next
-from evalsite.review.services.label_tables import LabelUpload, store_labels
+from evalsite.review.selectors.screens.pages import question_of
+from evalsite.review.services.items.annotation_store import Answer, record_annotation
+from evalsite.review.services.items.claims import claim_next
+from evalsite.review.services.labels.label_tables import LabelUpload, store_labels
 from judging.models import Verdict
 from tests import factories
-from tests.evalsite.review.services.test_opening import judged_run
+from tests.evalsite.review.services.referrals.test_run_referrals import judged_run
 from tests.judging.management.test_run_commands import refusal, run_command
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_audit")]

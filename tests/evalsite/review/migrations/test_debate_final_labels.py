@@ -10,7 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from debate.models import Debate, OutsideLabel
 from evalsite.review.models import FinalLabel, Subject
-from evalsite.review.services.debate_labels import keep_debate_labels
+from evalsite.review.services.labels.debate_labels import keep_debate_labels
 from tests import factories
 from tests.factories import NOON
 

@@ -8,12 +8,12 @@ import pytest
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
-from evalsite.reports.services.agreements import compute_agreement
+from evalsite.reports.services.people.agreements import compute_agreement
 from evalsite.review.models import Annotation, Assignment, ItemArm, ItemStatus, Notice, QueueMode
-from evalsite.review.selectors.pages import ItemFilters, items_of, stuck_items
-from evalsite.review.services.claiming import beat, claim_next, flag_item, skip_item
-from evalsite.review.services.queues import update_queue
-from evalsite.review.services.settling import FinalWord, adjudicate_item, exclude_item, reopen_item
+from evalsite.review.selectors.screens.pages import ItemFilters, items_of, stuck_items
+from evalsite.review.services.items.claims import beat, claim_next, flag_item, skip_item
+from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, exclude_item, reopen_item
+from evalsite.review.services.items.queues import update_queue
 from evalsite.review.states import ReviewRefused
 from tests import factories
 from tests.evalsite.review.views.clients import send, signed_in, take

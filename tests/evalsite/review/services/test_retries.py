@@ -11,24 +11,24 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Adjudication, Annotation, Assignment, ItemArm, Queue, ReviewItem
-from evalsite.review.services.answering import Answer, record_annotation
-from evalsite.review.services.claiming import claim_next, keep_draft
-from evalsite.review.services.opening import open_items_for_run
-from evalsite.review.services.settling import FinalWord, adjudicate_item
-from judging.grading.programs import Program, ProgramOutcome
+from evalsite.review.services.items.annotation_store import Answer, record_annotation
+from evalsite.review.services.items.claims import claim_next, keep_draft
+from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
+from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.models import PastScore, PastVerdict, Run, RunKind, RunStatus, Score, Verdict
-from judging.services.evaluating import GradingExecutor
-from judging.services.executors import register
-from judging.services.planning import EvaluatorChoice, RunPlan, create_run
-from judging.services.rescoring import begin_judge, finish_rescoring
-from judging.services.running import retry_failed
+from judging.services.evaluation.evaluator_tasks import GradingExecutor
+from judging.services.evaluation.score_recomputation import begin_judge, finish_rescoring
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.tasks.executors import register
+from judging.services.tasks.run_lifecycle import retry_failed
 from judging.states import RunRefused
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.evaluation.test_esi_tasks import RIGHT, generate, rules, serve
+from tests.judging.services.evaluation.test_rule_tasks import TESTS
 from tests.judging.services.run_rows import judged_run, work
-from tests.judging.services.test_esi_running import RIGHT, generate, rules, serve
-from tests.judging.services.test_rule_tasks import TESTS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["serve"]

@@ -8,18 +8,23 @@ import pytest
 
 from debate.models import DebateSet, DebateSource, DebateStatus
 from evalsite.review.models import FinalLabel, Queue, Referral, ReviewItem
-from evalsite.review.scales import PREFERENCE
+from evalsite.review.questions.scales import PREFERENCE
 from evalsite.review.selectors.asked import Reuse, reuse_of
-from evalsite.review.selectors.audits import subject_of_debates
-from evalsite.review.selectors.final_labels import DrawnCases, drawn_cases, labels_of_debates, labels_of_evaluators
-from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
-from evalsite.review.selectors.subjects import NO_RUBRIC, SubjectFacts, subject_facts
-from evalsite.review.services.audits import plan_audit
-from evalsite.review.services.opening import open_items_for_run
-from evalsite.review.services.opening_debates import open_items_for_debates
-from evalsite.review.services.settling import FinalWord, adjudicate_item
+from evalsite.review.selectors.labels.audits import subject_of_debates
+from evalsite.review.selectors.labels.final_labels import (
+    DrawnCases,
+    drawn_cases,
+    labels_of_debates,
+    labels_of_evaluators,
+)
+from evalsite.review.selectors.labels.subjects import NO_RUBRIC, SubjectFacts, subject_facts
+from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
+from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
+from evalsite.review.services.referrals.audits import plan_audit
+from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.models import EvaluatorKind, Response, Run, RunEvaluator, Verdict
-from judging.services.hashing import content_hash
+from judging.services.content_hashes import content_hash
 from tests import factories
 from tests.factories import NOON
 

@@ -8,7 +8,7 @@ from evalsite.accounts.models import AuditEntry
 from evalsite.review.models import EvaluatorThreshold, ReviewItem
 from evalsite.review.selectors.asked import people_of_verdicts
 from evalsite.review.selectors.thresholds import thresholds_of
-from evalsite.review.services.opening import open_items_for_run
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from evalsite.review.services.thresholds import ChosenThreshold, remove_threshold, save_threshold
 from judging.models import EvaluatorKind, RunEvaluator
 from judging.selectors.judge_versions import versions_of

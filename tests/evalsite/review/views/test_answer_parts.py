@@ -9,14 +9,14 @@ import pytest
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
-from evalsite.reports.services.agreements import compute_agreement
+from evalsite.reports.services.people.agreements import compute_agreement
 from evalsite.review.exports import annotation_rows
 from evalsite.review.models import Adjudication, Annotation, FinalLabel, Queue, ReviewItem, Subject
-from evalsite.review.selectors.final_labels import labels_of_evaluators
-from evalsite.review.services.annotation_imports import import_annotations
-from evalsite.review.services.annotation_plans import PeopleChoice
-from evalsite.review.services.opening import open_items_for_run
-from evalsite.review.services.refreshing import refresh_items
+from evalsite.review.selectors.labels.final_labels import labels_of_evaluators
+from evalsite.review.services.labels.annotation_imports import import_annotations
+from evalsite.review.services.labels.annotation_plans import PeopleChoice
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
+from evalsite.review.services.referrals.stale_items import refresh_items
 from evalsite.review.tables.annotations import read_annotations
 from judging.models import EvaluatorKind, Response, RunEvaluator
 from tests import factories

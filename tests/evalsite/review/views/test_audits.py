@@ -14,14 +14,14 @@ from django.urls import reverse
 from debate.models import DebateSet, DebateStatus
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
+from evalsite.review.audit_plans import Pilot, planned_half_width
 from evalsite.review.models import Assignment, AuditPlan, ItemArm, ReviewItem
-from evalsite.review.planning import Pilot, planned_half_width
 from evalsite.review.sampling import draw_sample
-from evalsite.review.selectors.audit_progress import AuditedSystem
-from evalsite.review.selectors.pending import unheard_debate_sets, unheard_runs
-from evalsite.review.services.opening import open_items_for_run
-from evalsite.review.services.opening_debates import open_items_for_debates
-from evalsite.review.services.settling import FinalWord, adjudicate_item, settle
+from evalsite.review.selectors.labels.audit_progress import AuditedSystem
+from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
+from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, settle
+from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.management.base import BadInput
 from judging.models import EvaluatorKind, Response, Run
 from tests import factories

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from debate.protocol.differences import MOST_WORDS
+from debate.protocol.meta.differences import MOST_WORDS
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Assignment, ItemStatus, ReviewItem
 from tests import factories

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, Assignment
-from evalsite.review.selectors.mine import my_queues
-from evalsite.review.selectors.pages import ItemFilters, items_of
-from evalsite.review.services.queues import update_queue
-from evalsite.review.services.reassigning import hand_item
+from evalsite.review.selectors.screens.mine import my_queues
+from evalsite.review.selectors.screens.pages import ItemFilters, items_of
+from evalsite.review.services.items.queues import update_queue
+from evalsite.review.services.items.reassignments import hand_item
 from tests import factories
 from tests.evalsite.review.views.clients import send, signed_in, take
 from tests.factories import NOON

@@ -18,9 +18,9 @@ from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.review.exports import ANNOTATION_COLUMNS
 from evalsite.review.models import ItemStatus, Queue, QueueStatus, ReviewItem
-from evalsite.review.selectors import pages
-from evalsite.review.services.answering import Answer, record_annotation
-from evalsite.review.services.claiming import claim_next
+from evalsite.review.selectors.screens import pages
+from evalsite.review.services.items.annotation_store import Answer, record_annotation
+from evalsite.review.services.items.claims import claim_next
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from judging.llm.attempts import Attempt, Outcome
-from judging.llm.client import classify
 from judging.llm.replies.error_pages import read_error
 from judging.llm.replies.errors import Sent, classify_error
 from judging.llm.retries import Action, Circumstances, decide
-from judging.llm.thinking import without_thinking
+from judging.llm.thinking_text import without_thinking
+from judging.llm.transport.client import classify
 
 NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 USED = frozenset({"temperature", "top_p", "seed", "logprobs", "max_tokens", "json_schema", "system_role"})

@@ -1,0 +1,1 @@
+"""How well judges and debates do against recorded human votes. No protocol of a debate."""

@@ -1,0 +1,215 @@
+"""Every figure of a recorded cell in one plain dictionary, ready for JSON: positional labels, six decimals.
+
+The layout is stable, so that two runs of the importer, or another program's figures, can be compared key by key.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+from debate.protocol.meta.ballots import Ballot, Vote, recorded_ballots
+from debate.protocol.meta.juries import cohen_kappa, fleiss_kappa, krippendorff_alpha, raw_agreement
+from debate.protocol.meta.metaeval import (
+    Agreement,
+    OutcomeRule,
+    Tally,
+    agreement,
+    changed_by_the_end,
+    consensus_by_round,
+    for_people,
+    missing_by_round,
+    mode,
+    opening_votes,
+    outcome_of,
+    position_bias,
+    rounds_held,
+    tally,
+)
+from debate.protocol.records import RecordedCell
+from debate.protocol.verdicts import Reading, TextReading, read_recorded, read_strict, to_system_space
+
+DECIMALS = 6
+_RULES = {
+    "consensus": OutcomeRule.UNANIMOUS,
+    "majority": OutcomeRule.MAJORITY,
+    "majority_tie0": OutcomeRule.MAJORITY_TIE0,
+}
+_LETTERS: dict[Vote, str | None] = {1: "A", -1: "B", 0: "0", None: None}
+
+
+def figures(cells: Iterable[RecordedCell], reading: Reading) -> dict[str, Any]:
+    """Return {cell key: figures of its debates} under one reading."""
+    return {cell.key: ballot_figures(recorded_ballots(cell, reading), cell.judges) for cell in cells}
+
+
+def all_figures(cells: Iterable[RecordedCell]) -> dict[str, Any]:
+    """Return {"cells": {cell key: everything}}: the figures of all readings, and how readings and files differ."""
+    return {"cells": {cell.key: cell_figures(cell) for cell in cells}}
+
+
+def cell_figures(cell: RecordedCell) -> dict[str, Any]:
+    """Return every figure of one cell: all readings, the single-judge files beside them, and what goes to people."""
+    ballots = {reading: recorded_ballots(cell, reading) for reading in Reading}
+    recorded, strict = ballots[Reading.RECORDED], ballots[Reading.STRICT]
+    return {
+        **{str(reading): ballot_figures(ballots[reading], cell.judges) for reading in Reading},
+        "single_files": {judge: dict(Counter(repr(row.score) for row in rows)) for judge, rows in cell.singles.items()},
+        "agreement_with_single_file_scores": _agreement_with_singles(cell, recorded),
+        "strict_vs_recorded": _differences(recorded, strict),
+        "human_queue_ids": {"recorded": list(for_people(recorded)), "strict": list(for_people(strict))},
+    }
+
+
+def ballot_figures(ballots: Sequence[Ballot], judges: Sequence[str]) -> dict[str, Any]:
+    """Return the figures of a set of debates with the same judges, of at least one debate.
+
+    Raises:
+        ValueError: there is no debate.
+    """
+    if not ballots:
+        raise ValueError("There are no debates to count.")
+    rounds = max(3, max(len(ballot.rounds) for ballot in ballots))
+    held, agreed = rounds_held(ballots), consensus_by_round(ballots)
+    ids = sorted(ballot.item for ballot in ballots if isinstance(ballot.item, int))
+    return {
+        "n": len(ballots),
+        "ids": [ids[0], ids[-1]] if ids else [],
+        "rounds_executed": {str(number): held[number] for number in range(rounds)},
+        "consensus_at": {**{str(number): agreed[number] for number in range(rounds)}, "never": agreed[None]},
+        "no_majority_at_last": sum(outcome_of(ballot, OutcomeRule.MAJORITY) is None for ballot in ballots),
+        "missing_verdicts": {judge: list(missing_by_round(ballots, judge, rounds=rounds)) for judge in judges},
+        "outcomes": {name: _outcome_figures(ballots, judges, rule) for name, rule in _RULES.items()},
+        "judges": {judge: _judge_figures(ballots, judge) for judge in judges},
+        "iaa_initial": _jury_figures(ballots, judges, 0),
+        "iaa_last": _jury_figures(ballots, judges, -1),
+    }
+
+
+def _outcome_figures(ballots: Sequence[Ballot], judges: Sequence[str], rule: OutcomeRule) -> dict[str, Any]:
+    outcomes = [outcome_of(ballot, rule) for ballot in ballots]
+    counts = tally(outcomes)
+    return {
+        "A": counts.a,
+        "B": counts.b,
+        "tie": counts.tie,
+        "none": counts.missing,
+        "mode": _LETTERS[counts.mode],
+        "judges": {judge: _agreement_figures(agreement(opening_votes(ballots, judge), outcomes)) for judge in judges},
+    }
+
+
+def _agreement_figures(found: Agreement) -> dict[str, Any]:
+    return {
+        "matches": found.matches,
+        "n_with_outcome": found.n_with_outcome,
+        "n": found.n,
+        "agree_resolved_only": _rounded(found.of_resolved.value),
+        "agree_all": _rounded(found.of_all.value),
+        "system_level": None if found.system_level is None else int(found.system_level),
+    }
+
+
+def _judge_figures(ballots: Sequence[Ballot], judge: str) -> dict[str, Any]:
+    counts: Tally = tally(opening_votes(ballots, judge))
+    bias = position_bias(ballots, judge)
+    return {
+        "A": counts.a,
+        "B": counts.b,
+        "tie": counts.tie,
+        "missing": counts.missing,
+        "mode": _LETTERS[mode({1: counts.a, -1: counts.b, 0: counts.tie})],
+        "pos1": bias.first,
+        "pos2": bias.second,
+        "changed_final": changed_by_the_end(ballots, judge),
+    }
+
+
+def _jury_figures(ballots: Sequence[Ballot], judges: Sequence[str], round_number: int) -> dict[str, Any]:
+    labels = [[ballot.rounds[round_number].get(judge) for judge in judges] for ballot in ballots]
+    pairs = {
+        f"{judges[a]}~{judges[b]}": [(item[a], item[b]) for item in labels]
+        for a, b in combinations(range(len(judges)), 2)
+    }
+    return {
+        "n": len(labels),
+        "n_complete": sum(None not in item for item in labels),
+        "fleiss_complete": _rounded(fleiss_kappa(labels)),
+        "kripp_alpha_nominal": _rounded(krippendorff_alpha(labels)),
+        "cohen": {name: _rounded(cohen_kappa(pair)) for name, pair in pairs.items()},
+        "raw_agreement": {name: _rounded(raw_agreement(pair)) for name, pair in pairs.items()},
+    }
+
+
+def _agreement_with_singles(cell: RecordedCell, ballots: Sequence[Ballot]) -> dict[str, Any]:
+    """Count per rule and judge the debates whose outcome is what the judge's own file says."""
+    scores: dict[str, dict[int | str, object]] = {
+        judge: {row.id: row.score for row in rows} for judge, rows in cell.singles.items()
+    }
+    labels = {
+        judge: [
+            to_system_space(read_recorded(own.get(ballot.item)), submission_order=ballot.submission_order)
+            for ballot in ballots
+        ]
+        for judge, own in scores.items()
+    }
+    outcomes = {name: [outcome_of(ballot, rule) for ballot in ballots] for name, rule in _RULES.items()}
+    return {name: {judge: agreement(labels[judge], outcomes[name]).matches for judge in labels} for name in _RULES}
+
+
+def _differences(recorded: Sequence[Ballot], strict: Sequence[Ballot]) -> dict[str, Any]:
+    pairs = list(zip(recorded, strict, strict=True))
+    votes = [
+        (votes[judge], reread[judge])
+        for one, other in pairs
+        for votes, reread in zip(one.rounds, other.rounds, strict=True)
+        for judge in votes
+    ]
+    changed = {
+        name: [one.item for one, other in pairs if outcome_of(one, rule) != outcome_of(other, rule)]
+        for name, rule in _RULES.items()
+    }
+    return {
+        "verdicts": len(votes),
+        "different": sum(vote != reread for vote, reread in votes),
+        "consensus_changed": changed["consensus"],
+        "majority_changed": changed["majority"],
+    }
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, DECIMALS)
+
+
+def reading_differences(cells: Iterable[RecordedCell]) -> list[dict[str, Any]]:
+    """Return every statement whose filed score is not what its text says, with the rule that read the text.
+
+    One line per statement: cell, item, judge, round, the score as filed, what each reading takes it for, and why.
+    """
+    return [
+        {"cell": cell.key, "item": item.id, "round": number, "judge": turn.judge, "seat": turn.seat} | found
+        for cell in cells
+        for item in cell.items
+        for number, stage in enumerate(item.stages)
+        for turn in stage
+        if (found := _difference(turn.score, turn.text))
+    ]
+
+
+def _difference(score: object, text: str | None) -> dict[str, Any]:
+    recorded, strict = read_recorded(score), read_strict(text)
+    if recorded == strict.verdict:
+        return {}
+    return {"filed": score, "recorded": recorded, "strict": strict.verdict, "why": _why(recorded, strict)}
+
+
+def _why(recorded: int | None, strict: TextReading) -> str:
+    if strict.verdict is None:
+        if strict.refused:
+            return "the text refuses to judge; the score is a number that stands somewhere in it"
+        return "the text's last line states no verdict; the score is a number that stands somewhere in it"
+    if recorded is None:
+        return "the filed score is no verdict, yet the text states one"
+    return "the text's last line states another verdict than the filed score"

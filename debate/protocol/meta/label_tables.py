@@ -1,0 +1,106 @@
+"""Tables of what people said of debates elsewhere: one row per item and rater, read from CSV or a workbook.
+
+Columns by header: `item`, `rater`, `label`, and `set` where items of several sets are in one table. A label names a
+system, never a place: A, B, tie; 1 stands for A, 2 or -1 for B, 0 for a tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judging.specs.files.findings import Findings
+from judging.specs.files.problems import Parsed
+from judging.specs.spreadsheets.cell_values import Cell
+from judging.specs.spreadsheets.grids import Grid, plain_text, read_grids
+
+LABELS = {
+    **dict.fromkeys(("a", "1", "a better", "a is better", "system a"), 1),
+    **dict.fromkeys(("b", "2", "-1", "b better", "b is better", "system b"), -1),
+    **dict.fromkeys(("0", "tie", "neither", "neither is better", "equal", "="), 0),
+}
+COLUMNS = {
+    "item": ("item", "item_id", "id", "debate"),
+    "rater": ("rater", "annotator", "person", "judge", "user"),
+    "label": ("label", "verdict", "answer", "preference"),
+    "set": ("set", "set_id", "file", "cell"),
+}
+NEEDED = ("item", "rater", "label")
+HEADER_ROWS = 20
+HINT = "Write A, B or tie; or 1 (A), 2 or -1 (B), 0 (tie)."
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRow:
+    """One person's answer to one item, in system space."""
+
+    place: str  # where it stands in its file
+    item: str
+    rater: str
+    verdict: int  # 1 = A better, 0 = neither, -1 = B better
+    set_name: str = ""
+
+
+def parse_labels(data: bytes, file: str) -> Parsed[tuple[LabelRow, ...]]:
+    """Return the answers of a table; a row that cannot be read is an error by cell and nothing is returned."""
+    findings = Findings(file)
+    for grid in read_grids(data, file, findings):
+        header = _header(grid)
+        if header is not None:
+            rows = _rows(grid, *header, findings)
+            if not rows and not findings.has_errors:
+                findings.error("", "no-labels", "The table has a header and no row below it.")
+            return Parsed(None if findings.has_errors else rows, findings.as_tuple())
+    if not findings.has_errors:
+        findings.error(
+            "", "no-label-header", "No header with the columns item, rater and label was found.",
+            hint="Name three columns item, rater, label; one row for each person's answer.",
+        )  # fmt: skip
+    return Parsed(None, findings.as_tuple())
+
+
+def _header(grid: Grid) -> tuple[int, dict[str, int]] | None:
+    """Return the header's row and the place of each column in it."""
+    for seen, (number, cells) in enumerate(grid.rows):
+        if seen == HEADER_ROWS:
+            return None
+        names = [plain_text(cell).strip().lower().replace(" ", "_") for cell in cells]
+        found = {
+            column: next((names.index(name) for name in known if name in names), -1)
+            for column, known in COLUMNS.items()
+        }
+        if all(found[column] >= 0 for column in NEEDED):
+            return number, found
+    return None
+
+
+def _rows(grid: Grid, header: int, columns: dict[str, int], findings: Findings) -> tuple[LabelRow, ...]:
+    found: list[LabelRow] = []
+    given: dict[tuple[str, str, str], str] = {}
+    for number, cells in grid.rows:
+        texts = {name: _text(cells, place) for name, place in columns.items()}
+        if number <= header or not any(texts.values()):
+            continue
+        verdict = LABELS.get(texts["label"].lower())
+        place = grid.place(number, columns["label"] + 1)
+        if not texts["item"] or not texts["rater"]:
+            findings.error(place, "label-without-owner", "The row names no item or no rater.")
+            continue
+        if verdict is None:
+            findings.error(
+                place, "unknown-label", "The label is none that is known.", offending=texts["label"], hint=HINT
+            )
+            continue
+        key = (texts["set"], texts["item"], texts["rater"])
+        if key in given:
+            findings.error(
+                place, "label-twice", f"{texts['rater']} has answered item {texts['item']} at {given[key]} already."
+            )
+            continue
+        given[key] = place
+        found.append(LabelRow(place, texts["item"], texts["rater"], verdict, texts["set"]))
+    return tuple(found)
+
+
+def _text(cells: Sequence[Cell], place: int) -> str:
+    return plain_text(cells[place]).strip() if 0 <= place < len(cells) else ""

@@ -1,0 +1,217 @@
+"""How far judges agree with the outcome of debates, and what their votes show about them.
+
+Labels are in system space (1: A, 0: tie, -1: B), never by position, except where position bias itself is counted.
+Shares come with their counts; a share of nothing is None.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import sqrt
+
+from debate.protocol.consensus import consensus, majority
+from debate.protocol.meta.ballots import Ballot, Vote
+
+
+class OutcomeRule(StrEnum):
+    """What counts as the outcome of a debate."""
+
+    UNANIMOUS = "unanimous"  # all speakers of the last round, else none
+    MAJORITY = "majority"  # more than half of the speakers of the last round, else none
+    MAJORITY_TIE0 = "majority_tie0"  # the majority, and a tie where there is none
+    ADJUDICATED = "adjudicated"  # all speakers of the last round, and people's label where these do not agree
+    HUMAN = "human"  # people's label, by item id, where there is one
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A count out of a number, with its Wilson interval."""
+
+    count: float  # ties may count a half
+    n: int
+
+    @property
+    def value(self) -> float | None:
+        return self.count / self.n if self.n else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% Wilson score interval, in 0..1; None of nothing."""
+        return wilson_interval(self.count, self.n)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often each label was given."""
+
+    a: int
+    b: int
+    tie: int
+    missing: int
+
+    @property
+    def mode(self) -> Vote:
+        """The most frequent label; None when two are equally frequent or there is none (seed paper eq. 5)."""
+        return mode({1: self.a, -1: self.b, 0: self.tie})
+
+    @property
+    def win_rate_a(self) -> Share:
+        """A's wins with ties half, of all labels given."""
+        return Share(self.a + self.tie / 2, self.a + self.b + self.tie)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How one judge's opening votes compare with the outcomes."""
+
+    matches: int
+    n_with_outcome: int
+    n: int
+    judge: Tally
+    outcome: Tally
+
+    @property
+    def of_all(self) -> Share:
+        return Share(self.matches, self.n)
+
+    @property
+    def of_resolved(self) -> Share:
+        return Share(self.matches, self.n_with_outcome)
+
+    @property
+    def system_level(self) -> bool | None:
+        """Whether judge and outcomes have the same mode (eq. 5); None where either mode is tied."""
+        if self.judge.mode is None or self.outcome.mode is None:
+            return None
+        return self.judge.mode == self.outcome.mode
+
+    @property
+    def same_direction(self) -> bool | None:
+        """Whether both put the same system ahead by wins, or both none; None without labels."""
+        if not self.judge.win_rate_a.n or not self.outcome.win_rate_a.n:
+            return None
+        return _sign(self.judge.a - self.judge.b) == _sign(self.outcome.a - self.outcome.b)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionBias:
+    """Which place a judge's opening votes prefer."""
+
+    first: int
+    second: int
+
+
+def outcome_of(ballot: Ballot, rule: OutcomeRule, human: Mapping[int | str, int] | None = None) -> Vote:
+    """Return the outcome of a debate in system space under `rule`, or None where it has none."""
+    if rule is OutcomeRule.HUMAN:
+        return (human or {}).get(ballot.item)
+    votes = tuple(ballot.by_system(-1).values())
+    if rule is OutcomeRule.UNANIMOUS:
+        return consensus(votes)
+    if rule is OutcomeRule.ADJUDICATED:
+        agreed = consensus(votes)
+        return (human or {}).get(ballot.item) if agreed is None else agreed
+    most = majority(votes)
+    return 0 if most is None and rule is OutcomeRule.MAJORITY_TIE0 else most
+
+
+def agreement(labels: Sequence[Vote], outcomes: Sequence[Vote]) -> Agreement:
+    """Return how labels compare with outcomes, item by item: both in system space, both in the same order.
+
+    Raises:
+        ValueError: not as many labels as outcomes.
+    """
+    pairs = list(zip(labels, outcomes, strict=True))
+    return Agreement(
+        matches=sum(label == outcome for label, outcome in pairs if outcome is not None),
+        n_with_outcome=sum(outcome is not None for _, outcome in pairs),
+        n=len(pairs),
+        judge=tally(labels),
+        outcome=tally(outcomes),
+    )
+
+
+def opening_votes(ballots: Iterable[Ballot], judge: str) -> list[Vote]:
+    """Return a judge's opening votes in system space: what it says on its own."""
+    return [ballot.by_system(0).get(judge) for ballot in ballots]
+
+
+def leave_one_out(ballots: Sequence[Ballot], judge: str) -> Agreement:
+    """Return how a judge's opening votes compare with the agreement of the OTHER speakers in the last round.
+
+    The judge sits in the debate it is compared with; this takes its own vote out of the outcome.
+    """
+    others = [consensus([vote for name, vote in ballot.by_system(-1).items() if name != judge]) for ballot in ballots]
+    return agreement(opening_votes(ballots, judge), others)
+
+
+def tally(labels: Iterable[Vote]) -> Tally:
+    """Count labels in system space."""
+    counts = Counter(labels)
+    return Tally(a=counts[1], b=counts[-1], tie=counts[0], missing=counts[None])
+
+
+def mode(counts: Mapping[int, int]) -> Vote:
+    """Return the most frequent label, or None when the highest count is shared or zero."""
+    highest = max(counts.values(), default=0)
+    winners = [label for label, count in counts.items() if count == highest]
+    return winners[0] if highest and len(winners) == 1 else None
+
+
+def position_bias(ballots: Iterable[Ballot], judge: str) -> PositionBias:
+    """Count a judge's opening votes by the place they prefer; ties prefer none."""
+    counts = Counter(ballot.rounds[0].get(judge) for ballot in ballots)
+    return PositionBias(first=counts[1], second=counts[2])
+
+
+def rounds_held(ballots: Iterable[Ballot]) -> Counter[int]:
+    """Count debates by the number of discussion rounds they held."""
+    return Counter(len(ballot.rounds) - 1 for ballot in ballots)
+
+
+def consensus_by_round(ballots: Iterable[Ballot]) -> Counter[int | None]:
+    """Count debates by the first round in which all votes were valid and equal; None: in no round."""
+    return Counter(first_consensus(ballot) for ballot in ballots)
+
+
+def first_consensus(ballot: Ballot) -> int | None:
+    """Return the first round in which all votes were valid and equal, or None."""
+    for number, votes in enumerate(ballot.rounds):
+        if consensus(tuple(votes.values())) is not None:
+            return number
+    return None
+
+
+def for_people(ballots: Iterable[Ballot]) -> tuple[int | str, ...]:
+    """Return the items without a unanimous last round: what goes to people."""
+    return tuple(ballot.item for ballot in ballots if outcome_of(ballot, OutcomeRule.UNANIMOUS) is None)
+
+
+def missing_by_round(ballots: Sequence[Ballot], judge: str, *, rounds: int) -> tuple[int, ...]:
+    """Count a judge's turns without a verdict, per round."""
+    return tuple(
+        sum(len(ballot.rounds) > number and ballot.rounds[number].get(judge) is None for ballot in ballots)
+        for number in range(rounds)
+    )
+
+
+def changed_by_the_end(ballots: Iterable[Ballot], judge: str) -> int:
+    """Count the debates whose last vote by a judge is not its opening vote; finding or losing a verdict counts too."""
+    return sum(ballot.rounds[0].get(judge) != ballot.rounds[-1].get(judge) for ballot in ballots)
+
+
+def wilson_interval(count: float, n: int, *, z: float = 1.959963984540054) -> tuple[float, float] | None:
+    """Return the Wilson score interval of count / n in 0..1 (Wilson 1927); None where n is 0."""
+    if not n:
+        return None
+    share = count / n
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)

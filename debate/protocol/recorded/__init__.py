@@ -1,0 +1,1 @@
+"""Reads debates that other programs recorded. Nothing here is run."""

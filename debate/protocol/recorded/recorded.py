@@ -1,0 +1,275 @@
+"""Recorded debates in the original program's folder layout, read in one go with a report of everything unusual.
+
+    responses/<system>/<scenario>.jsonl
+    results/<pair>/<criterion>/multiagent_score/<scenario>.jsonl    debates: arrays, whatever the name says
+    results/<pair>/<criterion>/<judge>_score/<scenario>.jsonl       each judge's own opening statements
+    criteria/*.yaml
+
+at any depth of the bundle. Orders of submissions and seats are not in the files; `recorded_orders` recovers them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from debate.protocol.recorded.recorded_checks import check_cell, warning
+from debate.protocol.recorded.recorded_files import ResponseLine, read_criteria, read_responses, read_rows
+from debate.protocol.recorded.recorded_items import DebateRow, read_debate_rows, read_single_rows
+from debate.protocol.recorded.recorded_orders import find_seats, find_submission_order
+from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn, SingleScore
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.problems import Parsed, Problem, Severity
+
+# The configured order of the original's speakers; a seating is a rotation of it.
+ORIGINAL_JUDGES = ("gpt4_turbo", "claude2", "gpt35_turbo")
+_RESULT = re.compile(r"(?:^|/)results/([^/]+)/([^/]+)/([^/]+)_score/([^/]+)\.jsonl?$")
+_RESPONSES = re.compile(r"(?:^|/)responses/([^/]+)/([^/]+)\.jsonl?$")
+_CRITERIA = re.compile(r"(?:^|/)criteria/[^/]+\.ya?ml$")
+_CRITERION_KEYS = {  # (criterion, scenario) -> name in the criteria files; an empty scenario stands for any
+    ("helpfulness", ""): "helpfulness-1",
+    ("interpretability", ""): "code_interpretability",
+    ("reasoning", "math"): "math_reasoning",
+    ("reasoning", "judgement"): "logical_reasoning",
+    ("reasoning", "code"): "code_reasoning",
+}
+CellKey = tuple[str, str, str]  # pair, criterion, scenario
+Singles = dict[str, tuple[SingleScore, ...]]  # judge -> rows
+
+
+@dataclass(slots=True)
+class _Folder:
+    """The files of a bundle by their role, and what was found out about them so far."""
+
+    debates: dict[CellKey, str] = field(default_factory=dict)
+    single_paths: dict[CellKey, dict[str, str]] = field(default_factory=dict)
+    responses: dict[str, dict[str, tuple[ResponseLine, ...]]] = field(default_factory=dict)  # scenario -> system
+    criteria: dict[str, dict[str, str]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_recorded_debates(
+    bundle: Bundle, *, judges: Sequence[str] = ORIGINAL_JUDGES
+) -> Parsed[tuple[RecordedCell, ...]]:
+    """Return all cells of recorded debates in a bundle, sorted by key, with everything unusual by file and item.
+
+    `judges` is the configured order of the speakers; judges that are not in it follow by name. An item whose orders
+    cannot be recovered is left out and reported. The value is None where no cell could be read at all.
+    """
+    folder = _sort_files(bundle)
+    rows = {key: _read_debates(bundle, path, folder.problems) for key, path in sorted(folder.debates.items())}
+    singles = _read_singles(bundle, folder, rows)
+    cells = [
+        cell
+        for key, debate_rows in rows.items()
+        if debate_rows
+        and (cell := _build_cell(key, debate_rows, singles=_ordered(singles.get(key, {}), judges), folder=folder))
+    ]
+    if not cells:
+        message = "No recorded debate was found: expected results/<pair>/<criterion>/multiagent_score/<scenario>.jsonl."
+        folder.problems.append(Problem(Severity.ERROR, "", "", message, code="no-debates"))
+    return Parsed(tuple(cells) or None, tuple(folder.problems))
+
+
+def _sort_files(bundle: Bundle) -> _Folder:
+    folder = _Folder()
+    for path in bundle:
+        if result := _RESULT.search(path):
+            pair, criterion, kind, scenario = result.groups()
+            if kind == "multiagent":
+                folder.debates[pair, criterion, scenario] = path
+            else:
+                folder.single_paths.setdefault((pair, criterion, scenario), {})[kind] = path
+        elif responses := _RESPONSES.search(path):
+            parsed = read_responses(path, bundle.read(path))
+            folder.problems += parsed.problems
+            folder.responses.setdefault(responses[2], {})[responses[1]] = parsed.value or ()
+        elif _CRITERIA.search(path):
+            criteria = read_criteria(path, bundle.read(path))
+            folder.problems += criteria.problems
+            folder.criteria.update(criteria.value or {})
+        else:
+            message = "This file has no place in the layout of recorded debates and was not read."
+            folder.problems.append(warning(path, "", message, "not-read"))
+    return folder
+
+
+def _read_debates(bundle: Bundle, path: str, problems: list[Problem]) -> tuple[DebateRow, ...]:
+    parsed = read_rows(path, bundle.read(path))
+    problems += parsed.problems
+    items = read_debate_rows(path, parsed.value or ())
+    problems += items.problems
+    return items.value or ()
+
+
+def _read_singles(
+    bundle: Bundle, folder: _Folder, rows: Mapping[CellKey, Sequence[DebateRow]]
+) -> dict[CellKey, Singles]:
+    """Return each cell's single-judge files; a file whose texts belong to another criterion's cell is moved there."""
+    found: dict[CellKey, Singles] = {}
+    strays: list[tuple[CellKey, str, str, tuple[SingleScore, ...]]] = []
+    for key, paths in sorted(folder.single_paths.items()):
+        for judge, path in sorted(paths.items()):
+            parsed = read_rows(path, bundle.read(path))
+            folder.problems += parsed.problems
+            single = read_single_rows(path, parsed.value or ())
+            folder.problems += single.problems
+            scores = single.value or ()
+            if _belongs(scores, rows.get(key, ())):
+                found.setdefault(key, {})[judge] = scores
+            else:
+                strays.append((key, judge, path, scores))
+    for key, judge, path, scores in strays:
+        home = _home_of(key, judge, scores, rows=rows, taken=found)
+        if home is None:
+            message = "The texts of this file stand in no debate of the same pair and scenario; it was not used."
+            folder.problems.append(warning(path, "", message, "single-unmatched"))
+            continue
+        found.setdefault(home, {})[judge] = scores
+        message = f"Misfiled: its texts are those of the debates in {'/'.join(home)}; it was read as belonging there."
+        folder.problems.append(warning(path, "", message, "misfiled"))
+    return found
+
+
+def _belongs(scores: Sequence[SingleScore], debates: Sequence[DebateRow]) -> bool:
+    """Return whether at least half of the debates open with the file's text of the same id."""
+    texts = {row.id: row.text for row in scores}
+    matching = sum(
+        texts.get(debate.id) is not None and texts[debate.id] in [turn.text for turn in debate.stages[0]]
+        for debate in debates
+    )
+    return bool(debates) and 2 * matching >= len(debates)
+
+
+def _home_of(
+    key: CellKey,
+    judge: str,
+    scores: Sequence[SingleScore],
+    *,
+    rows: Mapping[CellKey, Sequence[DebateRow]],
+    taken: Mapping[CellKey, Singles],
+) -> CellKey | None:
+    homes = [
+        other
+        for other, debates in rows.items()
+        if other[0] == key[0] and other[2] == key[2] and judge not in taken.get(other, {}) and _belongs(scores, debates)
+    ]
+    return homes[0] if len(homes) == 1 else None
+
+
+def _ordered(singles: Singles, judges: Sequence[str]) -> Singles:
+    known = [judge for judge in judges if judge in singles]
+    return {judge: singles[judge] for judge in (*known, *sorted(set(singles) - set(known)))}
+
+
+def _build_cell(key: CellKey, rows: Sequence[DebateRow], *, singles: Singles, folder: _Folder) -> RecordedCell | None:
+    pair, criterion, scenario = key
+    path = folder.debates[key]
+    systems = _systems(pair, folder.responses.get(scenario, {}))
+    if systems is None:
+        message = f"The responses of both systems of {pair} to {scenario} are needed to tell who was shown first."
+        folder.problems.append(Problem(Severity.ERROR, path, "", message, code="responses-missing"))
+        return None
+    if not singles:
+        message = "There is no single-judge file for these debates: who sat where is unknown, judges are named by seat."
+        folder.problems.append(warning(path, "", message, "judges-unknown"))
+    responses = (folder.responses[scenario][systems[0]], folder.responses[scenario][systems[1]])
+    items = [
+        item
+        for row in rows
+        if (item := _build_item(row, path=path, responses=responses, singles=singles, folder=folder))
+    ]
+    criterion_key = _criterion_key(criterion, scenario, folder.criteria)
+    cell = RecordedCell(
+        pair=pair,
+        criterion=criterion,
+        scenario=scenario,
+        system_a=systems[0],
+        system_b=systems[1],
+        judges=tuple(singles) or (items[0].seats if items else ()),
+        items=tuple(sorted(items, key=lambda item: item.id)),
+        singles=singles,
+        criterion_key=criterion_key,
+        criterion_levels=folder.criteria.get(criterion_key, {}),
+    )
+    _report_extent(cell, path=path, lines=len(responses[0]), problems=folder.problems)
+    folder.problems += check_cell(cell, file=path)
+    return cell if items else None
+
+
+def _build_item(
+    row: DebateRow,
+    *,
+    path: str,
+    responses: tuple[Sequence[ResponseLine], Sequence[ResponseLine]],
+    singles: Singles,
+    folder: _Folder,
+) -> RecordedItem | None:
+    order = find_submission_order(
+        item_id=row.id, question=row.question, shown=row.shown, responses_a=responses[0], responses_b=responses[1]
+    )
+    place = f"item {row.id}"
+    if order is None:
+        message = "Its submissions are not verbatim the two systems' responses to its question; it was left out."
+        folder.problems.append(warning(path, place, message, "order-unknown", offending=row.question))
+        return None
+    if order.line != row.id:
+        message = f"Its submissions are the responses in line {order.line}, not in line {row.id}."
+        folder.problems.append(warning(path, place, message, "other-line"))
+    seats = _seats(row, singles)
+    if seats is None:
+        message = "Its opening statements do not tell who sat where; it was left out."
+        folder.problems.append(warning(path, place, message, "seats-unknown"))
+        return None
+    return RecordedItem(
+        id=row.id,
+        question=row.question,
+        submission_a=order.text_a,
+        submission_b=order.text_b,
+        submission_order=order.submission_order,
+        stages=tuple(
+            tuple(
+                RecordedTurn(number, judge, turn.text, turn.score)
+                for number, (judge, turn) in enumerate(zip(seats, stage, strict=True), start=1)
+            )
+            for stage in row.stages
+        ),
+    )
+
+
+def _seats(row: DebateRow, singles: Singles) -> tuple[str, ...] | None:
+    opening = [turn.text for turn in row.stages[0]]
+    if not singles:
+        return tuple(f"seat-{number}" for number in range(1, len(opening) + 1))
+    own = {judge: next((one.text for one in scores if one.id == row.id), None) for judge, scores in singles.items()}
+    found = find_seats(opening, own)
+    return None if found is None else found.seats
+
+
+def _systems(pair: str, responses: Mapping[str, object]) -> tuple[str, str] | None:
+    """Return the folders of a pair's two systems: by name, or the only one that begins with it (claude-instant)."""
+    found = []
+    for name in pair.split("_vs_"):
+        begins = [system for system in sorted(responses) if system.startswith(name)]
+        if name not in responses and len(begins) != 1:
+            return None
+        found.append(name if name in responses else begins[0])
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+def _criterion_key(criterion: str, scenario: str, criteria: Mapping[str, object]) -> str:
+    guesses = (_CRITERION_KEYS.get((criterion, scenario)), _CRITERION_KEYS.get((criterion, "")), criterion)
+    return next((key for key in guesses if key is not None and key in criteria), "")
+
+
+def _report_extent(cell: RecordedCell, *, path: str, lines: int, problems: list[Problem]) -> None:
+    ids = [item.id for item in cell.items]
+    if ids and len(ids) < lines:
+        message = f"Holds {len(ids)} of {lines} items, ids {ids[0]} to {ids[-1]}; the others were never debated."
+        problems.append(warning(path, "", message, "partial"))
+    for judge, scores in cell.singles.items():
+        missing = sorted(set(ids) - {row.id for row in scores})
+        if missing:
+            message = f"{judge}'s own file lacks the items {', '.join(map(str, missing))}."
+            problems.append(warning(path, "", message, "single-missing"))

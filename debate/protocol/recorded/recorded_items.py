@@ -1,0 +1,107 @@
+"""Rows of recorded debates as typed records; rows that are none are reported and left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from debate.protocol.records import SingleScore
+from judging.specs.files.problems import Parsed, Problem, Severity
+
+Row = Mapping[str, Any]
+_STATEMENT = re.compile(r"Speaker (\d{1,3}) - (?:Initial Evaluation|Discussion Round (\d{1,3}))")
+
+
+@dataclass(frozen=True, slots=True)
+class SeatTurn:
+    """One statement as filed: by seat, no judge's name."""
+
+    text: str | None
+    score: str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class DebateRow:
+    """One debate as filed."""
+
+    id: int
+    question: str
+    shown: tuple[str, str]
+    stages: tuple[tuple[SeatTurn, ...], ...]  # opening first; each in seat order
+
+
+def read_debate_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[DebateRow, ...]]:
+    """Return the debates in a file's rows, in order. Of rows with one id the first counts."""
+    found: dict[int, DebateRow] = {}
+    problems: list[Problem] = []
+    for number, row in enumerate(rows, start=1):
+        place = f"record {number}"
+        item_id, texts = row.get("id"), [row.get(key) for key in ("Question", "Submission 1", "Submission 2")]
+        if type(item_id) is not int or not all(isinstance(text, str) for text in texts):
+            problems.append(_left_out(path, place, "It has no whole-number id, question or two submissions."))
+            continue
+        if item_id in found:
+            problems.append(_left_out(path, place, f"Item {item_id} stands in this file already."))
+            continue
+        stages = _stages(row)
+        if not stages:
+            problems.append(_left_out(path, f"item {item_id}", "Its opening statements are incomplete."))
+            continue
+        if len(stages) < _last_stage(row) + 1:
+            message = f"Round {len(stages)} is incomplete; the debate was read up to the round before."
+            problems.append(Problem(Severity.WARNING, path, f"item {item_id}", message, code="round-incomplete"))
+        found[item_id] = DebateRow(item_id, str(texts[0]), (str(texts[1]), str(texts[2])), stages)
+    return Parsed(tuple(found.values()), tuple(problems))
+
+
+def read_single_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[SingleScore, ...]]:
+    """Return the rows of a single-judge file, in order."""
+    found: list[SingleScore] = []
+    problems: list[Problem] = []
+    for number, row in enumerate(rows, start=1):
+        item_id = row.get("ID")
+        if type(item_id) is int:
+            found.append(SingleScore(item_id, _score(row.get("Score")), _text(row.get("Reasoning"))))
+        else:
+            problems.append(_left_out(path, f"record {number}", "It has no whole-number ID."))
+    return Parsed(tuple(found), tuple(problems))
+
+
+def _stages(row: Row) -> tuple[tuple[SeatTurn, ...], ...]:
+    """Return the leading rounds in which every seat of the opening spoke."""
+    turns = _turns(row)
+    seats = sorted(seat for stage, seat in turns if stage == 0)
+    if len(seats) < 2 or seats != list(range(1, len(seats) + 1)):
+        return ()
+    stages: list[tuple[SeatTurn, ...]] = []
+    while all((len(stages), seat) in turns for seat in seats):
+        stages.append(tuple(turns[len(stages), seat] for seat in seats))
+    return tuple(stages)
+
+
+def _turns(row: Row) -> dict[tuple[int, int], SeatTurn]:
+    turns: dict[tuple[int, int], SeatTurn] = {}
+    for key, value in row.items():
+        match = _STATEMENT.fullmatch(key)
+        if match and isinstance(value, dict):
+            turn = SeatTurn(_text(value.get("reasoning")), _score(value.get("score")))
+            turns[int(match[2] or 0), int(match[1])] = turn
+    return turns
+
+
+def _last_stage(row: Row) -> int:
+    return max((stage for stage, _ in _turns(row)), default=-1)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _score(value: object) -> str | int | float | None:
+    return value if isinstance(value, str | int | float) else None
+
+
+def _left_out(path: str, place: str, message: str) -> Problem:
+    return Problem(Severity.WARNING, path, place, f"{message} It was left out.", code="record-left-out")

@@ -1,0 +1,102 @@
+"""The page that shows every shared part of the site in use, on made-up figures that say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.timezone import now
+
+from evalsite.base.formats import STATUSES
+
+SAMPLE_TEXT = """The **null hypothesis** is rejected when $$p < 0.05$$.
+
+- first point
+- second point, with `code`
+
+| metric | value |
+|---|---|
+| recall | 0.82 |
+
+![a chart](https://example.org/tracker.png)
+"""
+
+
+class SampleForm(forms.Form):
+    """Every kind of field once."""
+
+    name = forms.CharField(help_text="Shown on the leaderboard.")
+    note = forms.CharField(widget=forms.Textarea(attrs={"rows": 3}), required=False)
+    suite = forms.ChoiceField(choices=[("a", "Statistics, version 3"), ("b", "Code, version 1")])
+    budget = forms.DecimalField(help_text="In dollars; the run pauses before it is passed.", min_value=0)
+    order = forms.ChoiceField(
+        widget=forms.RadioSelect, choices=[("both", "Both orders"), ("random", "One order, drawn at random")]
+    )
+    notify = forms.BooleanField(required=False, label="Mail me when it is done")
+
+
+@dataclass(frozen=True, slots=True)
+class SampleProblem:
+    """The shape of judging.specs.files.problems.Problem, which the problems table shows."""
+
+    severity: str
+    file: str
+    place: str
+    message: str
+    offending: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRow:
+    """One line of a leaderboard."""
+
+    rank: int
+    system: str
+    score: float | None
+    low: float | None
+    high: float | None
+    scored: int
+    status: str
+
+
+PROBLEMS = (
+    SampleProblem(
+        "error",
+        "suite.yaml",
+        "cases[3].grading.keywords[0]",
+        "The weight is not a number.",
+        "high",
+        "A number above 0.",
+    ),
+    SampleProblem(
+        "warning", "rubric.xlsx", "Sheet1!C14", "The level is described twice.", "75", "Keep one row for each level."
+    ),
+)
+ROWS = (
+    SampleRow(1, "sample-large", 0.832, 0.801, 0.861, 1240, "finished"),
+    SampleRow(2, "sample-medium", 0.774, 0.741, 0.806, 1240, "running"),
+    SampleRow(2, "sample-small", 0.769, 0.735, 0.802, 1198, "paused"),
+    SampleRow(4, "sample-tiny", None, None, None, 0, "failed"),
+)
+
+
+def styleguide(request: HttpRequest) -> HttpResponse:
+    """Show the parts, with one form that was sent in wrong."""
+    moment = now()
+    context: dict[str, Any] = {
+        "form": SampleForm(),
+        "wrong_form": SampleForm({"name": "", "budget": "-1", "suite": "a", "order": "both"}),
+        "problems": PROBLEMS,
+        "rows": ROWS,
+        "statuses": sorted(STATUSES),
+        "page_obj": Paginator(range(1240), 50).get_page(request.GET.get("page", 7)),
+        "moments": [moment - timedelta(seconds=8), moment - timedelta(hours=3), moment - timedelta(days=90), None],
+        "sample_text": SAMPLE_TEXT,
+    }
+    return render(request, "styleguide.html", context)

@@ -1,0 +1,1 @@
+"""Reads what judges said and what people say of the same responses."""

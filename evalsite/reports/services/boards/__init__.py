@@ -1,0 +1,1 @@
+"""Leaderboards: figures by system, their slices, breakdowns and charts."""

@@ -1,0 +1,132 @@
+"""The chart of a leaderboard: the three means of each system as dots with their intervals, one row a system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalsite.reports.services.charts import STEPS, Tick
+from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.shown_rows import Axis, common_axis
+from judging.statistics.estimators.boards import Mode
+
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 190, 24, 34, 40
+ROW_HEIGHT, GAP = 44, 11  # of a system's row, and between its three means
+MOST_SYSTEMS = 50  # the best; the table has all
+NAME_LETTERS = 26
+MOST_TICKS = 6
+LEGEND = {Mode.RAW: (LEFT, "Raw"), Mode.HUMAN: (LEFT + 70, "Human only"), Mode.CORRECTED: (LEFT + 175, "Corrected")}
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One mean in the drawing's units; without an interval `low` and `high` are None."""
+
+    mode: str
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """The dots of one system; `ranks` and `audited` stand below its name."""
+
+    name: str
+    says: str
+    y: float
+    dots: tuple[Dot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of the legend."""
+
+    mode: str
+    x: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardChart:
+    """A chart ready to be drawn."""
+
+    title: str
+    rows: tuple[BoardRow, ...]
+    ticks: tuple[Tick, ...]
+    keys: tuple[Key, ...]
+    left_out: int  # systems that are not drawn
+    height: int
+    width: int = WIDTH
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    top: int = TOP
+
+    @property
+    def bottom(self) -> int:
+        """Where the axis is."""
+        return self.height - BOTTOM
+
+
+def board_chart(rows: Sequence[Payload]) -> BoardChart | None:
+    """Return the chart of the rows of `showing.leaderboard_rows`, in their order; None without any mean."""
+    drawn = [row for row in rows if any(row["figures"][one]["value"] is not None for one in Mode)][:MOST_SYSTEMS]
+    if not drawn:
+        return None
+    axis = common_axis([row["figures"][one] for row in drawn for one in Mode])
+    return BoardChart(
+        title="Raw, human-only and corrected means",
+        rows=tuple(_row(row, place, axis) for place, row in enumerate(drawn)),
+        ticks=tuple(Tick(_x(at, axis), f"{at * 100:g}%") for at in _ticks(axis)),
+        keys=tuple(Key(one.value, x, name) for one, (x, name) in LEGEND.items()),
+        left_out=len(rows) - len(drawn),
+        height=TOP + ROW_HEIGHT * len(drawn) + BOTTOM,
+    )
+
+
+def _row(row: Payload, place: int, axis: Axis) -> BoardRow:
+    middle = TOP + ROW_HEIGHT * (place + 0.5)
+    dots = [
+        _dot(row, one, middle + GAP * (number - 1), axis)
+        for number, one in enumerate(Mode)
+        if row["figures"][one]["value"] is not None
+    ]
+    name = row["system"] if len(row["system"]) <= NAME_LETTERS else f"{row['system'][: NAME_LETTERS - 1]}…"
+    facts = [f"rank {rank_words(row['ranks'])}"] if row["ranks"] else []
+    facts.append(f"{row['decided']} audited of {row['drawn']}" if row["drawn"] else "not audited")
+    return BoardRow(name, ", ".join(facts), middle, tuple(dots))
+
+
+def rank_words(ranks: Sequence[int] | None) -> str:
+    """Return a rank as pages show it: "2", or "2-4" for all the ranks that a system may have; "" for none."""
+    if ranks is None:
+        return ""
+    first, last = ranks
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _dot(row: Payload, mode: Mode, y: float, axis: Axis) -> Dot:
+    found, name = row["figures"][mode], LEGEND[mode][1]
+    says = f"{row['system']}, {name.lower()}: {found['value']:.1%}"
+    if found["low"] is None:
+        return Dot(mode.value, _x(found["value"], axis), y, None, None, says)
+    says = f"{says}, {found['low']:.1%} to {found['high']:.1%}"
+    return Dot(mode.value, _x(found["value"], axis), y, _x(found["low"], axis), _x(found["high"], axis), says)
+
+
+def _x(value: float, axis: Axis) -> float:
+    share = (value - axis.low) / (axis.high - axis.low)
+    return round(LEFT + min(1.0, max(0.0, share)) * (WIDTH - LEFT - RIGHT), 1)
+
+
+def _ticks(axis: Axis) -> list[float]:
+    """Return at most six round values within an axis."""
+    rough = (axis.high - axis.low) / (MOST_TICKS - 1)
+    power = 10 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in STEPS if factor * power >= rough - 1e-12)
+    first = math.ceil(axis.low / step - 1e-9)
+    last = math.floor(axis.high / step + 1e-9)
+    return [round(k * step, 10) for k in range(first, last + 1)]

@@ -1,0 +1,326 @@
+"""Leaderboards: the raw, the human and the corrected mean of each system side by side, with the ranks that hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalsite.reports.selectors.case_scores import FILTERS, SuiteScores, read_scores, suite_cases
+from evalsite.reports.selectors.human_labels import HumanLabel, human_labels
+from evalsite.reports.selectors.leaderboards import evaluator_with_run
+from evalsite.reports.selectors.marks import evaluator_mark
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.selectors.response_facts import response_lengths
+from evalsite.reports.services.boards.leaderboard_slices import dimensions_of, pair_slices_payload, slices_payload
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.snapshots import ReportKind
+from judging.grading.aggregates import reduce_scores
+from judging.models import RunEvaluator
+from judging.statistics.estimates import Estimate, Floats, Interval, undefined, with_interval, within
+from judging.statistics.estimators.boards import (
+    Board,
+    BoardData,
+    Mode,
+    SystemFigure,
+    audited,
+    board,
+    system_mean,
+)
+from judging.statistics.estimators.differences import ComparedPair, RankSet
+from judging.statistics.estimators.length_control import length_control
+from judging.statistics.estimators.strata import Bounds, Inference, Scale
+
+Clip = tuple[float, float]
+MODES = tuple(Mode)
+NO_NUMBERS = "The labels of this queue are no numbers, so they cannot be averaged."
+FEW_FOR_SIGN = "Too few cases to tell two systems apart: {} of {}."
+MATRIX_COLUMNS = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Suite:
+    """One evaluator's scores and people's labels as arrays, a row for each system."""
+
+    scores: SuiteScores
+    data: BoardData
+    system_ids: tuple[int, ...]
+    labelled: Mapping[int, int]  # responses with a final label, by system
+    clip: Clip | None
+    without_numbers: frozenset[int]  # systems all of whose audited labels are names
+
+
+def compute_leaderboard(evaluator_id: int, options: Options) -> Payload:
+    """Return one evaluator's leaderboard under the options scenario, lang, type, missing and looks."""
+    evaluator = evaluator_with_run(evaluator_id)
+    suite = _suite(evaluator, options)
+    boards = {mode: board(suite.data, mode) for mode in MODES}
+    return {
+        "evaluator": _described(evaluator),
+        "reduce_mode": suite.scores.reduce_mode,
+        "n_cases": len(suite.scores.cases),
+        "rows": _rows(suite, boards),
+        "pairs": {mode.value: [_pair(pair, suite, mode) for pair in found.pairs] for mode, found in boards.items()},
+        "matrix": _matrix(suite),
+        "slices": slices_payload(dimensions_of(suite.scores), suite.data, suite.system_ids, clip=suite.clip),
+        "filters": _filters(evaluator),
+    }
+
+
+def compute_comparison(evaluator_id: int, options: Options) -> Payload:
+    """Return the cases on which the two systems named by the option `systems` differ most."""
+    evaluator = evaluator_with_run(evaluator_id)
+    suite = _suite(evaluator, options)
+    scores = suite.scores
+    first, second = (int(pk) for pk in options["systems"])
+    known = {pk: row for row, pk in enumerate(scores.systems)}
+    rows = _compared(scores, known[first], known[second]) if first in known and second in known else []
+    wins = {"first": 0, "ties": 0, "second": 0}
+    for row in rows:
+        wins["first" if row["difference"] > 0 else "second" if row["difference"] < 0 else "ties"] += 1
+    rows.sort(key=lambda row: -abs(row["difference"]))
+    return {
+        "evaluator": _described(evaluator),
+        "systems": [{"id": pk, "name": scores.systems.get(pk, "")} for pk in (first, second)],
+        "n_cases": len(rows),
+        "wins": wins,
+        **_length_control(rows),
+        "slices": _pair_slices(suite, known[first], known[second]) if rows else [],
+        "cases": rows,
+    }
+
+
+def _pair_slices(suite: _Suite, first: int, second: int) -> list[Payload]:
+    return pair_slices_payload(dimensions_of(suite.scores), suite.data.systems([first, second]))
+
+
+def _length_control(rows: Sequence[Payload]) -> Payload:
+    """Return how often the judge's scores prefer the first system, ties half, as it is and at equal length."""
+    both = [row for row in rows if all(row["responses"])]
+    lengths = response_lengths(pk for row in both for pk in row["responses"])
+    found = length_control(
+        [(1 + float(np.sign(row["difference"]))) / 2 for row in both],
+        [lengths[row["responses"][0]] - lengths[row["responses"][1]] for row in both],
+        [row["case_id"] for row in both],
+    )
+    shown = {"win_rate": found.raw, "equal_length": found.equal_length, "length_effect": found.effect}
+    return {name: figure(estimate) for name, estimate in shown.items()}
+
+
+def _compared(scores: SuiteScores, first: int, second: int) -> list[Payload]:
+    """Return the cases in which both systems, given by their rows, have a share."""
+    both = ~np.isnan(scores.shares[[first, second]]).any(axis=0)
+    rows = []
+    for place in np.flatnonzero(both):
+        case = scores.cases[place]
+        one, other = float(scores.shares[first, place]), float(scores.shares[second, place])
+        rows.append(
+            {
+                "case_id": case.pk,
+                "key": case.key,
+                "scenario": case.scenario,
+                "first": one,
+                "second": other,
+                "difference": one - other,
+                "responses": [int(scores.firsts[row, place]) or None for row in (first, second)],
+            }
+        )
+    return rows
+
+
+def _described(evaluator: RunEvaluator) -> Payload:
+    return {
+        "id": evaluator.pk,
+        "name": evaluator.name,
+        "kind": evaluator.kind,
+        "is_baseline": evaluator.is_baseline,
+        "run_id": evaluator.run_id,
+        "run_name": evaluator.run.name,
+    }
+
+
+def _clip_of(evaluator: RunEvaluator) -> Clip | None:
+    """Return the range to which the evaluator's rubric cuts the mean over a benchmark, never one item; None: none."""
+    clip = evaluator.rubric.benchmark_aggregate.get("clip") if evaluator.rubric is not None else None
+    return (float(clip[0]), float(clip[1])) if clip else None
+
+
+def _clipped(mean: Estimate, clip: Clip | None) -> Estimate:
+    return within(mean, *clip) if clip else mean
+
+
+def _suite(evaluator: RunEvaluator, options: Options) -> _Suite:
+    scores = read_scores(evaluator, options)
+    labels = {label.response_id: label for label in human_labels(evaluator)}
+    people = np.where(scores.missing, scores.shares, np.nan)
+    drawn = np.zeros(scores.shares.shape, dtype=bool)
+    for row, column, attempts in scores.among(labels):
+        is_scored = not np.isnan(scores.shares[row, column])
+        given = [labels.get(pk) for pk in attempts["response"].tolist()]
+        label = _case_label(given, scores.reduce_mode, is_scored=is_scored)
+        drawn[row, column] = label.is_drawn
+        people[row, column] = np.nan if label.share is None else label.share
+    planned = int(drawn.any(axis=0).sum()) if options.get("looks") else 0
+    data = BoardData(scores.shares, people, drawn, scores.missing, _scale(scores.shares, people), planned)
+    system_ids = tuple(scores.systems)
+    owned = _labels_by_system(scores, labels)
+    return _Suite(
+        scores,
+        data,
+        system_ids,
+        {pk: sum(bool(label.label) for label in owned[pk]) for pk in system_ids},
+        _clip_of(evaluator),
+        frozenset(pk for pk in system_ids if _has_no_numbers(owned[pk])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _CaseLabel:
+    share: float | None
+    is_drawn: bool
+
+
+def _case_label(attempts: Sequence[HumanLabel | None], reduce_mode: str, *, is_scored: bool) -> _CaseLabel:
+    """Return people's share of a case: of its audited responses, and of others only where the judge gave no score.
+
+    One response that was asked about and is not decided leaves the case undecided.
+    """
+    given = [label for label in attempts if label is not None]
+    asked = [label for label in given if label.is_drawn or (label.is_routed and not is_scored)]
+    is_drawn = any(label.is_drawn for label in given)
+    shares = [label.share for label in asked if label.share is not None]
+    is_whole = reduce_mode == "avg" or len(asked) == len(attempts)
+    if not shares or len(shares) < len(asked) or not is_whole:
+        return _CaseLabel(None, is_drawn)
+    return _CaseLabel(shares[0] if len(shares) == 1 else reduce_scores(shares, reduce_mode).score, is_drawn)
+
+
+def _labels_by_system(scores: SuiteScores, labels: Mapping[int, HumanLabel]) -> dict[int, list[HumanLabel]]:
+    found: dict[int, list[HumanLabel]] = {pk: [] for pk in scores.systems}
+    system_ids = list(scores.systems)
+    for attempt in scores.attempts[np.isin(scores.attempts["response"], list(labels))]:
+        found[system_ids[attempt["system"]]].append(labels[int(attempt["response"])])
+    return found
+
+
+def _has_no_numbers(labels: Sequence[HumanLabel]) -> bool:
+    decided = [label for label in labels if label.is_drawn and label.label]
+    return bool(decided) and all(label.share is None for label in decided)
+
+
+def _scale(judge: Floats, people: Floats) -> Scale:
+    """Return the range from 0 to 1, widened where an evaluator gives less than nothing or more than everything."""
+    values = np.concatenate([judge[~np.isnan(judge)], people[~np.isnan(people)]])
+    return Scale(min(0.0, float(values.min())), max(1.0, float(values.max()))) if values.size else Scale()
+
+
+def _rows(suite: _Suite, boards: Mapping[Mode, Board]) -> list[Payload]:
+    rows = [_row(suite, boards, row) for row in range(len(suite.system_ids))]
+    rows.sort(key=lambda row: (row["figures"]["raw"]["value"] is None, -(row["figures"]["raw"]["value"] or 0.0)))
+    return rows
+
+
+def _row(suite: _Suite, boards: Mapping[Mode, Board], row: int) -> Payload:
+    pk = suite.system_ids[row]
+    judge, missing = suite.data.judge[row], suite.data.missing[row]
+    scored = int((~np.isnan(judge) & ~missing).sum())
+    n_missing = int(missing.sum())
+    decided, drawn = audited(suite.data, row)
+    return {
+        "system_id": pk,
+        "system": suite.scores.systems[pk],
+        "figures": {mode.value: figure(_shown(suite, pk, mode, found.figures[row])) for mode, found in boards.items()},
+        "bounds": {mode.value: _bounds(found.figures[row].bounds, suite.clip) for mode, found in boards.items()},
+        "ranks": {mode.value: _ranks(found.ranks[row]) for mode, found in boards.items()},
+        "wins": {mode.value: figure(found.wins[row]) for mode, found in boards.items()},
+        "scored": scored,
+        "unscored": len(suite.scores.cases) - scored - n_missing,
+        "missing": n_missing,
+        "human": suite.labelled[pk],
+        "decided": decided,
+        "drawn": drawn,
+    }
+
+
+def _shown(suite: _Suite, system_id: int, mode: Mode, found: SystemFigure) -> Estimate:
+    if mode is not Mode.RAW and system_id in suite.without_numbers:
+        return undefined(NO_NUMBERS, n=found.estimate.n)
+    return _clipped(found.estimate, suite.clip)
+
+
+def _bounds(bounds: Bounds | None, clip: Clip | None) -> Payload | None:
+    if bounds is None:
+        return None
+    low, high = clip or (bounds.low, bounds.high)
+    return {"low": max(low, bounds.low), "high": min(high, bounds.high)}
+
+
+def _ranks(ranks: RankSet | None) -> list[int] | None:
+    return None if ranks is None else [ranks.first, ranks.last]
+
+
+def _pair(pair: ComparedPair, suite: _Suite, mode: Mode) -> Payload:
+    found = pair.difference
+    if isinstance(found, Inference):
+        difference, p_value = found.estimate, found.p_value
+    else:
+        gaps = suite.data.judge[pair.first] - suite.data.judge[pair.second]
+        is_raw = mode is Mode.RAW and not np.isnan(gaps).all()
+        value = float(np.nanmean(gaps)) if is_raw else None
+        difference = Estimate(value, None, None, found.n, FEW_FOR_SIGN.format(found.n, found.needed))
+        p_value = None
+    return {
+        "first": suite.system_ids[pair.first],
+        "second": suite.system_ids[pair.second],
+        "difference": figure(difference),
+        "p_value": p_value,
+        "adjusted_p": pair.adjusted_p,
+        "is_separated": pair.better is not None,
+    }
+
+
+def _matrix(suite: _Suite) -> Payload:
+    """Return means by system and scenario (question type or language where there is none), in every mode."""
+    by_name = {
+        "scenario": [case.scenario for case in suite.scores.cases],
+        "type": [case.question_type for case in suite.scores.cases],
+        "lang": [case.lang for case in suite.scores.cases],
+    }
+    dimension = next((name for name, column in by_name.items() if any(column)), "scenario")
+    names = sorted(set(by_name[dimension]))[:MATRIX_COLUMNS]
+    parts = [suite.data.only(np.array([value == name for value in by_name[dimension]])) for name in names]
+    cells = {
+        mode.value: {
+            str(pk): [_cell(suite, part, row, mode) for part in parts] for row, pk in enumerate(suite.system_ids)
+        }
+        for mode in MODES
+    }
+    return {"dimension": dimension, "columns": names, "cells": cells}
+
+
+def _cell(suite: _Suite, part: BoardData, row: int, mode: Mode) -> Payload:
+    if mode is Mode.RAW:
+        known = part.judge[row][~np.isnan(part.judge[row])]
+        mean = with_interval(float(known.mean()), Interval(None, None), n=known.size) if known.size else undefined("")
+    else:
+        mean = _shown(suite, suite.system_ids[row], mode, system_mean(part, row, mode))
+    return {"mean": _clipped(mean, suite.clip).value, "n": int(mean.n), "reason": mean.reason}
+
+
+def _filters(evaluator: RunEvaluator) -> Payload:
+    cases = suite_cases(evaluator)
+    columns = ([c.scenario for c in cases], [c.lang for c in cases], [c.question_type for c in cases])
+    return {name: sorted({value for value in found if value}) for name, found in zip(FILTERS, columns, strict=True)}
+
+
+def _mark(evaluator_id: int, options: Options) -> str:
+    return evaluator_mark(evaluator_with_run(evaluator_id))
+
+
+def _rows_to_read(evaluator_id: int, options: Options) -> int:
+    return evaluator_with_run(evaluator_id).total
+
+
+LEADERBOARD = ReportKind("leaderboard", _mark, _rows_to_read, compute_leaderboard)
+COMPARISON = ReportKind("comparison", _mark, _rows_to_read, compute_comparison)

@@ -1,0 +1,1 @@
+"""Reports on debates: meta-evaluation, ranking by pairs, robustness and bias."""

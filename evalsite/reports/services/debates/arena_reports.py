@@ -1,0 +1,167 @@
+"""A ranking of systems from their debates under one criterion: by the debates' outcomes or by people's word."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from debate.models import Debate, DebateSet, DecisionMethod
+from debate.protocol.meta.metaeval import OutcomeRule
+from debate.protocol.verdicts import Reading
+from evalsite.reports.selectors.debate_votes import (
+    INTACT,
+    Decision,
+    debates_mark,
+    decisions_of,
+    people_said,
+    sets_by_id,
+)
+from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.selectors.response_facts import response_lengths
+from evalsite.reports.services.debates.debate_people import Verdicts, ranking, rate_of, verdicts_of
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.snapshots import ReportKind
+from judging.statistics.estimates import undefined
+from judging.statistics.estimators.debates import RankedSystem
+from judging.statistics.estimators.length_control import length_control
+
+FEWEST_SYSTEMS = 3
+NO_CONTROL = "Only outcomes of debates are controlled for length; people's labels are no even sample of them."
+TOO_FEW = "A ranking needs the debates of three systems or more; here are {}."
+
+
+def compute_arena(subject_id: int, options: Options) -> Payload:
+    """Return Bradley-Terry strengths from the debates of the chosen experiment or sets under one criterion.
+
+    Without a chosen criterion it is the one with most debates. Options: experiment, sets, criterion, scenario, rule
+    and reading.
+    """
+    sets = sets_by_id(_set_ids(options), method=DecisionMethod.DEBATE)
+    sets = {pk: one for pk, one in sets.items() if one.damage in INTACT}
+    reading = Reading(chosen(options, "reading") or Reading.STRICT)
+    rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
+    every = decisions_of(sets, reading=reading)
+    counts = Counter(one.owner.criterion for one in every)
+    criteria = sorted(counts)
+    criterion = chosen(options, "criterion") or next(iter(sorted(criteria, key=lambda name: (-counts[name], name))), "")
+    of_criterion = [one for one in every if one.owner.criterion == criterion]
+    scenarios = sorted({one.scenario for one in of_criterion if one.scenario})
+    picked = [one for one in of_criterion if chosen(options, "scenario") in ("", one.scenario)]
+    people = people_said([one.pk for one in picked])
+    said = verdicts_of(picked, people, rule, looks=bool(chosen(options, "looks")))
+    return {
+        "criteria": criteria,
+        "criterion": criterion,
+        "scenarios": scenarios,
+        "rule": rule.value,
+        "reading": reading.value,
+        "chosen": {"criterion": criterion, "scenario": chosen(options, "scenario")},
+        "looks": chosen(options, "looks"),
+        "debates": len(picked),
+        "undecided": _undecided(picked, said),
+        "audited": sum(one.pk in said.people and one.pk not in said.open for one in picked),
+        "whole": _ranking(picked, said),
+        "pairs": _pair_rows(picked, said, response_lengths(pk for one in picked for pk in one.responses)),
+        "by_scenario": [
+            {"name": name, **_ranking([one for one in picked if one.scenario == name], said)}
+            for name in scenarios
+            if chosen(options, "scenario") in ("", name)
+        ],
+    }
+
+
+def _set_ids(options: Options) -> list[int] | None:
+    experiment = chosen(options, "experiment")
+    if experiment:
+        return list(DebateSet.objects.filter(experiment=int(experiment)).values_list("pk", flat=True))
+    return [int(pk) for pk in options.get("sets", [])] or None
+
+
+def _undecided(decisions: Sequence[Decision], said: Verdicts) -> int:
+    """Return how many debates count for nothing: without an outcome, or waiting for the people who are to decide."""
+    if said.rule is OutcomeRule.HUMAN:
+        return sum(one.pk in said.open and one.pk not in said.people for one in decisions)
+    return sum(said.outcomes[one.pk] is None for one in decisions)
+
+
+def _ranking(decisions: Sequence[Decision], said: Verdicts) -> Payload:
+    """Return ranks, strength and win rate by system; or the reason why these systems have no common ranking."""
+    systems = sorted({name for one in decisions for name in (one.owner.system_a, one.owner.system_b)})
+    n = len(decisions) - _undecided(decisions, said)
+    base: Payload = {"n": n, "systems": systems, "rows": [], "groups": [], "reason": "", "win_rate": None}
+    if len(systems) == FEWEST_SYSTEMS - 1:
+        base["win_rate"] = figure(rate_of(systems[0], decisions, said))
+    if len(systems) < FEWEST_SYSTEMS:
+        return base | {"reason": TOO_FEW.format(len(systems) or "none")}
+    found = ranking(decisions, said)
+    if found.reason:
+        return base | {"groups": [list(group) for group in found.groups], "reason": found.reason}
+    return base | {"rows": [_row(row, decisions, said) for row in found.systems]}
+
+
+def _row(row: RankedSystem, decisions: Sequence[Decision], said: Verdicts) -> Payload:
+    return {
+        "system": row.name,
+        "ranks": [row.ranks.first, row.ranks.last],
+        "strength": figure(row.strength),
+        "win_rate": figure(rate_of(row.name, decisions, said)),
+        "comparisons": row.strength.n,
+    }
+
+
+def _pair_rows(decisions: Sequence[Decision], said: Verdicts, lengths: Mapping[int, int]) -> list[Payload]:
+    """Return how the debates of every two systems ended, and how often the first was better, ties half."""
+    pairs: dict[tuple[str, str], list[Decision]] = {}
+    for one in decisions:
+        first, second = sorted((one.owner.system_a, one.owner.system_b))
+        pairs.setdefault((first, second), []).append(one)
+    return [
+        _pair_row(first, second, pairs[first, second], said)
+        | _length_control(first, pairs[first, second], said, lengths)
+        for first, second in sorted(pairs)
+    ]
+
+
+def _length_control(first: str, decisions: Sequence[Decision], said: Verdicts, lengths: Mapping[int, int]) -> Payload:
+    """Return the first system's win rate at equal length, and what length does; by the outcomes of debates alone."""
+    if said.rule is OutcomeRule.HUMAN:
+        nothing = figure(undefined(NO_CONTROL))
+        return {"equal_length": nothing, "length_effect": nothing}
+    wins, longer, cases = list[float](), list[float](), list[int]()
+    for one in decisions:
+        outcome = said.outcomes[one.pk]
+        if outcome is not None:
+            sign = 1 if one.owner.system_a == first else -1
+            wins.append((1 + sign * outcome) / 2)
+            longer.append(sign * (lengths[one.responses[0]] - lengths[one.responses[1]]))
+            cases.append(one.case_id)
+    found = length_control(wins, longer, cases)
+    return {"equal_length": figure(found.equal_length), "length_effect": figure(found.effect)}
+
+
+def _pair_row(first: str, second: str, decisions: Sequence[Decision], said: Verdicts) -> Payload:
+    results: Counter[int] = Counter()
+    for one in decisions:
+        outcome = said.outcomes[one.pk]
+        if outcome is not None:
+            results[outcome if one.owner.system_a == first else -outcome] += 1
+    return {
+        "first": first,
+        "second": second,
+        "wins": results[1],
+        "ties": results[0],
+        "losses": results[-1],
+        "undecided": len(decisions) - results.total(),
+        "win_rate": figure(rate_of(first, decisions, said)),
+    }
+
+
+def _mark(subject_id: int, options: Options) -> str:
+    return debates_mark()
+
+
+def _size(subject_id: int, options: Options) -> int:
+    return Debate.objects.count() * 5
+
+
+ARENA = ReportKind("arena", _mark, _size, compute_arena)

@@ -1,0 +1,78 @@
+"""Whether those who judge pairs prefer the longer answer, the one shown first, the formatted one or their own kin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from evalsite.reports.selectors.debate_votes import Decision, debates_mark
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.selectors.response_facts import ResponseFacts, response_facts
+from evalsite.reports.services.debates.debate_reports import Evaluator, View, debates_in_view, label_weights
+from evalsite.reports.services.judges.judge_bias import bias_payload, mean_difference, only_in_a_job
+from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.snapshots import ReportKind
+from judging.models import ModelEndpoint
+from judging.statistics.estimators.judge_bias import BiasRow, judge_bias
+from judging.statistics.response_features import model_family
+
+KINDS = {"opening": "opening vote", "method": "baseline", "scores": "by its scores"}
+
+
+def compute_debate_bias(subject_id: int, options: Options) -> Payload:
+    """Return the bias of every evaluator of the debates in view, the debate itself excepted, against people's labels.
+
+    Routed debates count once, audited ones for as many as they were drawn from.
+    """
+    found = debates_in_view(options)
+    view = found.view
+    labelled = [one for one in view.debates if one.pk in view.said.people]
+    facts = response_facts(pk for one in labelled for pk in one.responses)
+    models = dict(ModelEndpoint.objects.order_by("pk").values_list("name", "model"))
+    return {"judges": [_bias(one, view, labelled, facts, models) for one in found.evaluators if one.kind != "debate"]}
+
+
+def _bias(
+    one: Evaluator,
+    view: View,
+    labelled: Sequence[Decision],
+    facts: Mapping[int, ResponseFacts],
+    models: Mapping[str, str],
+) -> Payload:
+    weights = label_weights([debate.pk for debate in view.debates if debate.pk in one.labels], view)
+    families = {model_family(models.get(name) or name) for name in one.judges}
+    own = families.pop() if len(families) == 1 else None
+    rows = []
+    for debate in labelled:
+        label, people = one.labels.get(debate.pk), view.said.people[debate.pk]
+        if label is None:
+            continue
+        first, second = (facts[pk] for pk in debate.responses)
+        order = one.orders.get(debate.pk)
+        rows.append(
+            BiasRow(
+                case=debate.case_id,
+                difference=(label - people) / 2,  # points of A: 1 better, 0.5 tie, 0 worse
+                weight=weights[debate.pk],
+                tokens=first.tokens - second.tokens,
+                marks=first.marks - second.marks,
+                own_family=_kinship(own, first, second),
+                position=None if order is None else 0.5 - order,
+            )
+        )
+    planned = view.said.planned
+    found = bias_payload(judge_bias(rows, planned=planned), mean_difference(rows, planned))
+    return {"judge": one.name, "version": KINDS[one.kind]} | found
+
+
+def _kinship(own: str | None, first: ResponseFacts, second: ResponseFacts) -> float | None:
+    """Return 1 where only A is of the judge's family, -1 where only B is, 0 where both or neither."""
+    if own is None or first.family is None or second.family is None:
+        return None
+    return float(first.family == own) - float(second.family == own)
+
+
+def _mark(subject_id: int, options: Options) -> str:
+    return debates_mark()
+
+
+DEBATE_BIAS = ReportKind("debate-bias", _mark, only_in_a_job, compute_debate_bias)

@@ -1,0 +1,69 @@
+"""The meta-evaluation made ready for its page: bars, shades and rows with one entry per evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.shown_rows import shade
+from judging.statistics.debate_rows import NEVER, PEOPLE
+
+BAR_WIDTH = 600  # of the whole of all debates, in the drawing's units
+GAP = 2
+
+
+def round_bars(rows: Sequence[Payload]) -> list[Payload]:
+    """Return one rectangle per round side by side, as wide as its share of the debates, with its words."""
+    total = sum(row["n"] for row in rows)
+    found, x = [], 0.0
+    for row in rows:
+        width = BAR_WIDTH * row["n"] / total if total else 0.0
+        number = row["round"]
+        name = "never" if number is None else "opening" if number == 0 else f"round {number}"
+        share = row["n"] / total if total else 0.0
+        found.append(
+            {
+                "x": round(x, 1),
+                "width": round(max(width - GAP, 0.0), 1),
+                "middle": round(x + width / 2, 1),
+                "n": row["n"],
+                "name": name,
+                "share": share,
+                "key": NEVER if number is None else str(number),
+                "tone": "none" if number is None else str(min(int(number), 3)),
+                "fits": width > 70,
+            }
+        )
+        x += width
+    return found
+
+
+def cell_rows(payload: Payload) -> list[Payload]:
+    """Return the cells with one entry per evaluator but the debate: its agreement, shaded, and the system level."""
+    keys = [one["key"] for one in payload["evaluators"]]
+    return [
+        cell
+        | {
+            "entries": [_entry(key, cell["evaluators"].get(key)) for key in keys if key != "debate"],
+            "people_entries": [_entry(key, cell["people"].get(key)) for key in keys],
+        }
+        for cell in payload["cells"]
+    ]
+
+
+def _entry(key: str, found: Payload | None) -> Payload | None:
+    if found is None:
+        return None
+    return found | {"key": key, "shade": shade(found["example"]["value"])}
+
+
+def win_rows(payload: Payload) -> list[Payload]:
+    """Return A's win rates by pair: one row per source with its interval, people first where they have spoken."""
+    names = {one["key"]: one["name"] for one in payload["evaluators"]}
+    rows = []
+    for pair in payload["wins"]:
+        sources = [(key, names[key], figure) for key, figure in pair["evaluators"].items() if figure["n"]]
+        if pair["people"]["n"]:
+            sources.insert(0, (PEOPLE, "People", pair["people"]))
+        rows.append({"pair": pair["pair"], "sources": sources})
+    return rows

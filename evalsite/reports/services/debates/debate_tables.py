@@ -1,0 +1,188 @@
+"""Tables of the reports on debates as columns and rows, laid out as in the paper, for CSV, XLSX and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from statistics import fmean
+
+from evalsite.reports.services.debates.debate_basis import debate_basis
+from evalsite.reports.services.paper_tables import Basis, PaperTable, Row
+from evalsite.reports.services.payloads import Payload
+
+CELL = ("pair", "criterion", "scenario")
+ALL_PAIRS = "all pairs of systems"
+KINDS = {"opening": "single judge in the debates", "method": "baseline", "scores": "scores", "debate": "debate"}
+
+
+def debate_tables(payload: Payload) -> dict[str, PaperTable]:
+    """Return the tables of a meta-evaluation by name; the first three are the paper's."""
+    basis = debate_basis(payload)
+    return {
+        "judges": _agreement_table(payload, basis),
+        "people": _people_table(payload, basis),
+        "fleiss": _fleiss_table(payload, basis),
+        "evaluators": _evaluator_table(payload, basis),
+        "differences": PaperTable(
+            f"Paired differences in agreement with {payload['reference']}",
+            basis,
+            ("first", "second", "difference", "p_value", "holm_p", "separated", "cost_difference"),
+            payload["pairs"],
+            figures=("difference",),
+            keys=2,
+        ),
+    }
+
+
+def column_names(payload: Payload) -> dict[str, str]:
+    """Return one name per evaluator that no other has: its own, with its kind where two share it."""
+    names = [one["name"] for one in payload["evaluators"]]
+    return {
+        one["key"]: one["name"] if names.count(one["name"]) == 1 else f"{one['name']} ({KINDS[one['kind']]})"
+        for one in payload["evaluators"]
+    }
+
+
+def _agreement_table(payload: Payload, basis: Basis) -> PaperTable:
+    """Return the paper's table of agreement by cell: its denominator is `pairs`, `n` counts those with an outcome."""
+    names = {key: name for key, name in column_names(payload).items() if key != "debate"}
+    rows = []
+    for cell in payload["cells"]:
+        figures = {name: _example(cell["evaluators"].get(key)) for key, name in names.items()}
+        rows.append({column: cell[column] for column in CELL} | {"pairs": cell["n"], "n": cell["resolved"]} | figures)
+    return PaperTable(
+        "Example-level agreement with the outcomes of debates",
+        basis,
+        (*CELL, "pairs", "n", *names.values()),
+        _with_averages(rows, counts=("pairs", "n"), columns=list(names.values())),
+        figures=tuple(names.values()),
+        are_counted=True,
+        keys=4,
+        panel="pair",
+    )
+
+
+def _people_table(payload: Payload, basis: Basis) -> PaperTable:
+    """Return how debate and every other evaluator agree with people, item by item and system by system."""
+    names = column_names(payload)
+    ordered = ["debate", *(key for key in names if key != "debate")] if names else []
+    rows = []
+    for cell in payload["cells"]:
+        row = {column: cell[column] for column in CELL} | {"n": cell["labelled"]}
+        for key in ordered:
+            found = cell["people"].get(key)
+            row[f"{names[key]}: example"] = _example(found)
+            level = None if found is None else found["system"]
+            row[f"{names[key]}: system"] = None if level is None else int(level)
+        rows.append(row)
+    columns = [f"{names[key]}: {level}" for key in ordered for level in ("example", "system")]
+    return PaperTable(
+        "Agreement with people: debate and its rivals",
+        basis,
+        (*CELL, "n", *columns),
+        _with_averages(rows, counts=("n",), columns=columns),
+        figures=tuple(f"{names[key]}: example" for key in ordered),
+        are_counted=True,
+        keys=3,
+        panel="pair",
+    )
+
+
+def _fleiss_table(payload: Payload, basis: Basis) -> PaperTable:
+    rows: list[Row] = [
+        {column: cell[column] for column in CELL} | {"kappa": cell["fleiss"], "reason": cell["fleiss"]["reason"]}
+        for cell in payload["cells"]
+    ]
+    whole = payload["people"]["fleiss"]
+    rows.append({"pair": ALL_PAIRS, "kappa": whole, "reason": whole["reason"]})
+    return PaperTable("Fleiss' kappa among people", basis, (*CELL, "kappa", "reason"), rows, ("kappa",), keys=3)
+
+
+FIGURES = ("example", "of_all", "system", "direction", "people", "people_system", "leave_one_out", "first")
+COUNTS = (
+    *("asked", "missing", "matches", "a", "tie", "b", "statements", "refused", "unread", "disagreements"),
+    *("calls", "cost", "calls_per_decision", "cost_per_decision", "agreements_per_dollar"),
+)
+
+
+def _evaluator_table(payload: Payload, basis: Basis) -> PaperTable:
+    rows = [
+        {"name": one["name"], "kind": KINDS[one["kind"]]} | {name: one[name] for name in (*COUNTS, *FIGURES)}
+        for one in payload["evaluators"]
+    ]
+    columns = ("name", "kind", *COUNTS, *FIGURES)
+    return PaperTable("Evaluators beside debates", basis, columns, rows, FIGURES, keys=2)
+
+
+def arena_tables(payload: Payload) -> dict[str, PaperTable]:
+    """Return the ranking (whole, by scenario) and the pairs behind it."""
+    columns = ("part", "name", "rank_first", "rank_last", "system", "strength", "win_rate", "comparisons")
+    parts = [("all", "", payload["whole"])]
+    parts += [("scenario", part["name"], part) for part in payload["by_scenario"]]
+    rows = [
+        {"part": part, "name": name} | row | {"rank_first": row["ranks"][0], "rank_last": row["ranks"][1]}
+        for part, name, found in parts
+        for row in found["rows"]
+    ]
+    sums = ("wins", "ties", "losses", "undecided")
+    figures = ("strength", "win_rate")
+    basis = debate_basis(payload)
+    return {
+        "ranking": PaperTable("Bradley-Terry ranking from debates", basis, columns, rows, figures, keys=2),
+        "pairs": PaperTable(
+            "Outcomes by pair; the win rate at equal length is descriptive only",
+            basis,
+            ("first", "second", *sums, "win_rate", "equal_length"),
+            payload["pairs"],
+            ("win_rate", "equal_length"),
+            keys=2,
+        ),
+    }
+
+
+def robustness_tables(payload: Payload) -> dict[str, PaperTable]:
+    """Return agreement by damage as in the paper's table, and everything behind it."""
+    names = tuple(damage["name"] for damage in payload["damages"])
+    short = [
+        {"judge": row["judge"]}
+        | {cell["damage"]: cell["agreement"] for cell in row["cells"]}
+        | {"finding": row["verdict"]}
+        for row in payload["judges"]
+    ]
+    counts = ("n", "missing", "refused", "unread", "drop", "p_holds", "p_falls", "verdict")
+    long = [{"judge": row["judge"]} | cell for row in payload["judges"] for cell in row["cells"]]
+    columns = ("judge", "damage", *counts, "agreement", "same")
+    basis = Basis({"reference": payload["reference"]}, f"Compared with: {payload['reference'] or 'no outcome'}.")
+    return {
+        "variants": PaperTable(
+            "Agreement by damage to the criterion", basis, ("judge", *names, "finding"), short, figures=names
+        ),
+        "details": PaperTable(
+            "Judges under damaged criteria", basis, columns, long, figures=("agreement", "same", "drop"), keys=2
+        ),
+    }
+
+
+def _example(found: Payload | None) -> Payload | None:
+    return None if found is None else found["example"]
+
+
+def _with_averages(rows: Sequence[Row], *, counts: Sequence[str], columns: Sequence[str]) -> list[Row]:
+    """Return the rows of each pair of systems followed by their averages, then those of all pairs where several are."""
+    found: list[Row] = []
+    by_pair = [(pair, list(own)) for pair, own in groupby(rows, key=lambda row: row["pair"])]
+    for pair, own in by_pair:
+        found += [*own, _averages(pair, own, counts, columns)]
+    return found if len(by_pair) == 1 else [*found, _averages(ALL_PAIRS, rows, counts, columns)]
+
+
+def _averages(pair: str, rows: Sequence[Row], counts: Sequence[str], columns: Sequence[str]) -> Row:
+    """Return the mean of each column over the cells that have a figure, each cell counting alike."""
+    average: Row = {"pair": pair, "criterion": "average"} | {name: sum(row[name] for row in rows) for name in counts}
+    for column in columns:
+        given = [row[column] for row in rows if row.get(column) is not None]
+        figures = any(isinstance(one, dict) for one in given)
+        known = [value for one in given if (value := one["value"] if figures else one) is not None]
+        mean = fmean(known) if known else None
+        average[column] = {"value": mean, "low": None, "high": None, "n": None} if figures else mean
+    return average

@@ -1,0 +1,208 @@
+"""What damage to a criterion's text does to each judge of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from debate.models import Debate, DebateSet, DecisionMethod
+from debate.protocol.meta.metaeval import OutcomeRule, outcome_of
+from debate.protocol.variants import Damage
+from evalsite.reports.selectors.debate_votes import (
+    INTACT,
+    Decision,
+    debates_mark,
+    decisions_of,
+    people_said,
+    sets_by_id,
+)
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.services.debates.debate_reports import READ, REFUSED
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.snapshots import ReportKind
+from judging.statistics.estimates import Estimate, undefined
+from judging.statistics.estimators.robustness import MARGIN, Drop, Finding, fewest_pairs, robustness
+from judging.statistics.estimators.strata import census_mean
+
+Subject = tuple[int, int]
+Label = int | None
+NOTHING_COMPARED = "No pair has a verdict under both texts."
+NO_OUTCOME = "No pair has an outcome to agree with."
+WORDS = {
+    Damage.NONE: "as it is",
+    Damage.SHORTENED: "shortened",
+    Damage.GIBBERISH: "letters replaced by symbols",
+    Damage.SHUFFLED: "words shuffled",
+    Damage.FLIPPED: "words written backwards",
+    Damage.MASKED: "letters masked",
+}
+
+
+@dataclass(slots=True)
+class Condition:
+    """One judge under one text of the criterion."""
+
+    labels: dict[Subject, Label] = field(default_factory=dict)
+    statements: int = 0
+    refused: int = 0
+    unread: int = 0
+
+
+def compute_robustness(experiment_id: int, options: Options) -> Payload:
+    """Return, for each judge and damage, agreement with the outcomes, change against the intact text, and refusals."""
+    own = sets_by_id(DebateSet.objects.filter(experiment=experiment_id).values_list("pk", flat=True))
+    decisions = decisions_of(own)
+    conditions = _conditions(decisions)
+    judges = sorted({judge for judge, _ in conditions})
+    reference, source = _reference(decisions)
+    return {
+        "damages": [{"name": damage.value, "words": WORDS[damage]} for damage in Damage],
+        "reference": source,
+        "outcomes": len(reference),
+        "n": len({one.responses for one in decisions}),
+        "margin": MARGIN,
+        "fewest": fewest_pairs(len(Damage) - 1),
+        "judges": [_judge_row(judge, conditions, reference) for judge in judges],
+    }
+
+
+def _conditions(decisions: Sequence[Decision]) -> dict[tuple[str, Damage], Condition]:
+    found: dict[tuple[str, Damage], Condition] = {}
+    for one in decisions:
+        damage = Damage(one.owner.damage or Damage.NONE)
+        for (name, vote), seat in zip(one.ballot.by_system(0).items(), one.seats, strict=True):
+            condition = found.setdefault((name, damage), Condition())
+            condition.labels[one.responses] = vote
+            condition.statements += len(seat.statuses)
+            condition.refused += sum(status in REFUSED for status in seat.statuses)
+            condition.unread += sum(status not in READ and status not in REFUSED for status in seat.statuses)
+    return found
+
+
+def _reference(decisions: Sequence[Decision]) -> tuple[dict[Subject, int], str]:
+    """Return what the judges are held against, and what that is: people's labels, else the debates of one set.
+
+    Of several sets of debates over these pairs the one with most outcomes counts, so that no set of other agents
+    overwrites it. Where there is nothing, only the change against the intact text can be told.
+    """
+    if not decisions:
+        return {}, ""
+    owner = decisions[0].owner
+    debates = {
+        pk: one
+        for pk, one in sets_by_id(method=DecisionMethod.DEBATE).items()
+        if (one.system_a, one.system_b) == (owner.system_a, owner.system_b)
+        and one.damage in INTACT
+        and one.criterion_key == owner.criterion_key
+    }
+    wanted = {one.responses for one in decisions}
+    held = [one for one in decisions_of(debates) if one.responses in wanted]
+    people = people_said([one.pk for one in held]).final
+    labelled = {one.responses: people[one.pk] for one in held if one.pk in people}
+    outcomes: dict[int, dict[Subject, int]] = {}
+    for one in held:
+        outcome = outcome_of(one.ballot, OutcomeRule.UNANIMOUS)
+        if outcome is not None:
+            outcomes.setdefault(one.owner.pk, {})[one.responses] = outcome
+    if not outcomes:
+        return labelled, "people's labels" if labelled else ""
+    chosen_set = min(outcomes, key=lambda pk: (-len(outcomes[pk]), pk))
+    agreed = f"debates of “{debates[chosen_set].name}” in which all speakers agreed"
+    return outcomes[chosen_set] | labelled, f"people's labels, and {agreed}" if labelled else agreed
+
+
+def _judge_row(
+    judge: str, conditions: Mapping[tuple[str, Damage], Condition], reference: Mapping[Subject, int]
+) -> Payload:
+    intact = conditions.get((judge, Damage.NONE), Condition())
+    known = {damage: conditions.get((judge, damage), Condition()) for damage in Damage}
+    agreement = {damage: _agreement(one, reference) for damage, one in known.items()}
+    floor = _largest_share(intact, reference)
+    low = agreement[Damage.NONE].low
+    drops = _drops(intact, known, reference, can_hold=low is not None and low > floor)
+    verdicts = {drop.verdict for drop in drops.values()}
+    return {
+        "judge": judge,
+        "floor": floor,
+        "cells": [
+            _cell(damage, one, agreement[damage], _same(intact, one), drops.get(damage))
+            for damage, one in known.items()
+        ],
+        "verdict": _overall(verdicts, tested=len(drops)).value,
+        "lost": [WORDS[damage] for damage, drop in drops.items() if drop.verdict is Finding.FALLS],
+    }
+
+
+def _agreement(condition: Condition, reference: Mapping[Subject, int]) -> Estimate:
+    """Return the share of pairs with an outcome on which the judge says the same; a missing verdict does not."""
+    values = [float(label == reference[one]) for one, label in condition.labels.items() if one in reference]
+    return census_mean(values) if values else undefined(NO_OUTCOME)
+
+
+def _same(intact: Condition, own: Condition) -> Estimate:
+    """Return how often the verdict is that under the intact text."""
+    both = [(intact.labels.get(one), label) for one, label in own.labels.items()]
+    values = [float(before == after) for before, after in both if before is not None and after is not None]
+    return census_mean(values) if values else undefined(NOTHING_COMPARED)
+
+
+def _largest_share(intact: Condition, reference: Mapping[Subject, int]) -> float:
+    """Return the agreement of naming the commonest label throughout; 1 without any."""
+    labels = [reference[one] for one in intact.labels if one in reference]
+    return max((labels.count(label) for label in set(labels)), default=1) / max(len(labels), 1)
+
+
+def _drops(
+    intact: Condition, known: Mapping[Damage, Condition], reference: Mapping[Subject, int], *, can_hold: bool
+) -> dict[Damage, Drop]:
+    """Return the fall in agreement under each damage with two pairs or more, tested with Holm's correction.
+
+    A judge whose intact agreement is not above that of naming the commonest label cannot be said to hold.
+    """
+    before: dict[Damage, list[float]] = {}
+    after: dict[Damage, list[float]] = {}
+    for damage, own in known.items():
+        pairs = [one for one in own.labels if one in intact.labels and one in reference]
+        if damage is not Damage.NONE and len(pairs) >= 2:
+            before[damage] = [float(intact.labels[one] == reference[one]) for one in pairs]
+            after[damage] = [float(own.labels[one] == reference[one]) for one in pairs]
+    found = robustness(list(before.values()), list(after.values()), can_hold=can_hold)
+    return dict(zip(before, found, strict=True))
+
+
+def _overall(verdicts: set[Finding], *, tested: int) -> Finding:
+    """Return what can be said of all damages together."""
+    if Finding.FALLS in verdicts:
+        return Finding.FALLS
+    if not tested or Finding.CANNOT_TELL in verdicts:
+        return Finding.CANNOT_TELL
+    return Finding.HOLDS
+
+
+def _cell(damage: Damage, own: Condition, agreement: Estimate, same: Estimate, drop: Drop | None) -> Payload:
+    fall = undefined(NO_OUTCOME) if drop is None else Estimate(drop.drop, drop.low, drop.high, drop.n)
+    return {
+        "damage": damage.value,
+        "words": WORDS[damage],
+        "n": len(own.labels),
+        "missing": sum(label is None for label in own.labels.values()),
+        "refused": own.refused,
+        "unread": own.unread,
+        "agreement": figure(agreement),
+        "same": figure(same),
+        "drop": figure(fall),
+        "p_holds": drop.p_holds if drop else None,
+        "p_falls": drop.p_falls if drop else None,
+        "verdict": drop.verdict.value if drop else None,
+    }
+
+
+def _mark(experiment_id: int, options: Options) -> str:
+    return debates_mark()
+
+
+def _size(experiment_id: int, options: Options) -> int:
+    return Debate.objects.filter(debate_set__experiment=experiment_id).count() * 5
+
+
+ROBUSTNESS = ReportKind("robustness", _mark, _size, compute_robustness)

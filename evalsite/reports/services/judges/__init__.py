@@ -1,0 +1,1 @@
+"""Reports on judges: quality, bias, certificate, threshold and drift."""

@@ -1,0 +1,113 @@
+"""Thresholds and certificates from a stored report on a judge's audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from evalsite.reports.services.judges.judge_trust import measured_verdicts
+from evalsite.reports.services.payloads import Payload
+from evalsite.review.models import Certificate, EvaluatorThreshold
+from evalsite.review.services.certificates import TestOutcome, issue_certificate
+from evalsite.review.services.items.queues import DEFAULT_QUORUM
+from evalsite.review.services.thresholds import ChosenThreshold, save_threshold
+from judging.judges.versions import JudgeVersion, version_from_json
+from judging.statistics.coefficients.alternative_annotator import Annotators
+from judging.statistics.risk_coverage import (
+    ALPHA,
+    DELTA,
+    Decision,
+    Step,
+    choose_threshold,
+    risk_coverage,
+)
+
+KEPT_FIGURES = ("agreement", "kappa", "recalls", "cases", "labels", "confusion")
+
+
+class NotCalibrated(ValueError):
+    """No threshold keeps the error rate that is wanted; the message says what is missing."""
+
+
+class NotHeld(ValueError):
+    """The alternative annotator test cannot be held; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The risk-coverage curve of a judge, and what the wanted error rate makes of it."""
+
+    alpha: float
+    delta: float
+    steps: tuple[Step, ...]
+    decision: Decision
+
+    @property
+    def accepted(self) -> float:
+        """The share of verdicts with a measured confidence that no person would check."""
+        chosen = self.decision.chosen
+        return chosen.coverage if chosen is not None else 0.0
+
+    @property
+    def annotations_per_thousand(self) -> int:
+        """How many annotations 1,000 verdicts cost, at the quorum of new queues."""
+        return round(1000 * (1 - self.accepted) * DEFAULT_QUORUM)
+
+
+def calibrate(payload: Payload, *, alpha: float = ALPHA, delta: float = DELTA) -> Calibration:
+    """Return the threshold for an error rate of at most alpha with certainty 1 - delta."""
+    steps = risk_coverage(measured_verdicts(payload), delta=delta)
+    return Calibration(alpha, delta, steps, choose_threshold(steps, alpha=alpha, delta=delta))
+
+
+def version_of_payload(payload: Payload) -> JudgeVersion:
+    """Return the version that a stored report is about."""
+    return version_from_json(payload["version"]["parts"])
+
+
+def lacks_of(payload: Payload) -> str:
+    """Return what the alternative annotator test lacks to be held, "" for nothing; the same for all annotators."""
+    test = payload["tests"][Annotators.SKILLED.value]
+    return "" if test["passed"] is not None else str(test["reason"])
+
+
+def save_calibration(
+    payload: Payload, calibration: Calibration, *, actor: User | None, at: datetime
+) -> EvaluatorThreshold:
+    """Store the threshold, so that the next runs of the version are routed by it.
+
+    Raises:
+        NotCalibrated: there is none.
+    """
+    chosen = calibration.decision.chosen
+    if chosen is None:
+        raise NotCalibrated(calibration.decision.reason)
+    threshold = ChosenThreshold(
+        threshold=chosen.threshold,
+        alpha=calibration.alpha,
+        delta=calibration.delta,
+        accepted=calibration.accepted,
+        bound=chosen.bound,
+        cases=calibration.steps[-1].cases,
+    )
+    return save_threshold(
+        name=payload["name"], version=version_of_payload(payload), chosen=threshold, actor=actor, at=at
+    )
+
+
+def certify(payload: Payload, *, annotators: Annotators, actor: User | None, at: datetime) -> Certificate:
+    """Store the outcome of the alternative annotator test as the certificate of the version.
+
+    Raises:
+        NotHeld: too few people share enough cases.
+    """
+    test = payload["tests"][annotators.value]
+    if test["passed"] is None:
+        raise NotHeld(f"Not held: {test['reason']}")
+    figures = {key: payload[key] for key in KEPT_FIGURES} | {"test": test}
+    outcome = TestOutcome(annotators.value, test["passed"], payload["items"], figures)
+    return issue_certificate(
+        name=payload["name"], version=version_of_payload(payload), outcome=outcome, actor=actor, at=at
+    )

@@ -1,0 +1,141 @@
+"""Whether a judge's verdicts move with the length, the formatting, the author or the place of what it judges."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from evalsite.base.formats import number
+from evalsite.reports.selectors.judges import judge_rows
+from evalsite.reports.selectors.judges.audited_verdicts import AuditedResponse, audited_responses
+from evalsite.reports.selectors.marks import work_mark
+from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.selectors.response_facts import response_facts
+from evalsite.reports.services.paper_tables import Basis, PaperTable
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.snapshots import ReportKind
+from judging.models import RunEvaluator
+from judging.statistics.estimates import Estimate
+from judging.statistics.estimators.differences import SIGNIFICANT, case_means, paired_difference
+from judging.statistics.estimators.judge_bias import UNITS, BiasRow, Effect, JudgeBias, Property, judge_bias
+from judging.statistics.estimators.strata import people_only
+from judging.statistics.response_features import model_family
+
+NAMES = {
+    Property.LENGTH: "Length of the response",
+    Property.POSITION: "Place in the pair",
+    Property.FAMILY: "Same model family",
+    Property.FORMATTING: "Formatting marks",
+}
+COLUMNS = ("judge", "version", "property", "unit", "effect", "p_value", "holm_p", "reason")
+
+
+def compute_judge_bias(subject_id: int, options: Options) -> Payload:
+    """Return the bias of the version that the options name; without a name, of every version of every judge."""
+    name = chosen(options, "name")
+    picked = judge_rows.by_version(judge_rows.judge_evaluators(name))
+    if name:
+        wanted = (name, chosen(options, "version"))
+        newest = dict(list(picked.items())[:1])
+        picked = {wanted: picked[wanted]} if wanted in picked else newest
+    looks = bool(chosen(options, "looks"))
+    return {"judges": [bias_of_version(rows, key, looks=looks) for (_, key), rows in picked.items()]}
+
+
+def bias_of_version(evaluators: Sequence[RunEvaluator], version: str, *, looks: bool) -> Payload:
+    """Return the bias of a judge by its audited verdicts that people have decided, each weighted by 1 / pi."""
+    audited = audited_responses(evaluators)
+    rows = _rows(audited.decided, model_family(str(evaluators[0].options.get("model", ""))))
+    planned = audited.drawn_cases if looks else 0
+    found = bias_payload(judge_bias(rows, planned=planned), mean_difference(rows, planned))
+    return {"judge": evaluators[0].name, "version": version} | found
+
+
+def _rows(decided: Sequence[AuditedResponse], own: str | None) -> list[BiasRow]:
+    facts = response_facts(row.response_id for row in decided)
+    found = []
+    for row in decided:
+        if row.judge_share is None or row.people_share is None:
+            continue
+        told = facts[row.response_id]
+        is_own = None if own is None or told.family is None else float(told.family == own)
+        difference = row.judge_share - row.people_share
+        found.append(BiasRow(row.case, difference, 1 / row.chance, told.tokens, told.marks, is_own))
+    return found
+
+
+def mean_difference(rows: Sequence[BiasRow], planned: int) -> Estimate:
+    """Return verdict minus label on average; unit: the case. Cases drawn at one rate are a stratum."""
+    by_rate: dict[float, list[BiasRow]] = {}
+    for row in rows:
+        by_rate.setdefault(row.weight, []).append(row)
+    strata = []
+    for weight, own in by_rate.items():
+        values = list(case_means([row.difference for row in own], [row.case for row in own]).values())
+        strata.append(people_only(values, others=round(len(values) * (weight - 1)) if len(by_rate) > 1 else 0))
+    return paired_difference(strata, planned=planned).estimate
+
+
+def bias_payload(found: JudgeBias, mean: Estimate) -> Payload:
+    """Return a regression as reports keep it."""
+    return {
+        "cases": found.cases,
+        "verdicts": found.verdicts,
+        "mean": figure(mean),
+        "effects": [_effect(effect) for effect in found.effects],
+    }
+
+
+def _effect(effect: Effect) -> Payload:
+    return {
+        "key": effect.name.value,
+        "name": NAMES[effect.name],
+        "unit": UNITS[effect.name],
+        "effect": figure(effect.estimate),
+        "words": effect_words(effect.estimate, UNITS[effect.name]),
+        "p_value": effect.p_value,
+        "holm_p": effect.holm_p,
+        "is_shown": effect.holm_p is not None and effect.holm_p <= SIGNIFICANT,
+    }
+
+
+def effect_words(estimate: Estimate, unit: str) -> str:
+    """Return `+0.07 per 100 tokens [0.05, 0.09]`; empty where there is no figure."""
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return ""
+    sign = "+" if estimate.value >= 0 else ""
+    return f"{sign}{number(estimate.value, 2)} {unit} [{number(estimate.low, 2)}, {number(estimate.high, 2)}]"
+
+
+def bias_table(payload: Payload) -> PaperTable:
+    """Return every effect of every judge of a report, one line each."""
+    rows = [
+        {
+            "judge": judge["judge"],
+            "version": judge["version"][:12],
+            "property": effect["name"],
+            "unit": effect["unit"],
+            "effect": effect["effect"],
+            "p_value": effect["p_value"],
+            "holm_p": effect["holm_p"],
+            "reason": effect["effect"]["reason"],
+        }
+        for judge in payload["judges"]
+        for effect in judge["effects"]
+    ]
+    basis = Basis(
+        {}, "Verdict minus people's label, from 0 to 1; HC3 errors by case; p by Holm over a judge's effects."
+    )
+    return PaperTable("What moves a judge's verdicts", basis, COLUMNS, rows, figures=("effect",), keys=3)
+
+
+def _mark(subject_id: int, options: Options) -> str:
+    return work_mark()
+
+
+def only_in_a_job(subject_id: int, options: Options) -> int:
+    """Return more rows than any reader waits for: a regression reads texts and loads a large library."""
+    return sys.maxsize
+
+
+JUDGE_BIAS = ReportKind("judge-bias", _mark, only_in_a_job, compute_judge_bias)

@@ -1,0 +1,55 @@
+"""Rows of judges over all their runs. Those of a run that is over are read once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from evalsite.reports.models import Snapshot
+from evalsite.reports.selectors.judges.judge_rows import read_rows
+from evalsite.reports.selectors.marks import results_mark
+from judging.judges.reply_rows import ReplyRows
+from judging.models import RunEvaluator, RunStatus
+
+KIND = "judge-rows"
+OVER = (RunStatus.FINISHED, RunStatus.CANCELLED)
+LAYOUT = f"4.{sys.version_info.major}.{sys.version_info.minor}"  # of the kept rows, whose hashes are Python's
+
+
+def rows_of_judge(evaluators: Sequence[RunEvaluator]) -> dict[int, ReplyRows]:
+    """Return what a judge did in each of its runs, by evaluator. `run` is loaded."""
+    over = {row.pk: _fingerprint(row) for row in evaluators if _is_over(row)}
+    kept = Snapshot.objects.filter(kind=KIND, subject_id__in=over, fingerprint__in=over.values(), rows__isnull=False)
+    packed = kept.order_by().values_list("subject_id", "rows").iterator(chunk_size=1)  # one at a time: they are large
+    found = {pk: ReplyRows.unpack(bytes(rows)) for pk, rows in packed if rows is not None}
+    for evaluator in evaluators:
+        if evaluator.pk not in found:
+            found[evaluator.pk] = read_rows(evaluator)
+            if evaluator.pk in over:
+                _keep(evaluator.pk, over[evaluator.pk], found[evaluator.pk])
+    return found
+
+
+def _is_over(evaluator: RunEvaluator) -> bool:
+    return evaluator.run.status in OVER
+
+
+def _fingerprint(evaluator: RunEvaluator) -> str:
+    """Return what the rows are kept under: their state was read before them, so changed rows look old, never new."""
+    return hashlib.sha256(f"{LAYOUT}.{results_mark(evaluator)}".encode()).hexdigest()
+
+
+@transaction.atomic
+def _keep(evaluator_id: int, fingerprint: str, rows: ReplyRows) -> None:
+    """Store an evaluator's rows in place of older ones."""
+    Snapshot.objects.update_or_create(
+        kind=KIND,
+        subject_id=evaluator_id,
+        fingerprint=fingerprint,
+        defaults={"payload": {}, "rows": rows.pack(), "computed_at": Now()},
+    )
+    Snapshot.objects.filter(kind=KIND, subject_id=evaluator_id).exclude(fingerprint=fingerprint).delete()

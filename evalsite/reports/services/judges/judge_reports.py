@@ -1,0 +1,402 @@
+"""Where judges and debate speakers stand: readable replies, cost, and agreement with people and with debates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+from django.db.models import Sum
+
+from debate.models import Debate
+from debate.protocol.meta.evaluators import agreement_with_outcomes, standing
+from debate.protocol.meta.metaeval import leave_one_out, opening_votes
+from evalsite.reports.selectors import speakers
+from evalsite.reports.selectors.judges import judge_rows
+from evalsite.reports.selectors.judges.judge_rows import Compared
+from evalsite.reports.selectors.judges.people_columns import PartsSaid, PeopleReader, WithPeople, compared_with_people
+from evalsite.reports.selectors.marks import work_mark
+from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.selectors.speakers import EndedDebate, SpeakerWork
+from evalsite.reports.services.judges.judge_records import rows_of_judge
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.snapshots import ReportKind
+from evalsite.review.questions.answer_forms import said_of
+from evalsite.review.questions.scales import MOST_LABELS
+from judging.judges.reply_rows import JudgeRecord, Spent, record_of
+from judging.models import Run, RunEvaluator
+from judging.selectors.judge_versions import versions_of
+from judging.statistics.coefficients.agreement import agreement_report
+from judging.statistics.coefficients.alpha import Metric
+from judging.statistics.coefficients.alternative_annotator import why_not_held
+from judging.statistics.coefficients.confusion import confusion_counts
+from judging.statistics.coefficients.ratings import RatingTable
+from judging.statistics.estimates import Estimate, Floats, undefined
+from judging.statistics.estimators.agreement import ComparedItem, share_equal
+from judging.statistics.estimators.agreement_columns import NONE, audit_alone, share_equal_of, shown_kappa_of
+from judging.statistics.estimators.differences import case_means
+from judging.statistics.estimators.rogan_gladen import rogan_gladen
+from judging.statistics.estimators.strata import census_mean
+from judging.statistics.intervals import wilson
+from judging.statistics.judge_quality import (
+    position_report,
+    reply_rates,
+)
+
+STATUSES = ("ok", "repaired", "refused", "unparsed", "failed")
+BINS = 10
+ITEMS_SHOWN = 100
+ONE_ORDER = "This judge was not asked in both orders."
+NO_PEOPLE = "No verdict of this judge has a final human label yet."
+NO_AUDIT = "No audited verdict of this judge has a final human label yet."
+NO_LOOKS = "This figure has no interval that holds at every look."
+NO_DEBATES = "No agreed debate is about two responses that this judge scored."
+NO_OUTCOMES = "No debate that this speaker sat in has come to an agreement."
+IMPORTED = "Its debates were imported, and an imported record holds no calls."
+SHARED = "Speakers shared this endpoint in the same run, so calls cannot be told apart."
+PREFERENCES = {"1": "A better", "0": "tie", "-1": "B better"}
+
+
+def compute_judges(subject_id: int, options: Options) -> Payload:
+    """Return one row per version of a judge, over all grading runs, and one per debate speaker."""
+    versions = judge_rows.by_version(judge_rows.judge_evaluators())
+    looks = chosen(options, "looks")
+    reader = PeopleReader(looks=bool(looks))
+    judges = [_judge_row(rows, key, _compared(rows, reader)) for (_, key), rows in versions.items()]
+    work = speakers.speaker_work()
+    ended = speakers.ended_debates()
+    seats = [_speaker_row(one, list(work.values()), ended) for one in work.values()]
+    return {
+        "judges": sorted(judges, key=lambda row: (row["is_baseline"], row["name"], row["newest_run"])),
+        "speakers": sorted(seats, key=lambda row: (row["is_baseline"], row["name"])),
+        "debates": len(ended),
+        "looks": looks,
+    }
+
+
+def compute_judge(subject_id: int, options: Options) -> Payload:
+    """Return the row of a version of the judge that the option `name` names, with what stands behind its figures.
+
+    Without the option `version` it is the version of the newest run.
+    """
+    name = chosen(options, "name")
+    versions = judge_rows.by_version(judge_rows.judge_evaluators(name))
+    wanted = (name, chosen(options, "version"))
+    (_, key), rows = (wanted, versions[wanted]) if wanted in versions else next(iter(versions.items()))
+    said = _compared(rows, PeopleReader(looks=bool(chosen(options, "looks"))))
+    people, debates = said.people, said.debates
+    return {
+        "looks": chosen(options, "looks"),
+        "row": _judge_row(rows, key, said),
+        "versions": len(versions),
+        "runs": [
+            {
+                "run_id": row.run_id,
+                "run": row.run.name,
+                "suite_id": row.run.suite_id,
+                "suite": str(row.run.suite),
+                "evaluator_id": row.pk,
+                "done": row.done,
+                "failed": row.failed,
+                "options": {key: row.options.get(key) for key in ("judge_kind", "endpoint", "model", "prompt_hash")},
+            }
+            for row in rows
+        ],
+        "people": _against_people(people),
+        "debates": _against_debates(debates),
+        "debates_system_level": _system_level(debates),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a version of a judge did in all its runs, and what others said of the same."""
+
+    record: JudgeRecord
+    people: WithPeople
+    debates: Sequence[Compared]
+    test_lacks: str
+
+
+def _compared(rows: Sequence[RunEvaluator], reader: PeopleReader) -> _Said:
+    replies = rows_of_judge(rows)
+    people = compared_with_people(rows, replies, reader)
+    debates = judge_rows.compared_with_debates(rows)
+    return _Said(record_of([*replies.values()]), people, debates, _test_lacks(people, reader))
+
+
+def _judge_row(rows: Sequence[RunEvaluator], version: str, said: _Said) -> Payload:
+    record, people, debates = said.record, said.people, said.debates
+    spent = record.spent
+    return {
+        "name": rows[0].name,
+        "version": version,
+        "model": str(rows[0].options.get("model", "")),
+        "prompt_hash": str(rows[0].options.get("prompt_hash", "")),
+        "criterion": rows[0].criterion,
+        "newest_run": -rows[0].run_id,
+        "is_baseline": any(row.is_baseline for row in rows),
+        "endpoints": sorted({str(row.options.get("endpoint", "")) for row in rows} - {""}),
+        "runs": len(rows),
+        **_reading(record.statuses),
+        "first_try": _reading(record.first_tries)["parsed"],
+        "reused": record.verdicts - record.statuses.total(),
+        **_cost(spent.cost, record.statuses.total(), reason=_why_no_cost(spent)),
+        "calls": spent.calls,
+        "prompt_tokens": spent.prompt_tokens,
+        "completion_tokens": spent.completion_tokens,
+        "unpriced": spent.unpriced,
+        "seconds_mean": spent.seconds_mean,
+        "seconds_p95": spent.seconds_p95,
+        "histogram": _histogram(record.shares),
+        "people": figure(_with_people(people)),
+        "people_audit": figure(_with_audit(people)),
+        "people_kappa": figure(_kappa(people)),
+        "test_lacks": said.test_lacks,
+        "parts": versions_of(rows[:1])[rows[0].pk].to_json(),
+        "debates": figure(_with_debates(debates)),
+        **_position(record.orders),
+    }
+
+
+def _test_lacks(people: WithPeople, reader: PeopleReader) -> str:
+    """Return what the alternative annotator test lacks to be held on the audit of a judge, "" for nothing."""
+    is_told = people.audited & (people.people != NONE) & (people.judge >= 0) & (people.items > 0)
+    items = people.items[is_told]
+    audited = dict(zip(items.tolist(), people.cases[is_told].tolist(), strict=True))
+    given = reader.annotations_of(items)
+    count = Counter(one.item_id for one in given)
+    shared: dict[str, set[int]] = {}
+    for one in given:
+        own = shared.setdefault(one.person, set())
+        if count[one.item_id] > 1:
+            own.add(audited[one.item_id])
+    return why_not_held({person: len(cases) for person, cases in shared.items()})
+
+
+def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequence[EndedDebate]) -> Payload:
+    sat = [debate for debate in ended if work.name in debate.ballot.rounds[0]]
+    ballots = [debate.ballot for debate in sat]
+    opening = agreement_with_outcomes(
+        opening_votes(ballots, work.name), [debate.verdict for debate in sat], [debate.case_id for debate in sat]
+    )
+    alone = leave_one_out(ballots, work.name).of_resolved
+    spent = speakers.debate_spending(work, others)
+    no_cost = "No price is known." if spent else SHARED if work.run_ids else IMPORTED
+    return {
+        "name": work.name,
+        "is_baseline": work.is_baseline,
+        "debates_held": len(sat),
+        **_reading(work.how_read),
+        **_cost(spent.cost if spent else None, work.how_read.total(), reason=no_cost),
+        "calls": spent.calls if spent else None,
+        "prompt_tokens": spent.prompt_tokens if spent else None,
+        "completion_tokens": spent.completion_tokens if spent else None,
+        "unpriced": spent.unpriced if spent else None,
+        "seconds_mean": spent.seconds_mean if spent else None,
+        "outcome": figure(opening.example if opening.example.n else undefined(NO_OUTCOMES)),
+        "outcome_missing": opening.missing,
+        "leave_one_out": figure(wilson(int(alone.count), alone.n) if alone.n else undefined(_nobody_else())),
+        **_position(work.openings),
+    }
+
+
+def _nobody_else() -> str:
+    return "The other speakers agree on no debate that this one sat in."
+
+
+def _reading(statuses: Mapping[str, int]) -> Payload:
+    counts = {status: int(statuses.get(status, 0)) for status in STATUSES}
+    rates = reply_rates([status for status, n in counts.items() for _ in range(n)])
+    return {"verdicts": sum(counts.values()), "statuses": counts, "parsed": figure(rates.parsed)}
+
+
+def _why_no_cost(spent: Spent) -> str:
+    if not spent.calls:
+        return "No calls were made."
+    return "No verdict was given." if not spent.unpriced else "The endpoint has no price."
+
+
+def _cost(cost: Decimal | None, verdicts: int, *, reason: str) -> Payload:
+    each = float(cost) / verdicts if cost is not None and verdicts else None
+    total = None if cost is None else float(cost)
+    return {"cost": total, "cost_per_verdict": each, "cost_reason": "" if each is not None else reason}
+
+
+def _position(orders: Sequence[tuple[int, int]]) -> Payload:
+    if not orders:
+        return {"consistency": figure(undefined(ONE_ORDER)), "first_position": figure(undefined(ONE_ORDER))}
+    found = position_report([one for one, _ in orders], [other for _, other in orders])
+    return {"consistency": figure(found.consistency), "first_position": figure(found.first_position_rate)}
+
+
+def _histogram(shares: Floats) -> list[int]:
+    """Return how many shares lie in each tenth of the scale; 1 belongs to the last, what lies outside to the ends."""
+    counts, _ = np.histogram(np.clip(shares, 0.0, 1.0), bins=BINS, range=(0.0, 1.0))
+    return [int(n) for n in counts]
+
+
+def _with_people(people: WithPeople) -> Estimate:
+    """Return the share of all readable verdicts on which people say the same, routed and audited ones weighted."""
+    if not len(people.cases):
+        return undefined(NO_PEOPLE)
+    return share_equal_of(people.columns, planned=people.planned).estimate
+
+
+def _with_audit(people: WithPeople) -> Estimate:
+    """Return the same from the audit alone."""
+    if not (people.audited & (people.people != NONE)).any():
+        return undefined(NO_AUDIT)
+    return share_equal_of(audit_alone(people.columns, people.audited), planned=people.planned).estimate
+
+
+def _kappa(people: WithPeople) -> Estimate:
+    if not len(people.cases):
+        return undefined(NO_PEOPLE)
+    return shown_kappa_of(people.columns, labels=len(people.scale), planned=people.planned).estimate
+
+
+def _with_debates(debates: Sequence[Compared]) -> Estimate:
+    """Return the share of debates that ended as the judge prefers; the unit is the case."""
+    if not debates:
+        return undefined(NO_DEBATES)
+    values = [float(one.judge == one.other) for one in debates]
+    return census_mean(list(case_means(values, [one.case_id for one in debates]).values()))
+
+
+def _against_people(people: WithPeople) -> Payload:
+    names, codes = np.unique(np.array(people.scenarios, dtype=np.str_), return_inverse=True)
+    columns, planned = people.columns, people.planned
+    scenarios = [
+        (str(name), share_equal_of(columns.only(codes == code), planned=planned).estimate)
+        for code, name in enumerate(names)
+    ]
+    texts = {label.value: label.text for label in people.scale}
+    return _against(people.compared, _with_people(people), scenarios, texts) | {
+        "kappa": figure(_kappa(people)),
+        "audit": figure(_with_audit(people)),
+        "rogan_gladen": _corrected_share(people),
+        "parts": _parts_with_people(people),
+    }
+
+
+def _parts_with_people(people: WithPeople) -> list[Payload]:
+    """Return how far judge and people agree on each check and dimension on which people agreed among themselves."""
+    by_key: dict[str, list[PartsSaid]] = {}
+    for row in people.parts:
+        for key in row.people:
+            if row.judge.get(key) is not None:
+                by_key.setdefault(key, []).append(row)
+    return [_part_with_people(rows, key) for key, rows in list(by_key.items())[:ITEMS_SHOWN]]
+
+
+def _part_with_people(rows: Sequence[PartsSaid], key: str) -> Payload:
+    """Return the figures of one part, from the rows that have it; alpha leaves the sample out of account."""
+    said = [(said_of(row.judge[key]), said_of(row.people[key])) for row in rows]
+    is_number = not isinstance(rows[0].people[key], (bool, str))
+    labels = sorted({label for pair in said for label in pair}, key=float if is_number else None)
+    places = {label: place for place, label in enumerate(labels)}
+    codes = np.array([[places[judge], places[other]] for judge, other in said], dtype=np.int64)
+    table = RatingTable(
+        items=tuple(map(str, range(len(said)))),
+        raters=("judge", "people"),
+        labels=tuple(labels),
+        codes=codes,
+        values=tuple(map(float, labels)) if is_number else None,
+        raters_known=False,
+    )
+    metric = Metric.INTERVAL if is_number else Metric.NOMINAL
+    items = [
+        ComparedItem(row.case_id, places[judge], places[other], row.is_routed)
+        for row, (judge, other) in zip(rows, said, strict=True)
+    ]
+    return {
+        "key": key,
+        "n": len(said),
+        "equal": figure(share_equal(items).estimate),
+        "alpha": figure(dict(agreement_report(table, metrics=(metric,)).alpha)[metric]),
+        "metric": metric.value,
+    }
+
+
+def _corrected_share(people: WithPeople) -> Payload | None:
+    """Return sensitivity, specificity and the share of right answers corrected by them; None but for labels 0 and 1."""
+    shares = [label.share for label in people.scale]
+    if sorted(shares, key=str) != [0.0, 1.0]:
+        return None
+    right = np.array([share == 1.0 for share in shares])
+    audited = people.audited & (people.people != NONE) & (people.judge >= 0)
+    others = ~people.audited & (people.judge >= 0)  # routed ones too, as in the audit
+    found = rogan_gladen(
+        right[people.people[audited]].tolist(),
+        right[people.judge[audited]].tolist(),
+        right[people.judge[others]].tolist(),
+        cases=people.cases[audited].tolist(),
+        other_cases=people.cases[others].tolist(),
+    )
+    share = replace(found.estimate, low=None, high=None, reason=NO_LOOKS) if people.looks else found.estimate
+    return {"share": figure(share), "sensitivity": found.sensitivity, "specificity": found.specificity}
+
+
+def _against_debates(debates: Sequence[Compared]) -> Payload:
+    names = sorted({one.scenario for one in debates})
+    scenarios = [(name, _with_debates([one for one in debates if one.scenario == name])) for name in names]
+    return _against(debates, _with_debates(debates), scenarios, PREFERENCES)
+
+
+def _against(
+    compared: Sequence[Compared],
+    agreement: Estimate,
+    scenarios: Sequence[tuple[str, Estimate]],
+    texts: Mapping[str, str],
+) -> Payload:
+    """Return agreement in all and by scenario, the labels as a confusion matrix, and the items that differ."""
+    both = [one for one in compared if one.judge]
+    differing = [one for one in both if one.judge != one.other]
+    scale = list(texts)
+    if len(scale) > MOST_LABELS:  # scores of 0 to 100: the matrix shows those that were given
+        given = {label for one in both for label in (one.judge, one.other)}
+        scale = [label for label in texts if label in given]
+    return {
+        "agreement": figure(agreement),
+        "labelled": len(both),
+        "missing": len(compared) - len(both),
+        "scenarios": [{"name": name, **figure(found)} for name, found in scenarios],
+        "labels": [texts[label] for label in scale],
+        "counts": confusion_counts([one.judge for one in both], [one.other for one in both], scale),
+        "differing": [
+            {"id": one.item_id, "judge": texts[one.judge], "other": texts[one.other]} for one in differing[:ITEMS_SHOWN]
+        ],
+        "n_differing": len(differing),
+    }
+
+
+def _system_level(debates: Sequence[Compared]) -> Payload:
+    """Return in how many cells (two systems, one criterion) judge and debates pick the same system.
+
+    A and B mean the same systems only inside a cell.
+    """
+    labels = {one.item_id: int(one.judge) for one in debates}
+    outcomes = {one.item_id: int(one.other) for one in debates}
+    cells: dict[tuple[str, ...], list[int]] = {}
+    for one in debates:
+        cells.setdefault(one.cell, []).append(one.item_id)
+    found = standing(labels, outcomes, cells, {one.item_id: one.case_id for one in debates})
+    return {"cells": len(cells), "same_mode": figure(found.system), "same_direction": figure(found.direction)}
+
+
+def _mark(subject_id: int, options: Options) -> str:
+    return work_mark()
+
+
+def _rows_to_read(subject_id: int, options: Options) -> int:
+    """Return the number of verdicts and debates ever finished: each has calls, scores and perhaps labels behind it."""
+    sums = Run.objects.aggregate(done=Sum("done"), failed=Sum("failed"))
+    imported = Debate.objects.order_by("-pk").values_list("pk", flat=True).first()
+    return (sums["done"] or 0) + (sums["failed"] or 0) + (imported or 0)
+
+
+JUDGES = ReportKind("judges", _mark, _rows_to_read, compute_judges)
+JUDGE = ReportKind("judge", _mark, _rows_to_read, compute_judge)

@@ -1,0 +1,212 @@
+"""How far one version of a judge can be trusted: its audited verdicts beside people's labels."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from evalsite.reports.selectors.judges import judge_rows
+from evalsite.reports.selectors.judges.audited_verdicts import (
+    AuditedResponse,
+    AuditedResponses,
+    audited_responses,
+    blind_annotations,
+)
+from evalsite.reports.selectors.marks import work_mark
+from evalsite.reports.selectors.options import Options, chosen
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.snapshots import ReportKind
+from evalsite.review.questions.scales import Label
+from judging.judges.versions import changes_between
+from judging.models import RunEvaluator
+from judging.selectors.judge_versions import versions_of
+from judging.statistics.coefficients.alternative_annotator import Annotators, Closeness, alternative_annotator_test
+from judging.statistics.coefficients.confusion import confusion_counts
+from judging.statistics.coefficients.ratings import from_rows
+from judging.statistics.estimates import Estimate, undefined
+from judging.statistics.estimators.agreement import LabelPairs, weighted_kappa
+from judging.statistics.estimators.strata import (
+    FEWEST_FOR_CLAIMS,
+    TooFew,
+    look_multiplier,
+    people_only,
+    shown_mean,
+)
+from judging.statistics.reliability import ReliabilityBin, reliability
+from judging.statistics.risk_coverage import AuditedVerdict
+
+BINARY = {0.0, 1.0}
+NO_LABELS = "No audited verdict of this version has a final human label yet."
+
+
+def compute_judge_trust(subject_id: int, options: Options) -> Payload:
+    """Return what the audit says of one version of the judge that the options name; without a version, the newest."""
+    evaluators = judge_rows.judge_evaluators(chosen(options, "name"))
+    versions = versions_of(evaluators)
+    by_key: dict[str, list[RunEvaluator]] = {}
+    for evaluator in evaluators:
+        by_key.setdefault(versions[evaluator.pk].key, []).append(evaluator)
+    key = chosen(options, "version") if chosen(options, "version") in by_key else next(iter(by_key))
+    own = by_key[key]
+    audited = audited_responses(own)
+    shown = versions[own[0].pk]
+    return {
+        "name": own[0].name,
+        "version": {"key": key, "parts": shown.to_json()},
+        "evaluator_id": own[0].pk,
+        "versions": [
+            {
+                "key": other,
+                "runs": [{"id": row.run_id, "name": row.run.name} for row in rows],
+                "changes": list(changes_between(versions[rows[0].pk], shown)),
+            }
+            for other, rows in by_key.items()
+        ],
+        "verdicts": sum(row.done for row in own),
+        "drawn": audited.drawn,
+        "decided": len(audited.decided) + audited.outdated,
+        "outdated": audited.outdated,
+        "looks": chosen(options, "looks"),
+        **_against_people(audited, planned=audited.drawn_cases if chosen(options, "looks") else 0),
+    }
+
+
+def _against_people(audited: AuditedResponses, *, planned: int) -> Payload:
+    read = [row for row in audited.decided if row.judge is not None]
+    labels = _scale(read)
+    codes = {label.value: place for place, label in enumerate(labels)}
+    verdicts = _measured(read)
+    return {
+        "unread": len(audited.decided) - len(read),
+        "items": len(read),
+        "cases": len({row.case for row in read}),
+        "labels": [asdict(label) for label in labels],
+        "confusion": confusion_counts([row.judge for row in read], [row.people for row in read], list(codes)),
+        "agreement": figure(_pooled_share(read, lambda row: row.judge == row.people, planned)),
+        "kappa": figure(_kappa(read, codes, planned)),
+        "recalls": [_recall(label, labels, read, planned) for label in labels],
+        "measured": [[verdict.confidence, verdict.is_correct, verdict.case, verdict.weight] for verdict in verdicts],
+        "reliability": [asdict(part) for part in reliability(verdicts)],
+        "tests": _tests(read, labels),
+    }
+
+
+def measured_verdicts(payload: Payload) -> list[AuditedVerdict]:
+    """Return the audited verdicts with a measured confidence that a stored report holds."""
+    return [AuditedVerdict(*row) for row in payload["measured"]]
+
+
+def reliability_bins(payload: Payload) -> tuple[ReliabilityBin, ...]:
+    """Return the bins of the reliability diagram of a stored report."""
+    return tuple(
+        ReliabilityBin(**{**part, "agreement": Estimate(**part["agreement"])}) for part in payload["reliability"]
+    )
+
+
+def evaluators_of_version(name: str, version_key: str) -> list[RunEvaluator]:
+    """Return the evaluators of one version under a name, the newest run first."""
+    evaluators = judge_rows.judge_evaluators(name)
+    versions = versions_of(evaluators)
+    return [evaluator for evaluator in evaluators if versions[evaluator.pk].key == version_key]
+
+
+def _measured(read: Sequence[AuditedResponse]) -> list[AuditedVerdict]:
+    return [
+        AuditedVerdict(row.confidence, row.judge == row.people, row.case, 1 / row.chance)
+        for row in read
+        if row.confidence is not None
+    ]
+
+
+def _scale(read: Sequence[AuditedResponse]) -> tuple[Label, ...]:
+    """Return the labels of the commonest scale, then those that only others have."""
+    scales = Counter(row.scale for row in read)
+    found = {label.value: label for scale, _ in scales.most_common() for label in reversed(scale)}
+    return tuple(reversed(found.values()))
+
+
+def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedResponse], planned: int) -> Payload:
+    """Return how often the judge says a label where people do; unit: the case."""
+    where = [row for row in read if row.people == label.value]
+    name = f"Where people say {label.text}"
+    if {one.share for one in labels} == BINARY and len(labels) == len(BINARY):
+        name = f"Sensitivity ({label.text})" if label.share else f"Specificity ({label.text})"
+    return {"name": name, "label": label.value, "items": len(where)} | figure(
+        _pooled_share(where, lambda row: row.judge == label.value, planned)
+    )
+
+
+def _pooled_share(rows: Sequence[AuditedResponse], holds: Callable[[AuditedResponse], bool], planned: int) -> Estimate:
+    """Return the share of which something holds; unit: the case. Runs audited at different rates are strata."""
+    if not rows:
+        return undefined(NO_LABELS)
+    chances: dict[int, float] = {}
+    by_case: dict[int, list[bool]] = defaultdict(list)
+    for row in rows:
+        chances[row.case] = max(chances.get(row.case, 0.0), row.chance)
+        by_case[row.case].append(holds(row))
+    strata: dict[float, list[float]] = defaultdict(list)
+    for case, values in by_case.items():
+        strata[chances[case]].append(sum(values) / len(values))
+    if len(strata) == 1:
+        return shown_mean([people_only(values) for values in strata.values()], planned=planned).estimate
+    sampled = [
+        people_only(values, others=round(len(values) / chance) - len(values)) for chance, values in strata.items()
+    ]
+    return shown_mean(sampled, planned=planned).estimate
+
+
+def _kappa(read: Sequence[AuditedResponse], codes: Mapping[str, int], planned: int) -> Estimate:
+    """Return Cohen's kappa of judge and people, each label standing for as many as it was drawn from."""
+    cases = [row.case for row in read]
+    n = len(set(cases))
+    if not n:
+        return undefined(NO_LABELS)
+    if n < FEWEST_FOR_CLAIMS:
+        return TooFew(n, FEWEST_FOR_CLAIMS).estimate
+    most = max(row.chance for row in read)
+    pairs = LabelPairs(
+        np.array([codes[row.judge or ""] for row in read]),
+        np.array([codes[row.people] for row in read]),
+        np.array([most / row.chance for row in read]),
+        cases,
+    )
+    critical = look_multiplier(n, planned) if planned else None
+    return weighted_kappa(pairs, labels=len(codes), degrees=n - 1, critical=critical).estimate
+
+
+def _tests(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> dict[str, Any]:
+    """Return the alternative annotator test for each kind of annotator."""
+    people = blind_annotations(row.item_id for row in read if row.item_id is not None)
+    names = sorted({annotation.person for annotation in people})
+    cells = {(annotation.item_id, annotation.person): annotation.label for annotation in people}
+    values = [label.share for label in labels if label.share is not None]
+    is_graded = len(values) == len(labels) > len(BINARY)
+    table = from_rows(
+        [[cells.get((row.item_id or 0, name)) for name in names] for row in read],
+        [label.value for label in labels] or ["none"],
+        raters=names,
+        items=[str(row.response_id) for row in read],
+        values=values if is_graded else None,
+    )
+    closeness = Closeness.NEAR_VALUES if is_graded else Closeness.EQUAL_LABELS
+    judge, cases = [row.judge for row in read], [row.case for row in read]
+    return {
+        annotators.value: asdict(alternative_annotator_test(table, judge, annotators, cases=cases, closeness=closeness))
+        for annotators in Annotators
+    }
+
+
+def _mark(subject_id: int, options: Options) -> str:
+    return work_mark()
+
+
+def _rows(subject_id: int, options: Options) -> int:
+    return sum(evaluator.done for evaluator in judge_rows.judge_evaluators(chosen(options, "name")))
+
+
+JUDGE_TRUST = ReportKind("judge-trust", _mark, _rows, compute_judge_trust)

@@ -1,0 +1,93 @@
+"""The charts of a judge's page: risk and coverage, reliability, drift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.utils.timezone import localtime
+
+from evalsite.reports.services.charts import (
+    MOST_TICKS,
+    Axis,
+    Chart,
+    Point,
+    Series,
+    draw,
+    highest,
+    percent_axis,
+    thinned,
+)
+from evalsite.reports.services.judges.anchor_drift import AnchorDrift
+from judging.statistics.reliability import ReliabilityBin
+from judging.statistics.risk_coverage import Decision, Step
+
+
+def risk_coverage_chart(steps: Sequence[Step], decision: Decision, *, alpha: float, delta: float) -> Chart:
+    """Return error rate and bound by the share of verdicts accepted, with the target and the chosen threshold."""
+    risks, bounds = [], []
+    for step in steps:
+        covered, named = step.coverage, f"confidence {step.threshold:.2f} or more: {step.coverage:.0%}"
+        risks.append(Point(covered, step.risk, says=f"{named} accepted, {step.risk:.1%} wrong"))
+        bounds.append(Point(covered, step.bound, says=f"{named} accepted, at most {step.bound:.1%} wrong"))
+    top = min(1.0, highest((point.y for point in risks), least=2.5 * alpha))
+    y = percent_axis("Wrong among accepted", high=top)
+    series = [
+        Series("Target", [Point(0, alpha), Point(1, alpha)], tone="guide"),
+        Series("Error rate", thinned(risks), has_dots=len(risks) <= 40),
+        Series(f"Bound, {1 - delta:.0%} certain", thinned(bounds), tone="second"),
+    ]
+    if decision.chosen is not None:
+        at = decision.chosen.coverage
+        series.append(Series(f"From {decision.chosen.threshold:.2f}", [Point(at, 0), Point(at, y.high)], tone="guide"))
+    return draw("Risk and coverage", percent_axis("Verdicts accepted"), y, series)
+
+
+def reliability_chart(bins: Sequence[ReliabilityBin]) -> Chart:
+    """Return agreement with people by measured confidence; on the dashed line both are equal."""
+    points = []
+    for part in bins:
+        found = part.agreement
+        says = f"confidence {part.low:.2f} to {part.high:.2f}: {found.value or 0:.0%} agree, {found.n} cases"
+        points.append(Point(part.confidence, found.value or 0.0, found.low, found.high, says))
+    series = [
+        Series("Equal", [Point(0, 0), Point(1, 1)], tone="guide"),
+        Series("Judge, 95% intervals", points, has_dots=True),
+    ]
+    return draw("Reliability", percent_axis("Measured confidence"), percent_axis("Agrees with people"), series)
+
+
+def drift_chart(found: AnchorDrift) -> Chart:
+    """Return agreement with people on the anchors by date."""
+    rows = [row for row in found.rows if row.agreement.value is not None]
+    moments = [row.at.timestamp() for row in rows] or [0.0]
+    points = [
+        Point(
+            row.at.timestamp(),
+            row.agreement.value or 0.0,
+            row.agreement.low,
+            row.agreement.high,
+            f"{_day(row.at)}: {row.agreement.value or 0:.0%} of {row.agreement.n} agree",
+        )
+        for row in rows
+    ]
+    spread = max(moments) - min(moments) or 86_400.0
+    low, high = min(moments) - spread * 0.06, max(moments) + spread * 0.06
+    step = max(1, -(-len(rows) // MOST_TICKS))
+    ticks = [(row.at.timestamp(), _day(row.at)) for row in rows[::step]]
+    x = Axis("Date asked", low, high, _apart(ticks, high - low))
+    series = [Series("Agreement, 95% intervals", points, has_dots=True)]
+    return draw("Drift on the anchor set", x, percent_axis("Agrees with people"), series)
+
+
+def _apart(ticks: Sequence[tuple[float, str]], width: float) -> list[tuple[float, str]]:
+    """Return the ticks that do not run into the one before."""
+    kept: list[tuple[float, str]] = []
+    for at, text in ticks:
+        if not kept or at - kept[-1][0] >= width / MOST_TICKS:
+            kept.append((at, text))
+    return kept
+
+
+def _day(moment: datetime) -> str:
+    return f"{localtime(moment):%d %b %Y}"

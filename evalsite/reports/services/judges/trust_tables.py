@@ -1,0 +1,146 @@
+"""What a judge's page shows of its audit as tables to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evalsite.reports.services.judges.anchor_drift import AnchorDrift
+from evalsite.reports.services.paper_tables import Basis, PaperTable
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.review.models import Certificate
+from judging.statistics.estimates import Estimate
+from judging.statistics.estimators.drift import Drift
+from judging.statistics.risk_coverage import Step
+
+FIGURES = (("agreement", "Share of equal labels"), ("kappa", "Cohen's kappa"))
+
+
+def trust_tables(
+    payload: Payload, *, steps: Sequence[Step], drift: AnchorDrift | None, annotators: str
+) -> dict[str, PaperTable]:
+    """Return the tables behind a judge's audit by name; the annotator test is that of one kind of annotators."""
+    basis = Basis(
+        {"judge": payload["name"], "version": payload["version"]["key"][:12]},
+        f"{payload['name']}, version {payload['version']['key'][:12]}, {payload['items']} audited items of "
+        f"{payload['cases']} cases.",
+    )
+    texts = [label["text"] for label in payload["labels"]]
+    return {
+        "agreement": PaperTable(
+            "Agreement with people",
+            basis,
+            ("figure", "value"),
+            [{"figure": name, "value": payload[key]} for key, name in FIGURES]
+            + [{"figure": row["name"], "value": row} for row in payload["recalls"]],
+            figures=("value",),
+        ),
+        "confusion": PaperTable(
+            "Judge's labels (rows) by people's labels (columns)",
+            basis,
+            ("judge", *texts),
+            [
+                {"judge": text, **dict(zip(texts, counts, strict=True))}
+                for text, counts in zip(texts, payload["confusion"], strict=True)
+            ],
+        ),
+        "reliability": PaperTable(
+            "Agreement with people by measured confidence",
+            basis,
+            ("confidence_from", "confidence_to", "confidence", "agreement"),
+            [
+                {
+                    "confidence_from": part["low"],
+                    "confidence_to": part["high"],
+                    "confidence": round(part["confidence"], 4),
+                    "agreement": part["agreement"],
+                }
+                for part in payload["reliability"]
+            ],
+            figures=("agreement",),
+        ),
+        "risk-coverage": PaperTable(
+            "Risk and coverage by threshold",
+            basis,
+            ("threshold", "coverage", "accepted", "wrong", "cases", "error_rate", "bound"),
+            [_step(step) for step in steps],
+        ),
+        "annotators": PaperTable(
+            f"Alternative annotator test, {annotators}",
+            basis,
+            ("annotator", "cases", "judge_as_close", "person_as_close", "p_value", "matched"),
+            [_person(person) for person in payload["tests"][annotators]["people"]],
+        ),
+        "drift": PaperTable(
+            "Agreement with people on the anchor set",
+            basis,
+            ("asked_at", "run", "agreement", "change", "p_value", "flips", "served_as"),
+            drift_rows(drift),
+            figures=("agreement", "change"),
+        ),
+    }
+
+
+def certificate_table(certificates: Sequence[Certificate]) -> PaperTable:
+    """Return all certificates, one line each."""
+    columns = ("judge", "passed", "annotators", "items", "agreement", "kappa", "issued_on", "version")
+    rows = [
+        {
+            "judge": row.evaluator_name,
+            "passed": row.passed,
+            "annotators": row.annotators,
+            "items": row.items,
+            "agreement": row.figures["agreement"],
+            "kappa": row.figures["kappa"],
+            "issued_on": f"{row.issued_at:%Y-%m-%d}",
+            "version": row.version_key[:12],
+        }
+        for row in certificates
+    ]
+    return PaperTable("Certificates of judges", Basis({}, ""), columns, rows, figures=("agreement", "kappa"))
+
+
+def drift_rows(drift: AnchorDrift | None) -> list[dict[str, Any]]:
+    """Return the rounds of an anchor set as rows; changes are against the first."""
+    rows = []
+    for row in drift.rows if drift is not None else ():
+        change = row.change
+        known = change if isinstance(change, Drift) else None
+        estimate = Estimate(known.change, known.low, known.high, known.n) if known is not None else None
+        if estimate is None and change is not None and not isinstance(change, Drift):
+            estimate = change.estimate
+        rows.append(
+            {
+                "asked_at": f"{row.at:%Y-%m-%d %H:%M}",
+                "run": row.run.pk if row.run is not None else None,
+                "agreement": figure(row.agreement),
+                "change": figure(estimate) if estimate is not None else None,
+                "p_value": known.p_value if known is not None else None,
+                "flips": known.flips if known is not None else None,
+                "served_as": ", ".join(str(one) for one in row.served),
+            }
+        )
+    return rows
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "threshold": step.threshold,
+        "coverage": step.coverage,
+        "accepted": step.accepted,
+        "wrong": step.errors,
+        "cases": step.cases,
+        "error_rate": step.risk,
+        "bound": step.bound,
+    }
+
+
+def _person(person: Payload) -> dict[str, Any]:
+    return {
+        "annotator": person["person"],
+        "cases": person["n"],
+        "judge_as_close": person["judge_wins"],
+        "person_as_close": person["person_wins"],
+        "p_value": person["p_value"],
+        "matched": person["is_matched"],
+    }

@@ -1,0 +1,1 @@
+"""Reports on annotators: agreement and habits."""

@@ -1,0 +1,296 @@
+"""How far the people of a queue agree, from their blind answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evalsite.reports.selectors.annotations import (
+    QueueAnswers,
+    ScaledAnswers,
+    queue_groups,
+    read_answers,
+    seen_before_count,
+    status_counts,
+    terms_of,
+    unable_in,
+)
+from evalsite.reports.selectors.answer_parts import PartAnswers, part_answers_of
+from evalsite.reports.selectors.marks import queue_mark
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.people.habits import habits_payload, read_habits
+from evalsite.reports.services.snapshots import Computed, ReportKind
+from evalsite.review.models import Queue
+from judging.statistics.coefficients.agreement import (
+    AgreementReport,
+    against_the_rest,
+    agreement_report,
+    compared_items,
+    pair_agreements,
+)
+from judging.statistics.coefficients.alpha import ORDERED_LABELS, Metric
+from judging.statistics.coefficients.answer_rows import AnswerRows, Events, Grouping, pack, rows_of_table
+from judging.statistics.coefficients.confusion import disagreeing_items
+from judging.statistics.coefficients.interpret import describe_reliability
+from judging.statistics.coefficients.item_lists import pair_counts
+from judging.statistics.coefficients.kappa import Weights, conger_kappa
+from judging.statistics.coefficients.ratings import RatingTable
+from judging.statistics.estimates import Estimate, undefined
+
+ITEMS_SHOWN = 200
+RATERS_SHOWN = 25
+CONGER_RATERS = 10
+ORDERED_SCALE = "The labels of this scale have an order, which this coefficient does not see."
+OWN_CHANCE = "Chance depends on how many labels the scale has: the bounds 0.667 and 0.8 of alpha do not hold for it."
+METRIC_WORDS = {
+    Metric.NOMINAL: "Krippendorff's alpha",
+    Metric.ORDINAL: "Krippendorff's alpha, ordinal",
+    Metric.INTERVAL: "Krippendorff's alpha, interval",
+    Metric.RATIO: "Krippendorff's alpha, ratio",
+}
+
+
+def compute_agreement(queue_id: int, options: Options) -> Computed:
+    """Return every figure of agreement in a queue, and the answers that the items behind each are found in."""
+    queue = Queue.objects.get(pk=queue_id)
+    answers = read_answers(queue, options)
+    habits = read_habits(queue, options)
+    found = agreement_payload(answers)
+    found["queue"] = {"slug": queue.slug, "name": queue.name}
+    found["summary"]["seen_before"] = seen_before_count(queue)
+    unable = unable_in(queue, options)
+    found["summary"] |= {"unable": unable.annotations, "unable_items": unable.items}
+    found |= terms_of(queue)
+    found |= {"filters": queue_groups(queue), "statuses": status_counts(queue)}
+    found["parts"] = [_part_row(part) for part in part_answers_of(queue, options)]
+    return Computed(found | habits_payload(answers, habits), packed_rows(answers, habits.events()))
+
+
+def packed_rows(answers: QueueAnswers, events: Mapping[str, Events]) -> bytes:
+    """Return the answers of a report as a snapshot keeps them."""
+    groups = {name: Grouping.of(names) for name, names in answers.groups.items()}
+    groups["period"] = Grouping(tuple(start.isoformat() for start in answers.period_starts), answers.periods)
+    off_scale = {"off-scale": Events.of(answers.off_scale)}
+    return pack(rows_of_table(answers.table, groups=groups, events={**events, **off_scale}))
+
+
+def agreement_payload(answers: QueueAnswers) -> Payload:
+    """Return every figure of agreement in a table of answers."""
+    metrics = _metrics(answers.table)
+    busiest = _busiest(answers.table)
+    report = agreement_report(busiest, metrics=metrics)
+    # the pairs are of the busiest, the figures of everybody
+    whole = report if busiest is answers.table else agreement_report(_nameless(answers.table), metrics=metrics)
+    figures = _figures(whole)
+    if 2 < len(busiest.raters) <= CONGER_RATERS:
+        figures.append(_figure_row("conger", "Conger's kappa", conger_kappa(compared_items(busiest)), ""))
+    return {
+        "labels": [{"value": label, "text": answers.texts[label]} for label in answers.table.labels],
+        "summary": _summary(whole, answers),
+        "figures": figures,
+        "warning": whole.warning,
+        "words": describe_reliability(_alpha(whole)),
+        "pairs": _pairs(busiest, report, is_ordered=len(metrics) > 1),
+        "raters": _raters(answers.table),
+        "coincidences": _coincidences(answers.table),
+        "items": _items(answers),
+        "disputed": whole.summary.n_pairable - whole.summary.n_unanimous,
+        "criteria": _criteria(answers),
+        "has_many_scales": len(set(answers.scales.values())) > 1,
+        "scenarios": _groups(answers, answers.groups["scenario"]),
+        "arms": _groups(answers, answers.groups["arm"]) if any(answers.groups["arm"]) else [],
+        "languages": _groups(answers, answers.groups["language"]) if any(answers.groups["language"]) else [],
+    }
+
+
+def _nameless(table: RatingTable) -> RatingTable:
+    """Return the same answers without their raters' names, so that no pairs are computed."""
+    return RatingTable(table.items, table.raters, table.labels, table.codes, table.values, raters_known=False)
+
+
+def _pairs(table: RatingTable, report: AgreementReport, *, is_ordered: bool) -> list[Payload]:
+    found = [
+        {
+            "first": pair.first,
+            "second": pair.second,
+            "percent": figure(pair.percent),
+            "kappa": figure(pair.kappa.estimate),
+        }
+        for pair in report.pairs
+    ]
+    if is_ordered:
+        for weights in (Weights.LINEAR, Weights.QUADRATIC):
+            for row, pair in zip(found, pair_agreements(table, weights=weights), strict=True):
+                row[weights.value] = figure(pair.kappa.estimate)
+    return found
+
+
+def confusion_payload(rows: AnswerRows, texts: Mapping[str, str], first: str, second: str) -> Payload:
+    """Return which label one person gave where another gave which. Raises: NoSuchCell for somebody without answers."""
+    counts = pair_counts(rows, first, second)
+    return {
+        "first": first,
+        "second": second,
+        "labels": [{"value": label, "text": texts[label]} for label in rows.labels],
+        "counts": counts.tolist(),
+        "n": int(counts.sum()),
+        "n_missing": len(rows.items) - int(counts.sum()),
+    }
+
+
+def _metrics(table: RatingTable) -> tuple[Metric, ...]:
+    if table.values is None or table.n_labels < ORDERED_LABELS:
+        return (Metric.NOMINAL,)
+    ordered = (Metric.NOMINAL, Metric.ORDINAL, Metric.INTERVAL)
+    return ordered if min(table.values) < 0 else (*ordered, Metric.RATIO)
+
+
+def _busiest(table: RatingTable) -> RatingTable:
+    """Return the table with at most RATERS_SHOWN columns, those with the most answers, for a matrix one can read."""
+    if len(table.raters) <= RATERS_SHOWN:
+        return table
+    given = (table.codes >= 0).sum(axis=0)
+    keep = sorted(np.argsort(-given, kind="stable")[:RATERS_SHOWN].tolist())
+    names = tuple(table.raters[column] for column in keep)
+    return RatingTable(table.items, names, table.labels, table.codes[:, keep], table.values)
+
+
+def _alpha(report: AgreementReport) -> Any:
+    return dict(report.alpha)[Metric.NOMINAL]
+
+
+def _summary(report: AgreementReport, answers: QueueAnswers) -> Payload:
+    found = report.summary
+    return {
+        "items": found.n_items,
+        "raters": found.n_raters,
+        "answers": found.n_answers,
+        "single": found.n_single,
+        "singles_count_by_chance": found.singles_count_by_chance,
+        "pairable": found.n_pairable,
+        "unanimous": found.n_unanimous,
+        "no_majority": found.n_no_majority,
+        "off_scale": len(answers.off_scale),
+        "label_counts": [{"value": label, "text": answers.texts[label], "n": n} for label, n in found.label_counts],
+        "answers_per_item": [{"answers": answers_given, "items": n} for answers_given, n in found.answers_per_item],
+    }
+
+
+def _figures(report: AgreementReport) -> list[Payload]:
+    rows = [("percent", "Percent agreement", report.percent, "Share of answer pairs on one item that are equal.")]
+    rows.append(("fleiss", "Fleiss' kappa", report.fleiss, ""))
+    for metric, estimate in report.alpha:
+        rows.append((f"alpha_{metric}", METRIC_WORDS[metric], estimate, ""))
+    rows.append(("ac1", "Gwet's AC1", report.ac1, OWN_CHANCE))
+    rows.append(("brennan_prediger", "Brennan-Prediger", report.brennan_prediger, OWN_CHANCE))
+    return [_figure_row(*row) for row in rows]
+
+
+def _figure_row(key: str, name: str, estimate: Estimate, words: str) -> Payload:
+    return {"key": key, "name": name, "words": words or describe_reliability(estimate), **figure(estimate)}
+
+
+def _raters(table: RatingTable) -> list[Payload]:
+    given = (table.codes >= 0).sum(axis=0)
+    found = []
+    others = against_the_rest(table)
+    for column, name in enumerate(table.raters):
+        rest = others[name]
+        differs = round(rest.n * (1 - rest.value)) if rest.value is not None else 0
+        found.append({"name": name, "answers": int(given[column]), "rest": figure(rest), "differs": differs})
+    return found
+
+
+def _coincidences(table: RatingTable) -> list[list[int]]:
+    """Return how many ordered pairs of answers on one item carry each two labels, shape (labels, labels)."""
+    counts = table.counts()
+    together = counts.T @ counts - np.diag(counts.sum(axis=0))
+    return [[int(value) for value in row] for row in together]
+
+
+def _items(answers: QueueAnswers) -> list[Payload]:
+    table = answers.table
+    rows = {item: row for row, item in enumerate(table.items)}
+    counts = table.counts()
+    found = []
+    for item, share in disagreeing_items(table)[:ITEMS_SHOWN]:
+        row = rows[item]
+        given = [
+            {"text": answers.texts[label], "n": int(n)} for label, n in zip(table.labels, counts[row], strict=True) if n
+        ]
+        found.append(
+            {
+                "id": int(item),
+                "disagreement": share,
+                "criterion": answers.criteria[row],
+                "scenario": answers.scenarios[row],
+                "given": given,
+            }
+        )
+    return found
+
+
+def _criteria(answers: QueueAnswers) -> list[Payload]:
+    """Return the main figures of each criterion on its own scale, by name."""
+    return [_group_row(name, answers.of_criterion(name)) for name in sorted(set(answers.criteria))]
+
+
+def _groups(answers: QueueAnswers, groups: Sequence[str]) -> list[Payload]:
+    """Return the main figures of each group of items (a scenario, a language) on the scale of all, by name."""
+    found = []
+    for name in sorted(set(groups)):
+        table = answers.table.subset([group == name for group in groups])
+        found.append(_group_row(name, ScaledAnswers(table, Metric.NOMINAL)))
+    return found
+
+
+def _group_row(name: str, answers: ScaledAnswers) -> Payload:
+    """Return the figures of a group; those that see no order of labels only where there is none."""
+    report = _report_of(answers)
+    is_nominal = answers.metric is Metric.NOMINAL
+    hidden = undefined(ORDERED_SCALE)
+    return {
+        "name": name,
+        "items": len(answers.table.items),
+        "fleiss": figure(report.fleiss if is_nominal else hidden),
+        "ac1": figure(report.ac1 if is_nominal else hidden),
+        "warning": report.warning if is_nominal else "",
+    } | _figures_on_scale(report)
+
+
+def _part_row(part: PartAnswers) -> Payload:
+    """Return how far people agree on one part of a criterion's form."""
+    named = {"criterion": part.criterion, "key": part.part.key, "text": part.part.text}
+    return named | _figures_on_scale(_report_of(part.answers))
+
+
+def _report_of(answers: ScaledAnswers) -> AgreementReport:
+    return agreement_report(_nameless(answers.table), metrics=(answers.metric,))
+
+
+def _figures_on_scale(report: AgreementReport) -> Payload:
+    """Return percent agreement and the coefficient of a scale, which is the one metric of the report."""
+    ((metric, alpha),) = report.alpha
+    return {
+        "pairable": report.summary.n_pairable,
+        "disputed": report.summary.n_pairable - report.summary.n_unanimous,
+        "percent": figure(report.percent),
+        "alpha": figure(alpha),
+        "metric": METRIC_WORDS[metric],
+        "words": describe_reliability(alpha),
+    }
+
+
+def _mark(queue_id: int, options: Options) -> str:
+    return queue_mark(Queue.objects.get(pk=queue_id))
+
+
+def _rows_to_read(queue_id: int, options: Options) -> int:
+    queue = Queue.objects.get(pk=queue_id)
+    return queue.total_count * queue.quorum
+
+
+AGREEMENT = ReportKind("agreement", _mark, _rows_to_read, compute_agreement)

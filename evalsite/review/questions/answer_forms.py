@@ -1,0 +1,338 @@
+"""How people answer a criterion: the parts of its form, how they are read, and the score that they come to. Pure.
+
+A level rubric asks of each item whether it is met, checks with points the same, dimensions for one value each on their
+own scale. The score is computed by the judge that rates the same parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite, lcm
+from typing import Any
+
+from evalsite.review.questions.scales import (
+    JUDGEMENT,
+    MOST_LABELS,
+    VALUE_LIMIT,
+    Label,
+    find_node,
+    key_of,
+    level_scale,
+    nearest_label,
+    points_scale,
+)
+from judging.grading.cascade import criteria_counts, feasible_scores
+from judging.grading.rubric_tree import BadRubric, Value, is_scored_leaf, on_scale, score_tree, walk
+from judging.judges.kinds.generic import full_score, is_rated
+from judging.judges.kinds.relevance import DIMENSIONS_TREE
+from judging.judges.registry import judge_kind
+from judging.judges.scores import JudgeScore
+from judging.judges.subjects import JudgeSubject
+from judging.specs.types import NodeSpec, ScaleSpec
+
+MET, NOT_MET = "met", "not met"
+CHECK = (Label(MET, "Met", 1.0), Label(NOT_MET, "Not met", 0.0))
+PREFIX = "part-"  # of the fields that hold parts in forms and drafts
+MOST_PARTS = 100  # more are not asked one by one
+FINEST = 100  # steps of a scale of scores: finer ones are not told apart
+LEVELS, RELEVANCE, GENERIC = "level_cascade", "relevance", "generic"  # kinds of judges
+BOOLEAN = ScaleSpec("boolean")
+PRECISION = "context_precision"
+
+
+class PartsOpen(ValueError):
+    """Some parts have no readable value; the message names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that people decide on: a check, or a dimension with its scale."""
+
+    key: str  # "50.1", "accuracy"
+    text: str
+    head: str = ""  # what stands above it: its level or group
+    scale: ScaleSpec = BOOLEAN
+    anchors: tuple[tuple[str, str], ...] = ()  # what values mean: ("1 to 3", "mostly wrong")
+    points: float | None = None
+
+    @property
+    def field(self) -> str:
+        """The name of its field in forms and drafts."""
+        return f"{PREFIX}{self.key}"
+
+    @property
+    def is_check(self) -> bool:
+        return self.scale.kind == "boolean"
+
+    @property
+    def choices(self) -> tuple[Label, ...]:
+        """The values offered; none where a number is typed."""
+        if self.is_check:
+            return CHECK
+        if self.scale.kind == "nominal":
+            return tuple(Label(name, name) for name in self.scale.labels)
+        return tuple(Label(f"{value:g}", f"{value:g}") for value in scale_values(self.scale))
+
+    def read(self, said: str) -> Value | None:
+        """Return the value that a form or a file says; None where it is not on the scale."""
+        if self.is_check:
+            return said == MET if said in (MET, NOT_MET) else None
+        if self.scale.kind == "nominal":
+            return said if said in self.scale.labels else None
+        try:
+            number = float(said)
+        except ValueError:
+            return None
+        if not isfinite(number):
+            return None
+        value = int(number) if number.is_integer() else number
+        return value if on_scale(value, self.scale) else None
+
+
+def said_of(value: Value) -> str:
+    """Return a value as forms and drafts hold it; `Part.read` reads it."""
+    if isinstance(value, bool):
+        return MET if value else NOT_MET
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The parts of a criterion's form, and the judge whose code makes a score of them."""
+
+    judge: str  # kind of judge
+    parts: tuple[Part, ...]
+    about: JudgeSubject
+    labels: tuple[Label, ...]  # the scale of the score
+    known: Mapping[str, Value | None] = field(default_factory=dict)  # values that nobody is asked for
+
+    def read(self, said: Mapping[str, str]) -> dict[str, Value]:
+        """Return key -> value from what a person said, by key.
+
+        Raises:
+            PartsOpen: a part is left out, or its value is not on its scale.
+        """
+        found = {part.key: part.read(said.get(part.key, "")) for part in self.parts}
+        values = {key: value for key, value in found.items() if value is not None}
+        left = [part.key for part in self.parts if part.key not in values]
+        if left and all(part.is_check for part in self.parts):
+            raise PartsOpen(f"Say of each item whether it is met: {', '.join(left)}.")
+        if left:
+            raise PartsOpen(f"Give each a value on its scale: {', '.join(left)}.")
+        return values
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """Return whether these are values of all parts, and of nothing else."""
+        if set(values) != {part.key for part in self.parts}:
+            return False
+        return all(on_scale(values[part.key], part.scale) for part in self.parts)
+
+    def score(self, values: Mapping[str, Value], options: Mapping[str, Any] | None = None) -> JudgeScore:
+        """Return the score of the parts' values, computed by the judge with these options, else as documented."""
+        return judge_kind(self.judge).build(options).score({"nodes": {**self.known, **values}}, self.about)
+
+    def limits(self, values: Mapping[str, Value]) -> tuple[str, ...]:
+        """Return the parts that a rule of the rubric counts otherwise than as they were given."""
+        names = {part.key: part.text for part in self.parts}
+        flagged = (flag.partition(":")[2] for flag in self.score(values).flags)
+        return tuple(names[key] for key in flagged if key in names)
+
+    def label(self, values: Mapping[str, Value]) -> str:
+        """Return the score as a label of the scale. Raises: PartsOpen: it comes to none."""
+        share = share_of(self.score(values))
+        if share is None:
+            raise PartsOpen("What you have said does not come to a score.")
+        return nearest_label(share, self.labels)
+
+
+def share_of(score: JudgeScore) -> float | None:
+    """Return a score as the part of the best one, as it is stored of a judge."""
+    return float(score.value / score.full) if score.value is not None and score.full else None
+
+
+def form_of(about: JudgeSubject, labels: Sequence[Label], *, judge: str = "") -> AnswerForm | None:
+    """Return the form of a criterion; None where people choose one label.
+
+    `judge` is the kind that rates without a rubric. Subjects of earlier versions have other scales than their rubric's
+    form comes to: people answer those with a label, as they were asked.
+    """
+    tree, scale = about.rubric, tuple(labels)
+    if judge == RELEVANCE and scale == points_scale(_grid(DIMENSIONS_TREE)):
+        asked = tuple(node for node in DIMENSIONS_TREE.children if about.has_context or node.key != PRECISION)
+        known = {} if about.has_context else {PRECISION: None}
+        return AnswerForm(RELEVANCE, tuple(_part(node) for node in asked), about, scale, known)
+    if tree is None or not scale or any(label.share is None for label in scale):
+        return None
+    if _is_cascade(tree):
+        levels = [level for level in tree.children if level.kind == "level"]
+        parts = tuple(_part(item, head=f"Level {level.key}") for level in levels for item in level.children)
+        has_scores = {"0", "100"} <= {label.value for label in scale}
+        return AnswerForm(LEVELS, parts, about, scale) if has_scores else None
+    if scale != points_scale(len(scale) - 1):
+        return None
+    return AnswerForm(GENERIC, tuple(_rated(tree, about.criterion_key)), about, scale)
+
+
+def needs_material(tree: NodeSpec | None, *, judge: str = "") -> bool:
+    """Return whether a score rests on the response's text or on whether there is a context."""
+    if judge == RELEVANCE:
+        return True
+    nodes = walk(tree) if tree is not None else ()
+    return any(node.source == "computed" or any("fact" in rule["if"] for rule in node.rules) for node in nodes)
+
+
+def scale_of(tree: NodeSpec | None, *, criterion: str = "", judge: str = "") -> tuple[Label, ...]:
+    """Return the scale of what people are asked by a rubric's tree, one criterion in it, or a judge without one.
+
+    Levels: the scores that they allow. One short scale: its values. Several parts: the scores that they come to, as the
+    judge's own code computes them. Right, partly, wrong where there is nothing to rate.
+    """
+    if judge == RELEVANCE:
+        return points_scale(_grid(DIMENSIONS_TREE))
+    if tree is None:
+        return JUDGEMENT
+    if _is_cascade(tree):
+        return level_scale(feasible_scores(criteria_counts(tree)))
+    parts = list(_rated(tree, criterion))
+    is_asked = 0 < len(parts) <= MOST_PARTS and all(part.choices or part.scale.maximum for part in parts)
+    if not is_asked:
+        return JUDGEMENT
+    try:
+        if len(parts) == 1 and parts[0].choices and _is_alone(tree, criterion):
+            return _own_scale(_scored(tree, criterion), parts[0])
+        return points_scale(_grid(_scored(tree, criterion)))
+    except BadRubric:
+        return JUDGEMENT
+
+
+def scale_values(scale: ScaleSpec) -> tuple[float, ...]:
+    """Return the values of a scale of numbers, where they are few enough to choose from."""
+    if scale.minimum is None or scale.maximum is None or scale.maximum <= scale.minimum:
+        return ()
+    step = scale.step or 1.0
+    count = round((scale.maximum - scale.minimum) / step) + 1
+    return tuple(scale.minimum + step * place for place in range(count)) if count <= MOST_LABELS else ()
+
+
+def words_of_parts(parts: Mapping[str, Value]) -> str:
+    """Return what was said of each part, checks by what was met and what not, "" for an answer without parts."""
+    in_order = sorted(parts, key=lambda key: [(len(part), part) for part in key.split(".")])
+    checks = ((word, [key for key in in_order if parts[key] is wanted]) for word, wanted in WORDS)
+    rated = [f"{key}: {said_of(parts[key])}" for key in in_order if not isinstance(parts[key], bool)]
+    return "; ".join([*(f"{word}: {', '.join(keys)}" for word, keys in checks if keys), *rated])
+
+
+WORDS = (("Met", True), ("Not met", False))
+
+
+def majority_parts(given: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+    """Return the value that more than half of the answers give each part; empty where a part has none."""
+    answers = list(given)
+    found: dict[str, Value] = {}
+    for key in answers[0] if answers else ():
+        values = [answer.get(key) for answer in answers]
+        value = max(values, key=values.count)
+        if value is None or 2 * values.count(value) <= len(answers):
+            return {}
+        found[key] = value
+    return found
+
+
+def digit_of(part: Part, place: int) -> str:
+    """Return the key that gives a choice of a part."""
+    return key_of(place, part.choices)
+
+
+def _is_cascade(tree: NodeSpec) -> bool:
+    return tree.aggregator.get("type") == "cascade"
+
+
+def _rated(tree: NodeSpec, criterion: str) -> Iterator[Part]:
+    """Yield what a judge of any rubric has to rate, with what stands above it."""
+    for group in walk(tree):
+        head = "" if group is tree else group.text or group.key
+        for node in group.children:
+            if is_rated(node) and criterion in ("", node.key):
+                yield _part(node, head=head)
+    if not tree.children and is_rated(tree):
+        yield _part(tree)
+
+
+def _part(node: NodeSpec, *, head: str = "") -> Part:
+    anchors = tuple((_span(anchor.low, anchor.high), anchor.text) for anchor in node.anchors)
+    return Part(node.key, node.text or node.key, head, node.scale or BOOLEAN, anchors, node.points)
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _is_alone(tree: NodeSpec, criterion: str) -> bool:
+    """Return whether one criterion makes the score by itself."""
+    return bool(criterion) or sum(is_scored_leaf(node) for node in walk(tree)) == 1
+
+
+def _scored(tree: NodeSpec, criterion: str) -> NodeSpec:
+    """Return the tree that a score is computed by: the whole, or one criterion alone."""
+    node = find_node(tree, criterion) if criterion else None
+    return tree if node is None else NodeSpec("root", "group", aggregator={"type": "mean"}, children=(node,))
+
+
+def _own_scale(tree: NodeSpec, part: Part) -> tuple[Label, ...]:
+    """Return the values of a criterion that stands alone, each worth what the judge's code makes of it."""
+    node = find_node(tree, part.key)
+    if node is None:
+        return JUDGEMENT
+    has_worth = part.scale.kind != "nominal" or bool(node.value_map)
+    full = full_score(tree) if has_worth else Fraction(1)
+    labels = []
+    for choice in part.choices[:MOST_LABELS]:
+        value = part.read(choice.value)
+        if value is None or len(choice.value) > VALUE_LIMIT:
+            continue
+        score = score_tree(tree, {part.key: value}).score if has_worth else None
+        text = choice.text if part.is_check else _meaning(node, choice)
+        labels.append(Label(choice.value, text, None if score is None else float(score / full)))
+    return tuple(labels) or JUDGEMENT
+
+
+def _meaning(node: NodeSpec, choice: Label) -> str:
+    """Return a value with the first sentence of what it means."""
+    try:
+        value = float(choice.value)
+    except ValueError:
+        return choice.text
+    text = next((anchor.text for anchor in node.anchors if anchor.low <= value <= anchor.high), "")
+    first = " ".join(text.split()).split(". ")[0]
+    return f"{choice.text}: {first[:80]}" if first else choice.text
+
+
+def _grid(tree: NodeSpec) -> int:
+    """Return in how many equal steps the scores of a tree go from none to the best, at most FINEST.
+
+    From the worst of everything each part is raised by itself: what several come to is a sum of these where the tree
+    adds up. Where it does not, the label nearest to a score stands for it, of people and judges alike.
+    """
+    leaves = [node for node in walk(tree) if is_scored_leaf(node)]
+    full, worst = full_score(tree), {node.key: _values_of(node)[0] for node in leaves}
+    raised = [worst, *({**worst, node.key: value} for node in leaves for value in _values_of(node)[1:])]
+    steps = 1
+    for values in raised:
+        score = score_tree(tree, values).score
+        if score is None:
+            raise BadRubric("The rubric's parts do not come to a score.")
+        steps = lcm(steps, (score / full).denominator)
+        if steps > FINEST:
+            return FINEST
+    return steps
+
+
+def _values_of(node: NodeSpec) -> list[Value]:
+    part = _part(node)
+    if part.is_check:
+        return [False, True]
+    if part.choices:
+        return [value for choice in part.choices if (value := part.read(choice.value)) is not None]
+    return [part.scale.minimum or 0, (part.scale.minimum or 0) + (part.scale.step or 1)]

@@ -1,0 +1,1 @@
+"""Reads what people decided: subjects, final labels, audits and where labels came from."""

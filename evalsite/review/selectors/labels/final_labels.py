@@ -1,0 +1,464 @@
+"""Final human labels as reports read them: found by content, with how each subject came to people."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.db.models import QuerySet
+
+from debate.models import Debate, DebateSet
+from evalsite.review.models import FinalLabel, ItemArm, Provenance, Queue, Referral, Subject
+from evalsite.review.questions.answer_forms import LEVELS, RELEVANCE, form_of, share_of
+from evalsite.review.questions.scales import PREFERENCE, Label, labels_from_json, nearest_label
+from evalsite.review.selectors.labels.audits import drawn_share, keys_of_debates, keys_of_run
+from evalsite.review.selectors.labels.subjects import (
+    RubricPart,
+    RubricParts,
+    first_cases,
+    frame_of,
+    own_parts_of,
+    pair_facts,
+    with_pairs,
+)
+from evalsite.review.subject_keys import KeyFrame, turned_label
+from judging.grading.rubric_tree import Value
+from judging.judges.registry import KINDS
+from judging.judges.subjects import JudgeSubject
+from judging.models import Case, Prompt, Response, Run, RunEvaluator, RunTask, Score
+from judging.services.trees import tree_from_json
+
+CHUNK = 5_000
+SCORING = {  # options of judges that make other scores of the same parts
+    LEVELS: ("level_25_value", "level_100", "clip"),
+    RELEVANCE: ("enforce_rules", "without_context"),
+}
+RANKS = {Provenance.IMPORTED: 0, Provenance.INFORMED: 1, Provenance.MAJORITY: 1, Provenance.ADJUDICATION: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectLabel:
+    """One response, or the two of a debate, under a criterion, that was referred to people or has a label."""
+
+    item_id: int | None  # to link to; None: the label was imported
+    prompt_id: int
+    case_key: str
+    scenario: str
+    language: str
+    criterion: str
+    response_ids: tuple[int, ...]  # one; of a debate A and B
+    system_ids: tuple[int, ...]
+    attempt: int  # of the first response
+    debate_id: int | None
+    label: str | None  # final and blind, a pair in the debate's own order; None: undecided, or informed only
+    share: float | None  # the same from 0 to 1; None: no label, or one without a number
+    provenance: str  # empty without a blind label
+    informed_label: str | None  # beside it; never in a figure
+    labels: tuple[Label, ...]  # the scale
+    parts: Mapping[str, Value]  # of the criterion's form, where people agreed on each
+    is_routed: bool  # a rule of this run or set sent it
+    is_drawn: bool  # the audit of this run or set drew its case
+    inclusion_probability: float | None  # of the draw
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnCases:
+    """The audit of a run or debate set, counted in cases."""
+
+    population: int
+    drawn: int
+    seed: int
+
+
+def drawn_cases(*, run: Run | None = None, debate_set: DebateSet | None = None) -> DrawnCases:
+    """Return how many cases of a run or a set the audit has drawn."""
+    if run is not None:
+        seed, keys = keys_of_run(run)
+    elif debate_set is not None:
+        seed, keys = keys_of_debates(debate_set)
+    else:
+        raise ValueError("an audit of nothing")
+    return DrawnCases(len(keys), round(drawn_share(run=run, debate_set=debate_set) * len(keys)), seed)
+
+
+@dataclass(slots=True)
+class _Referred:
+    """What the referrals of one run or set say of one response or debate."""
+
+    item_id: int | None = None
+    subject_ids: tuple[int, ...] = ()
+    is_routed: bool = False
+    chance: float | None = None
+
+    def add(self, item_id: int | None, subject_id: int, arm: str, chance: float | None) -> None:
+        """Take one referral in; the newest item counts."""
+        self.item_id = item_id or self.item_id
+        self.subject_ids = (*self.subject_ids, subject_id)
+        self.is_routed |= arm == ItemArm.ROUTED
+        self.chance = chance if arm == ItemArm.AUDIT else self.chance
+
+
+NOT_REFERRED = _Referred()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The final labels of one subject, in its own order."""
+
+    label: str | None = None
+    share: float | None = None
+    provenance: str = ""
+    item_id: int | None = None  # on which people decided
+    informed: str | None = None
+    parts: Mapping[str, Value] = field(default_factory=dict)
+    labels: tuple[Label, ...] = ()  # the scale, where it is that of an earlier subject
+
+
+NO_LABEL = _Known()
+
+
+def labels_of_evaluators(
+    evaluators: Sequence[RunEvaluator], *, drawn_only: bool = False
+) -> dict[int, list[SubjectLabel]]:
+    """Return the labels of what evaluators judged, by evaluator, ordered by response; or of the drawn responses alone.
+
+    A label is found by content, whoever was asked for which run; arm and chance are those of the evaluator's own run.
+    """
+    reader = LabelReader()
+    read = reader.drawn_of if drawn_only else reader.labels_of
+    return {evaluator.pk: read(evaluator) for evaluator in evaluators}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question under a criterion, with the scale that it is answered on."""
+
+    frame: KeyFrame
+    scenario: str
+    language: str
+    labels: tuple[Label, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """A response under a criterion: the key of its subject, and where it belongs. No run is in it."""
+
+    key: str
+    prompt_id: int
+    case_key: str
+    system_id: int
+    attempt: int
+    asked: _Asked
+
+
+_Criterion = tuple[int | None, str, str]  # rubric, criterion, and the kind of judge that rates parts of its own
+
+
+class LabelReader:
+    """Reads the labels of evaluators; what several of them share, which is nearly all of it, is read once."""
+
+    def __init__(self) -> None:
+        self._parts = RubricParts()
+        self._cases: dict[int, dict[int, Case]] = {}  # by suite and prompt
+        self._prompts: dict[int, tuple[str, str]] = {}  # key and hash
+        self._questions: dict[tuple[int, _Criterion, int], _Asked] = {}
+        self._contents: dict[tuple[int, _Criterion], dict[int, _Content]] = defaultdict(dict)  # by response
+        self._labels: dict[str, _Known | None] = {}  # by the subject's key
+        self._referred: dict[tuple[int, str], dict[int, _Referred] | None] = {}  # by run; None: not routed yet
+        self._rows: dict[tuple[int, _Criterion], dict[int, SubjectLabel | None]] = defaultdict(dict)
+
+    def labels_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
+        """Return the labels of what one evaluator judged, ordered by response. `evaluator.run` is loaded."""
+        referred = self._referred_of(evaluator)
+        return self._rows_of(evaluator, responses_of(evaluator, referred), referred) if referred is not None else []
+
+    def asked_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
+        """Return the labels of what the evaluator's run asked people about, by a rule or its audit."""
+        referred = self._referred_of(evaluator)
+        return self._rows_of(evaluator, sorted(referred), referred) if referred else []
+
+    def drawn_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
+        """Return the labels of what the audit of the evaluator's run drew."""
+        referred = self._referred_of(evaluator) or {}
+        drawn = sorted(pk for pk, told_of in referred.items() if told_of.chance is not None)
+        return self._rows_of(evaluator, drawn, referred)
+
+    def _rows_of(
+        self, evaluator: RunEvaluator, wanted: Sequence[int], referred: Mapping[int, _Referred]
+    ) -> list[SubjectLabel]:
+        known = self._rows[evaluator.run_id, criterion_of(evaluator)]
+        for ids in _chunks([pk for pk in wanted if pk not in known]):
+            known |= dict.fromkeys(ids) | self._read(evaluator, ids, referred)
+        rows = [row for row in map(known.__getitem__, wanted) if row is not None]
+        options = scoring_options(evaluator)
+        return self._as_judged(evaluator, rows, options) if options else rows
+
+    def _referred_of(self, evaluator: RunEvaluator) -> dict[int, _Referred] | None:
+        """Return what the run referred under the criterion, by response; None where it has not been routed yet."""
+        wanted = evaluator.run_id, evaluator.criterion
+        if wanted not in self._referred:
+            rows = Referral.objects.filter(run=evaluator.run_id, subject__criterion=evaluator.criterion)
+            is_routed = Queue.objects.filter(run=evaluator.run_id).exists()
+            self._referred[wanted] = _referred(rows, "response_id") if is_routed else None
+        return self._referred[wanted]
+
+    def _read(
+        self, evaluator: RunEvaluator, ids: Sequence[int], referred: Mapping[int, _Referred]
+    ) -> dict[int, SubjectLabel | None]:
+        contents = self._contents_of(evaluator, ids)
+        known = self._known(contents, {pk: referred[pk] for pk in contents if pk in referred})
+        return {
+            pk: _of_response(pk, contents[pk], evaluator.criterion, told, referred.get(pk, NOT_REFERRED))
+            for pk, told in known.items()
+        }
+
+    def _contents_of(self, evaluator: RunEvaluator, ids: Sequence[int]) -> dict[int, _Content]:
+        """Return the contents of these responses; columns alone, since 100,000 objects take longer than all else."""
+        known = self._contents[evaluator.run.suite_id, criterion_of(evaluator)]
+        missing = Response.objects.filter(pk__in=[pk for pk in ids if pk not in known]).order_by()
+        rows = list(missing.values_list("pk", "text_hash", "prompt_id", "system_id", "attempt"))
+        self._read_prompts({prompt_id for _, _, prompt_id, _, _ in rows})
+        for pk, text_hash, prompt_id, system_id, attempt in rows:
+            asked = self._asked(evaluator, prompt_id)
+            known[pk] = _Content(
+                asked.frame.key(text_hash), prompt_id, self._prompts[prompt_id][0], system_id, attempt, asked
+            )
+        return {pk: known[pk] for pk in ids if pk in known}
+
+    def _read_prompts(self, wanted: set[int]) -> None:
+        """Read prompts that are not known yet: each has many responses, so they are not joined to them."""
+        for ids in _chunks(sorted(wanted - self._prompts.keys())):
+            rows = Prompt.objects.filter(pk__in=ids).values_list("pk", "key", "content_hash")
+            self._prompts |= {pk: (key, content_hash) for pk, key, content_hash in rows}
+
+    def _asked(self, evaluator: RunEvaluator, prompt_id: int) -> _Asked:
+        suite_id = evaluator.run.suite_id
+        wanted = suite_id, criterion_of(evaluator), prompt_id
+        if wanted not in self._questions:
+            if suite_id not in self._cases:
+                self._cases[suite_id] = first_cases(suite_id)
+            case = self._cases[suite_id].get(prompt_id)
+            case_key, prompt_hash = self._prompts[prompt_id]
+            part = part_for(evaluator, self._parts, case_key=case_key)
+            reference, scenario, lang = (case.reference, case.scenario, case.lang) if case is not None else ("", "", "")
+            frame = frame_of(prompt_hash=prompt_hash, reference=reference, part=part, criterion=evaluator.criterion)
+            self._questions[wanted] = _Asked(frame, scenario, lang, part.labels)
+        return self._questions[wanted]
+
+    def _known(self, contents: Mapping[int, _Content], referred: Mapping[int, _Referred]) -> dict[int, _Known]:
+        """Return the labels of what was referred or has one; those found by content are kept for the next evaluator."""
+        fresh = {one.key for one in contents.values()} - self._labels.keys()
+        found = _known_labels(FinalLabel.objects.filter(subject__key__in=fresh), "subject__key") if fresh else {}
+        self._labels |= dict.fromkeys(fresh) | found
+        by_key = {pk: told for pk, one in contents.items() if (told := self._labels[one.key]) is not None}
+        return _with_referred(by_key, referred, order=contents)
+
+    def _as_judged(
+        self, evaluator: RunEvaluator, rows: Sequence[SubjectLabel], options: Mapping[str, Any]
+    ) -> list[SubjectLabel]:
+        """Return labels with the score that their parts come to under a judge's own options."""
+        contexts = dict[int, str]()
+        for ids in _chunks([row.response_ids[0] for row in rows if row.parts]):
+            contexts |= dict(Response.objects.filter(pk__in=ids).values_list("pk", "prompt__context"))
+        return [
+            _scored(row, evaluator, part_for(evaluator, self._parts, case_key=row.case_key), context, options)
+            if (context := contexts.get(row.response_ids[0])) is not None
+            else row
+            for row in rows
+        ]
+
+
+def criterion_of(evaluator: RunEvaluator) -> _Criterion:
+    """Return what decides, beside the question, what people are asked about an evaluator's responses."""
+    return evaluator.rubric_id, evaluator.criterion, own_parts_of(evaluator)
+
+
+def part_for(evaluator: RunEvaluator, parts: RubricParts, *, case_key: str) -> RubricPart:
+    """Return the part of the rubric that an evaluator's responses to a case are judged by."""
+    return parts.get(
+        evaluator.rubric_id, case_key=case_key, criterion=evaluator.criterion, judge=own_parts_of(evaluator)
+    )
+
+
+def _of_response(pk: int, content: _Content, criterion: str, known: _Known, told_of: _Referred) -> SubjectLabel:
+    return SubjectLabel(
+        item_id=told_of.item_id or known.item_id,
+        prompt_id=content.prompt_id,
+        case_key=content.case_key,
+        scenario=content.asked.scenario,
+        language=content.asked.language,
+        criterion=criterion,
+        response_ids=(pk,),
+        system_ids=(content.system_id,),
+        attempt=content.attempt,
+        debate_id=None,
+        label=known.label,
+        share=known.share,
+        provenance=known.provenance,
+        informed_label=known.informed,
+        labels=known.labels or content.asked.labels,
+        parts=known.parts,
+        is_routed=told_of.is_routed,
+        is_drawn=told_of.chance is not None,
+        inclusion_probability=told_of.chance,
+    )
+
+
+def responses_of(evaluator: RunEvaluator, referred: Iterable[int] = ()) -> list[int]:
+    """Return the responses that an evaluator scored or is to score, and those that its run referred."""
+    tasks = RunTask.objects.filter(evaluator=evaluator, response__isnull=False).order_by()
+    found = {pk for pk in tasks.values_list("response_id", flat=True) if pk is not None}
+    scores = Score.objects.filter(evaluator=evaluator).order_by()
+    return sorted({*referred, *found, *scores.values_list("response_id", flat=True)})
+
+
+def labels_of_debates(debate_set_ids: Iterable[int]) -> dict[int, SubjectLabel]:
+    """Return the labels of debates that were referred to people or that equal content has a label for, by debate."""
+    set_ids = list(debate_set_ids)
+    referred = _referred(Referral.objects.filter(debate_set__in=set_ids, debate__isnull=False), "debate_id")
+    parts, found = RubricParts(), dict[int, SubjectLabel]()
+    debates = Debate.objects.filter(debate_set__in=set_ids).order_by("pk")
+    for ids in _chunks(list(debates.values_list("pk", flat=True))):
+        rows = with_pairs(Debate.objects.filter(pk__in=ids)).order_by("pk")
+        found |= _of_debates(list(rows), referred, parts)
+    return found
+
+
+def _of_debates(
+    debates: Sequence[Debate], referred: Mapping[int, _Referred], parts: RubricParts
+) -> dict[int, SubjectLabel]:
+    facts = {debate.pk: pair_facts(debate, parts) for debate in debates}
+    known = _labels_for({pk: one.key for pk, one in facts.items()}, referred)
+    return {
+        debate.pk: _of_debate(
+            debate,
+            referred.get(debate.pk, NOT_REFERRED),
+            _turned(known[debate.pk], turned=facts[debate.pk].is_turned),
+        )
+        for debate in debates
+        if debate.pk in known
+    }
+
+
+def _of_debate(debate: Debate, told_of: _Referred, known: _Known) -> SubjectLabel:
+    return SubjectLabel(
+        item_id=told_of.item_id or known.item_id,
+        prompt_id=debate.response_a.prompt_id,
+        case_key=debate.case.key,
+        scenario=debate.scenario,
+        language=debate.case.lang,
+        criterion=debate.debate_set.criterion,
+        response_ids=(debate.response_a_id, debate.response_b_id),
+        system_ids=(debate.debate_set.system_a_id, debate.debate_set.system_b_id),
+        attempt=debate.response_a.attempt,
+        debate_id=debate.pk,
+        label=known.label,
+        share=known.share,
+        provenance=known.provenance,
+        informed_label=known.informed,
+        labels=PREFERENCE,
+        parts={},
+        is_routed=told_of.is_routed,
+        is_drawn=told_of.chance is not None,
+        inclusion_probability=told_of.chance,
+    )
+
+
+def scoring_options(evaluator: RunEvaluator) -> dict[str, Any]:
+    """Return the options by which a judge makes a score of parts otherwise than as documented; none where it does not.
+
+    People's label is the documented score of what they said; beside a judge's own it is made as the judge's is.
+    """
+    kind, given = str(evaluator.options.get("judge_kind", "")), evaluator.options.get("judge_options") or {}
+    defaults = {option.name: option.default for option in KINDS[kind].options} if kind in KINDS else {}
+    names = SCORING.get(kind, ())
+    return {name: given[name] for name in names if name in given and given[name] != defaults[name]}
+
+
+def _scored(
+    row: SubjectLabel, evaluator: RunEvaluator, part: RubricPart, context: str, options: Mapping[str, Any]
+) -> SubjectLabel:
+    """Return a label with the score that its parts come to under a judge's own options."""
+    kind = str(evaluator.options["judge_kind"])
+    tree = tree_from_json(part.tree) if part.tree is not None and not part.judge else None
+    about = JudgeSubject("", "", context=context, rubric=tree, criterion_key=evaluator.criterion)
+    form = form_of(about, row.labels, judge=part.judge)
+    if form is None or form.judge != kind or not form.holds(row.parts):
+        return row
+    share = share_of(form.score(row.parts, options))
+    return row if share is None else replace(row, share=share, label=nearest_label(share, row.labels))
+
+
+def _turned(known: _Known, *, turned: bool) -> _Known:
+    """Return the labels of a pair the other way round."""
+    if not turned:
+        return known
+    return replace(
+        known,
+        label=None if known.label is None else turned_label(known.label, turned=True),
+        share=None if known.share is None else 1.0 - known.share,
+        informed=None if known.informed is None else turned_label(known.informed, turned=True),
+    )
+
+
+def _referred(referrals: QuerySet[Referral], by: str) -> dict[int, _Referred]:
+    """Return what referrals say, by response or debate."""
+    found: dict[int, _Referred] = defaultdict(_Referred)
+    fields = (by, "item_id", "subject_id", "arm", "inclusion_probability")
+    for pk, item_id, subject_id, arm, chance in referrals.order_by("pk").values_list(*fields).iterator(CHUNK):
+        found[pk].add(item_id, subject_id, arm, chance)
+    return dict(found)
+
+
+def _labels_for(keys: Mapping[int, str], referred: Mapping[int, _Referred]) -> dict[int, _Known]:
+    """Return the labels of what was referred or has one: by content, else by the subject that it was referred as."""
+    by_key = _known_labels(FinalLabel.objects.filter(subject__key__in=set(keys.values())), "subject__key")
+    return _with_referred({pk: by_key[key] for pk, key in keys.items() if key in by_key}, referred, order=keys)
+
+
+def _with_referred(
+    by_content: Mapping[int, _Known], referred: Mapping[int, _Referred], *, order: Iterable[int]
+) -> dict[int, _Known]:
+    """Return labels found by content, and of what was referred without one those of the subject it was referred as."""
+    moved = {pk: referred[pk].subject_ids for pk in order if pk in referred and pk not in by_content}
+    ids = {subject_id for subject_ids in moved.values() for subject_id in subject_ids}
+    by_subject = _known_labels(FinalLabel.objects.filter(subject__in=ids), "subject_id") if ids else {}
+    for pk, scale in Subject.objects.filter(pk__in=list(by_subject)).values_list("pk", "labels"):
+        by_subject[pk] = replace(by_subject[pk], labels=labels_from_json(scale))
+    return {
+        pk: by_content.get(pk) or next((by_subject[one] for one in moved.get(pk, ()) if one in by_subject), NO_LABEL)
+        for pk in order
+        if pk in by_content or pk in referred
+    }
+
+
+def blind_shares(referrals: QuerySet[Referral]) -> dict[int, float | None]:
+    """Return what the final blind label of each referred subject is worth, by subject; None: a name."""
+    rows = FinalLabel.objects.filter(is_blind=True, subject__in=referrals.order_by().values("subject"))
+    told = rows.order_by("-decided_at", "-pk").values_list("subject_id", "share", "provenance")
+    return {subject_id: share for subject_id, share, _ in sorted(told, key=lambda row: RANKS[Provenance(row[2])])}
+
+
+def _known_labels(rows: QuerySet[FinalLabel], by: str) -> dict[Any, _Known]:
+    """Return labels by a column: an adjudication before a majority, what is imported last, the earliest of equals."""
+    blind: dict[Any, _Known] = {}
+    informed: dict[Any, _Known] = {}
+    fields = (by, "label", "share", "provenance", "item_id", "parts", "is_blind")
+    found = rows.order_by("-decided_at", "-pk").values_list(*fields)
+    for key, label, share, provenance, item_id, parts, is_blind in sorted(found, key=lambda row: RANKS[row[3]]):
+        if is_blind:
+            blind[key] = _Known(label, share, provenance, item_id, parts=parts)
+        else:
+            informed[key] = _Known(item_id=item_id, informed=label)
+    return {
+        key: replace(blind.get(key, told), informed=told.informed)
+        for key in {*blind, *informed}
+        for told in (informed.get(key, NO_LABEL),)
+    }
+
+
+def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(ids), CHUNK):
+        yield ids[start : start + CHUNK]

@@ -1,0 +1,133 @@
+"""Finds the items of a queue that a file names: by id and content, else by content, case and systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import QuerySet
+
+from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.selectors.labels.provenance import PAIR, RESPONSE, SHOWN, kind_of, shown_value
+from evalsite.review.tables.annotations import ActsOfItem, ItemFacts
+
+CHUNK = 500
+FORMER_KINDS = {"debate": PAIR, "verdict": RESPONSE, "score": RESPONSE}  # in files of earlier versions
+Identity = tuple[str, str, str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An item here; None with the first item's id for a test-retest that is not here yet."""
+
+    item_id: int | None
+    first_id: int | None = None
+
+
+@dataclass(slots=True)
+class Matches:
+    """What was found, by the file's own item numbers, and what was not: place, sentence, what to do."""
+
+    found: dict[int, Match] = field(default_factory=dict)
+    problems: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+def match_items(*, queue: Queue, items: Sequence[ActsOfItem], names: Mapping[str, str]) -> Matches:
+    """Return which items of the queue are meant. An item whose content differs is not taken for it.
+
+    `names` are the user names here of people in the file who are called otherwise.
+    """
+    matches = Matches()
+    hashes = _hashes(queue, {one.facts.item for one in items} | {one.facts.retest_of or 0 for one in items})
+    same = [one for one in items if hashes.get(one.facts.item) == one.facts.item_hash]
+    matches.found = {one.facts.item: Match(one.facts.item) for one in same}
+    others = [one for one in items if one.facts.item not in matches.found]
+    alike = _alike(queue, others)
+    for one in others:
+        if one.facts.retest_of is None:
+            _match_alike(one, alike.get(_identity(one.facts), []), hashes, matches)
+    repeated = [one for one in others if one.facts.retest_of is not None]
+    _match_retests(repeated, hashes, names, matches)
+    _refuse_twins(items, matches)
+    return matches
+
+
+def _hashes(queue: Queue, ids: set[int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    wanted = sorted(ids)
+    for start in range(0, len(wanted), CHUNK):
+        rows = queue.items.filter(pk__in=wanted[start : start + CHUNK]).values_list("pk", "content_hash")
+        found |= dict(rows)
+    return found
+
+
+def _identity(facts: ItemFacts) -> Identity:
+    kind = FORMER_KINDS.get(facts.subject, facts.subject)
+    return facts.item_hash, kind, facts.case, facts.criterion, facts.system_a, facts.system_b
+
+
+def _alike(queue: Queue, items: Iterable[ActsOfItem]) -> dict[Identity, list[int]]:
+    wanted = sorted({one.facts.item_hash for one in items})
+    found: dict[Identity, list[int]] = {}
+    for start in range(0, len(wanted), CHUNK):
+        chunk = queue.items.filter(content_hash__in=wanted[start : start + CHUNK], retest_of=None).order_by("pk")
+        for identity, pk in _identities(chunk):
+            found.setdefault(identity, []).append(pk)
+    return found
+
+
+def _identities(items: QuerySet[ReviewItem]) -> Iterable[tuple[Identity, int]]:
+    named = [path for paths in SHOWN.values() for path in paths]
+    for row in items.values("pk", "content_hash", "criterion", "material_id", "response_b_id", *named):
+        kind = kind_of(has_material=row["material_id"] is not None, is_pair=row["response_b_id"] is not None)
+        case, system_a, system_b = (shown_value(row, name) for name in SHOWN)
+        yield (row["content_hash"], kind, case, row["criterion"], system_a, system_b), row["pk"]
+
+
+def _match_alike(one: ActsOfItem, found: Sequence[int], hashes: dict[int, str], matches: Matches) -> None:
+    facts = one.facts
+    if len(found) == 1:
+        matches.found[facts.item] = Match(found[0])
+    elif facts.item in hashes:
+        text = f"{facts.name} has other content here: its hash begins with {hashes[facts.item][:12]}, "
+        hint = "People answered about another text or rubric; these answers cannot be taken over."
+        matches.problems.append((one.place, f"{text}in the file with {facts.item_hash[:12]}.", hint))
+    else:
+        hint = "Import into the queue that the file came from, or into one made of the same file."
+        matches.problems.append((one.place, f"{facts.name} is not in this queue.", hint))
+
+
+def _match_retests(
+    items: Sequence[ActsOfItem], hashes: dict[int, str], names: Mapping[str, str], matches: Matches
+) -> None:
+    for one in items:
+        first = matches.found.get(one.facts.retest_of or 0)
+        first_id = first.item_id if first is not None else None
+        if first_id is None and hashes.get(one.facts.retest_of or 0) == one.facts.item_hash:
+            first_id = one.facts.retest_of
+        if first_id is None:
+            text = f"{one.facts.name} repeats item {one.facts.retest_of}, which is not in this queue."
+            matches.problems.append((one.place, text, "Import both together."))
+        else:
+            matches.found[one.facts.item] = Match(
+                _known_retest(first_id, names.get(one.facts.only_for, one.facts.only_for)), first_id
+            )
+
+
+def _known_retest(first_id: int, person: str) -> int | None:
+    known = ReviewItem.objects.filter(retest_of_id=first_id, only_for__username=person)
+    return known.values_list("pk", flat=True).first()
+
+
+def _refuse_twins(items: Sequence[ActsOfItem], matches: Matches) -> None:
+    taken: dict[int, ActsOfItem] = {}
+    for one in items:
+        match = matches.found.get(one.facts.item)
+        if match is None or match.item_id is None:
+            continue
+        if match.item_id in taken:
+            text = f"{one.facts.name} and {taken[match.item_id].facts.name} are the same item here."
+            matches.problems.append((one.place, text, "Import the answers to one of them."))
+            del matches.found[one.facts.item]
+        else:
+            taken[match.item_id] = one

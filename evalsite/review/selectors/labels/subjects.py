@@ -1,0 +1,354 @@
+"""What an item shows: the question, the responses and the rubric's part, and the keys of all three."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.db.models import QuerySet
+
+from debate.models import Debate
+from evalsite.review.models import Material, ReviewItem, Subject
+from evalsite.review.questions.answer_forms import RELEVANCE, AnswerForm, form_of, needs_material, scale_of
+from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, Label, labels_from_json
+from evalsite.review.subject_keys import KeyFrame, is_turned, key_frame, part_json, shown_hash, subject_key
+from judging.judges.kinds.relevance import DIMENSIONS_TREE
+from judging.judges.subjects import JudgeSubject
+from judging.llm.identity import canonical_json
+from judging.models import Case, Response, Rubric, RubricItem, RunEvaluator, SuiteCase
+from judging.services.content_hashes import content_hash, text_hash
+from judging.services.trees import tree_from_json, tree_to_json
+from judging.specs.types import NodeSpec
+
+JOINED = ("queue", "material", "subject__case", "subject__rubric_item", "response_a__prompt", "response_b")
+PAIR_JOINS = ("debate_set", "case", "response_a__prompt", "response_b")
+PAIR_TEXTS = ("response_a__text", "response_b__text", "response_a__prompt__text", "case__grading", "case__metadata")
+CHUNK = 5_000
+
+
+class Asked(Protocol):
+    """What was asked: a prompt of a benchmark, or a question out of a file."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def context(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a file asks."""
+
+    text: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One answer to be judged, from a benchmark or a file."""
+
+    text: str
+    text_hash: str
+    system: str
+    is_superseded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSubject:
+    """One or two responses to a prompt, under a rubric's criterion."""
+
+    prompt: Asked
+    reference: str
+    responses: tuple[Answered, ...]  # A then B for a pair
+    tree: dict[str, Any] | None  # of the rubric's version that the subject names
+    criterion: str
+
+    @property
+    def is_pair(self) -> bool:
+        return len(self.responses) == 2
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether a response has been replaced by another text since."""
+        return any(response.is_superseded for response in self.responses)
+
+
+def with_subjects(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
+    """Join everything that `subject_of` reads of an item, and no system's name."""
+    return items.select_related(*JOINED)
+
+
+def load_subject(item: ReviewItem) -> ReviewItem:
+    """Return one item with the same at hand, with a single query; a file's material is at hand already."""
+    if item.material_id is None:
+        read = with_subjects(ReviewItem.objects.filter(pk=item.pk)).get()
+        item.subject, item.response_a, item.response_b = read.subject, read.response_a, read.response_b
+    return item
+
+
+def form_of_item(item: ReviewItem, shown: ShownSubject | None = None) -> AnswerForm | None:
+    """Return the form that an item's criterion is answered by; None where people choose one label.
+
+    `subject__rubric_item` is at hand. A form whose score rests on the response or its context costs one query, unless
+    they are given as `shown`.
+    """
+    subject = item.subject
+    if subject.is_pair or item.response_a_id is None:
+        return None
+    tree, text, context = tree_of(subject), "", ""
+    if needs_material(tree, judge=subject.judge):
+        if shown is not None:
+            text, context = shown.responses[0].text, shown.prompt.context
+        else:
+            text, context = Response.objects.values_list("text", "prompt__context").get(pk=item.response_a_id)
+    about = JudgeSubject("", text, context=context, rubric=tree, criterion_key=subject.criterion)
+    return form_of(about, labels_from_json(subject.labels), judge=subject.judge)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSoFar:
+    """What the parts of a form come to; `score` is empty while some are open, `limits` says what a rule did."""
+
+    score: str
+    left: int
+    limits: tuple[str, ...] = ()
+
+
+def score_so_far(form: AnswerForm, said: Mapping[str, str]) -> ScoreSoFar:
+    """Return the score of what a person has said of the parts, by key."""
+    left = sum(part.read(said.get(part.key, "")) is None for part in form.parts)
+    if left:
+        return ScoreSoFar("", left)
+    values = form.read(said)
+    return ScoreSoFar(form.label(values), 0, form.limits(values))
+
+
+def label_of_parts(form: AnswerForm | None, parts: str) -> str | None:
+    """Return the score that a file's JSON of parts comes to; None where it does not give each a value."""
+    try:
+        given = json.loads(parts)
+    except ValueError:
+        return None
+    if form is None or not isinstance(given, dict) or not form.holds(given):
+        return None
+    return form.label(given)
+
+
+def tree_of(subject: Subject) -> NodeSpec | None:
+    """Return the rubric's tree that a subject is judged by."""
+    return tree_from_json(subject.rubric_item.tree) if subject.rubric_item is not None else None
+
+
+def subject_of(item: ReviewItem, *, with_names: bool = False) -> ShownSubject:
+    """Return what an item of `with_subjects` is about. Names of systems only where asked."""
+    if item.material is not None:
+        return _material_subject(item.material, criterion=item.criterion)
+    answered = [response for response in (item.response_a, item.response_b) if response is not None]
+    case, rubric_item = item.subject.case, item.subject.rubric_item
+    return ShownSubject(
+        prompt=answered[0].prompt,
+        reference=case.reference if case is not None else "",
+        responses=tuple(_answered(response, with_names) for response in answered),
+        tree=rubric_item.tree if rubric_item is not None else TREES.get(item.subject.judge),
+        criterion=item.criterion,
+    )
+
+
+def _answered(response: Response, with_names: bool) -> Answered:
+    name = response.system.name if with_names else ""
+    return Answered(response.text, response.text_hash, name, response.superseded_at is not None)
+
+
+def _material_subject(material: Material, *, criterion: str) -> ShownSubject:
+    texts = [(material.response_a, material.system_a), (material.response_b, material.system_b)]
+    answers = tuple(Answered(text, text_hash(text), name) for text, name in (texts if material.is_pair else texts[:1]))
+    question = Question(material.question, material.context)
+    return ShownSubject(question, material.reference, answers, _tree_of(material, criterion), criterion)
+
+
+def _tree_of(material: Material, criterion: str) -> dict[str, Any] | None:
+    """Return a file's criterion in words in the place of a rubric."""
+    if not material.criterion_text:
+        return None
+    return {"key": criterion or "criterion", "kind": "item", "text": material.criterion_text, "children": []}
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectFacts:
+    """A subject as it is to be stored, and how one item shows it."""
+
+    key: str
+    is_pair: bool
+    criterion: str
+    case_id: int | None
+    rubric_item_id: int | None
+    judge: str  # kind that rates without a rubric
+    labels: tuple[Label, ...]  # the scale
+    content_hash: str  # of what the item shows, a pair in the item's own order
+    is_turned: bool
+
+
+def subject_facts(
+    *, responses: Sequence[Response], case: Case | None, part: RubricPart, criterion: str, labels: Sequence[Label]
+) -> SubjectFacts:
+    """Return the subject of one response, or of a pair, whose prompts are loaded."""
+    prompt_hash, texts = responses[0].prompt.content_hash, [response.text_hash for response in responses]
+    return SubjectFacts(
+        key=subject_key(
+            prompt_hash=prompt_hash,
+            text_hashes=texts,
+            part=part.json,
+            criterion=criterion,
+            reference=case.reference if case is not None else "",
+            scale=_scale(labels),
+        ),
+        is_pair=len(texts) == 2,
+        criterion=criterion,
+        case_id=case.pk if case is not None else None,
+        rubric_item_id=part.item_id,
+        judge=part.judge,
+        labels=tuple(labels),
+        content_hash=shown_hash(prompt_hash=prompt_hash, text_hashes=texts, part=part.json, criterion=criterion),
+        is_turned=is_turned(texts),
+    )
+
+
+def frame_of(*, prompt_hash: str, reference: str, part: RubricPart, criterion: str) -> KeyFrame:
+    """Return what the keys of all responses to a question share: `subject_facts` gives a response the same key."""
+    return key_frame(
+        prompt_hash=prompt_hash, part=part.json, criterion=criterion, reference=reference, scale=_scale(part.labels)
+    )
+
+
+def material_facts(material: Material, *, criterion: str, labels: Sequence[Label]) -> SubjectFacts:
+    """Return the subject of a file's row. A question without context is the same as a benchmark's."""
+    texts = [text_hash(material.response_a)] + ([text_hash(material.response_b)] if material.is_pair else [])
+    part = part_json(_tree_of(material, criterion), criterion)
+    return SubjectFacts(
+        key=subject_key(
+            prompt_hash=content_hash([material.question, material.context, ""]),
+            text_hashes=texts,
+            part=part,
+            criterion=criterion,
+            reference=material.reference,
+            scale=_scale(labels),
+        ),
+        is_pair=material.is_pair,
+        criterion=criterion,
+        case_id=None,
+        rubric_item_id=None,
+        judge="",
+        labels=tuple(labels),
+        content_hash=shown_hash(
+            prompt_hash=content_hash([material.question, material.context]),
+            text_hashes=texts,
+            part=part,
+            criterion=criterion,
+        ),
+        is_turned=is_turned(texts),
+    )
+
+
+def _scale(labels: Iterable[Label]) -> list[tuple[str, float | None]]:
+    return [(label.value, label.share) for label in labels]
+
+
+@dataclass(frozen=True, slots=True)
+class RubricPart:
+    """What of a rubric a criterion names for one case."""
+
+    item_id: int | None = None
+    tree: dict[str, Any] | None = None
+    json: bytes = b"{}"
+    labels: tuple[Label, ...] = JUDGEMENT  # the criterion's scale, for one response
+    judge: str = ""  # kind that rates without a rubric
+
+
+NO_RUBRIC = RubricPart()
+TREES = {RELEVANCE: tree_to_json(DIMENSIONS_TREE)}  # what judges rate without a rubric, as people are shown it
+WITHOUT_RUBRIC = {
+    kind: RubricPart(tree=tree, json=canonical_json({"judge": kind}), labels=scale_of(None, judge=kind), judge=kind)
+    for kind, tree in TREES.items()
+}
+
+
+def own_parts_of(evaluator: RunEvaluator) -> str:
+    """Return an evaluator's kind of judge where it rates parts of its own, whatever the rubric; else nothing."""
+    kind = str(evaluator.options.get("judge_kind", ""))
+    return kind if kind in TREES else ""
+
+
+class RubricParts:
+    """Parts of rubrics by rubric, case and criterion; every version is read at once, when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._items: dict[int, dict[str, RubricItem]] = {}
+        self._parts: dict[tuple[int, str], RubricPart] = {}  # by item and criterion
+
+    def get(self, rubric_id: int | None, *, case_key: str, criterion: str, judge: str = "") -> RubricPart:
+        """Return the part for a case, or the one for the whole benchmark, or none.
+
+        `judge` is a kind that rates parts of its own.
+        """
+        if judge in WITHOUT_RUBRIC:
+            return WITHOUT_RUBRIC[judge]
+        if rubric_id is None:
+            return NO_RUBRIC
+        items = self._of(rubric_id)
+        item = items.get(case_key) or items.get("")
+        if item is None:
+            return NO_RUBRIC
+        known = (item.pk, criterion)
+        if known not in self._parts:
+            labels = scale_of(tree_from_json(item.tree), criterion=criterion)
+            self._parts[known] = RubricPart(item.pk, item.tree, part_json(item.tree, criterion), labels)
+        return self._parts[known]
+
+    def trees_of(self, rubric_id: int) -> list[dict[str, Any]]:
+        """Return all trees of a rubric."""
+        return [item.tree for item in self._of(rubric_id).values()]
+
+    def _of(self, rubric_id: int) -> dict[str, RubricItem]:
+        if rubric_id not in self._items:
+            rows = RubricItem.objects.filter(rubric=rubric_id).only("case_key", "tree")
+            self._items[rubric_id] = {row.case_key: row for row in rows}
+        return self._items[rubric_id]
+
+
+def with_pairs(debates: QuerySet[Debate]) -> QuerySet[Debate]:
+    """Join everything that `pair_facts` reads of a debate, without texts."""
+    return debates.select_related(*PAIR_JOINS).defer(*PAIR_TEXTS)
+
+
+def pair_facts(debate: Debate, parts: RubricParts) -> SubjectFacts:
+    """Return the subject of the two responses of a debate of `with_pairs`."""
+    owner = debate.debate_set
+    return subject_facts(
+        responses=[debate.response_a, debate.response_b],
+        case=debate.case,
+        part=parts.get(owner.rubric_id, case_key=debate.case.key, criterion=owner.criterion),
+        criterion=owner.criterion,
+        labels=PREFERENCE,
+    )
+
+
+def newest_rubric(slug: str) -> Rubric:
+    """Return the newest version of a rubric."""
+    return Rubric.objects.filter(slug=slug).order_by("-version")[0]
+
+
+def first_cases(suite_id: int) -> dict[int, Case]:
+    """Return a suite's cases by prompt; of several cases of one prompt the first. Their grading is not read."""
+    links = SuiteCase.objects.filter(suite=suite_id).select_related("case").order_by("-position")
+    links = links.only("case__prompt_id", "case__key", "case__reference", "case__scenario", "case__lang")
+    return {link.case.prompt_id: link.case for link in links.iterator(CHUNK)}
+
+
+def subjects_by_key(keys: Iterable[str]) -> dict[str, Subject]:
+    """Return the stored subjects with these keys."""
+    wanted, found = list(dict.fromkeys(keys)), dict[str, Subject]()
+    for start in range(0, len(wanted), CHUNK):
+        found |= {row.key: row for row in Subject.objects.filter(key__in=wanted[start : start + CHUNK])}
+    return found

@@ -1,0 +1,397 @@
+"""What one person may see of one item: only what `blinding.visible` allows is read from the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F
+
+from debate.models import Debate, DebateStatus, Statement
+from debate.protocol.verdicts import readable_statement
+from evalsite.review.blinding import Part, is_swapped
+from evalsite.review.models import Annotation, ReviewItem
+from evalsite.review.questions.answer_forms import AnswerForm, words_of_parts
+from evalsite.review.questions.scales import (
+    Label,
+    is_number_scale,
+    is_preference,
+    key_of,
+    labels_from_json,
+    meaning_of,
+    short_of,
+    shown_label,
+    words_about_worth,
+)
+from evalsite.review.selectors.labels.subjects import ShownSubject, form_of_item, subject_of
+from evalsite.review.subject_keys import part_of, turned_label
+from judging.models import EvaluatorKind, Score, Verdict
+from judging.services.trees import tree_from_json
+from judging.specs.types import NodeSpec
+
+LETTERS = "AB"
+PAIR_QUESTION = "Which answer is better?"
+SINGLE_QUESTION = "How good is the answer?"
+CANNOT_JUDGE = "Cannot judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One answer as offered to a person: A is the left side as they see it."""
+
+    value: str
+    text: str
+    key: str
+    short: str = ""  # without what the number means
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One response as shown."""
+
+    letter: str  # empty for a single response
+    text: str
+    system: str = ""  # only for those who may know
+
+
+@dataclass(frozen=True, slots=True)
+class RubricLine:
+    """One node of the rubric; `anchors` are what values of its scale mean."""
+
+    depth: int
+    title: str
+    text: str
+    points: float | None
+    anchors: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stance:
+    """What a speaker held in one round, as this person sees the sides."""
+
+    letter: str  # A | B | = | ? (no readable verdict)
+    word: str
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One statement."""
+
+    speaker: str
+    text: str
+    stance: Stance
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of a debate; `agrees` when all hold the same."""
+
+    number: int
+    turns: tuple[Turn, ...]
+    agrees: bool
+
+    @property
+    def changes(self) -> int:
+        return sum(turn.stance.changed for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A debate with anonymous speakers; their statements call the sides as the page does."""
+
+    speakers: tuple[str, ...]
+    rounds: tuple[Round, ...]
+
+    @property
+    def strip(self) -> list[tuple[str, list[Stance | None]]]:
+        """Return one row per speaker with the stance in each round."""
+        held = {(turn.speaker, one.number): turn.stance for one in self.rounds for turn in one.turns}
+        return [(name, [held.get((name, one.number)) for one in self.rounds]) for name in self.speakers]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineVerdict:
+    """What a judge or a debate concluded."""
+
+    source: str
+    text: str
+    rationale: str
+    confidence: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonAnswer:
+    """One person's answer as another may see it."""
+
+    annotation_id: int
+    name: str  # "Person 1", or the name for those who may know
+    label: str
+    text: str
+    items_text: str  # what they said of each part of the form
+    note: str
+    blind_text: str  # the answer before a revision, where there was one
+    revision_note: str
+    saw_swapped: bool  # their A is the reader's B
+    at: datetime
+    source_file: str = ""  # where it was imported from, if it was
+    cannot_judge: str = ""  # why they cannot judge the item; then there is no label
+
+    @property
+    def pk_text(self) -> str:
+        """The answer's number as text, for forms."""
+        return str(self.annotation_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemContent:
+    """Everything of an item that this person may see; what they may not is empty."""
+
+    question: str
+    context: str
+    reference: str
+    sides: tuple[Side, ...]
+    rubric: tuple[RubricLine, ...]
+    criterion: str
+    scenario: str
+    ask: str  # the question to the annotator
+    choices: tuple[Choice, ...]
+    form: AnswerForm | None  # whose parts are decided one by one in place of a choice
+    is_row: bool  # the choices are numbers
+    worth: str  # how the choices relate to the rubric, in words
+    transcript: Transcript | None
+    verdicts: tuple[MachineVerdict, ...]
+    reason: str
+    answers: tuple[PersonAnswer, ...]
+    final_label: str
+    is_superseded: bool
+
+    @property
+    def is_pair(self) -> bool:
+        return len(self.sides) == 2
+
+    @property
+    def labelled(self) -> tuple[PersonAnswer, ...]:
+        """The answers that give a label, which an adjudicator may adopt."""
+        return tuple(answer for answer in self.answers if not answer.cannot_judge)
+
+    @property
+    def unable(self) -> tuple[PersonAnswer, ...]:
+        """The answers of people who cannot judge the item, with their reasons."""
+        return tuple(answer for answer in self.answers if answer.cannot_judge)
+
+
+def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> ItemContent:
+    """Return what may be seen of an item that `with_subjects` read."""
+    subject = subject_of(item, with_names=Part.SYSTEM_NAMES in parts)
+    labels = labels_from_json(item.subject.labels)
+    has_rubric = Part.RUBRIC in parts
+    rubric = rubric_lines(subject) if has_rubric else ()
+    form = form_of_item(item, subject)
+    return ItemContent(
+        question=subject.prompt.text if Part.QUESTION in parts else "",
+        context=subject.prompt.context if Part.QUESTION in parts else "",
+        reference=subject.reference if has_rubric else "",
+        sides=_sides(subject, parts, swapped) if Part.RESPONSES in parts else (),
+        rubric=rubric,
+        criterion=subject.criterion,
+        scenario=item.scenario,
+        ask=item.queue.question or (PAIR_QUESTION if subject.is_pair else SINGLE_QUESTION),
+        choices=() if form is not None else choices_of(labels),
+        form=form,
+        is_row=is_number_scale(labels),
+        worth=words_about_worth(labels)
+        if any(line.points is not None or line.anchors or line.title for line in rubric)
+        else "",
+        transcript=_transcript(item, swapped) if Part.TRANSCRIPT in parts and item.response_b_id else None,
+        verdicts=_verdicts(item, parts, labels, swapped) if Part.VERDICTS in parts else (),
+        reason=item.reason_text if Part.REASON in parts else "",
+        answers=_answers(item, parts, labels, swapped) if Part.OTHER_ANSWERS in parts else (),
+        final_label=shown_text(item.label, labels, swapped=swapped) if Part.FINAL_LABEL in parts else "",
+        is_superseded=subject.is_superseded,
+    )
+
+
+def in_order(answers: Iterable[Annotation]) -> list[Annotation]:
+    """Return the answers to one item by slot, those of people who cannot judge it last."""
+    return sorted(answers, key=lambda answer: (answer.slot is None, answer.slot or 0, answer.pk))
+
+
+def swapped_for(*, item: ReviewItem, person_id: int) -> bool:
+    """Return whether this person sees system B on the left; single responses have no sides."""
+    has_sides = item.response_b_id is not None
+    if item.material_id is not None:
+        has_sides = is_preference(labels_from_json(item.subject.labels))
+    first = item.retest_of or item
+    return has_sides and is_swapped(first.shuffle, str(person_id), retest=first is not item)
+
+
+def choices_of(labels: tuple[Label, ...]) -> tuple[Choice, ...]:
+    """Return the answers offered, each with its key."""
+    return tuple(
+        Choice(label.value, label.text, key_of(place, labels), short_of(label), meaning_of(label))
+        for place, label in enumerate(labels)
+    )
+
+
+def shown_text(value: str, labels: tuple[Label, ...], *, swapped: bool) -> str:
+    """Return a stored label in words, for somebody who sees the sides that way round; "" for no label."""
+    seen = shown_label(value, labels, swapped=swapped) if value else ""
+    return next((label.text for label in labels if label.value == seen), seen)
+
+
+def rubric_lines(subject: ShownSubject) -> tuple[RubricLine, ...]:
+    """Return the rubric, or the criterion's part of it, as lines from the top down."""
+    tree = part_of(subject.tree, subject.criterion)
+    return tuple(_lines(tree_from_json(tree), 0)) if tree else ()
+
+
+def _lines(node: NodeSpec, depth: int) -> list[RubricLine]:
+    found: list[RubricLine] = []
+    title = node.key if node.kind in {"level", "dimension"} else ""
+    text = "" if node.text == node.key else node.text
+    if title or text or node.anchors:
+        anchors = tuple((_span(anchor.low, anchor.high), anchor.text) for anchor in node.anchors)
+        found.append(RubricLine(depth, title, text, node.points, anchors))
+        depth += 1
+    for child in node.children:
+        found.extend(_lines(child, depth))
+    return found
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _sides(subject: ShownSubject, parts: frozenset[Part], swapped: bool) -> tuple[Side, ...]:
+    responses = list(subject.responses)[::-1] if swapped else list(subject.responses)
+    names = [response.system if Part.SYSTEM_NAMES in parts else "" for response in responses]
+    letters = LETTERS if subject.is_pair else ("",)
+    return tuple(Side(letter, row.text, name) for letter, row, name in zip(letters, responses, names, strict=True))
+
+
+def _stance(verdict: int | None, before: int | None, swapped: bool, *, is_first: bool) -> Stance:
+    if verdict is None:
+        return Stance("?", "no readable verdict", False)
+    seen = -verdict if swapped else verdict
+    letter, word = {1: ("A", "A is better"), 0: ("=", "neither is better"), -1: ("B", "B is better")}[seen]
+    return Stance(letter, word, changed=not is_first and before is not None and before != verdict)
+
+
+def _transcript(item: ReviewItem, swapped: bool) -> Transcript | None:
+    """Return the debate by round, in the order of speech; agents keep the numbers by which they address each other."""
+    debates = debates_about(item)
+    if not debates:
+        return None
+    rows = Statement.objects.filter(speaker__debate=debates[0]).order_by("round", "speaker__seat")
+    rows = rows.only("round", "text", "verdict", "speaker__seat").select_related("speaker")
+    statements = list(rows)
+    first, second = ("B", "A") if swapped != bool(debates[0].submission_order) else ("A", "B")
+    held: dict[int, int] = {}
+    rounds: dict[int, list[Turn]] = {}
+    for row in statements:
+        seat = row.speaker.seat
+        stance = _stance(row.verdict, held.get(seat), swapped, is_first=row.round == 0)
+        text = readable_statement(row.text, first=first, second=second)
+        rounds.setdefault(row.round, []).append(Turn(f"Speaker {seat}", text, stance))
+        if row.verdict is not None:
+            held[seat] = row.verdict
+    return Transcript(
+        speakers=tuple(f"Speaker {seat}" for seat in sorted({row.speaker.seat for row in statements})),
+        rounds=tuple(Round(number, tuple(turns), _agree(turns)) for number, turns in sorted(rounds.items())),
+    )
+
+
+def _agree(turns: list[Turn]) -> bool:
+    letters = {turn.stance.letter for turn in turns}
+    return len(letters) == 1 and "?" not in letters
+
+
+def debates_about(item: ReviewItem) -> list[Debate]:
+    """Return the debates that led to an item's pair, those of its own queue's set first."""
+    debates = Debate.objects.filter(referrals__item=item.retest_of_id or item.pk).distinct().order_by("pk")
+    found = list(debates.select_related("response_a"))
+    return sorted(found, key=lambda debate: debate.debate_set_id != item.queue.debate_set_id)
+
+
+def _verdicts(
+    item: ReviewItem, parts: frozenset[Part], labels: tuple[Label, ...], swapped: bool
+) -> tuple[MachineVerdict, ...]:
+    if item.material_id is not None:
+        return ()
+    if item.response_b_id is not None:
+        return tuple(_debate_verdict(debate, item, labels, swapped) for debate in debates_about(item))
+    first_id = item.retest_of_id or item.pk
+    asked = {
+        "run__referrals__item": first_id,
+        "response__referrals__item": first_id,
+        "evaluator__criterion": item.criterion,
+    }
+    rows = Verdict.objects.filter(**asked).distinct().select_related("evaluator", "score")
+    found = [
+        MachineVerdict(
+            source=row.evaluator.name if Part.MODEL_NAMES in parts else f"Judge {number}",
+            text=_value_text(row),
+            rationale=row.rationale,
+            confidence=row.confidence,
+        )
+        for number, row in enumerate(rows.order_by("run_id", "evaluator__position", "pk"), start=1)
+    ]
+    ruled = Score.objects.filter(**asked, verdict=None).exclude(evaluator__kind=EvaluatorKind.INDEX).distinct()
+    for score in ruled.order_by("run_id", "evaluator__position", "pk"):
+        share = score.share
+        text = f"could not decide: {score.status}" if share is None else f"{share:.0%} of the points"
+        found.append(MachineVerdict("Rules", text, "", None))
+    return tuple(found)
+
+
+def _debate_verdict(debate: Debate, item: ReviewItem, labels: tuple[Label, ...], swapped: bool) -> MachineVerdict:
+    if debate.status == DebateStatus.AGREED:
+        told = "the opening" if not debate.agreed_round else f"round {debate.agreed_round}"
+        is_same = item.response_a is None or debate.response_a.text_hash == item.response_a.text_hash
+        seen = shown_text(turned_label(str(debate.verdict), turned=not is_same), labels, swapped=swapped)
+        return MachineVerdict("The debate", f"{seen}, agreed in {told}", "", None)
+    return MachineVerdict("The debate", f"{debate.get_status_display()} after {debate.round_count} rounds", "", None)
+
+
+def _value_text(verdict: Verdict) -> str:
+    score = getattr(verdict, "score", None)
+    if verdict.value is None:
+        return f"no verdict: {verdict.status}"
+    if score is not None and score.value is not None:
+        return f"{round(score.value, 2):g}" + (f" of {score.full:g}" if score.full else "")
+    return ", ".join(f"{name}: {_brief(value)}" for name, value in verdict.value.items())[:300]
+
+
+def _brief(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _answers(
+    item: ReviewItem, parts: frozenset[Part], labels: tuple[Label, ...], swapped: bool
+) -> tuple[PersonAnswer, ...]:
+    rows = Annotation.objects.filter(item=item).select_related("assignment", "annotator")
+    rows = rows.order_by(F("slot").asc(nulls_last=True), "pk")
+    sees_verdicts = Part.VERDICTS in parts  # a revision tells what somebody who saw them made of them
+    return tuple(
+        PersonAnswer(
+            annotation_id=row.pk,
+            name=str(row.annotator) if Part.PEOPLE in parts else f"Person {number}",
+            label=shown_label(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
+            text=CANNOT_JUDGE
+            if row.cannot_judge
+            else shown_text(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
+            items_text=words_of_parts(row.final_parts if sees_verdicts else row.parts),
+            note=row.note,
+            blind_text=shown_text(row.label, labels, swapped=swapped) if row.revised_label and sees_verdicts else "",
+            revision_note=row.revision_note if sees_verdicts else "",
+            saw_swapped=row.assignment.swapped != swapped,
+            at=row.created_at,
+            source_file=row.source_file if Part.PEOPLE in parts else "",
+            cannot_judge=row.cannot_judge,
+        )
+        for number, row in enumerate(rows, start=1)
+    )

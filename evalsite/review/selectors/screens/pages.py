@@ -1,0 +1,281 @@
+"""Lists for the pages of queues, items and adjudications; filters come from allow lists."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.models import Permission, User
+from django.core.cache import cache
+from django.db.models import Count, F, Max, Min, Q, QuerySet
+
+from evalsite.review.models import (
+    Annotation,
+    AssignmentStatus,
+    ItemArm,
+    ItemStatus,
+    OrderPolicy,
+    Queue,
+    QueueStatus,
+    ReviewItem,
+)
+from evalsite.review.routing import Reason
+from evalsite.review.selectors.screens.waiting_items import HELD, TOUCHED, member_filter, with_my_counts
+from judging.selectors.prepared import Prepared
+
+if TYPE_CHECKING:
+    from evalsite.review.selectors.screens.waiting_items import CountedQueue
+
+SCENARIOS_SECONDS = 300
+QUESTION_LENGTH = 140
+MEMBERS_LISTED = 20
+QUESTIONS = ("response_a__prompt", "material", "subject")
+ORDERS = {  # in which items are handed out
+    OrderPolicy.URGENT: ("-priority", "shuffle", "pk"),
+    OrderPolicy.GIVEN: ("pk",),
+    OrderPolicy.RANDOM: ("shuffle", "pk"),
+}
+HOLDING = {"live": "In work now", "lapsed": "Left in the middle"}
+
+
+def queues_for(*, user: User, archived: bool = False) -> QuerySet[CountedQueue]:
+    """Return the queues that this person answers, or owns, with their own counts; the fullest first."""
+    queues = Queue.objects.filter(total_count__gt=0).select_related("run", "debate_set")
+    queues = queues.filter(status=QueueStatus.ARCHIVED) if archived else queues.exclude(status=QueueStatus.ARCHIVED)
+    if not user.has_perm("review.change_queue"):
+        queues = queues.filter(member_filter(user.pk))
+    return with_my_counts(queues, user_id=user.pk).order_by("status", "-open_count", "name", "pk")
+
+
+def queue_for(*, slug: str, user: User) -> CountedQueue:
+    """Return a queue with this person's own counts. Queue.DoesNotExist where they may not see it."""
+    queues = Queue.objects.select_related("run", "debate_set")
+    if not user.has_perm("review.change_queue"):
+        queues = queues.filter(member_filter(user.pk))
+    return with_my_counts(queues, user_id=user.pk).get(slug=slug)
+
+
+def queue_to_take_from(*, slug: str, user: User) -> Queue:
+    """Return a queue as it is, without counts. Queue.DoesNotExist where they may not see it."""
+    if user.has_perm("review.change_queue"):
+        found = _QUEUE.first(slug=slug)
+    else:
+        found = _QUEUE_FOR.first(slug=slug, user_id=user.pk)
+    if found is None:
+        raise Queue.DoesNotExist(f"There is no queue {slug!r} for this person.")
+    return found
+
+
+def _queue_query(*, slug: str) -> QuerySet[Queue]:
+    return Queue.objects.filter(slug=slug)
+
+
+def _queue_for_query(*, slug: str, user_id: int) -> QuerySet[Queue]:
+    return Queue.objects.filter(member_filter(user_id), slug=slug)
+
+
+_QUEUE, _QUEUE_FOR = Prepared(_queue_query), Prepared(_queue_for_query)
+
+
+def split_counts(queues: Sequence[Queue]) -> dict[int, int]:
+    """Return how many items of each queue wait for adjudication."""
+    rows = ReviewItem.objects.filter(queue__in=queues, status=ItemStatus.SPLIT).order_by()
+    return {row["queue_id"]: row["n"] for row in rows.values("queue_id").annotate(n=Count("pk"))}
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFilters:
+    """The filters of a queue's items, as they came in the address; what is not known is dropped."""
+
+    status: str = ""
+    reason: str = ""
+    scenario: str = ""
+    flagged: bool = False
+    stuck: bool = False  # fewer people are left than answers are missing
+    held: str = ""  # a key of HOLDING
+    unable: bool = False  # somebody cannot judge it
+    text: str = ""  # part of the question or of a file's answer
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> ItemFilters:
+        """Return the known filters of a query string."""
+        status, reason = query.get("status", ""), query.get("reason", "")
+        return cls(
+            status=status if status in ItemStatus.values else "",
+            reason=reason if reason in set(Reason) else "",
+            scenario=query.get("scenario", "")[:100],
+            flagged=query.get("flagged") == "1",
+            stuck=query.get("stuck") == "1",
+            unable=query.get("unable") == "1",
+            text=query.get("text", "").replace("\0", "").strip()[:100],
+            held=query.get("held", "") if query.get("held", "") in HOLDING else "",
+        )
+
+    @property
+    def is_set(self) -> bool:
+        marked = self.flagged or self.stuck or self.unable
+        return bool(self.status or self.reason or self.scenario or marked or self.held or self.text)
+
+
+def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[ReviewItem]:
+    """Return a queue's items in the order in which they are handed out."""
+    items = ReviewItem.objects.filter(queue=queue).select_related(*QUESTIONS)
+    chosen: dict[str, Any] = {
+        name: value
+        for name, value in (("status", filters.status), ("reason", filters.reason), ("scenario", filters.scenario))
+        if value
+    }
+    items = items.filter(**chosen)
+    if filters.text:
+        items = items.filter(_holds(filters.text))
+    if filters.stuck:
+        items = items.filter(pk__in=stuck_items(queue).values("pk"))
+    if filters.unable:
+        items = items.filter(pk__in=queue.annotations.filter(label="").values("item_id"))
+    if filters.flagged:
+        items = items.filter(pk__in=queue.assignments.exclude(flag="").values("item_id"))
+    if filters.held:
+        held = queue.assignments.filter(item_open=True, status__in=HELD)
+        live = held.filter(status=AssignmentStatus.LEASED, expires_at__gte=at)
+        wanted = live if filters.held == "live" else held.exclude(pk__in=live.values("pk"))
+        items = items.filter(pk__in=wanted.values("item_id"))
+    return items.order_by("status", *ORDERS[OrderPolicy(queue.order)])
+
+
+@dataclass(frozen=True, slots=True)
+class FullAgreement:
+    """On how many of the items with two annotations or more all annotators gave the same label at first."""
+
+    items: int
+    agreed: int
+
+    @property
+    def share(self) -> float | None:
+        return self.agreed / self.items if self.items else None
+
+
+def full_agreement_of(*, queue: Queue) -> FullAgreement:
+    """Return how far the annotators of a queue agree, in one query."""
+    rows = Annotation.objects.filter(queue=queue).exclude(label="").order_by().values("item")
+    # the least and the greatest are the same where all are: counting different ones would sort each item's
+    counted = rows.annotate(n=Count("pk"), least=Min("label"), greatest=Max("label")).filter(n__gte=2)
+    found = counted.aggregate(items=Count("item"), agreed=Count("item", filter=Q(least=F("greatest"))))
+    return FullAgreement(items=found["items"], agreed=found["agreed"])
+
+
+def _holds(text: str) -> Q:
+    """Return the condition for items in whose question, or in whose answer out of a file, a text stands."""
+    asked = Q(response_a__prompt__text__icontains=text) | Q(material__question__icontains=text)
+    return asked | Q(material__response_a__icontains=text) | Q(material__response_b__icontains=text)
+
+
+def scenarios_of(*, queue: Queue) -> list[str]:
+    """Return the scenarios of a queue's items, remembered for a few minutes."""
+    key = f"review-scenarios-{queue.pk}-{queue.total_count}"
+    found: list[str] | None = cache.get(key)
+    if found is None:
+        rows = ReviewItem.objects.filter(queue=queue).exclude(scenario="").order_by("scenario")
+        found = list(rows.values_list("scenario", flat=True).distinct())
+        cache.set(key, found, SCENARIOS_SECONDS)
+    return found
+
+
+def my_answers(*, queue: Queue, user: User) -> QuerySet[Annotation]:
+    """Return this person's answers in a queue, the newest first, without what they were asked again unawares."""
+    mine = Annotation.objects.filter(queue=queue, annotator=user).exclude(item__arm=ItemArm.RETEST)
+    mine = mine.select_related("assignment", *(f"item__{path}" for path in QUESTIONS))
+    return mine.order_by("-created_at", "-pk")
+
+
+def question_of(item: ReviewItem) -> str:
+    """Return the beginning of what an item asks, in one line, by which people find it again."""
+    text = item.material.question if item.material is not None else ""
+    if item.response_a is not None:
+        text = item.response_a.prompt.text
+    line = " ".join(text.split())
+    return line if len(line) <= QUESTION_LENGTH else f"{line[:QUESTION_LENGTH].rstrip()}…"
+
+
+def items_to_adjudicate(*, queue_slug: str = "") -> QuerySet[ReviewItem]:
+    """Return the items that people split on, by queue."""
+    items = ReviewItem.objects.filter(status=ItemStatus.SPLIT).exclude(queue__status=QueueStatus.ARCHIVED)
+    if queue_slug:
+        items = items.filter(queue__slug=queue_slug)
+    items = items.select_related("queue", *QUESTIONS)
+    return items.prefetch_related("annotations").order_by("queue_id", "-priority", "shuffle", "pk")
+
+
+def next_to_adjudicate(*, item: ReviewItem) -> int | None:
+    """Return the next split item, of the same queue first."""
+    waiting = items_to_adjudicate().exclude(pk=item.pk).order_by("pk")
+    same = waiting.filter(queue_id=item.queue_id).values_list("pk", flat=True).first()
+    return same if same is not None else waiting.values_list("pk", flat=True).first()
+
+
+def possible_members() -> QuerySet[User]:
+    """Return the active people who may answer."""
+    answer = Permission.objects.filter(codename="add_annotation", content_type__app_label="review")
+    allowed = Q(groups__permissions__in=answer) | Q(user_permissions__in=answer) | Q(is_superuser=True)
+    return User.objects.filter(allowed, is_active=True).distinct().order_by("username", "pk")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChoice:
+    """The people to choose members from: those ticked already, and the first that a search finds."""
+
+    search: str
+    chosen: tuple[User, ...]
+    found: tuple[User, ...]
+    count: int  # people that the search finds and that are not ticked
+
+    @property
+    def listed(self) -> list[tuple[User, bool]]:
+        """Everybody with whether they are ticked, those first."""
+        return [*((person, True) for person in self.chosen), *((person, False) for person in self.found)]
+
+    @property
+    def more(self) -> int:
+        """How many were found and are not listed."""
+        return self.count - len(self.found)
+
+
+def choose_members(*, people: QuerySet[User], chosen_ids: Collection[int], search: str) -> MemberChoice:
+    """Return whom to tick: at most three queries, however many people there are."""
+    others = people.exclude(pk__in=chosen_ids)
+    for word in search.split():
+        others = others.filter(
+            Q(username__icontains=word) | Q(first_name__icontains=word) | Q(last_name__icontains=word)
+        )
+    found = tuple(others[: MEMBERS_LISTED + 1])
+    return MemberChoice(
+        search=search,
+        chosen=tuple(people.filter(pk__in=chosen_ids)),
+        found=found[:MEMBERS_LISTED],
+        count=len(found) if len(found) <= MEMBERS_LISTED else others.count(),
+    )
+
+
+def possible_members_of(queue: Queue) -> QuerySet[User]:
+    """Return the active people who may answer in a queue: its members, or everybody where it names none."""
+    people = possible_members()
+    return people.filter(queues=queue) if queue.members.exists() else people
+
+
+def stuck_items(queue: Queue) -> QuerySet[ReviewItem]:
+    """Return the open items of a queue that fewer people are left for than answers are missing."""
+    people = possible_members_of(queue).count()
+    done = Count("assignments", filter=Q(assignments__status__in=TOUCHED))
+    items = ReviewItem.objects.filter(queue=queue, status=ItemStatus.OPEN, only_for=None).annotate(done_with=done)
+    return items.filter(quorum__gt=F("answer_count") + people - F("done_with"))
+
+
+def is_stuck(item: ReviewItem) -> bool:
+    """Return whether fewer people are left for an open item than answers are missing."""
+    return stuck_items(item.queue).filter(pk=item.pk).exists()
+
+
+def reasons() -> list[tuple[str, str]]:
+    """Return the reasons with their words, for a filter."""
+    return [(reason.value, reason.value.replace("_", " ").capitalize()) for reason in Reason]

@@ -1,0 +1,1 @@
+"""One item from its hand-out to its decision: claims, annotations, adjudication."""

@@ -1,0 +1,200 @@
+"""Takes answers: the blind one, changes to it while the item is open, the reveal, and the one revision after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
+from evalsite.review.questions.answer_forms import PREFIX, said_of
+from evalsite.review.questions.scales import labels_from_json, shown_label
+from evalsite.review.services.items.acts import announce
+from evalsite.review.services.items.claims import REASON_LIMIT, TEXT_LIMIT, count_work, lease_time, notify_if_stuck
+from evalsite.review.services.items.decisions import keep_revised_label, move_item, settle
+from evalsite.review.services.items.given_labels import GivenLabel, given_label
+from evalsite.review.services.items.item_locks import claim_facts, lock_item
+from evalsite.review.states import (
+    ItemState,
+    ReviewRefused,
+    check_can_answer,
+    check_can_revise,
+    check_can_undo,
+    check_label,
+    check_transition,
+)
+
+SUBMITTED_FIELDS = ("status", "draft", "draft_at", "acted_at", "item_open", "beat_at", "active_seconds")
+SEEN = "You have seen what the judges said, so the blind answer stands. You may revise it once, with a reason."
+
+
+class ItemGone(ReviewRefused):
+    """The item was taken back, and the person's draft with it: what they typed is on their page alone."""
+
+    def __init__(self) -> None:
+        super().__init__("This item has been taken back, so your answer was not counted. Copy what you want to keep.")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person answered; the label is in system space (1 = A, 0 = neither, -1 = B) or as they see the sides."""
+
+    label: str = ""
+    note: str = ""
+    is_as_seen: bool = False
+    parts: Mapping[str, str] = field(default_factory=dict)  # of the criterion's form: key -> what they said
+    cannot_judge: str = ""  # why they cannot judge the item, in place of all else
+
+
+@transaction.atomic
+def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answer, at: datetime) -> Annotation:
+    """Store one blind answer and settle the item once its quorum is reached.
+
+    Who cannot judge the item leaves its slot to somebody else, and is not asked about it again.
+
+    Raises:
+        ItemGone: there is no such item any more.
+        ReviewRefused: the claim was lost, the item is closed, the label is off its scale, or they have answered.
+    """
+    try:
+        locked = lock_item(item_id)
+    except ReviewItem.DoesNotExist:
+        raise ItemGone from None
+    item, claim = locked.item, locked.claim_of(annotator)
+    why = answer.cannot_judge.strip()[:REASON_LIMIT]
+    given = GivenLabel("") if why else _given(answer, item, claim)
+    facts, held = locked.facts_for(annotator, at=at), claim_facts(claim)
+    check_can_answer(facts, held, token=token, label=given.label, at=at, cannot_judge=bool(why))
+    if claim is None:
+        raise ReviewRefused("You no longer hold this item.")
+    before = locked.answers
+    count_work(claim, at=at)
+    annotation = _annotation(given, claim, item=item, at=at)
+    annotation.slot, annotation.cannot_judge = None if why else _free_slot(before), why
+    annotation.note = answer.note[:TEXT_LIMIT]
+    annotation.save(force_insert=True)
+    claim.status, claim.draft, claim.draft_at, claim.acted_at = AssignmentStatus.SUBMITTED, {}, None, at
+    claim.item_open = item.retest_of_id is None  # a retest is nobody else's work, so it is not counted
+    claim.save(update_fields=SUBMITTED_FIELDS)
+    detail = {"cannot_judge": why} if why else {"label": given.label}
+    announce(actor=annotator, action="annotation.recorded", subject=item, detail=detail)
+    item.answer_count += not why
+    if not settle(item=item, answers=(*before, annotation), at=at) and not why:
+        item.save(update_fields=["answer_count"])
+    if why:
+        notify_if_stuck(item, at=at)
+    return annotation
+
+
+def _annotation(given: GivenLabel, claim: Assignment, *, item: ReviewItem, at: datetime) -> Annotation:
+    """Return the annotation of whoever has a claim, not stored yet, with what stood when it was given."""
+    return Annotation(
+        item=item,
+        queue_id=item.queue_id,
+        annotator_id=claim.annotator_id,
+        assignment=claim,
+        label=given.label,
+        parts=given.parts,
+        seconds=max(0.0, (at - claim.claimed_at).total_seconds()),
+        seen_before=claim.seen_before,
+        mode=item.queue.mode,
+        guidelines_version=item.queue.guidelines_version,
+        active_seconds=claim.active_seconds,
+        created_at=at,
+    )
+
+
+def _given(answer: Answer, item: ReviewItem, claim: Assignment | None) -> GivenLabel:
+    label = answer.label
+    if answer.is_as_seen and claim is not None:
+        label = shown_label(label, labels_from_json(item.subject.labels), swapped=claim.swapped)
+    return given_label(item, label=label, said=answer.parts)
+
+
+def _free_slot(answers: Sequence[Annotation]) -> int:
+    taken = {annotation.slot for annotation in answers}
+    return next(slot for slot in range(len(taken) + 1) if slot not in taken)
+
+
+@transaction.atomic
+def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignment:
+    """Take an answer back; the person holds the item again with the answer as their draft.
+
+    Whoever decided an item may have mistyped as well, so it opens again for `UNDO_GRACE` after the answer.
+
+    Raises:
+        ReviewRefused: there is no answer, the item has been closed for longer, or the verdicts have been shown.
+    """
+    locked = lock_item(item_id)
+    item, claim, annotation = locked.item, locked.claim_of(annotator), locked.answer_of(annotator)
+    answered_at = annotation.created_at if annotation else None
+    unable = annotation is not None and bool(annotation.cannot_judge)
+    check_can_undo(locked.facts_for(annotator, at=at), answered_at=answered_at, at=at, cannot_judge=unable)
+    if annotation is None or claim is None or annotation.revealed_at is not None:
+        raise ReviewRefused(SEEN)
+    claim.status = AssignmentStatus.LEASED
+    claim.expires_at, claim.beat_at, claim.item_open = at + lease_time(), at, True
+    seen = shown_label(annotation.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
+    parts = {f"{PREFIX}{key}": said_of(value) for key, value in annotation.parts.items()}
+    claim.draft, claim.draft_at = {"label": seen, "note": annotation.note, **parts}, at
+    if unable:
+        claim.draft["cannot_judge"] = annotation.cannot_judge
+    claim.save(update_fields=["status", "expires_at", "beat_at", "item_open", "draft", "draft_at"])
+    announce(actor=annotator, action="annotation.undone", subject=item, detail={"label": annotation.label})
+    annotation.delete()
+    item.answer_count -= not unable
+    if item.is_open:
+        item.save(update_fields=["answer_count"])
+    else:
+        check_transition(ItemState(item.status), ItemState.OPEN)
+        move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
+    return claim
+
+
+@transaction.atomic
+def reveal_item(*, item_id: int, annotator: User, at: datetime) -> Annotation:
+    """Note that this person now sees the verdicts; their blind answer is fixed from here on.
+
+    Raises:
+        ReviewRefused: they have not answered yet, or there is nothing to show.
+    """
+    locked = lock_item(item_id)
+    item, annotation = locked.item, locked.answer_of(annotator)
+    if annotation is None:
+        raise ReviewRefused("Answer first; the verdicts are revealed afterwards.")
+    if item.material_id is not None and (item.is_open or item.answer_count < 2):
+        raise ReviewRefused("There is nothing to show yet: no judge has judged this item, and others may still answer.")
+    if annotation.revealed_at is None:
+        annotation.revealed_at = at
+        annotation.save(update_fields=["revealed_at"])
+    return annotation
+
+
+@transaction.atomic
+def revise_annotation(
+    *, item_id: int, annotator: User, label: str, reason: str, at: datetime, parts: Mapping[str, str] | None = None
+) -> Annotation:
+    """Store the one revision after the reveal beside the blind answer; what the item settled on stays.
+
+    `parts` is what they say now of the parts of the criterion's form, by key.
+
+    Raises:
+        ReviewRefused: not answered, revised already, no reason, adjudicated or stale.
+    """
+    locked = lock_item(item_id)
+    item, annotation = locked.item, locked.answer_of(annotator)
+    check_can_revise(locked.facts_for(annotator, at=at), reason=reason)
+    given = given_label(item, label=label, said=parts or {})
+    check_label(locked.facts_for(annotator, at=at), given.label)
+    if annotation is None or annotation.revealed_at is None:
+        raise ReviewRefused("Look at the verdicts first; until then you may change the answer itself.")
+    annotation.revised_label, annotation.revised_parts = given.label, given.parts
+    annotation.revision_note, annotation.revised_at = reason.strip()[:TEXT_LIMIT], at
+    annotation.save(update_fields=["revised_label", "revised_parts", "revision_note", "revised_at"])
+    keep_revised_label(item=item, answers=locked.answers, at=at)
+    detail = {"from": annotation.label, "to": given.label}
+    announce(actor=annotator, action="annotation.revised", subject=item, detail=detail)
+    return annotation

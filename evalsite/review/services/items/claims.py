@@ -1,0 +1,288 @@
+"""Hands items out: who holds which slot, for how long, and what they have typed so far.
+
+Every change of an item's slots is made under the lock of the item's row (on SQLite the whole write transaction is one),
+so that live claims and answers together never exceed the quorum.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Literal
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from evalsite.review.models import (
+    Assignment,
+    AssignmentStatus,
+    ItemStatus,
+    Look,
+    NoticeKind,
+    OrderPolicy,
+    Queue,
+    ReviewItem,
+)
+from evalsite.review.selectors.screens.content import swapped_for
+from evalsite.review.selectors.screens.pages import ORDERS, is_stuck
+from evalsite.review.selectors.screens.waiting_items import TOUCHED, Standing, is_member, standing_of, why_nothing_for
+from evalsite.review.services.items.acts import announce
+from evalsite.review.services.items.item_locks import LockedItem, lock_item, with_claims
+from evalsite.review.services.items.looks import has_looked
+from evalsite.review.services.items.notices import notify_adjudicators
+from evalsite.review.services.items.retests import retest_due
+from evalsite.review.states import ClaimState, ReviewRefused, check_can_claim, check_transition
+from judging.selectors.prepared import Prepared
+
+MOST_TRIES = 20  # items lost to others between looking and locking
+OWN_CLAIMS = 5  # items that a person left in the middle
+TEXT_LIMIT = 20_000  # characters of a note
+REASON_LIMIT = 300
+GIVEN_AWAY = "The queue's owner took this item back. What you typed is kept; take the next item."
+
+
+class NothingNow(Exception):
+    """No item for this person; the message says why and when to come back."""
+
+
+class NewerDraft(Exception):
+    """The stored draft is newer than the one that the page began with."""
+
+
+def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: Standing | None = None) -> Assignment:
+    """Return this person's claim on the next item; first an item they left in the middle, if its slot is still free.
+
+    The claim's item and the item's queue are at hand. `standing` spares reading again how the person stands.
+
+    Raises:
+        NothingNow: nothing is left for them, or the queue hands nothing out.
+    """
+    standing = standing or standing_of(queue=queue, user=annotator)
+    if standing.may_take:
+        for _ in range(MOST_TRIES):
+            claim = _try_claim(queue, annotator, standing.left[:OWN_CLAIMS], at)
+            if claim is not None:
+                return claim
+            order = OrderPolicy(queue.order)
+            if not _candidates(order, queue_id=queue.pk, person_id=annotator.pk, at=at).exists():
+                break
+    raise NothingNow(why_nothing_for(queue=queue, user=annotator, at=at))
+
+
+@transaction.atomic
+def _try_claim(queue: Queue, annotator: User, left: Sequence[int], at: datetime) -> Assignment | None:
+    for item_id in left:  # everybody locks in the same order
+        locked = _locked_or_gone(item_id)
+        if locked is not None and locked.item.is_open and _may_take(locked, annotator, at):
+            return _take(locked, annotator, at)
+    again = retest_due(queue=queue, annotator=annotator, at=at)
+    if again is not None:
+        return _take(LockedItem(again, ()), annotator, at)
+    item = _CANDIDATE[OrderPolicy(queue.order)].first(queue_id=queue.pk, person_id=annotator.pk, at=at)
+    if item is None:
+        return None
+    item.queue = queue
+    locked = with_claims(item)
+    return _take(locked, annotator, at) if _may_take(locked, annotator, at) else None
+
+
+def _locked_or_gone(item_id: int) -> LockedItem | None:
+    try:
+        return lock_item(item_id)
+    except ReviewItem.DoesNotExist:  # taken back since it was looked up
+        return None
+
+
+def _may_take(locked: LockedItem, annotator: User, at: datetime) -> bool:
+    """Whether a slot is free and the person is not done with the item; another page of theirs may have been quicker."""
+    own = locked.claim_of(annotator)
+    return (own is None or own.status not in TOUCHED) and locked.has_slot_for(annotator, at=at)
+
+
+def _candidates(order: OrderPolicy, *, queue_id: int, person_id: int, at: datetime) -> QuerySet[ReviewItem]:
+    """Open items with a free slot that this person has not touched or seen, in order; walks the index `item_next`.
+
+    What they touched is read in one go: somebody who works alone has it all at the head of the queue.
+    """
+    touched = Assignment.objects.filter(annotator=person_id, queue=queue_id, item_open=True).values("item")
+    live = Assignment.objects.filter(item=OuterRef("pk"), status=AssignmentStatus.LEASED, expires_at__gte=at)
+    held = Coalesce(Subquery(live.order_by().values("item").annotate(n=Count("pk")).values("n")), 0)
+    seen = Look.objects.filter(person=person_id, queue=queue_id).values("item")
+    items = ReviewItem.objects.filter(queue=queue_id, status=ItemStatus.OPEN, only_for=None)
+    items = items.exclude(pk__in=touched).exclude(pk__in=seen)
+    return items.filter(quorum__gt=F("answer_count") + held).order_by(*ORDERS[order])
+
+
+def _candidate(order: OrderPolicy, *, queue_id: int, person_id: int, at: datetime) -> QuerySet[ReviewItem]:
+    """The first of them, locked where rows can be; those that somebody else has locked are passed over."""
+    found = _candidates(order, queue_id=queue_id, person_id=person_id, at=at).select_related("material", "subject")[:1]
+    if connection.features.has_select_for_update_skip_locked:
+        return found.select_for_update(skip_locked=True, of=("self",))
+    return found
+
+
+_CANDIDATE = {order: Prepared(partial(_candidate, order)) for order in OrderPolicy}
+
+
+def _take(locked: LockedItem, annotator: User, at: datetime) -> Assignment:
+    item, claim = locked.item, locked.claim_of(annotator)
+    lease: dict[str, Any] = {
+        "token": uuid.uuid4(),
+        "status": AssignmentStatus.LEASED,
+        "item_open": True,
+        "claimed_at": at,
+        "expires_at": at + lease_time(),
+        "beat_at": at,
+    }
+    if claim is not None or item.retest_of_id is not None:  # what is handed out otherwise was never looked at
+        lease["seen_before"] = has_looked(item=item, person=annotator)
+    if claim is None:
+        swapped = swapped_for(item=item, person_id=annotator.pk)
+        return Assignment.objects.create(
+            item=item, queue_id=item.queue_id, annotator=annotator, swapped=swapped, **lease
+        )
+    for name, value in lease.items():
+        setattr(claim, name, value)
+    claim.save(update_fields=list(lease))
+    return claim
+
+
+def lease_time() -> timedelta:
+    """Return how long a claim lives without a heartbeat."""
+    return timedelta(seconds=settings.REVIEW_LEASE_SECONDS)
+
+
+@transaction.atomic
+def take_back(*, item_id: int, annotator: User, at: datetime) -> Assignment:
+    """Claim again an item that this person skipped or whose claim lapsed.
+
+    Raises:
+        ReviewRefused: it is closed, all slots are taken, or it was never theirs.
+    """
+    locked = lock_item(item_id)
+    claim = locked.claim_of(annotator)
+    if claim is None:
+        raise ReviewRefused("Items are handed out one by one; take the next one from the queue.")
+    if claim.status == AssignmentStatus.WITHDRAWN:
+        raise ReviewRefused(GIVEN_AWAY)
+    may_answer = is_member(queue=locked.item.queue, user=annotator)
+    check_can_claim(locked.facts_for(annotator, at=at, is_member=may_answer))
+    return _take(locked, annotator, at)
+
+
+@transaction.atomic
+def beat(*, item_id: int, annotator: User, token: str, at: datetime, idle_seconds: float = 0.0) -> bool:
+    """Keep a claim alive; False where it was lost to somebody else or is over, or the item is gone.
+
+    `idle_seconds` is how long nothing has moved on the page; that time is not counted as work. After
+    REVIEW_IDLE_MINUTES of it the claim is no longer renewed, so that an open page does not keep a slot for ever.
+    """
+    if not ReviewItem.objects.filter(pk=item_id).exists():
+        return False
+    locked = lock_item(item_id)
+    claim = locked.claim_of(annotator)
+    if claim is None or claim.status != AssignmentStatus.LEASED or str(claim.token) != token:
+        return False
+    if not locked.item.is_open or not locked.has_slot_for(annotator, at=at):
+        return False
+    if idle_seconds < settings.REVIEW_IDLE_MINUTES * 60:
+        claim.expires_at = at + lease_time()
+    count_work(claim, at=at, idle_seconds=idle_seconds)
+    claim.save(update_fields=["expires_at", "beat_at", "active_seconds"])
+    return True
+
+
+def start_work(*, claim: Assignment, at: datetime) -> None:
+    """Note that a person opens an item that was handed to them: until now it only waited."""
+    Assignment.objects.filter(pk=claim.pk, beat_at=None).update(claimed_at=at, beat_at=at)
+
+
+def count_work(claim: Assignment, *, at: datetime, idle_seconds: float = 0.0) -> None:
+    """Add the time since the page's last sign of life to a claim, without idle time and at most one lease's worth."""
+    since = (at - (claim.beat_at or claim.claimed_at)).total_seconds()
+    claim.active_seconds += max(0.0, min(since, float(settings.REVIEW_LEASE_SECONDS)) - max(0.0, idle_seconds))
+    claim.beat_at = at
+
+
+def keep_draft(
+    *,
+    item_id: int,
+    annotator: User,
+    values: Mapping[str, str],
+    at: datetime,
+    page: str = "",
+    seen: datetime | Literal[False] | None = False,
+) -> bool:
+    """Store what a person has typed, whoever holds the slot now; False where they never had the item.
+
+    `page` names the open page that it was typed in, `seen` the time of the stored draft that this page began with: a
+    page overwrites that draft and its own, not what was typed elsewhere in the meantime.
+
+    Raises:
+        NewerDraft: another page of theirs has stored a draft since.
+    """
+    draft = {name: value[:TEXT_LIMIT] for name, value in values.items()} | ({"page": page} if page else {})
+    mine = Assignment.objects.filter(item_id=item_id, annotator=annotator).exclude(status=AssignmentStatus.SUBMITTED)
+    known = Q() if seen is False else Q(draft_at=seen) | Q(draft__page=page)
+    if mine.filter(known).update(draft=draft, draft_at=at):
+        return True
+    if mine.exists():
+        raise NewerDraft("Newer text was saved from another page.")
+    return False
+
+
+@transaction.atomic
+def skip_item(*, item_id: int, annotator: User, token: str, reason: str, at: datetime) -> Assignment:
+    """Give the slot back for good, with a reason.
+
+    Raises:
+        ReviewRefused: no reason, or the claim is not theirs any more.
+    """
+    locked = lock_item(item_id)
+    claim = _own_claim(locked, annotator, token)
+    if not reason.strip():
+        raise ReviewRefused("Say why you skip this item.")
+    check_transition(ClaimState(claim.status), ClaimState.SKIPPED)
+    claim.status, claim.skip_reason = AssignmentStatus.SKIPPED, reason.strip()[:REASON_LIMIT]
+    claim.acted_at, claim.item_open = at, locked.item.is_open and locked.item.retest_of_id is None
+    claim.save(update_fields=["status", "skip_reason", "acted_at", "item_open"])
+    announce(actor=annotator, action="item.skipped", subject=locked.item, detail={"reason": claim.skip_reason})
+    notify_if_stuck(locked.item, at=at)
+    return claim
+
+
+def notify_if_stuck(item: ReviewItem, *, at: datetime) -> None:
+    """Tell adjudicators of an open item that too few people are left to answer."""
+    if item.is_open and item.retest_of_id is None and is_stuck(item):
+        notify_adjudicators(queue=item.queue, kind=NoticeKind.STUCK, at=at)
+
+
+@transaction.atomic
+def flag_item(*, item_id: int, annotator: User, text: str, at: datetime) -> Assignment:
+    """Note that something is wrong with the item, for the queue's owner. An empty text takes the flag back.
+
+    Raises:
+        ReviewRefused: the person never had the item.
+    """
+    locked = lock_item(item_id)
+    claim = locked.claim_of(annotator)
+    if claim is None:
+        raise ReviewRefused("You can flag only items that were handed to you.")
+    claim.flag = text.strip()[:REASON_LIMIT]
+    claim.save(update_fields=["flag"])
+    announce(actor=annotator, action="item.flagged", subject=locked.item, detail={"text": claim.flag})
+    if claim.flag:
+        notify_adjudicators(queue=locked.item.queue, kind=NoticeKind.FLAGGED, at=at)
+    return claim
+
+
+def _own_claim(locked: LockedItem, annotator: User, token: str) -> Assignment:
+    claim = locked.claim_of(annotator)
+    if claim is None or str(claim.token) != token or claim.status in TOUCHED:
+        raise ReviewRefused("You no longer hold this item.")
+    return claim

@@ -1,0 +1,297 @@
+"""Decides items: by majority, by adjudication, or again after a reopening."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F
+
+from evalsite.review.models import (
+    LEFT_OUT,
+    Adjudication,
+    Annotation,
+    Assignment,
+    ItemArm,
+    ItemStatus,
+    NoticeKind,
+    Provenance,
+    Queue,
+    QueueMode,
+    ReviewItem,
+)
+from evalsite.review.questions.scales import labels_from_json
+from evalsite.review.selectors.screens.looks import has_seen_verdicts
+from evalsite.review.services.items.acts import announce
+from evalsite.review.services.items.final_labels import drop_final_labels, keep_final_label, majority_provenance
+from evalsite.review.services.items.given_labels import GivenLabel, agreed_parts, given_label
+from evalsite.review.services.items.looks import check_may_look, note_look
+from evalsite.review.services.items.notices import notify_adjudicators
+from evalsite.review.services.items.queues import recount
+from evalsite.review.states import (
+    ItemFacts,
+    ItemState,
+    QueueState,
+    ReviewRefused,
+    check_can_adjudicate,
+    check_can_exclude,
+    check_can_reopen,
+    check_label,
+    check_transition,
+    outcome,
+)
+
+MOST_ANSWERS = 20
+REASON_LIMIT = 300
+
+
+def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> bool:
+    """Bring a locked item's status and label up to date with the first answers; adjudicated and stale ones stay.
+
+    What people came to after a reveal changes nothing here. A reopened item waits for a researcher, whatever its
+    answers say. Returns whether anything of it changed; then its count of answers is stored as well.
+    """
+    if item.status in {ItemStatus.ADJUDICATED, *LEFT_OUT}:
+        return False
+    given = list(answers)
+    answers = labelled(given)
+    unable = len(given) - len(answers)
+    found = outcome([annotation.label for annotation in answers], quorum=item.quorum, unable=unable)
+    if item.reopened_at is not None and found.state is ItemState.SETTLED:
+        found = replace(found, state=ItemState.SPLIT, label=None)
+    label = found.label or ""
+    if found.state == item.status and label == item.label:
+        return False
+    if found.state != item.status:
+        check_transition(ItemState(item.status), found.state)
+    move_item(item=item, status=ItemStatus(found.state.value), label=label, at=at)
+    if label:
+        parts = agreed_parts(item, answers, label=label)
+        keep_final_label(item=item, label=label, provenance=majority_provenance(answers), at=at, parts=parts)
+    return True
+
+
+def labelled(answers: Iterable[Annotation]) -> list[Annotation]:
+    """Return the answers that give a label; the others say why their authors cannot judge the item."""
+    return [annotation for annotation in answers if not annotation.cannot_judge]
+
+
+def keep_revised_label(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> None:
+    """Store, beside the blind label of a locked item, the majority that its annotators came to after the reveal."""
+    answers = labelled(answers)
+    made = outcome([annotation.final_label for annotation in answers], quorum=item.quorum)
+    if item.status not in {ItemStatus.SETTLED, ItemStatus.SPLIT}:
+        return
+    if made.label and made.label != item.label:
+        keep_final_label(item=item, label=made.label, provenance=Provenance.INFORMED, at=at)
+    elif majority_provenance(answers) is Provenance.MAJORITY:
+        drop_final_labels(item=item, informed_only=True)
+
+
+def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime) -> None:
+    """Store a locked item's new status and label, and bring the counters with it.
+
+    The queue's row comes last: everybody who settles an item of it waits for that row.
+    """
+    was_open, is_open = item.is_open, status == ItemStatus.OPEN
+    if item.settled_at is not None and status != ItemStatus.STALE:  # a label outlives the item's question
+        drop_final_labels(item=item)
+    item.status, item.label = status, label
+    item.settled_at = at if status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED} else None
+    if status == ItemStatus.ADJUDICATED:
+        item.reopened_at = None
+    item.save(update_fields=["status", "label", "settled_at", "reopened_at", "quorum", "answer_count"])
+    if was_open != is_open and item.retest_of_id is None:
+        Assignment.objects.filter(item=item).update(item_open=is_open)
+        if status == ItemStatus.SPLIT:
+            notify_adjudicators(queue=item.queue, kind=NoticeKind.SPLIT, at=at)
+        Queue.objects.filter(pk=item.queue_id).update(open_count=F("open_count") + (1 if is_open else -1))
+        if not is_open and not Queue.objects.values_list("open_count", flat=True).get(pk=item.queue_id):
+            notify_adjudicators(queue=item.queue, kind=NoticeKind.DONE, at=at)
+
+
+@dataclass(frozen=True, slots=True)
+class FinalWord:
+    """What an adjudicator decided; `adopted_id` names the answer they took over.
+
+    Without one the label is the score that what they said of the form's parts comes to, where they said something.
+    """
+
+    label: str
+    reason: str
+    adopted_id: int | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)  # key -> what they said
+
+
+@transaction.atomic
+def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: datetime) -> ReviewItem:
+    """Store the final human word on an item that people split on, or that nobody is left to answer.
+
+    The label is blind where the adjudicator has been shown no machine verdict of the item.
+
+    Raises:
+        ReviewRefused: it is closed, they annotated it or hold it themselves, no reason, or a label off the scale.
+    """
+    item = _locked(item_id)
+    has_answered = item.annotations.filter(annotator=adjudicator).exists()
+    check_can_adjudicate(_facts(item, has_answered=has_answered), reason=word.reason)
+    adopted = item.annotations.filter(pk=word.adopted_id, label=word.label).first() if word.adopted_id else None
+    given = _decided(item, word, adopted)
+    check_label(_facts(item), given.label)
+    is_blind = item.queue.mode == QueueMode.BLIND and not has_seen_verdicts(item=item, person=adjudicator)
+    check_may_look(item=item, person=adjudicator)
+    note_look(item=item, person=adjudicator, at=at, saw_verdicts=False)
+    Adjudication.objects.create(
+        item=item,
+        adjudicator=adjudicator,
+        label=given.label,
+        parts=given.parts,
+        adopted=adopted,
+        reason=word.reason.strip(),
+        is_blind=is_blind,
+        created_at=at,
+    )
+    move_item(item=item, status=ItemStatus.ADJUDICATED, label=given.label, at=at)
+    provenance = Provenance.ADJUDICATION if is_blind else Provenance.INFORMED
+    keep_final_label(item=item, label=given.label, provenance=provenance, at=at, parts=given.parts)
+    announce(actor=adjudicator, action="item.adjudicated", subject=item, detail={"label": given.label})
+    return item
+
+
+def _decided(item: ReviewItem, word: FinalWord, adopted: Annotation | None) -> GivenLabel:
+    """Return what an adjudicator decided, with the parts of the answer that they adopted, or their own."""
+    if adopted is not None:
+        return GivenLabel(adopted.label, adopted.parts)
+    return given_label(item, label=word.label, said=word.parts) if word.parts else GivenLabel(word.label)
+
+
+@transaction.atomic
+def reveal_adjudication(*, item_id: int, person: User, at: datetime) -> None:
+    """Note that somebody sees the machine verdicts of a decided item now; an adjudication of theirs is fixed by it.
+
+    Raises:
+        ReviewRefused: the item is not decided yet.
+    """
+    item = _locked(item_id)
+    if item.settled_at is None:
+        raise ReviewRefused("Decide first; the machine verdicts are shown afterwards.")
+    note_look(item=item, person=person, at=at)
+    Adjudication.objects.filter(item=item, adjudicator=person, revealed_at=None).update(revealed_at=at)
+
+
+@transaction.atomic
+def revise_adjudication(
+    *, item_id: int, adjudicator: User, label: str, reason: str, at: datetime, parts: Mapping[str, str] | None = None
+) -> Adjudication:
+    """Store what the adjudicator thinks after the reveal, beside the label they decided on.
+
+    Raises:
+        ReviewRefused: it is not their adjudication, revised already, not revealed, no reason, or a label off the scale.
+    """
+    item = _locked(item_id)
+    word = Adjudication.objects.filter(item=item, adjudicator=adjudicator).first()
+    if word is None or word.revealed_at is None or item.status != ItemStatus.ADJUDICATED:
+        raise ReviewRefused("Only whoever decided the item can revise it, after looking at the machine verdicts.")
+    if word.revised_at is not None:
+        raise ReviewRefused("You have already revised this decision once.")
+    if not reason.strip():
+        raise ReviewRefused("Say why you changed your mind.")
+    given = given_label(item, label=label, said=parts or {})
+    check_label(_facts(item), given.label)
+    word.revised_label, word.revised_parts = given.label, given.parts
+    word.revision_note, word.revised_at = reason.strip(), at
+    word.save(update_fields=["revised_label", "revised_parts", "revision_note", "revised_at"])
+    if word.is_blind:
+        keep_final_label(item=item, label=given.label, provenance=Provenance.INFORMED, at=at, parts=given.parts)
+    announce(actor=adjudicator, action="item.revised", subject=item, detail={"from": word.label, "to": given.label})
+    return word
+
+
+@transaction.atomic
+def reopen_item(*, item_id: int, actor: User, reason: str, at: datetime) -> ReviewItem:
+    """Send a decided item back to adjudication, an excluded one back to where its answers leave it.
+
+    The former word is kept in the audit log.
+
+    Raises:
+        ReviewRefused: it is not decided, or no reason.
+    """
+    item = _locked(item_id)
+    check_can_reopen(_facts(item), reason=reason)
+    if item.status == ItemStatus.EXCLUDED:
+        return _bring_back(item, actor=actor, reason=reason, at=at)
+    detail = {"reason": reason.strip(), "label": item.label}
+    former = Adjudication.objects.filter(item=item).first()
+    if former is not None:
+        detail |= {"former_reason": former.reason, "former_adjudicator": str(former.adjudicator_id)}
+        former.delete()
+    item.reopened_at = at
+    move_item(item=item, status=ItemStatus.SPLIT, label="", at=at)
+    announce(actor=actor, action="item.reopened", subject=item, detail=detail)
+    return item
+
+
+@transaction.atomic
+def ask_more(*, item_id: int, actor: User, at: datetime) -> ReviewItem:
+    """Ask one more person about an item that people split on.
+
+    Raises:
+        ReviewRefused: it is not split, or has been asked too often.
+    """
+    item = _locked(item_id)
+    if item.status != ItemStatus.SPLIT:
+        raise ReviewRefused("Only an item that people split on can be put to another person.")
+    if item.quorum >= MOST_ANSWERS:
+        raise ReviewRefused(f"{MOST_ANSWERS} people have answered; decide it yourself.")
+    item.quorum, item.reopened_at = max(item.quorum, item.answer_count) + 1, None
+    move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
+    announce(actor=actor, action="item.asked_again", subject=item, detail={"quorum": item.quorum})
+    return item
+
+
+def _bring_back(item: ReviewItem, *, actor: User, reason: str, at: datetime) -> ReviewItem:
+    detail = {"reason": reason.strip(), "excluded_because": item.excluded_because}
+    item.excluded_because = ""
+    item.save(update_fields=["excluded_because"])
+    move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
+    settle(item=item, answers=item.annotations.all(), at=at)
+    recount(queue_id=item.queue_id)
+    announce(actor=actor, action="item.brought_back", subject=item, detail=detail)
+    return item
+
+
+@transaction.atomic
+def exclude_item(*, item_id: int, actor: User, reason: str, at: datetime) -> ReviewItem:
+    """Take a broken item out of its queue and all reports; its answers are kept. The audit keeps what it drew.
+
+    Raises:
+        ReviewRefused: no reason, out of date already, or drawn for the audit.
+    """
+    item = _locked(item_id)
+    check_can_exclude(_facts(item), reason=reason, is_audited=item.arm == ItemArm.AUDIT)
+    Adjudication.objects.filter(item=item).delete()
+    detail = {"reason": reason.strip()[:REASON_LIMIT], "label": item.label, "status": item.status}
+    item.excluded_because = reason.strip()[:REASON_LIMIT]
+    item.save(update_fields=["excluded_because"])
+    move_item(item=item, status=ItemStatus.EXCLUDED, label="", at=at)
+    recount(queue_id=item.queue_id)
+    announce(actor=actor, action="item.excluded", subject=item, detail=detail)
+    return item
+
+
+def _locked(item_id: int) -> ReviewItem:
+    return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "subject").get(pk=item_id)
+
+
+def _facts(item: ReviewItem, *, has_answered: bool = False) -> ItemFacts:
+    return ItemFacts(
+        has_answered=has_answered,
+        state=ItemState(item.status),
+        queue=QueueState(item.queue.status),
+        quorum=item.quorum,
+        answers=item.answer_count,
+        labels=tuple(label.value for label in labels_from_json(item.subject.labels)),
+    )

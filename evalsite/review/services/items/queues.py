@@ -1,0 +1,173 @@
+"""Makes queues, changes them and keeps their counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.utils.text import slugify
+
+from debate.models import DebateSet
+from evalsite.review.blinding import blind_name, told_by
+from evalsite.review.models import (
+    LEFT_OUT,
+    AssignmentStatus,
+    ItemArm,
+    ItemStatus,
+    LabelTable,
+    Queue,
+    QueueStatus,
+    ReviewItem,
+)
+from evalsite.review.questions.scales import Label, labels_to_json
+from evalsite.review.selectors.screens.waiting_items import HELD
+from evalsite.review.selectors.secrets import names_behind, names_behind_debates, names_behind_run
+from evalsite.review.services.items.acts import announce
+from evalsite.review.services.items.notices import notify_members
+from evalsite.review.states import QueueState, ReviewRefused, check_transition
+from judging.models import Run
+
+DEFAULT_QUORUM = 2
+MANY_ITEMS = 1_000
+PAIR_GUIDELINES = """Read the question, then both answers, and say which one serves the person who asked better.
+
+- Judge by the criterion shown beside the answers, not by length or tone.
+- Choose **Neither** when both are equally good or equally bad.
+- When you cannot judge, skip the item and say why. When something is broken, flag it."""
+SINGLE_GUIDELINES = """Read the question, then the answer, and say how good the answer is by the rubric beside it.
+
+- Judge what is written, not what was probably meant.
+- When you cannot judge, skip the item and say why. When something is broken, flag it."""
+
+
+@transaction.atomic
+def queue_for_run(*, run: Run, labels: Sequence[Label], at: datetime) -> Queue:
+    """Return the queue of a run, made on the first call."""
+    found = Queue.objects.filter(run=run).first()
+    if found is not None:
+        return found
+    wanted = (f"{run.suite}, run {run.pk}", f"Run {run.pk}")
+    name = blind_name(wanted, hidden=names_behind_run(run))
+    return _make(name, labels, at, {"run": run, "guidelines": SINGLE_GUIDELINES})
+
+
+@transaction.atomic
+def queue_for_debates(*, debate_set: DebateSet, labels: Sequence[Label], at: datetime) -> Queue:
+    """Return the queue of a debate set, made on the first call."""
+    found = Queue.objects.filter(debate_set=debate_set).first()
+    if found is not None:
+        return found
+    wanted = (debate_set.name, f"{debate_set.criterion}, debates {debate_set.pk}", f"Debates {debate_set.pk}")
+    name = blind_name(wanted, hidden=names_behind_debates(debate_set))
+    return _make(name, labels, at, {"debate_set": debate_set, "guidelines": PAIR_GUIDELINES})
+
+
+def check_name(name: str, *, hidden: Iterable[str]) -> None:
+    """Accept a name that annotators may see. Raises: ReviewRefused where it holds the name of a system or a judge."""
+    told = told_by(name, hidden=hidden)
+    if told:
+        raise ReviewRefused(f"Annotators see this name, and it holds “{told}”, which must stay hidden. Leave it out.")
+
+
+def _make(name: str, labels: Sequence[Label], at: datetime, fields: Mapping[str, Any]) -> Queue:
+    return Queue.objects.create(
+        slug=free_slug(Queue, name),
+        name=name[:200],
+        labels=labels_to_json(labels),
+        quorum=DEFAULT_QUORUM,
+        created_at=at,
+        **fields,
+    )
+
+
+def free_slug(model: type[Queue] | type[LabelTable], name: str) -> str:
+    """Return a slug made of the name that no row of the model has yet."""
+    base = slugify(name)[:70].strip("-") or "queue"
+    taken = set(model._default_manager.filter(slug__startswith=base).values_list("slug", flat=True))
+    numbers = range(2, len(taken) + 3)
+    return base if base not in taken else next(f"{base}-{n}" for n in numbers if f"{base}-{n}" not in taken)
+
+
+def recount(*, queue_id: int) -> Queue:
+    """Bring a queue's counters up to date with its items, inside the caller's transaction.
+
+    The queue's row is locked before counting: whoever settles an item meanwhile has either been counted or waits to
+    count down after this.
+    """
+    queue = Queue.objects.select_for_update(of=("self",)).get(pk=queue_id)
+    items = ReviewItem.objects.filter(queue=queue).exclude(arm=ItemArm.RETEST)
+    queue.total_count = items.exclude(status__in=LEFT_OUT).count()
+    queue.open_count = items.filter(status=ItemStatus.OPEN).count()
+    queue.save(update_fields=["total_count", "open_count"])
+    if queue.open_count >= MANY_ITEMS:
+        count_for_planner()
+    return queue
+
+
+def count_for_planner() -> None:
+    """Let PostgreSQL count the items now: right after many came, it would take the table for an empty one."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE review_reviewitem")
+
+
+@transaction.atomic
+def set_queue_status(*, queue: Queue, status: QueueStatus, actor: User) -> Queue:
+    """Pause, resume, archive or bring back a queue.
+
+    Raises:
+        ReviewRefused: the queue cannot go there from where it is.
+    """
+    queue = Queue.objects.select_for_update(of=("self",)).get(pk=queue.pk)
+    check_transition(QueueState(queue.status), QueueState(status))
+    queue.status = status
+    queue.save(update_fields=["status"])
+    announce(actor=actor, action=f"queue.{status}", subject=queue)
+    return queue
+
+
+def _withdraw_from(queue: Queue, *, keep: Sequence[int]) -> None:
+    """Take back what people hold who are no members any more; what they typed is kept. No members: everybody may."""
+    if keep:
+        held = queue.assignments.filter(item_open=True, status__in=HELD).exclude(annotator__in=keep)
+        held.update(status=AssignmentStatus.WITHDRAWN)
+
+
+@transaction.atomic
+def update_queue(
+    *, queue: Queue, fields: Mapping[str, Any], members: Sequence[User] | None, actor: User, at: datetime
+) -> Queue:
+    """Change name, guidelines, mode, order and quorum of a queue, and who answers it.
+
+    A new quorum holds for open items that nobody has answered or taken yet; the others keep theirs.
+
+    Raises:
+        ReviewRefused: the name gives a system, a judge or a file away.
+    """
+    allowed = {"name", "question", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement"}
+    if fields.get("name", queue.name) != queue.name:
+        check_name(fields["name"], hidden=names_behind(queue))
+    changed = {name: value for name, value in fields.items() if name in allowed and getattr(queue, name) != value}
+    for name, value in changed.items():
+        setattr(queue, name, value)
+    if "guidelines" in changed:
+        queue.guidelines_version += 1
+        changed["guidelines_version"] = queue.guidelines_version
+    if changed:
+        queue.save(update_fields=sorted(changed))
+    if "quorum" in changed:
+        untouched = queue.items.filter(status=ItemStatus.OPEN, answer_count=0, assignments__isnull=True)
+        ReviewItem.objects.filter(pk__in=untouched.values("pk")).update(quorum=queue.quorum)
+    if members is not None:
+        before = set(queue.members.values_list("pk", flat=True))
+        queue.members.set(members)
+        _withdraw_from(queue, keep=[person.pk for person in members])
+        notify_members(queue=queue, people=[person for person in members if person.pk not in before], at=at)
+    detail = {name: str(value)[:200] for name, value in changed.items()}
+    if members is not None:
+        detail["members"] = str(len(members))
+    announce(actor=actor, action="queue.changed", subject=queue, detail=detail)
+    return queue

@@ -1,0 +1,1 @@
+"""Labels from files: label tables, annotation files, labels of debates."""

@@ -1,0 +1,364 @@
+"""What an import of answers would change in a queue, and why it cannot: compared act by act, written by nobody here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from evalsite.review.models import ItemStatus, Queue, ReviewItem
+from evalsite.review.questions.scales import labels_from_json
+from evalsite.review.selectors.labels.item_matches import match_items
+from evalsite.review.selectors.labels.provenance import act_rows
+from evalsite.review.selectors.labels.subjects import form_of_item, label_of_parts
+from evalsite.review.services.items.decisions import MOST_ANSWERS
+from evalsite.review.states import ItemState, Outcome, outcome
+from evalsite.review.tables.annotations import Act, ActsOfItem, AnnotationFile, ItemFacts, PlacedAct, group
+from evalsite.review.tables.rows import problem
+from judging.specs.files.problems import Problem, Severity
+
+CHUNK = 500
+MOST_PROBLEMS = 200
+KEPT_HERE = ("criterion", "scenario", "language", "reason", "arm", "inclusion_probability")
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleChoice:
+    """Who the people of a file are here: by their own name unless mapped; added, switched off, where that is chosen."""
+
+    names: Mapping[str, str] = field(default_factory=dict)  # name in the file: user name here
+    create: bool = False
+
+    def here(self, name: str) -> str:
+        """Return the user name here of a person in the file."""
+        return self.names.get(name, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Adjudged:
+    """A final label as a file tells it."""
+
+    label: str
+    parts: str
+    adjudicator: str
+    reason: str
+    adopted: str
+    at: datetime
+    is_blind: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemChange:
+    """What happens to one item. `item_id` is None for a test-retest that is not here yet."""
+
+    facts: ItemFacts
+    item_id: int | None
+    first_id: int | None  # of the item that a test-retest repeats
+    acts: tuple[Act, ...]  # new ones, under the names of people here
+    adjudged: Adjudged | None
+    quorum: int
+    status: ItemStatus
+    label: str
+    settled_at: datetime | None
+    reopened_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class ImportPlan:
+    """What an import would do. With errors it does nothing."""
+
+    changes: list[ItemChange] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    unknown: tuple[str, ...] = ()  # people of the file whom this site does not know
+    unchanged: int = 0  # acts that are here already
+
+    @property
+    def is_refused(self) -> bool:
+        return any(one.severity is Severity.ERROR for one in self.problems)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.changes
+
+    def counts(self) -> dict[str, int]:
+        """Return how much is new, by kind."""
+        acts = [act for change in self.changes for act in change.acts]
+        return {
+            "items": len(self.changes),
+            "answers": sum(act.is_answer for act in acts),
+            "revisions": sum(bool(act.revised_label) for act in acts),
+            "cannot_judge": sum(act.is_unable for act in acts),
+            "skips": sum(act.act == "skipped" for act in acts),
+            "flags": sum(bool(act.flag) for act in acts),
+            "adjudications": sum(change.adjudged is not None for change in self.changes),
+            "retests": sum(change.item_id is None for change in self.changes),
+            "unchanged": self.unchanged,
+        }
+
+
+def plan_import(*, queue: Queue, found: AnnotationFile, people: PeopleChoice, at: datetime) -> ImportPlan:
+    """Return what the file would bring into the queue; with the items locked, what it will bring."""
+    plan = ImportPlan()
+    matches = match_items(queue=queue, items=found.items, names=people.names)
+    planner = _Planner(queue, found.name, people, at, plan)
+    plan.unknown = planner.look_for_people(found.items)
+    for place, text, hint in matches.problems:
+        planner.say(place, text, hint=hint)
+    known = [one for one in found.items if one.facts.item in matches.found]
+    for start in range(0, len(known), CHUNK):
+        chunk = known[start : start + CHUNK]
+        ids = [pk for one in chunk if (pk := matches.found[one.facts.item].item_id) is not None]
+        rows = act_rows(queue, item_ids=ids)
+        here = {one.facts.item: one for one in group(("", row) for row in rows)}
+        firsts = [pk for one in chunk if (pk := matches.found[one.facts.item].first_id) is not None]
+        stored = ReviewItem.objects.select_related("subject__rubric_item").in_bulk({*ids, *firsts})
+        for one in chunk:
+            match = matches.found[one.facts.item]
+            item = stored[match.item_id] if match.item_id is not None else None
+            first = stored[match.first_id] if match.first_id is not None else item
+            planner.compare(one, item, here.get(match.item_id or 0), first, match.first_id)
+    plan.problems = plan.problems[:MOST_PROBLEMS]
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What people say of one item, here and in the file."""
+
+    answers: tuple[Act, ...]
+    unable: int  # who cannot judge it
+    quorum: int
+
+    def outcome(self, *, revised: bool = False) -> Outcome:
+        """Return what the labels make of the item; `revised`: those after the reveal, where there are any."""
+        labels = [(revised and act.revised_label) or act.blind_label for act in self.answers]
+        return outcome(labels, quorum=self.quorum, unable=self.unable)
+
+
+@dataclass(slots=True)
+class _Planner:
+    queue: Queue
+    file: str
+    people: PeopleChoice
+    at: datetime
+    plan: ImportPlan
+
+    def say(self, place: str, text: str, *, hint: str = "", offending: str = "") -> None:
+        if len(self.plan.problems) < MOST_PROBLEMS:
+            self.plan.problems.append(problem(self.file, place, text, hint=hint, offending=offending, code="import"))
+
+    def warn(self, place: str, text: str) -> None:
+        if len(self.plan.problems) < MOST_PROBLEMS:
+            self.plan.problems.append(Problem(Severity.WARNING, self.file, place, text, code="import"))
+
+    def look_for_people(self, items: Iterable[ActsOfItem]) -> tuple[str, ...]:
+        """Return the people whom this site does not know, and say what to do about them."""
+        first: dict[str, str] = {}
+        for one in items:
+            first.setdefault(one.facts.adjudicator, one.place)
+            first.setdefault(one.facts.only_for, one.place)
+            for placed in one.acts:
+                first.setdefault(placed.act.annotator, placed.place)
+        first.pop("", None)
+        wanted = {name: self.people.here(name) for name in first}
+        known = set(User.objects.filter(username__in=set(wanted.values())).values_list("username", flat=True))
+        unknown = [name for name, here in wanted.items() if here not in known]
+        hint = "Say who it is here, or have the people that are missing added (switched off, without a password)."
+        for name in unknown:
+            if not self.people.create or name in self.people.names:
+                self.say(first[name], f"There is no person {wanted[name]!r} here.", hint=hint, offending=name)
+        return tuple(unknown)
+
+    def compare(
+        self,
+        one: ActsOfItem,
+        item: ReviewItem | None,
+        here: ActsOfItem | None,
+        first: ReviewItem | None,
+        first_id: int | None,
+    ) -> None:
+        """Add what is new of one item to the plan, or say why it cannot be."""
+        stored = {placed.act.annotator: placed.act for placed in here.acts} if here else {}
+        mapped = [PlacedAct(placed.place, self._mapped(placed.act)) for placed in one.acts]
+        fresh = self._fresh(one, mapped, stored)
+        adjudged = self._adjudged(one, here)
+        if not fresh and adjudged is None:
+            return
+        answers = {act.annotator: act for act in stored.values() if act.is_answer}
+        answers |= {placed.act.annotator: placed.act for placed in fresh if placed.act.is_answer}
+        unable = {act.annotator for act in stored.values() if act.is_unable}
+        unable |= {placed.act.annotator for placed in fresh if placed.act.is_unable}
+        quorum = max(one.facts.quorum or 1, item.quorum if item else 1)
+        self._check_quorum(one, fresh, len(answers), quorum, repeated=one.facts.retest_of is not None)
+        self._check_labels(one, fresh, first)
+        self._check_parts(one, fresh, first)
+        self._check_facts(one, here)
+        told = {placed.act.annotator for placed in mapped if placed.act.is_answer or placed.act.is_unable}
+        same = {*answers, *unable} == told
+        is_whole = same and quorum == (one.facts.quorum or 1)
+        given = _Given(tuple(answers.values()), len(unable), quorum)
+        status, label, settled_at = self._fate(one, item, given, is_whole=is_whole)
+        acts = _seated([placed.act for placed in fresh], stored.values())
+        self.plan.changes.append(
+            ItemChange(
+                facts=one.facts,
+                item_id=item.pk if item else None,
+                first_id=first_id,
+                acts=acts,
+                adjudged=adjudged,
+                quorum=quorum,
+                status=status,
+                label=label,
+                settled_at=settled_at,
+                reopened_at=self._reopened_at(item, status, given),
+            )
+        )
+
+    def _reopened_at(self, item: ReviewItem | None, status: ItemStatus, given: _Given) -> datetime | None:
+        """Return since when an item waits for a researcher although its answers have a majority."""
+        if item is not None and item.reopened_at is not None and status != ItemStatus.ADJUDICATED:
+            return item.reopened_at
+        made = given.outcome().state
+        return self.at if (status, made) == (ItemStatus.SPLIT, ItemState.SETTLED) else None
+
+    def _mapped(self, act: Act) -> Act:
+        return replace(act, annotator=self.people.here(act.annotator))
+
+    def _fresh(self, one: ActsOfItem, mapped: Sequence[PlacedAct], stored: Mapping[str, Act]) -> list[PlacedAct]:
+        fresh: dict[str, PlacedAct] = {}
+        for placed in mapped:
+            known = stored.get(placed.act.annotator)
+            if placed.act.annotator in fresh:
+                text = f"Two people of the file would be {placed.act.annotator} on {one.facts.name}."
+                self.say(placed.place, text, hint="Name another person for one of them.")
+            elif known is None:
+                fresh[placed.act.annotator] = placed
+            elif replace(known, slot=None) == replace(_completed(placed.act, known), slot=None):
+                self.plan.unchanged += 1
+            else:
+                told = _completed(placed.act, known)
+                name = next(one.name for one in fields(Act) if getattr(known, one.name) != getattr(told, one.name))
+                text = f"{one.facts.name} has another {name} by {placed.act.annotator} here; nothing is overwritten."
+                self.say(placed.place, text, hint="Leave the row out to keep what is here.")
+        return list(fresh.values())
+
+    def _adjudged(self, one: ActsOfItem, here: ActsOfItem | None) -> Adjudged | None:
+        wanted, known = _adjudged_of(one.facts, self.people), _adjudged_of(here.facts) if here else None
+        if wanted is not None and known is not None and replace(wanted, parts=wanted.parts or known.parts) != known:
+            self.say(one.place, f"{one.facts.name} has another adjudication here; nothing is overwritten.")
+        return wanted if known is None else None
+
+    def _check_quorum(
+        self, one: ActsOfItem, fresh: Sequence[PlacedAct], n_answers: int, quorum: int, *, repeated: bool
+    ) -> None:
+        place = next((placed.place for placed in reversed(fresh) if placed.act.is_answer), one.place)
+        if quorum > MOST_ANSWERS:
+            self.say(place, f"{one.facts.name} asks for {quorum} answers; at most {MOST_ANSWERS} people are asked.")
+        elif n_answers > (1 if repeated else quorum):
+            text = f"{one.facts.name} would have {n_answers} answers and asks for {1 if repeated else quorum}."
+            self.say(place, text, hint="Leave out what is too much.")
+
+    def _check_labels(self, one: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+        scale = {label.value for label in labels_from_json(item.subject.labels)} if item is not None else set[str]()
+        given = [
+            (placed.place, label) for placed in fresh for label in (placed.act.blind_label, placed.act.revised_label)
+        ]
+        given += [(one.place, label) for label in (one.facts.final_label, one.facts.adjudicated_label)]
+        for place, label in given:
+            if label and label not in scale:
+                text = f"The label {label!r} is not on the scale of {one.facts.name}."
+                self.say(place, text, hint=f"It has {', '.join(sorted(scale))}.", offending=label)
+
+    def _check_parts(self, one: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+        given = [(one.place, "adjudicated_parts", one.facts.adjudicated_parts, one.facts.adjudicated_label)]
+        for placed in fresh:
+            act = placed.act
+            given.append((placed.place, "blind_parts", act.blind_parts, act.blind_label))
+            given.append((placed.place, "revised_parts", act.revised_parts, act.revised_label))
+        form = form_of_item(item) if item is not None and any(parts for _, _, parts, _ in given) else None
+        for place, column, parts, label in given:
+            if parts and item is not None and label_of_parts(form, parts) != label:
+                text = f"{column} of {one.facts.name} do not come to the label {label!r}."
+                hint = 'It is JSON that gives each part of its rubric a value: {"50.1": true, "clarity": 4}.'
+                self.say(place, text, hint=hint, offending=parts[:100])
+
+    def _check_facts(self, one: ActsOfItem, here: ActsOfItem | None) -> None:
+        if here is None:
+            return
+        for name in KEPT_HERE:
+            if getattr(one.facts, name) != getattr(here.facts, name):
+                self.warn(one.place, f"{name} of {one.facts.name} differs here; what is stored here stays.")
+
+    def _fate(
+        self, one: ActsOfItem, item: ReviewItem | None, given: _Given, *, is_whole: bool
+    ) -> tuple[ItemStatus, str, datetime | None]:
+        """Return status, label and time of settling: as the file tells where the answers are just the file's."""
+        facts = one.facts
+        if item is not None and item.status == ItemStatus.STALE:
+            return ItemStatus.STALE, item.label, item.settled_at
+        made = given.outcome()
+        # Until labels were kept apart, a revision could decide an item: files of that time are read by their answers.
+        revised = given.outcome(revised=True)
+        if is_whole and facts.status and facts.status != ItemStatus.STALE:
+            if _is_possible(facts, made.state, made.label or ""):
+                return ItemStatus(facts.status), facts.final_label, facts.settled_at
+            if not _is_possible(facts, revised.state, revised.label or ""):
+                text = f"{facts.name} cannot be {facts.status!r} with the label {facts.final_label!r}: "
+                self.say(one.place, text + "its answers and its adjudication say something else.")
+        if not facts.adjudicated_label and item is not None and item.status == ItemStatus.ADJUDICATED:
+            return ItemStatus.ADJUDICATED, item.label, item.settled_at
+        if facts.adjudicated_label:
+            return ItemStatus.ADJUDICATED, facts.adjudicated_label, facts.adjudicated_at
+        return ItemStatus(made.state.value), made.label or "", self.at if made.state is ItemState.SETTLED else None
+
+
+def _completed(act: Act, known: Act) -> Act:
+    """Return an act with what files of earlier versions do not tell as it is stored here."""
+    return replace(
+        act,
+        blind_parts=act.blind_parts or known.blind_parts,
+        revised_parts=act.revised_parts or known.revised_parts,
+        mode=act.mode or known.mode,
+        guidelines_version=known.guidelines_version if act.guidelines_version is None else act.guidelines_version,
+        seen_before=known.seen_before if act.seen_before is None else act.seen_before,
+    )
+
+
+def _is_possible(facts: ItemFacts, made: ItemState, label: str) -> bool:
+    """Return whether a status of the file agrees with its answers; reopened items are split whatever people said."""
+    if facts.status == ItemStatus.ADJUDICATED:
+        return bool(facts.adjudicated_label) and facts.final_label == facts.adjudicated_label
+    if facts.status == ItemStatus.SPLIT:
+        return made is not ItemState.OPEN and not facts.final_label
+    return facts.status == made.value and facts.final_label == label
+
+
+def _adjudged_of(facts: ItemFacts, people: PeopleChoice | None = None) -> Adjudged | None:
+    if facts.adjudicated_at is None:
+        return None
+    who = people or PeopleChoice()
+    return Adjudged(
+        label=facts.adjudicated_label,
+        parts=facts.adjudicated_parts,
+        adjudicator=who.here(facts.adjudicator),
+        reason=facts.adjudication_reason,
+        adopted=who.here(facts.adjudication_adopted),
+        at=facts.adjudicated_at,
+        is_blind=bool(facts.adjudication_is_blind),
+    )
+
+
+def _seated(acts: Sequence[Act], stored: Iterable[Act]) -> tuple[Act, ...]:
+    """Return acts whose answers take the slots that they had, or the next free ones."""
+    taken = {act.slot for act in stored if act.is_answer}
+    seated = []
+    for act in sorted(acts, key=lambda one: one.slot if one.slot is not None else -1):
+        slot = act.slot
+        if act.is_answer and slot in taken:
+            slot = next(number for number in range(len(taken) + 1) if number not in taken)
+        if act.is_answer:
+            taken.add(slot)
+        seated.append(replace(act, slot=slot))
+    return tuple(seated)

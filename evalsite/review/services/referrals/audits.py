@@ -1,0 +1,72 @@
+"""Plans how many verdicts or debates people check at random, and brings a queue's items into the sample."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+
+from evalsite.review.models import AuditPlan, ItemArm, Queue, Referral, ReviewItem
+from evalsite.review.routing import AUDITED, TEXT_LIMIT, cut
+from evalsite.review.sampling import AuditDraw
+from evalsite.review.selectors.labels.audits import AuditSubject
+from evalsite.review.selectors.unrouted import may_ask_people
+from evalsite.review.states import ReviewRefused
+from judging import signals
+
+BATCH = 500
+
+
+@transaction.atomic
+def plan_audit(*, subject: AuditSubject, size: int, actor: User | None, at: datetime) -> AuditPlan:
+    """Store how large the sample shall be; the next routing of the run or the debates draws it.
+
+    Raises:
+        ReviewRefused: there is nothing to draw from, or the size is out of reach or below what was drawn.
+    """
+    if not subject.population:
+        raise ReviewRefused("There is nothing to draw from yet.")
+    if subject.debate_set is not None and not may_ask_people(subject.debate_set):
+        raise ReviewRefused("People are not asked about baselines, nor about debates under a damaged criterion.")
+    if not 0 <= size <= subject.population:
+        raise ReviewRefused(f"Choose between 0 and {subject.population:,}.")
+    if size < subject.drawn:
+        raise ReviewRefused(
+            f"{subject.drawn:,} have been drawn and people may have answered some; a sample can grow, but not shrink."
+        )
+    plan, _ = AuditPlan.objects.update_or_create(
+        run=subject.run,
+        debate_set=subject.debate_set,
+        defaults={"size": size, "chosen_by": actor, "chosen_at": at},
+    )
+    signals.acted.send(
+        sender=AuditPlan,
+        actor_id=actor.pk if actor else None,
+        action="audit.planned",
+        subject=str(subject.about),
+        subject_id=subject.about.pk,
+        detail={"of": subject.noun, "size": size, "population": subject.population, "drawn before": subject.drawn},
+    )
+    return plan
+
+
+@transaction.atomic
+def keep_draw(*, queue: Queue, draw: AuditDraw) -> None:
+    """Bring the referrals and items of a run or debate set in step with a draw, whoever has answered what.
+
+    What an earlier, smaller draw took gets the chance of the larger one; what a draw of another kind took leaves the
+    sample. An item that a rule sent becomes part of the sample, or else the sample would lack what rules find.
+    """
+    drawn = Referral.objects.filter(run=queue.run_id, debate_set=queue.debate_set_id, arm=ItemArm.AUDIT)
+    inside = Q(response__prompt__key__in=draw.chosen) | Q(debate__case__key__in=draw.chosen)
+    drawn.filter(pk__in=drawn.exclude(inside).values("pk")).delete()
+    drawn.update(inclusion_probability=draw.probability)
+    items = queue.items.filter(pk__in=drawn.values("item"), retest_of=None)
+    changed = list(items.exclude(arm=ItemArm.AUDIT, inclusion_probability=draw.probability).order_by("pk"))
+    for item in changed:
+        if item.arm != ItemArm.AUDIT:
+            item.reason_text = cut(f"{item.reason_text} {AUDITED}".strip(), TEXT_LIMIT)
+        item.arm, item.inclusion_probability = ItemArm.AUDIT, draw.probability
+    ReviewItem.objects.bulk_update(changed, ["arm", "inclusion_probability", "reason_text"], batch_size=BATCH)

@@ -1,0 +1,136 @@
+"""Sends what machines left open to people because a researcher asks, and takes it back while nobody has answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from evalsite.review.models import (
+    Assignment,
+    AssignmentStatus,
+    ItemArm,
+    Queue,
+    QueueStatus,
+    Referral,
+    ReviewItem,
+)
+from evalsite.review.selectors.asked import items_to_take_back, people_of, why_not_yet
+from evalsite.review.services.items import queues
+from evalsite.review.services.items.acts import announce
+from evalsite.review.services.items.item_locks import lock_item
+from evalsite.review.services.referrals.run_referrals import open_item_for_verdict, open_items_for_run
+from evalsite.review.states import ItemFacts, ItemState, QueueState, ReviewRefused, check_can_take_back
+from judging.models import Run, RunKind, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What was sent where; no items where all were with people already."""
+
+    queue: Queue
+    count: int
+
+    @property
+    def words(self) -> str:
+        """Say it to the person who pressed the button."""
+        items = "1 item" if self.count == 1 else f"{self.count:,} items"
+        text = f"Sent {items} to the queue “{self.queue}”." if self.count else "Everything unsettled is with people."
+        if self.queue.status != QueueStatus.OPEN:
+            state = self.queue.get_status_display().lower()
+            text += f" The queue is {state}: nobody is handed its items until you open it again."
+        return text
+
+
+def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> Sent:
+    """Open an item for the question behind a verdict; where it is with people already, nothing changes.
+
+    Raises:
+        ReviewRefused: its response has been replaced, or its run is an index at work.
+    """
+    known = people_of(verdict)
+    if known.queue is not None:
+        return Sent(known.queue, 0)
+    if verdict.response.superseded_at is not None:
+        raise ReviewRefused("Another text has replaced this response; people would judge one that no report counts.")
+    refusal = why_not_yet(verdict.run) if verdict.run.kind == RunKind.ESI else ""
+    if refusal:
+        raise ReviewRefused(refusal)
+    with transaction.atomic():
+        queue = open_item_for_verdict(verdict=verdict, sent_by=actor, at=at)
+        known = people_of(verdict)
+        item = known.item
+        is_mine = item is not None and item.sent_by_id == actor.pk and item.created_at == at
+        if item is not None and is_mine:
+            announce(actor=actor, action="item.sent", subject=item, detail={"verdict": verdict.pk})
+    if item is None:
+        raise ReviewRefused(f"Nobody is asked: people have decided this already, and “{known.answer}” is used here.")
+    return Sent(queue, 1) if is_mine else Sent(known.queue or queue, 0)
+
+
+def send_rest(*, run: Run, actor: User, at: datetime) -> Sent:
+    """Open an item for everything unsettled in a run that is not in its queue yet, and for what the audit drew.
+
+    Raises:
+        ReviewRefused: the run is at work.
+    """
+    refusal = why_not_yet(run)
+    if refusal:
+        raise ReviewRefused(refusal)
+    count = open_items_for_run(run=run, at=at, sent_by=actor)
+    queue = Queue.objects.get(run=run)
+    announce(actor=actor, action="queue.rest_sent", subject=queue, detail={"run": run.pk, "items": count})
+    return Sent(queue, count)
+
+
+@transaction.atomic
+def take_item_back(*, item_id: int, actor: User, at: datetime) -> Queue:
+    """Delete an item that somebody sent by hand and nobody has answered; return its queue.
+
+    Raises:
+        ReviewRefused: it was not sent by hand, belongs to the audit, has an answer, or somebody has begun one.
+    """
+    item = lock_item(item_id).item
+    check_can_take_back(
+        _facts(item, at),
+        is_sent=item.sent_by_id is not None,
+        is_audited=item.arm == ItemArm.AUDIT,
+        is_begun=item.assignments.filter(draft_at__isnull=False).exists(),
+    )
+    if item.referrals.exclude(run=item.queue.run_id).exists():
+        raise ReviewRefused("Another run waits for the answers to this item too, so it stays.")
+    announce(actor=actor, action="item.taken_back", subject=item, detail={"response": item.response_a_id or ""})
+    item.referrals.all().delete()
+    item.delete()
+    return queues.recount(queue_id=item.queue_id)
+
+
+@transaction.atomic
+def take_rest_back(*, run: Run, actor: User, at: datetime) -> int:
+    """Delete what was sent by hand of a run and has no answer and nobody at work on it; return how many."""
+    queue = Queue.objects.get(run=run)
+    sent = items_to_take_back(queue)
+    locked = [
+        item.pk for item in ReviewItem.objects.select_for_update().filter(pk__in=sent.values("pk")).order_by("pk")
+    ]
+    live = Assignment.objects.filter(item=OuterRef("pk"), status=AssignmentStatus.LEASED, expires_at__gte=at)
+    keys = list(sent.filter(~Exists(live), pk__in=locked).values_list("pk", flat=True))
+    Referral.objects.filter(item__in=keys).delete()
+    ReviewItem.objects.filter(pk__in=keys).delete()
+    queues.recount(queue_id=queue.pk)
+    announce(actor=actor, action="queue.rest_taken_back", subject=queue, detail={"run": run.pk, "items": len(keys)})
+    return len(keys)
+
+
+def _facts(item: ReviewItem, at: datetime) -> ItemFacts:
+    live = item.assignments.filter(status=AssignmentStatus.LEASED, expires_at__gte=at)
+    return ItemFacts(
+        state=ItemState(item.status),
+        queue=QueueState(item.queue.status),
+        quorum=item.quorum,
+        answers=item.answer_count,
+        leased=live.count(),
+    )

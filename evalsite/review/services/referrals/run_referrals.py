@@ -1,0 +1,286 @@
+"""Refers what a run's judges and rules left undecided, and what its audit drew, to people. Safe to repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import groupby, pairwise
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Avg, Count
+
+from evalsite.review.models import ItemArm, Queue, Referral
+from evalsite.review.questions.answer_forms import scale_of
+from evalsite.review.questions.scales import Label, joined_scale, nearest_label
+from evalsite.review.routing import Decision, Facts, Reason, RoutingPolicy, route
+from evalsite.review.sampling import AuditDraw
+from evalsite.review.selectors.asked import FLIP_FLAGS
+from evalsite.review.selectors.labels.audits import drawn_share, keys_of_run, plan_of, share_chosen
+from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, own_parts_of, subject_facts
+from evalsite.review.selectors.thresholds import thresholds_of
+from evalsite.review.services.items import queues
+from evalsite.review.services.referrals.audits import keep_draw
+from evalsite.review.services.referrals.subject_referrals import (
+    BATCH,
+    Referred,
+    batches,
+    draw_of,
+    known_arms,
+    new_item,
+    new_referral,
+    policy,
+    refer_all,
+    shuffle_of,
+    standing,
+)
+from judging.judges.words import doubts_in_words
+from judging.models import Case, EvaluatorKind, Response, Run, RunEvaluator, Score, ScoreStatus, Verdict
+from judging.services.trees import tree_from_json
+
+
+@dataclass(slots=True)
+class _Finding:
+    """What was found about one response under one criterion by all evaluators of a run."""
+
+    response_id: int
+    criterion: str
+    labels: tuple[Label, ...] = ()  # of the criterion's scale
+    verdicts: list[Verdict] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)  # of rules only
+
+    @property
+    def key(self) -> str:
+        return f"{self.response_id}:{self.criterion}"
+
+    @property
+    def rows(self) -> list[Verdict | Score]:
+        return [*self.verdicts, *self.scores]
+
+    def by_evaluator(self) -> list[_Finding]:
+        """Return what each evaluator found alone."""
+        about = (self.response_id, self.criterion, self.labels)
+        judged = [_Finding(*about, verdicts=[row]) for row in self.verdicts]
+        return judged + [_Finding(*about, scores=[row]) for row in self.scores]
+
+
+@dataclass(frozen=True, slots=True)
+class _Routing:
+    """What the routing of one run needs to know."""
+
+    queue: Queue
+    rules: RoutingPolicy
+    draw: AuditDraw
+    close: frozenset[int]  # systems whose rank one answer could change
+    parts: RubricParts
+    cases: dict[int, Case]  # by prompt
+    thresholds: dict[int, float]  # of confidence, by evaluator
+    at: datetime
+    sent_by: User | None = None  # who asked for it; None: the rules alone
+    only: Verdict | None = None  # the one verdict that somebody sends, whatever the rules say
+
+
+def open_items_for_run(*, run: Run, at: datetime, sent_by: User | None = None) -> int:
+    """Refer each response that a run's judges or rules left undecided or the audit drew; return how many items are new.
+
+    People are asked once per response and criterion, however many judges there were. The audit draws from the run's
+    cases, which are fixed when it starts, so that a retry changes nobody's chance.
+    """
+    routing = _routing_of(run, at, sent_by=sent_by)
+    opened = refer_all(routing.queue, _run_referred(run, routing), at)
+    keep_draw(queue=routing.queue, draw=routing.draw)
+    Queue.objects.filter(pk=routing.queue.pk).update(routed_at=at)
+    return opened
+
+
+def open_item_for_verdict(*, verdict: Verdict, sent_by: User, at: datetime) -> Queue:
+    """Refer the response and criterion of one verdict, whatever the rules say; return the run's queue."""
+    routing = _routing_of(verdict.run, at, sent_by=sent_by, only=verdict)
+    refer_all(routing.queue, _run_referred(verdict.run, routing), at)
+    return routing.queue
+
+
+def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict | None = None) -> _Routing:
+    evaluators, parts = list(run.evaluators.order_by("position")), RubricParts()
+    queue = queues.queue_for_run(run=run, labels=_labels_of(evaluators, parts), at=at)
+    seed, keys = keys_of_run(run)
+    return _Routing(
+        queue=queue,
+        rules=policy(),
+        draw=draw_of(keys, seed=seed, plan=plan_of(run=run), drawn=drawn_share(run=run), share=share_chosen(run)),
+        close=close_systems(run),
+        parts=parts,
+        cases=first_cases(run.suite_id),
+        thresholds=thresholds_of(evaluators),
+        at=at,
+        sent_by=sent_by,
+        only=only,
+    )
+
+
+def _labels_of(evaluators: Sequence[RunEvaluator], parts: RubricParts) -> tuple[Label, ...]:
+    scales = [scale_of(None, judge=kind) for evaluator in evaluators if (kind := own_parts_of(evaluator))]
+    scales += [
+        scale_of(tree_from_json(tree), criterion=evaluator.criterion)
+        for evaluator in evaluators
+        if evaluator.rubric_id is not None and evaluator.kind == EvaluatorKind.JUDGE and not own_parts_of(evaluator)
+        for tree in parts.trees_of(evaluator.rubric_id)
+    ]
+    return joined_scale(scales)
+
+
+def close_systems(run: Run) -> frozenset[int]:
+    """Return the systems that one response could bring past a neighbour: their means differ by at most 1/n."""
+    rows = Score.objects.filter(run=run, share__isnull=False).values("evaluator_id", "response__system_id")
+    means = sorted(
+        (row["evaluator_id"], row["mean"], row["response__system_id"], row["n"])
+        for row in rows.annotate(mean=Avg("share"), n=Count("pk")).order_by()
+    )
+    found: set[int] = set()
+    for lower, higher in pairwise(means):
+        if lower[0] == higher[0] and higher[1] - lower[1] <= 1 / min(lower[3], higher[3]):
+            found |= {lower[2], higher[2]}
+    return frozenset(found)
+
+
+def _run_referred(run: Run, routing: _Routing) -> Iterator[Referred]:
+    referrals = standing(Referral.objects.filter(run=run))
+    known = known_arms(referrals.values_list("response_id", "subject__criterion", "arm"))
+    for findings in batches(_findings(run, routing.only), BATCH):
+        responses = Response.objects.select_related("prompt").in_bulk([finding.response_id for finding in findings])
+        for finding in findings:
+            yield from _referred(
+                finding,
+                responses[finding.response_id],
+                routing,
+                known.get((finding.response_id, finding.criterion), frozenset()),
+            )
+
+
+def _findings(run: Run, only: Verdict | None) -> Iterator[_Finding]:
+    """Yield what was found, response by response; both tables are read once, in step. `only`: about its subject."""
+    verdicts = Verdict.objects.filter(run=run).select_related("evaluator", "score").defer("rationale")
+    verdicts = verdicts.order_by("response_id", "evaluator__position")
+    scores = Score.objects.filter(run=run, verdict__isnull=True).exclude(evaluator__kind=EvaluatorKind.INDEX)
+    scores = scores.select_related("evaluator")
+    scores = scores.order_by("response_id", "evaluator__position")
+    if only is not None:
+        subject = {"response": only.response_id, "evaluator__criterion": only.evaluator.criterion}
+        verdicts, scores = verdicts.filter(**subject), scores.filter(**subject)
+    score_groups = groupby(scores.iterator(BATCH), key=lambda row: row.response_id)
+    verdict_groups = groupby(verdicts.iterator(BATCH), key=lambda row: row.response_id)
+    yield from _merge(verdict_groups, score_groups)
+
+
+def _merge(verdict_groups: Iterable[Any], score_groups: Iterable[Any]) -> Iterator[_Finding]:
+    left, right = iter(verdict_groups), iter(score_groups)
+    judged, ruled = next(left, None), next(right, None)
+    while judged is not None or ruled is not None:
+        response_id = min(group[0] for group in (judged, ruled) if group is not None)
+        found: dict[str, _Finding] = {}
+        if judged is not None and judged[0] == response_id:
+            for verdict in judged[1]:
+                criterion = verdict.evaluator.criterion
+                found.setdefault(criterion, _Finding(response_id, criterion)).verdicts.append(verdict)
+            judged = next(left, None)
+        if ruled is not None and ruled[0] == response_id:
+            for score in ruled[1]:
+                criterion = score.evaluator.criterion
+                found.setdefault(criterion, _Finding(response_id, criterion)).scores.append(score)
+            ruled = next(right, None)
+        yield from found.values()
+
+
+def _referred(finding: _Finding, response: Response, routing: _Routing, known: frozenset[str]) -> Iterator[Referred]:
+    shuffle = shuffle_of(routing.queue, finding.key)
+    case_key = response.prompt.key
+    first = finding.rows[0].evaluator
+    part = routing.parts.get(first.rubric_id, case_key=case_key, criterion=finding.criterion, judge=own_parts_of(first))
+    finding.labels = part.labels
+    facts = replace(
+        _run_facts(finding, routing),
+        can_flip_rank=response.system_id in routing.close,
+        shuffle=shuffle,
+        audit_probability=routing.draw.probability if case_key in routing.draw.chosen else None,
+    )
+    decision = route(facts, routing.rules)
+    if decision.arms <= known:
+        return
+    item = new_item(routing.queue, decision, shuffle, routing.at)
+    item.sent_by = routing.sent_by if routing.only is not None or item.arm == ItemArm.ROUTED else None
+    item.response_a, item.criterion = response, finding.criterion
+    case = routing.cases.get(response.prompt_id)
+    if case is not None:
+        item.scenario, item.language = case.scenario, case.lang
+    subject = subject_facts(responses=[response], case=case, part=part, criterion=finding.criterion, labels=part.labels)
+    yield Referred(subject, item, _referrals(finding, decision, routing))
+
+
+def _referrals(finding: _Finding, decision: Decision, routing: _Routing) -> list[Referral]:
+    """Return why one response is referred: an entry of the audit, and one of each evaluator that is in doubt."""
+    about: dict[str, Any] = {"run_id": routing.queue.run_id, "response_id": finding.response_id}
+    found = []
+    if ItemArm.AUDIT in decision.arms:
+        found.append(new_referral(decision, ItemArm.AUDIT, reason=Reason.AUDIT, **about))
+    if ItemArm.ROUTED not in decision.arms:
+        return found
+    if routing.only is not None:
+        reasons = {routing.only.evaluator_id: Reason.SENT_BY_HAND}
+    else:
+        reasons = {
+            alone.rows[0].evaluator_id: found_alone.reasons[0]
+            for alone in finding.by_evaluator()
+            if (found_alone := route(_run_facts(alone, routing), routing.rules)).is_routed
+        }
+    joint = decision.reason_of(ItemArm.ROUTED)
+    reasons = reasons or {row.evaluator_id: joint for row in finding.rows}  # a split of judges is everybody's
+    for evaluator_id, reason in reasons.items():
+        found.append(new_referral(decision, ItemArm.ROUTED, reason=reason, evaluator_id=evaluator_id, **about))
+    return found
+
+
+def _run_facts(finding: _Finding, routing: _Routing) -> Facts:
+    worst = next((row.status for row in finding.verdicts if row.status in {"failed", "refused", "unparsed"}), "")
+    confidence, threshold = _least_sure(finding, routing.thresholds)
+    undecided = next((row for row in finding.scores if row.status != ScoreStatus.COMPLETE), None)
+    return Facts(
+        key=finding.key,
+        verdict_status=worst,
+        doubts=doubts_in_words(flag for row in finding.verdicts for flag in row.flags),
+        confidence=confidence,
+        own_threshold=threshold,
+        order_flipped=any(FLIP_FLAGS.intersection(row.flags) for row in finding.verdicts),
+        jury=_jury(finding),
+        grader_problem=_problem(undecided) if undecided is not None else "",
+        sent=routing.only is not None,
+    )
+
+
+def _least_sure(finding: _Finding, thresholds: dict[int, float]) -> tuple[float | None, float | None]:
+    """Return confidence and threshold of the verdict that falls short by most; None where none was measured."""
+    rows = ((row.confidence, thresholds[row.evaluator_id]) for row in finding.verdicts)
+    measured = [(confidence, threshold) for confidence, threshold in rows if confidence is not None]
+    return min(measured, key=lambda pair: pair[0] - pair[1], default=(None, None))
+
+
+def _jury(finding: _Finding) -> tuple[str, ...]:
+    """Return the labels of the judges that answered one question and split over it, else of the first such judges.
+
+    Judges by one rubric are a panel; two rubrics, or two kinds of judge without one, ask different questions.
+    """
+    panels: dict[tuple[int | None, str], list[str]] = {}
+    for row in finding.verdicts:
+        score = getattr(row, "score", None)
+        label = nearest_label(score.share, finding.labels) if score is not None and score.share is not None else ""
+        if label:
+            asked = row.evaluator
+            kind = "" if asked.rubric_id is not None else str(asked.options.get("judge_kind", ""))
+            panels.setdefault((asked.rubric_id, kind), []).append(label)
+    found = [tuple(panel) for panel in panels.values()]
+    return next((panel for panel in found if len(set(panel)) > 1), next(iter(found), ()))
+
+
+def _problem(score: Score) -> str:
+    text = score.detail.get("reason") or score.detail.get("error") or ", ".join(map(str, score.flags))
+    return str(text or score.get_status_display().lower())

@@ -1,0 +1,261 @@
+"""From one item to the next: what both the full page and the fragment answer with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.forms import Form
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+
+from debate.protocol.meta.differences import compare
+from evalsite.review.addresses import address_of
+from evalsite.review.forms import PAIR_SKIP_REASONS, SINGLE_SKIP_REASONS, UNABLE_REASONS, AnnotationForm, RevisionForm
+from evalsite.review.models import Queue
+from evalsite.review.questions.answer_forms import MOST_PARTS, PREFIX, AnswerForm, Part, digit_of, said_of
+from evalsite.review.questions.scales import TEN_KEY, Label
+from evalsite.review.selectors.labels.subjects import ScoreSoFar, score_so_far
+from evalsite.review.selectors.screens.content import ItemContent
+from evalsite.review.selectors.screens.panels import (
+    ANSWERED,
+    OVERVIEW,
+    WORK,
+    Footing,
+    Panel,
+    claimed_panel,
+    footing_of,
+    read_panel,
+)
+from evalsite.review.selectors.screens.waiting_items import progress_of, queues_to_answer, read_waiting, standing_of
+from evalsite.review.services.items.claims import NothingNow, claim_next, start_work
+from evalsite.review.services.items.looks import note_look
+from judging.http import PageRequest
+
+PANEL = "review/_item_panel.html"
+PAGE = "review/item_detail.html"
+TARGET = "#item-panel"
+BEATS_PER_LEASE = 4
+LEVELS = {"success": messages.SUCCESS, "info": messages.INFO, "warning": messages.WARNING, "error": messages.ERROR}
+
+
+@dataclass(frozen=True, slots=True)
+class Toast:
+    """A short message; `undo_id` offers to take the answer to that item back."""
+
+    text: str
+    level: str = "success"
+    undo_id: int | None = None
+
+    def as_header(self) -> str:
+        """Return the value of HX-Trigger."""
+        shown: dict[str, Any] = {"text": self.text, "level": self.level}
+        if self.undo_id is not None:
+            url = reverse("review:item-undo", args=[self.undo_id])
+            shown["action"] = {"label": "Undo", "url": url, "key": "u", "target": TARGET}
+        return json.dumps({"toast": shown})
+
+
+def context_of(request: PageRequest, panel: Panel, **extra: Any) -> dict[str, Any]:
+    """Return what the item's templates need."""
+    context: dict[str, Any] = {"panel": panel, "item": panel.item, "queue": panel.item.queue, "content": panel.content}
+    context |= material_of(request, panel.content, url=panel.item.get_absolute_url())
+    if panel.claim is not None and "footing" not in extra:
+        context["footing"] = footing_of(item=panel.item, user=request.user, at=timezone.now())
+    if panel.state == WORK and panel.claim is not None:
+        initial = {"token": panel.claim.token, "label": panel.draft.get("label"), "note": panel.draft.get("note")}
+        context["form"] = AnnotationForm(initial=initial)
+        context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("form")))
+        context["beat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // BEATS_PER_LEASE)
+        context["unable_reasons"] = UNABLE_REASONS
+        context["skip_reasons"] = PAIR_SKIP_REASONS if panel.content.is_pair else SINGLE_SKIP_REASONS
+    if panel.state == ANSWERED:
+        context["revision_form"] = RevisionForm(choices=panel.content.choices)
+        if panel.may_revise:
+            context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("revision_form")))
+    return context | extra
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """One part of a form as a page shows it: its number, what is said of it so far, and its choices with their keys."""
+
+    part: Part
+    number: int
+    said: str
+    choices: tuple[tuple[Label, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FormParts:
+    """The parts of a criterion's form, and the score that they come to."""
+
+    rows: tuple[PartRow, ...]
+    score: ScoreSoFar
+
+    @property
+    def are_checks(self) -> bool:
+        """Whether each part is met or not, so that its number switches it."""
+        return all(row.part.is_check for row in self.rows)
+
+    @property
+    def has_ten(self) -> bool:
+        """Whether the key of 10 gives a value of some part."""
+        return any(key == TEN_KEY for row in self.rows for _, key in row.choices)
+
+
+def form_parts(form: AnswerForm | None, said: Mapping[str, str]) -> FormParts | None:
+    """Return the parts of a form with what is said of each by key; None where people choose a label."""
+    if form is None:
+        return None
+    rows = tuple(
+        PartRow(part, number, said.get(part.key, ""), part_choices(part))
+        for number, part in enumerate(form.parts, start=1)
+    )
+    return FormParts(rows, score_so_far(form, said))
+
+
+def part_choices(part: Part) -> tuple[tuple[Label, str], ...]:
+    """Return the values offered of a part, each with the key that gives it."""
+    return tuple((choice, digit_of(part, place)) for place, choice in enumerate(part.choices))
+
+
+def _typed(panel: Panel, form: Form | None) -> dict[str, str]:
+    """Return what a person has said of the parts by key: just now, in their draft, or in their answer."""
+    if form is not None:
+        return said_in(form.data)
+    if panel.annotation is not None:
+        return {key: said_of(value) for key, value in panel.annotation.parts.items()}
+    return said_in(panel.draft)
+
+
+def said_in(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what fields say of parts, by key."""
+    names = [name for name in values if name.startswith(PREFIX)][:MOST_PARTS]
+    return {name.removeprefix(PREFIX): str(values[name]) for name in names}
+
+
+def parts_of(request: PageRequest) -> dict[str, str]:
+    """Return what a sent form says of the parts, by key."""
+    return said_in(request.POST)
+
+
+def material_of(request: PageRequest, content: ItemContent, *, url: str) -> dict[str, Any]:
+    """Return the answers as this person sees them, at the address `url`.
+
+    `?diff=1` asks for their differences, `?written=1` for the text without any formatting.
+    """
+    compared = content.is_pair and request.GET.get("diff") == "1"
+    found = compare(content.sides[0].text, content.sides[1].text) if compared else None
+    is_unlike = found is not None and found.are_everywhere
+    if is_unlike:
+        found = None  # the answers stay as they read
+    pieces = (found.a, found.b) if found else ((), ())
+    sides = [
+        {"letter": side.letter, "system": side.system, "text": side.text, "pieces": own}
+        for side, own in zip(content.sides, pieces, strict=False)
+    ]
+    shown = {"compared": compared, "differences": found is not None, "is_written": request.GET.get("written") == "1"}
+    return shown | {"sides": sides, "is_unlike": is_unlike, "material_url": url}
+
+
+def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None, **extra: Any) -> HttpResponse:
+    """Answer with an item: the panel for htmx, with the address it now has, else the whole page."""
+    panel = read_panel(item_id=item_id, user=request.user, at=timezone.now())
+    if panel.state == WORK and panel.claim is not None and panel.claim.beat_at is None:
+        start_work(claim=panel.claim, at=timezone.now())
+    if panel.state == OVERVIEW:
+        note_look(item=panel.item, person=request.user, at=timezone.now())
+    context = context_of(request, panel, **extra)
+    if not request.htmx or request.htmx.history_restore_request:  # Back asks for the whole page
+        _tell(request, toast)
+        return render(request, PAGE, context)
+    return _fragment(request, panel, context, toast)
+
+
+def _fragment(request: PageRequest, panel: Panel, context: dict[str, Any], toast: Toast | None) -> HttpResponse:
+    if request.method != "POST":  # a GET is for a part of the page that the reader is on
+        return _with_toast(render(request, PANEL, context), toast)
+    response = render(request, PANEL, context | _after_act(request))
+    response["HX-Push-Url"] = panel.item.get_absolute_url()
+    return _with_toast(response, toast)
+
+
+def _after_act(request: PageRequest) -> dict[str, Any]:
+    """Return what the rest of the page has to show anew once somebody has acted."""
+    return {"is_act": True, "waiting_for_me": read_waiting(request.user).items}
+
+
+def show_next(
+    request: PageRequest,
+    queue: Queue,
+    *,
+    toast: Toast | None = None,
+    done_id: int = 0,
+) -> HttpResponse:
+    """Hand out the next item and answer with it; say why where there is none.
+
+    `done_id` is the item just done with.
+    """
+    standing = standing_of(queue=queue, user=request.user)
+    try:
+        claim = claim_next(queue=queue, annotator=request.user, at=timezone.now(), standing=standing)
+    except NothingNow as nothing:
+        return _show_nothing(request, queue, str(nothing), toast, done_id)
+    if request.htmx:
+        panel = claimed_panel(claim=claim, user=request.user, at=timezone.now())
+        footing = Footing(standing.progress, done_id)  # what was just done with is the last act
+        if not done_id:
+            footing = footing_of(item=claim.item, user=request.user, at=timezone.now(), progress=standing.progress)
+        return _fragment(request, panel, context_of(request, panel, footing=footing, done_id=_key_of(done_id)), toast)
+    _tell(request, toast)
+    return redirect("review:item-detail", claim.item_id)
+
+
+def _key_of(item_id: int) -> str:
+    return address_of(item_id) if item_id else ""
+
+
+def show_again(request: PageRequest, item_id: int, *, toast: Toast) -> HttpResponse:
+    """Answer a POST that stays with its item: the panel for htmx, else a redirect to the page."""
+    if request.htmx:
+        return show_item(request, item_id, toast=toast)
+    _tell(request, toast)
+    return redirect("review:item-detail", item_id)
+
+
+def show_gone(request: PageRequest, why: str, *, note: str) -> HttpResponse:
+    """Answer a POST for an item that is no more: htmx leaves the page as it is, else a page shows what was typed."""
+    if request.htmx:
+        return _with_toast(HttpResponse(status=204), Toast(why, "warning"))
+    return render(request, "review/item_gone.html", {"why": why, "note": note}, status=410)
+
+
+def _show_nothing(request: PageRequest, queue: Queue, why: str, toast: Toast | None, done_id: int) -> HttpResponse:
+    _tell(request, None if request.htmx else toast)
+    if not request.htmx:
+        messages.info(request, why)
+        return redirect("review:queue-detail", queue.slug)
+    progress = progress_of(queue=queue, user=request.user)
+    elsewhere = [other for other in queues_to_answer(user=request.user) if other.pk != queue.pk]
+    context = {"queue": queue, "why": why, "progress": progress, "done_id": _key_of(done_id), "elsewhere": elsewhere}
+    response = render(request, PANEL, context | _after_act(request))
+    response["HX-Push-Url"] = queue.get_absolute_url()
+    return _with_toast(response, toast)
+
+
+def _tell(request: PageRequest, toast: Toast | None) -> None:
+    if toast is not None:
+        messages.add_message(request, LEVELS[toast.level], toast.text)
+
+
+def _with_toast(response: HttpResponse, toast: Toast | None) -> HttpResponse:
+    if toast is not None:
+        response["HX-Trigger"] = toast.as_header()
+    return response

@@ -1,0 +1,288 @@
+"""Blank filling: answers are cut out of a response by aligning it with a template, then compared with targets.
+
+Which blank got what, and the texts handed to post handlers, are the original program's to the letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judging.grading.marks import (
+    CriterionGrade,
+    GradeStatus,
+    GradingOptions,
+    NotDecided,
+    Note,
+    SpecFault,
+    number,
+    readable_weight,
+)
+from judging.grading.rule_graders.alignment import Alignment, align, align_many
+from judging.grading.rule_graders.conditions import ConditionFault, evaluate_condition
+from judging.grading.rule_graders.contexts import GradingContext
+
+DEFAULT_BLANK = "[blank]"
+DEFAULT_ESCAPE = " '\"`"
+LOWEST_RATE = 0.8
+_CELLS_AT_ONCE = 8_000_000  # in a batch; larger ones no longer fit the processor's cache
+
+
+@dataclass(frozen=True, slots=True)
+class BlankSpec:
+    """The `blank_filling` mapping, read once per response."""
+
+    template: str
+    targets: Sequence[Any]
+    blank: str = DEFAULT_BLANK
+    escape: str | None = DEFAULT_ESCAPE
+    prefix: str = ""
+    post_handler: Any = None
+
+    def filled(self, text: str) -> str:
+        """Return what is aligned with the template: prefix and response, one space where both are empty."""
+        return (self.prefix + text) or " "
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    answers: Sequence[Any]
+    weight: float
+    to_lower: bool
+    substring: bool
+
+
+@dataclass(slots=True)
+class _Trial:
+    """One blank: the answer cut out of the response, and what it has been compared with so far."""
+
+    answer: str
+    matched: bool | None = False
+    text: str = "unmatched"
+    target: str = ""
+    notes: list[Note] = field(default_factory=list)
+
+
+def read_blank_spec(spec: Any) -> BlankSpec:
+    """Return the mapping as a BlankSpec.
+
+    Raises:
+        SpecFault: `template` or `targets` is missing or of the wrong kind.
+    """
+    if not isinstance(spec, Mapping):
+        raise SpecFault("TypeError", "`blank_filling` must be a mapping.")
+    for key in ("template", "targets"):
+        if key not in spec:
+            raise SpecFault("KeyError", f"`blank_filling` needs `{key}`.")
+    template, targets = spec["template"], spec["targets"]
+    texts = {"template": template, "blank_str": spec.get("blank_str", DEFAULT_BLANK), "prefix": spec.get("prefix", "")}
+    for name, value in texts.items():
+        if not isinstance(value, str) or (not value and name != "prefix"):
+            raise SpecFault("TypeError", f"`{name}` must be text, not {value!r}.")
+    escape = spec.get("escape", DEFAULT_ESCAPE)
+    if escape is not None and not isinstance(escape, str):
+        raise SpecFault("TypeError", f"`escape` must be text, not {escape!r}.")
+    if not isinstance(targets, (list, tuple)):
+        raise SpecFault("TypeError", "`targets` must be a list.")
+    return BlankSpec(template, targets, texts["blank_str"], escape, texts["prefix"], spec.get("post_handler"))
+
+
+def align_responses(spec: Any, texts: Sequence[str], options: GradingOptions) -> list[Alignment | None]:
+    """Return one alignment per response, computed together, equal responses once; None where it is over the limit.
+
+    Raises: as `read_blank_spec`.
+    """
+    blanks = read_blank_spec(spec)
+    filled = [blanks.filled(text) for text in texts]
+    allowed = [text for text in dict.fromkeys(filled) if _affordable(blanks, text, options)]
+    known: dict[str, Alignment] = {}
+    batch: list[str] = []
+    cells = 0
+    for text in sorted(allowed, key=len):
+        cells += len(text) * len(blanks.template)
+        if batch and cells > _CELLS_AT_ONCE:
+            known |= dict(zip(batch, align_many(blanks.template, batch), strict=True))
+            batch, cells = [], len(text) * len(blanks.template)
+        batch.append(text)
+    if batch:
+        known |= dict(zip(batch, align_many(blanks.template, batch), strict=True))
+    return [known.get(text) for text in filled]
+
+
+def grade_blanks(spec: Any, text: str, context: GradingContext, alignment: Alignment | None = None) -> CriterionGrade:
+    """Return points for the blanks, with the answer, its place in `text` and the outcome for each.
+
+    `alignment` saves the work where `align_responses` has done it.
+
+    Raises:
+        SpecFault: the specification is malformed or a post handler failed.
+        NotDecided: a limit was reached, or a post handler could not be run.
+    """
+    blanks = read_blank_spec(spec)
+    filled = blanks.filled(text)
+    places = _places(blanks)
+    if alignment is None:
+        if not _affordable(blanks, filled, context.options):
+            raise NotDecided("limit.size", f"A response of {len(text)} characters is too long to align.")
+        alignment = align(blanks.template, filled)
+    rate = _rate(alignment, blanks, len(places))
+    got = total = 0.0
+    texts: list[str] = []
+    shown: list[dict[str, Any]] = []
+    notes: list[Note] = []
+    for index, raw in enumerate(blanks.targets):
+        weight = _weight(raw)
+        total += weight
+        start, end = _cut(alignment, blanks, places[index]) if rate >= LOWEST_RATE else (0, 0)
+        trial = _try_blank(raw, filled[start:end].strip(blanks.escape), texts, context, rate)
+        got += weight if trial.matched else 0.0
+        texts.append(trial.text)
+        notes.extend(trial.notes)
+        span = [max(0, start - len(blanks.prefix)), max(0, end - len(blanks.prefix))]
+        shown.append(_shown(trial, weight, span))
+    detail: dict[str, Any] = {"texts": texts, "blanks": shown, "match_rate": rate, "lowest_rate": LOWEST_RATE}
+    if any(entry["matched"] is None for entry in shown):
+        return CriterionGrade("blank_filling", None, total, GradeStatus.INCOMPLETE, detail, tuple(notes))
+    if blanks.post_handler is not None:
+        reply = context.handlers.post_process(blanks.post_handler, got, total, texts)
+        detail |= {"before_post_handler": [got, total], "post_handler_detail": reply.detail}
+        got, total = reply.got, reply.total
+    return CriterionGrade("blank_filling", got, total, GradeStatus.COMPLETE, detail, tuple(notes))
+
+
+def nominal_total(spec: Any) -> float:
+    """Return the points a faulty specification would have been worth: the sum of readable weights."""
+    targets = spec.get("targets") if isinstance(spec, Mapping) else None
+    targets = targets if isinstance(targets, (list, tuple)) else ()
+    weights = [entry.get("weight", 1.0) if isinstance(entry, Mapping) else 1.0 for entry in targets]
+    return sum(readable_weight(weight) for weight in weights)
+
+
+def _affordable(blanks: BlankSpec, filled: str, options: GradingOptions) -> bool:
+    return len(blanks.template) * len(filled) <= options.alignment_cells
+
+
+def _places(blanks: BlankSpec) -> list[int]:
+    places: list[int] = []
+    start = blanks.template.find(blanks.blank)
+    while start >= 0:
+        places.append(start)
+        start = blanks.template.find(blanks.blank, start + 1)
+    if not len(blanks.targets) == len(places) == blanks.template.count(blanks.blank):
+        message = f"The template has {len(places)} blanks (overlapping ones counted) for {len(blanks.targets)} targets."
+        raise SpecFault("AssertionError", message, "13.16")
+    return places
+
+
+def _rate(alignment: Alignment, blanks: BlankSpec, count: int) -> float:
+    """Return matched characters over template characters outside blanks; may exceed 1, infinite without any."""
+    outside = len(blanks.template) - count * len(blanks.blank)
+    return alignment.length / outside if outside else float("inf")
+
+
+def _cut(alignment: Alignment, blanks: BlankSpec, place: int) -> tuple[int, int]:
+    """Return where the answer to the blank at `place` starts and ends in the aligned text."""
+    after = place + len(blanks.blank)
+    if after >= len(blanks.template):
+        raise SpecFault("IndexError", "The template must not end with a blank.", "13.16")
+    start = alignment.positions[place - 1] + 1 if place else alignment.positions[0]
+    return start, alignment.positions[after]
+
+
+def _weight(raw: Any) -> float:
+    if isinstance(raw, str):
+        return 1.0
+    if not isinstance(raw, Mapping):
+        raise SpecFault("AttributeError", f"A target must be text or a mapping, not {raw!r}.")
+    return number(raw.get("weight", 1.0), "`weight`")
+
+
+def _try_blank(raw: Any, answer: str, texts: list[str], context: GradingContext, rate: float) -> _Trial:
+    trial = _Trial(answer)
+    if rate < LOWEST_RATE:
+        trial.answer, trial.text = "", f"unmatched: match rate too low - {rate}"
+        return trial
+    target = _read_target(raw)
+    for wanted in target.answers:
+        _try_answer(wanted, target, trial, texts, context)
+        if trial.matched:
+            break
+    prefix = "matched: " if trial.matched else "unmatched: "
+    trial.text = prefix + trial.text
+    return trial
+
+
+def _read_target(raw: Any) -> _Target:
+    if isinstance(raw, str):
+        return _Target([raw], 1.0, to_lower=False, substring=False)
+    if "content" not in raw:
+        raise SpecFault("KeyError", "A target needs `content`.")
+    content = raw["content"]
+    # A mapping is gone through by its keys, as the original does: {or: [...]} asks for the answer "or".
+    answers = [content] if isinstance(content, str) else content
+    if not isinstance(answers, (list, tuple, Mapping)):
+        raise SpecFault("TypeError", f"`content` must be text or a list, not {content!r}.")
+    return _Target(list(answers), 1.0, bool(raw.get("to_lower", False)), bool(raw.get("substr_match", False)))
+
+
+def _try_answer(wanted: Any, target: _Target, trial: _Trial, texts: list[str], context: GradingContext) -> None:
+    content, is_regex, condition = _read_answer(wanted)
+    trial.target = content
+    trial.text = f"response string: {trial.answer}, ans: {content}"
+    sought = content
+    if target.to_lower:
+        trial.answer, sought = trial.answer.lower(), content.lower()
+    try:
+        hit = _hits(sought, trial.answer, is_regex=is_regex, target=target, context=context)
+    except NotDecided as reason:
+        trial.notes.append(Note(reason.code, reason.message))
+        trial.matched = None
+        return
+    if hit and condition is not None:
+        names = {"grading_details": list(texts), "ans_str": sought, "ans_re": is_regex, "response_str": trial.answer}
+        hit = _condition_holds(condition, names, trial, context)
+    if hit:
+        trial.matched = True
+
+
+def _read_answer(wanted: Any) -> tuple[str, Any, Any]:
+    """Return text, whether it is a regular expression, and the condition, of one acceptable answer."""
+    if isinstance(wanted, str):
+        return wanted, False, None
+    if not isinstance(wanted, Mapping):
+        raise SpecFault("TypeError", f"An answer must be text or a mapping, not {wanted!r}.")
+    if "content" not in wanted:
+        raise SpecFault("KeyError", "An answer needs `content`.")
+    if not isinstance(wanted["content"], str):
+        raise SpecFault("TypeError", f"An answer's `content` must be text, not {wanted['content']!r}.")
+    return wanted["content"], wanted.get("regex", False), wanted.get("cond")
+
+
+def _hits(sought: str, answer: str, *, is_regex: Any, target: _Target, context: GradingContext) -> bool:
+    if is_regex:
+        matcher = context.matcher
+        return (matcher.search if target.substring else matcher.fullmatch)(sought, answer) is not None
+    return sought in answer if target.substring else sought == answer
+
+
+def _condition_holds(condition: Any, names: dict[str, Any], trial: _Trial, context: GradingContext) -> bool:
+    try:
+        return evaluate_condition(condition, names)
+    except ConditionFault as fault:
+        if context.options.compat:
+            raise SpecFault(fault.kind, str(fault), "13.12") from fault
+        trial.notes.append(Note("13.12", str(fault)))
+        return False
+
+
+def _shown(trial: _Trial, weight: float, span: list[int]) -> dict[str, Any]:
+    return {
+        "answer": trial.answer,
+        "span": span,
+        "matched": trial.matched,
+        "target": trial.target,
+        "weight": weight,
+        "points": weight if trial.matched else 0.0,
+        "text": trial.text,
+    }

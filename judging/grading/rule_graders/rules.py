@@ -1,0 +1,190 @@
+"""One response graded by rules: criteria in their fixed order, then max_score, min_score and the case's full score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judging.grading.marks import (
+    CriterionGrade,
+    Fault,
+    GradeStatus,
+    GradingOptions,
+    JsonObject,
+    NotDecided,
+    Note,
+    ResponseGrade,
+    SpecFault,
+    number,
+)
+from judging.grading.rule_graders import blanks, keywords, similarity, unit_tests
+from judging.grading.rule_graders.alignment import Alignment
+from judging.grading.rule_graders.contexts import GradingContext, make_context
+from judging.grading.rule_graders.custom import Handlers
+from judging.grading.rule_graders.programs import ProgramRunner
+
+CRITERIA = ("keywords", "blank_filling", "unit_test", "similarity", "customized")
+
+
+@dataclass(frozen=True, slots=True)
+class GradedCase:
+    """What grading needs of a case."""
+
+    grading: JsonObject
+    lang: str = ""
+    full_score: float = 1.0
+    handlers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    case: GradedCase
+    text: str
+    context: GradingContext
+    runner: ProgramRunner | None
+    alignment: Alignment | None
+
+
+def grade_response(  # noqa: PLR0913 - the one entry for callers that hold the parts of a case
+    *,
+    grading: JsonObject,
+    handlers: Mapping[str, str],
+    lang: str,
+    text: str,
+    options: GradingOptions,
+    full_score: float = 1.0,
+    runner: ProgramRunner | None = None,
+) -> ResponseGrade:
+    """Return the grade of one response; see `grade_responses`."""
+    return grade_responses(GradedCase(grading, lang, full_score, handlers), [text], options=options, runner=runner)[0]
+
+
+def grade_responses(
+    case: GradedCase, texts: Sequence[str], *, options: GradingOptions, runner: ProgramRunner | None = None
+) -> list[ResponseGrade]:
+    """Return the grade of each response to one case; faster than one by one where blanks are aligned.
+
+    Line ends are normalised to newlines first, and places in a detail count in the normalised text. Never raises for
+    anything in case or response: a faulty specification gives `status` error. By default its criterion then scores 0;
+    in compat mode the score is None, which drops the case from a suite's sums. Whatever could not be run or decided
+    makes the grade incomplete: its score is None, not 0.
+    """
+    normal = [normalise_newlines(text) for text in texts]
+    alignments = _align(case, normal, options)
+    handlers = Handlers(case.handlers, runner)
+    return [
+        _grade(_Attempt(case, text, make_context(options, handlers), runner, alignment))
+        for text, alignment in zip(normal, alignments, strict=True)
+    ]
+
+
+def normalise_newlines(text: str) -> str:
+    r"""Return `text` with `\r\n` and `\r` as `\n`."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _align(case: GradedCase, texts: list[str], options: GradingOptions) -> list[Alignment | None]:
+    if "blank_filling" not in case.grading:
+        return [None] * len(texts)
+    try:
+        return blanks.align_responses(case.grading["blank_filling"], texts, options)
+    except SpecFault:  # told again, and kept, when the criterion itself is graded
+        return [None] * len(texts)
+
+
+def _grade(attempt: _Attempt) -> ResponseGrade:
+    graders: dict[str, Callable[[_Attempt], CriterionGrade]] = {
+        "keywords": lambda one: keywords.grade_keywords(one.case.grading["keywords"], one.text, one.context),
+        "blank_filling": lambda one: blanks.grade_blanks(
+            one.case.grading["blank_filling"], one.text, one.context, one.alignment
+        ),
+        "unit_test": lambda one: unit_tests.grade_unit_tests(
+            one.case.grading["unit_test"], one.text, one.case.lang, one.context.options, one.runner
+        ),
+        "similarity": lambda one: similarity.grade_similarity(one.case.grading["similarity"], one.text),
+        "customized": _grade_custom,
+    }
+    criteria = [_guarded(name, graders[name], attempt) for name in CRITERIA if name in attempt.case.grading]
+    return _sum_up(attempt, tuple(criteria))
+
+
+def _grade_custom(attempt: _Attempt) -> CriterionGrade:
+    spec = attempt.case.grading["customized"]
+    if not isinstance(spec, Mapping):
+        raise SpecFault("TypeError", "`customized` must be a mapping.")
+    reply = attempt.context.handlers.grade(spec, attempt.text)
+    detail = {"detail": reply.detail, "real_metric_type": spec.get("real_metric_type", "custom")}
+    return CriterionGrade("customized", reply.got, reply.total, detail=detail)
+
+
+def _guarded(name: str, grade: Callable[[_Attempt], CriterionGrade], attempt: _Attempt) -> CriterionGrade:
+    """Return the criterion's grade, with a faulty specification or an exceeded limit turned into one."""
+    spec = attempt.case.grading[name]
+    try:
+        return grade(attempt)
+    except (NotDecided, RecursionError, MemoryError) as reason:
+        note = Note("limit.size", "The specification is nested too deeply or too large.")
+        if isinstance(reason, NotDecided):
+            note = Note(reason.code, reason.message)
+        return CriterionGrade(name, None, _nominal_total(name, spec), GradeStatus.INCOMPLETE, {}, (note,))
+    except SpecFault as fault:
+        note = Note(fault.code, fault.message)
+        error = Fault(fault.kind, fault.message)
+        return CriterionGrade(name, 0.0, _nominal_total(name, spec), GradeStatus.ERROR, {}, (note,), error)
+
+
+def _nominal_total(name: str, spec: Any) -> float:
+    """Return the points a criterion that could not be graded counts for in the attempt's total."""
+    totals: dict[str, Callable[[Any], float]] = {
+        "keywords": keywords.nominal_total,
+        "blank_filling": blanks.nominal_total,
+        "unit_test": unit_tests.nominal_total,
+        "similarity": similarity.nominal_total,
+    }
+    return totals[name](spec) if name in totals else 1.0
+
+
+def _sum_up(attempt: _Attempt, criteria: tuple[CriterionGrade, ...]) -> ResponseGrade:
+    full_score = attempt.case.full_score
+    total = sum(grade.total for grade in criteria)
+    fault = next((grade.fault for grade in criteria if grade.fault), None)
+    if fault and attempt.context.options.compat:
+        return ResponseGrade(None, total, None, full_score, GradeStatus.ERROR, criteria, (), fault)
+    if any(grade.status is GradeStatus.INCOMPLETE for grade in criteria):
+        return ResponseGrade(None, total, None, full_score, GradeStatus.INCOMPLETE, criteria)
+    got = sum(grade.got or 0.0 for grade in criteria)
+    try:
+        got, total = _clip(attempt.case.grading, got, total)
+        score = _share(got, total) * full_score
+    except SpecFault as error:
+        return _void(attempt, criteria, total, error)
+    status = GradeStatus.ERROR if fault else GradeStatus.COMPLETE
+    return ResponseGrade(got, total, score, full_score, status, criteria, (), fault)
+
+
+def _clip(grading: JsonObject, got: float, total: float) -> tuple[float, float]:
+    """Return got and total after max_score, which replaces the total, and min_score, a floor that comes after it."""
+    if "max_score" in grading:
+        total = number(grading["max_score"], "`max_score`")
+        got = min(got, total)
+    if "min_score" in grading:
+        got = max(got, number(grading["min_score"], "`min_score`"))
+    return got, total
+
+
+def _share(got: float, total: float) -> float:
+    if total == 0:
+        raise SpecFault("ZeroDivisionError", "There are no points to be had, so there is no share of them.")
+    if not (math.isfinite(got) and math.isfinite(total)):
+        raise SpecFault("ValueError", "Weights or scores are not finite numbers.")
+    return got / total
+
+
+def _void(attempt: _Attempt, criteria: tuple[CriterionGrade, ...], total: float, error: SpecFault) -> ResponseGrade:
+    """Return the grade of an attempt whose points cannot be shared out: no score in compat mode, else 0."""
+    compat = attempt.context.options.compat
+    got = score = None if compat else 0.0
+    fault, note = Fault(error.kind, error.message), Note(error.code, error.message)
+    return ResponseGrade(got, total, score, attempt.case.full_score, GradeStatus.ERROR, criteria, (note,), fault)

@@ -1,0 +1,147 @@
+"""Similarity to reference texts: ROUGE F-measures mapped onto 0..1.
+
+Values are those of rouge-score 0.1.2 without stemming (Lin 2004, "ROUGE: a package for automatic evaluation of
+summaries"), computed on bit vectors instead of tables. Of several references the best counts, for each ROUGE type by
+itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from rapidfuzz.distance import LCSseq
+
+from judging.grading.marks import CriterionGrade, NotDecided, SpecFault, finite, number, readable_weight
+from judging.grading.rule_graders.union_lcs import Layout, lay_out, union_hits
+
+TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+MOST_CELLS = 1_000_000_000  # reference tokens x response tokens
+_TOKEN = re.compile("[a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A text as ROUGE sees it."""
+
+    words: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]  # words per line; lines without characters left out
+    counts: Mapping[str, int]
+    pairs: Mapping[tuple[str, str], int]
+
+
+def tokenize(text: str) -> Tokens:
+    """Return the tokens of `text`: lower-cased runs of a-z and 0-9, so other scripts have none."""
+    lines = tuple(tuple(_TOKEN.findall(line.lower())) for line in text.split("\n") if line)
+    words = tuple(_TOKEN.findall(text.lower()))
+    return Tokens(words, lines, Counter(words), Counter(pairwise(words)))
+
+
+@lru_cache(maxsize=512)
+def _reference_tokens(text: str) -> tuple[Tokens, Layout]:
+    tokens = tokenize(text)
+    return tokens, lay_out(tokens.lines)
+
+
+def rouge_scores(references: Sequence[str], text: str) -> dict[str, float]:
+    """Return the best F-measure (0..1) over `references` (at least one) for each ROUGE type."""
+    answer = tokenize(text)
+    scores = [_scores(*_reference_tokens(reference), answer) for reference in references]
+    return {kind: max(score[kind] for score in scores) for kind in TYPES}
+
+
+def grade_similarity(metrics: Any, text: str) -> CriterionGrade:
+    """Return points for each metric: clip((raw - min_score) / (max_score - min_score), 0, 1) x weight.
+
+    Raises:
+        SpecFault: a metric is malformed, or its min_score equals its max_score.
+        NotDecided: a reference file is not stored.
+    """
+    if not isinstance(metrics, (list, tuple)):
+        raise SpecFault("TypeError", "`similarity` must be a list.")
+    got = total = 0.0
+    shown: list[dict[str, Any]] = []
+    for metric in metrics:
+        entry = _grade_metric(metric, text)
+        total += entry["weight"]
+        got += entry["normalized_score"] * entry["weight"]
+        shown.append(entry)
+    return CriterionGrade("similarity", got, total, detail={"metrics": shown})
+
+
+def nominal_total(metrics: Any) -> float:
+    """Return the points that faulty metrics would have been worth: the sum of readable weights."""
+    entries = metrics if isinstance(metrics, list) else []
+    weights = [entry.get("weight", 1.0) if isinstance(entry, Mapping) else 1.0 for entry in entries]
+    return sum(readable_weight(weight) for weight in weights)
+
+
+def _grade_metric(metric: Any, text: str) -> dict[str, Any]:
+    if not isinstance(metric, Mapping):
+        raise SpecFault("TypeError", f"A similarity metric must be a mapping, not {metric!r}.")
+    for key in ("references", "metric"):
+        if key not in metric:
+            raise SpecFault("KeyError", f"A similarity metric needs `{key}`.")
+    raw = rouge_scores(_references(metric["references"]), text)
+    name = metric["metric"]
+    if not isinstance(name, str) or name not in raw:
+        raise SpecFault("KeyError", f"There is no metric {name!r}; use one of {', '.join(TYPES)}.")
+    low = finite(metric.get("min_score", 0.3), "`min_score`")
+    high = finite(metric.get("max_score", 0.53 if name == "rouge1" else 0.51), "`max_score`")
+    if low == high:
+        raise SpecFault("ZeroDivisionError", f"min_score and max_score of {name} are both {low}.")
+    normalized = max(min((raw[name] - low) / (high - low), 1.0), 0.0)
+    weight = number(metric.get("weight", 1.0), "`weight`")
+    return {
+        "metric": name,
+        **raw,
+        "normalized_score": normalized,
+        "min_score": low,
+        "max_score": high,
+        "weight": weight,
+    }
+
+
+def _references(entries: Any) -> list[str]:
+    if not isinstance(entries, (list, tuple)) or not entries:
+        raise SpecFault("ValueError", "`references` must be a list with at least one reference.")
+    return [_reference(entry) for entry in entries]
+
+
+def _reference(entry: Any) -> str:
+    if isinstance(entry, str):
+        return entry
+    if not isinstance(entry, Mapping):
+        raise SpecFault("TypeError", f"A reference must be text or a mapping with `path`, not {entry!r}.")
+    content = entry.get("content")
+    if not isinstance(content, str):
+        raise NotDecided("not-run", f"The reference file {entry.get('path')!r} is not stored with the case.")
+    return content
+
+
+def _scores(reference: Tokens, layout: Layout, answer: Tokens) -> dict[str, float]:
+    length, words = len(reference.words), len(answer.words)
+    if not length or not words:
+        return dict.fromkeys(TYPES, 0.0)
+    if length * words > MOST_CELLS:
+        raise NotDecided("limit.size", f"A response of {words} words is too long to compare with {length} words.")
+    ones = sum(min(count, answer.counts[word]) for word, count in reference.counts.items() if word in answer.counts)
+    twos = sum(min(count, answer.pairs[pair]) for pair, count in reference.pairs.items() if pair in answer.pairs)
+    longest = LCSseq.similarity(reference.words, answer.words)
+    lined = union_hits(layout, answer.lines)
+    return {
+        "rouge1": _f_measure(ones, words, length),
+        "rouge2": _f_measure(twos, max(words - 1, 1), max(length - 1, 1)),
+        "rougeL": _f_measure(longest, words, length),
+        "rougeLsum": _f_measure(lined, words, length),
+    }
+
+
+def _f_measure(hits: int, answered: int, expected: int) -> float:
+    precision, recall = hits / answered, hits / expected
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0

@@ -1,0 +1,254 @@
+"""Unit tests: a program is assembled from response and test and run by the runner that is passed in.
+
+Without a runner, a toolchain or a stored test file a test is not run: the criterion is then incomplete, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judging.grading.marks import (
+    CriterionGrade,
+    GradeStatus,
+    GradingOptions,
+    NotDecided,
+    Note,
+    SpecFault,
+    number,
+    readable_weight,
+)
+from judging.grading.rule_graders.extraction import extract_code
+from judging.grading.rule_graders.programs import Program, ProgramOutcome, ProgramRunner
+from judging.grading.rule_graders.suspicions import suspicious_parts
+
+__all__ = ["Program", "ProgramOutcome", "ProgramRunner", "build_program", "canonical_language", "grade_unit_tests"]
+
+_NAMES = {
+    **dict.fromkeys(("c", "c++", "cpp", "c/c++", "c++/c", "cpp/c", "c/cpp"), "cpp"),
+    **dict.fromkeys(("js", "javascript"), "javascript"),
+    **dict.fromkeys(("c#", "c-sharp", "csharp", "cs"), "c#"),
+    **dict.fromkeys(("ts", "typescript"), "typescript"),
+    **{name: name for name in ("python", "java", "r", "go")},
+}
+_ADDED_NAMES = {"rust": "rust", "ruby": "ruby", "php": "php", "bash": "bash", "sql": "sql"}  # not in compat mode
+TIMEOUT_SECONDS = {
+    "python": 10, "cpp": 60, "javascript": 10, "typescript": 20, "java": 10, "go": 20, "c#": 20, "r": 20,
+    "rust": 60, "ruby": 10, "php": 10, "bash": 10, "sql": 10,
+}  # fmt: skip
+_PYTHON_MODULES = (
+    *(
+        "math",
+        "re",
+        "sys",
+        "copy",
+        "datetime",
+        "itertools",
+        "collections",
+        "heapq",
+        "statistics",
+        "functools",
+        "hashlib",
+    ),
+    *("numpy", "numpy as np", "pandas as pd", "string", "requests", "openpyxl", "xlsxwriter", "yolk"),
+)
+_CPP_HEADERS = (
+    *(
+        "stdlib.h",
+        "algorithm",
+        "cmath",
+        "math.h",
+        "numeric",
+        "stdio.h",
+        "vector",
+        "set",
+        "map",
+        "queue",
+        "stack",
+        "list",
+    ),
+    *("deque", "boost/any.hpp", "string", "climits", "cstring", "iostream", "sstream", "fstream"),
+)
+PRELUDES = {
+    "python": (
+        *(f"import {module}" for module in _PYTHON_MODULES),
+        *("from typing import *", "from collections import *"),
+    ),
+    "cpp": ("using namespace std;", *(f"#include<{header}>" for header in _CPP_HEADERS)),
+    "r": ("rm(list=ls())", "library(assert)"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    text: str
+    prefix: str = ""
+    file_prefix: str = ""
+    cleanup: str = ""
+    weight: float = 1.0
+    timeout: float | None = None
+    only_longest: bool = False
+
+
+def canonical_language(name: Any, *, compat: bool = False) -> str:
+    """Return the runner's name of a language; names count exactly as written, in lower case.
+
+    Raises:
+        SpecFault: nothing runs it.
+    """
+    known = _NAMES if compat else _NAMES | _ADDED_NAMES
+    if not isinstance(name, str) or name not in known:
+        raise SpecFault(
+            "NotImplementedError", f"Tests cannot be run in {name!r}; use one of {', '.join(known)}.", "13.19"
+        )
+    return known[name]
+
+
+def build_program(test: Any, response: str, language: str, index: int = 0) -> Program:
+    """Return the program for one entry of `tests`; `language` is a canonical name.
+
+    Raises:
+        SpecFault: the entry is malformed.
+        NotDecided: a file it names is not stored.
+    """
+    read = _read_test(test)
+    code = extract_code(read.prefix + "\n" + response, language, only_longest=read.only_longest)
+    code = read.file_prefix + "\n" + code
+    if language in PRELUDES:
+        code = "\n".join((*PRELUDES[language], code)).strip()
+    if language == "python":
+        lines = code.split("\n")
+        lines.sort(key=lambda line: not line.startswith("from __future__"))  # stable: moves them to the top
+        code = "\n".join(lines)
+    timeout = float(TIMEOUT_SECONDS[language]) if read.timeout is None else read.timeout
+    return Program(
+        language=language,
+        source=code + "\n" + read.text,
+        timeout_seconds=timeout,
+        code=code,
+        test_text=read.text,
+        cleanup_source=read.cleanup,
+        test_index=index,
+    )
+
+
+def grade_unit_tests(
+    spec: Any, text: str, lang: str, options: GradingOptions, runner: ProgramRunner | None
+) -> CriterionGrade:
+    """Return points for the tests that pass; `lang` is the case's language, which `spec.lang` overrides.
+
+    Raises:
+        SpecFault: the specification is malformed or nothing runs the language.
+    """
+    if not isinstance(spec, Mapping):
+        raise SpecFault("TypeError", "`unit_test` must be a mapping.")
+    if not lang and "lang" not in spec:
+        raise SpecFault("KeyError", "Unit tests need a language: give `lang`.")
+    language = canonical_language(spec.get("lang", lang), compat=options.compat)
+    if not isinstance(spec.get("tests"), (list, tuple)):
+        kind = "TypeError" if "tests" in spec else "KeyError"
+        raise SpecFault(kind, "`unit_test` needs a list of `tests`.")
+    got = total = 0.0
+    shown: list[dict[str, Any]] = []
+    notes: list[Note] = []
+    environment: dict[str, str] = {}
+    for index, test in enumerate(spec["tests"]):
+        weight = _weight(test)
+        outcome, program = _run(test, text, language, index, runner)
+        total += weight
+        got += weight if outcome.passed else 0.0
+        notes += _notes(outcome, program, index)
+        environment |= outcome.environment
+        shown.append(_shown(outcome, program, weight))
+    detail = {"language": language, "tests": shown} | ({"environment": environment} if environment else {})
+    if any(test["passed"] is None for test in shown):
+        return CriterionGrade("unit_test", None, total, GradeStatus.INCOMPLETE, detail, tuple(notes))
+    return CriterionGrade("unit_test", got, total, detail=detail, notes=tuple(notes))
+
+
+def nominal_total(spec: Any) -> float:
+    """Return the points that a faulty specification would have been worth: the sum of readable weights."""
+    tests = spec.get("tests") if isinstance(spec, Mapping) else None
+    weights = [test.get("weight", 1.0) if isinstance(test, Mapping) else 1.0 for test in _listed(tests)]
+    return sum(readable_weight(weight) for weight in weights)
+
+
+def _listed(tests: Any) -> list[Any]:
+    return list(tests) if isinstance(tests, (list, tuple)) else []
+
+
+def _run(
+    test: Any, text: str, language: str, index: int, runner: ProgramRunner | None
+) -> tuple[ProgramOutcome, Program | None]:
+    try:
+        program = build_program(test, text, language, index)
+    except NotDecided as reason:
+        return ProgramOutcome(None, not_run_reason=reason.message), None
+    if runner is None:
+        return ProgramOutcome(None, not_run_reason="There is no sandbox to run it in."), program
+    return runner.run(program), program
+
+
+def _notes(outcome: ProgramOutcome, program: Program | None, index: int) -> list[Note]:
+    if outcome.passed is None:
+        return [Note("not-run", f"Test {index + 1} was not run: {outcome.not_run_reason}")]
+    if outcome.ended_early:
+        return [Note("13.23", f"Test {index + 1}: the program ended itself before its tests had finished.")]
+    found = suspicious_parts(program.code) if outcome.passed and program else ()
+    if found:
+        return [Note("suspicious", f"Test {index + 1} passed, but look at the response: it names {', '.join(found)}.")]
+    return []
+
+
+def _shown(outcome: ProgramOutcome, program: Program | None, weight: float) -> dict[str, Any]:
+    return {
+        "passed": outcome.passed,
+        "result": outcome.result_text,
+        "not_run_reason": outcome.not_run_reason,
+        "stdout": outcome.stdout,
+        "stderr": outcome.stderr,
+        "seconds": outcome.seconds,
+        "ended_early": outcome.ended_early,
+        "weight": weight,
+        "points": weight if outcome.passed else 0.0,
+        "code": program.code if program else "",
+        "program": program.source if program else "",
+    }
+
+
+def _weight(test: Any) -> float:
+    return number(test.get("weight", 1.0), "`weight`") if isinstance(test, Mapping) else 1.0
+
+
+def _read_test(test: Any) -> _Test:
+    if isinstance(test, str):
+        return _Test(test)
+    if not isinstance(test, Mapping):
+        raise SpecFault("TypeError", f"A test must be text or a mapping, not {test!r}.")
+    if "path" not in test and "content" not in test:
+        raise SpecFault("AssertionError", "A test needs `path` or `content`.")
+    timeout = test.get("timeout")
+    return _Test(
+        text=_file_text(test, "path", "content") if "path" in test else _text(test["content"], "content"),
+        prefix=_text(test.get("prefix", ""), "prefix"),
+        file_prefix=_file_text(test, "prefix_path", "prefix_content"),
+        cleanup=_file_text(test, "cleanup_path", "cleanup_content"),
+        timeout=None if timeout is None else number(timeout, "`timeout`"),
+        only_longest=bool(test.get("only_longest", False)),
+    )
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise SpecFault("TypeError", f"`{name}` must be text, not {value!r}.")
+    return value
+
+
+def _file_text(test: Mapping[str, Any], path: str, content: str) -> str:
+    """Return the stored text of the file that `path` names; nothing where no file is named."""
+    if test.get(path) is None:
+        return ""
+    if not isinstance(test.get(content), str):
+        raise NotDecided("not-run", f"The file {test[path]!r} is not stored with the case.")
+    return str(test[content])

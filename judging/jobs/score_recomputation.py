@@ -1,0 +1,60 @@
+"""Computing scores again, and waking a worker for it."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from django.db import transaction
+from django.utils import timezone
+from django_rq import get_queue, job
+from redis.exceptions import RedisError
+from rq.exceptions import NoSuchJobError
+from rq.job import Job, JobStatus
+
+from judging.models import RunEvaluator
+from judging.services.evaluation import score_recomputation
+from judging.services.evaluation.score_recomputation import RescoringRefused
+
+logger = logging.getLogger(__name__)
+
+_UNFINISHED = frozenset({JobStatus.QUEUED, JobStatus.STARTED, JobStatus.SCHEDULED, JobStatus.DEFERRED})
+
+
+@job("default")
+def work_rescoring(evaluator_id: int) -> None:
+    """Finish computing an evaluator's scores again. Safe to repeat: what is finished is left as it is."""
+    try:
+        done = score_recomputation.finish_rescoring(evaluator_id=evaluator_id, at=timezone.now())
+    except RescoringRefused as refusal:  # the run was started again, or another recomputation has begun
+        logger.warning("judging.rescoring_postponed evaluator_id=%s reason=%s", evaluator_id, refusal)
+        return
+    logger.info("judging.rescored evaluator_id=%s scores=%s changed=%s", evaluator_id, done.scores, done.changed)
+
+
+def launch_rescoring(evaluator: RunEvaluator) -> None:
+    """Wake a worker for what was begun once the transaction commits; without a broker `resume_rescorings` does."""
+    transaction.on_commit(partial(_wake_worker, evaluator.pk, evaluator.options["rescoring"]["id"]))
+
+
+def resume_rescorings() -> int:
+    """Queue every unfinished recomputation that no worker has in work; return how many. Called as `resume_runs` is."""
+    return sum(_wake_worker(evaluator_id, begun) for evaluator_id, begun in score_recomputation.unfinished_rescorings())
+
+
+def _wake_worker(evaluator_id: int, begun: str) -> bool:
+    """Return whether a job was queued; it is not where one for this is queued or in work already."""
+    job_id = f"rescoring-{evaluator_id}-{begun}"
+    try:
+        queue = get_queue("default")
+        try:
+            known = Job.fetch(job_id, connection=queue.connection, serializer=queue.serializer)
+            if known.get_status() in _UNFINISHED:
+                return False
+        except NoSuchJobError:
+            pass
+        queue.enqueue(work_rescoring, evaluator_id, job_id=job_id, job_timeout=-1, result_ttl=0, failure_ttl=0)
+    except RedisError as error:  # no broker now: the next worker finds it
+        logger.warning("judging.rescoring_postponed evaluator_id=%s error=%s", evaluator_id, type(error).__name__)
+        return False
+    return True

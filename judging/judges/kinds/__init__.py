@@ -1,0 +1,1 @@
+"""The kinds of judges, one module each: what is asked, and how a reply becomes a verdict."""

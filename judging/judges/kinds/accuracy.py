@@ -1,0 +1,154 @@
+"""The accuracy judge: is an answer correct, against a reference, in three degrees of strictness.
+
+Source: Lunar-Bench. Its program is imitated by `read_as_original`; ours never turns an unreadable reply into "wrong".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from judging.judges import reply_text
+from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.questions import ask
+from judging.judges.scores import JudgeScore
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeVerdict
+from judging.llm.chat import ChatRequest, Conversation, Message
+
+STRICTNESS = ("L1", "L2", "L3")
+KEY = "is_judged_correct"
+SCHEMA = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "accuracy_verdict",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {KEY: {"type": "boolean"}, "reasoning": {"type": "string"}},
+            "required": [KEY, "reasoning"],
+            "additionalProperties": False,
+        },
+    },
+}
+_ORIGINAL = re.compile(r'\{\s*"is_judged_correct"\s*:\s*(?:true|false)\s*,\s*"reasoning"\s*:\s*"', re.IGNORECASE)
+_ORIGINAL_END = re.compile(r'"\s*\}')
+ORIGINAL_QUOTE = 300  # characters of an unreadable reply that the original quotes in its reasoning
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyJudge:
+    """Options of the judge."""
+
+    strictness: str = "L2"
+    temperature: float | None = 0.0
+    top_p: float | None = None
+    max_tokens: int = 1024
+    prompt_text: str = ""
+    seed: int | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        return chosen_prompt("accuracy", self.prompt_text)
+
+    def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
+        """Return what is sent for one subject."""
+        values = {
+            "strictness": load_prompt(f"strictness_{self.strictness.lower()}").text,
+            "instruction": as_data(subject.instruction, "INSTRUCTION"),
+            "question": as_data(subject.question, "QUESTION"),
+            "reference": as_data(subject.reference, "REFERENCE"),
+            "response": as_data(subject.response, "ANSWER"),
+        }
+        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+
+    def request(self, subject: JudgeSubject) -> ChatRequest:
+        """Return the one call that judges a subject."""
+        material = {
+            "task": "accuracy",
+            "strictness": self.strictness,
+            "question": subject.question,
+            "reference": subject.reference,
+            "response": subject.response,
+        }
+        return ChatRequest(
+            self.build_messages(subject),
+            temperature=self.temperature,
+            top_p=self.top_p,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            response_format=SCHEMA,
+            material=material,
+        )
+
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
+        """Return {"is_correct": bool}."""
+        return read_accuracy(text, subject.material)
+
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
+        """Ask, re-ask once where the reply cannot be read, and return the verdict."""
+        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
+
+    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+        """Return 100 for a correct answer, else 0."""
+        return JudgeScore(Fraction(100 if value["is_correct"] else 0), Fraction(100))
+
+
+def strictness_of(dataset: str) -> str:
+    """Return the strictness that the original picks from a data set's short name; L2 where the name says nothing."""
+    return next((level for level in STRICTNESS if level.lower() in dataset.lower()), "L2")
+
+
+def read_accuracy(text: str, material: str = "") -> JudgeVerdict:
+    """Return {"is_correct": bool} from JSON with the key; key order, extra keys and fences do not matter.
+
+    `material` is what was judged: an object quoted from it is not read.
+    """
+    found = reply_text.agreed_object(text, KEY, repair=False, material=material)
+    if isinstance(found, JudgeVerdict):
+        return found
+    value, flags = found.value[KEY], [found.rung] if found.is_lenient else []
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        value = value.strip().lower() == "true"
+        flags.append("string_bool")
+    if not isinstance(value, bool):
+        return reply_text.unread(f'"{KEY}" must be true or false.', "non_boolean")
+    reasoning = found.value.get("reasoning")
+    if not isinstance(reasoning, str):
+        flags.append("no_reasoning")
+    return reply_text.read(
+        {"is_correct": value}, rationale=str(reasoning or ""), flags=tuple(flags), repaired=bool(flags)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalReading:
+    """What the original program makes of a reply. `counts_as_error` is how it decides that the judge failed."""
+
+    value: bool | int | None
+    counts_as_error: bool
+    reasoning: str = ""
+
+
+def original_part(text: str, start: re.Pattern[str]) -> str | None:
+    """Return what the original's expression matches, from `start` to the first quote before a brace, in one pass."""
+    first = start.search(text)
+    end = _ORIGINAL_END.search(text, first.end()) if first else None
+    return text[first.start() : end.end()] if first and end else None
+
+
+def read_as_original(text: str) -> OriginalReading:
+    """Return the original's reading: the two keys in this order, else "not correct"; an error is the word "Error"."""
+    part = original_part(text, _ORIGINAL)
+    if part is None:
+        return OriginalReading(False, "Error" in text[:ORIGINAL_QUOTE])
+    try:
+        data = json.loads(part)
+    except json.JSONDecodeError:
+        return OriginalReading(False, True)
+    reasoning = str(data["reasoning"])
+    return OriginalReading(bool(data[KEY]), "Error" in reasoning, reasoning)

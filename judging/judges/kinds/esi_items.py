@@ -1,0 +1,249 @@
+"""One item of the ESI from question to score: answer, clean, judge twice at once, score.
+
+Source: Lunar-Bench. `Reading.ORIGINAL` reads judges' replies as its program does, which turns an unreadable accuracy
+reply into "not correct" without a word; the default asks once more and then has no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from judging.grading.answer_cleaning import CleanedAnswer, clean_answer
+from judging.grading.esi import EsiMeasures, EsiOptions, EsiScore, esi_score
+from judging.grading.esi_summary import EsiStatus, judged_status
+from judging.judges.interface import Judge
+from judging.judges.kinds import accuracy, integrity
+from judging.judges.kinds.accuracy import OriginalReading
+from judging.judges.questions import read_reply
+from judging.judges.subjects import JudgeSubject
+from judging.judges.together import together
+from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
+
+JUDGES = ("accuracy", "integrity")
+
+
+class Reading(StrEnum):
+    """How judges' replies are read."""
+
+    CAREFUL = "careful"
+    ORIGINAL = "original"
+
+
+@dataclass(frozen=True, slots=True)
+class EsiJudge:
+    """One of the two judges with the endpoint that it asks."""
+
+    judge: Judge
+    endpoint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as it came from a model or was imported."""
+
+    text: str
+    completion_tokens: int | None = None
+    seconds: float | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EsiTask:
+    """Everything that one item needs. Either `request` asks for the answer, or `answer` is there already."""
+
+    instruction: str
+    question: str
+    reference: str
+    cleaning: str  # the prompt version by whose rules the answer is cleaned
+    accuracy: EsiJudge
+    integrity: EsiJudge
+    request: ChatRequest | None = None
+    answer: Answer | None = None
+    reading: Reading = Reading.CAREFUL
+    options: EsiOptions = field(default_factory=EsiOptions)
+    known: Mapping[str, JudgeVerdict] = field(default_factory=dict)  # verdicts of an earlier try, by judge
+
+
+@dataclass(frozen=True, slots=True)
+class EsiOutcome:
+    """What came of one item. Without an answer there are no verdicts and no score."""
+
+    status: EsiStatus
+    answer: Answer | None = None
+    cleaned: str = ""
+    formatted_ok: bool = True
+    verdicts: Mapping[str, JudgeVerdict] = field(default_factory=dict)
+    score: EsiScore | None = None
+    failure: str = ""  # why the item has no index; empty where it has one
+    reason: str = ""
+    asked: tuple[str, ...] = ()  # whom each call asked, in order: worker | accuracy | integrity
+
+
+def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], EsiOutcome]:
+    """Ask for the answer where there is none, then both judges at once; return what came of it."""
+    answer = task.answer
+    asked: tuple[str, ...] = ()
+    if answer is None:
+        if task.request is None:
+            raise ValueError("An item needs an answer, or a request for one.")
+        (reply,) = yield (task.request,)
+        asked = ("worker",)
+        refused = _refused(reply, task.reading)
+        if refused is not None:
+            return replace(refused, asked=asked)
+        answer = _answer_of(reply)
+    cleaned = clean_answer(answer.text, task.cleaning)
+    subject = JudgeSubject(
+        question=task.question,
+        response=cleaned.text,
+        raw_response=answer.text,
+        reference=task.reference,
+        instruction=task.instruction,
+        prompt_version=task.cleaning,
+    )
+    to_ask = {name: _judging(task, name, subject) for name in JUDGES if name not in task.known}
+    held = yield from together(to_ask)
+    verdicts = {name: task.known[name] if name in task.known else held.results[name] for name in JUDGES}
+    score = score_item(
+        verdicts=verdicts,
+        answer=answer,
+        cleaned=cleaned,
+        reference=task.reference,
+        cleaning=task.cleaning,
+        options=task.options,
+    )
+    status = status_of(verdicts)
+    return EsiOutcome(
+        status=status,
+        answer=answer,
+        cleaned=cleaned.text,
+        formatted_ok=cleaned.formatted_ok,
+        verdicts=verdicts,
+        score=score,
+        failure=failure_of(verdicts, status),
+        reason="; ".join(f"{name}: {verdict.reason}" for name, verdict in verdicts.items() if verdict.value is None),
+        asked=(*asked, *held.asked),
+    )
+
+
+def score_item(
+    *,
+    verdicts: Mapping[str, JudgeVerdict],
+    answer: Answer,
+    cleaned: CleanedAnswer,
+    reference: str,
+    cleaning: str,
+    options: EsiOptions,
+) -> EsiScore:
+    """Return sub-scores and index from what was said and measured; asks nobody."""
+    correct, rated = verdicts["accuracy"].value, verdicts["integrity"].value
+    measures = EsiMeasures(
+        is_correct=None if correct is None else bool(correct["is_correct"]),
+        integrity=None if rated is None else float(rated["integrity"]),
+        completion_tokens=answer.completion_tokens,
+        cleaned=cleaned.text,
+        reference=reference,
+        prompt_version=cleaning,
+        formatted_ok=cleaned.formatted_ok,
+    )
+    score = esi_score(measures, options)
+    return replace(score, flags=(*score.flags, *answer.flags))
+
+
+def status_of(verdicts: Mapping[str, JudgeVerdict]) -> EsiStatus:
+    """Return where a judged item ended; an accuracy error wins over an integrity error."""
+    return judged_status(
+        accuracy_failed=verdicts["accuracy"].value is None, integrity_failed=verdicts["integrity"].value is None
+    )
+
+
+def failure_of(verdicts: Mapping[str, JudgeVerdict], status: EsiStatus) -> str:
+    """Return which judge a judged item lacks, so that it can be asked again; empty where both gave their verdicts.
+
+    An item that both have judged and that has no index, since nobody knows its tokens, is done: asking again cannot
+    tell them. It is incomplete, counted as such, and gets its index when the option counts unknown figures as 0.
+    """
+    if status is EsiStatus.COMPLETED:
+        return ""
+    failed = "accuracy" if status is EsiStatus.ACCURACY_ERROR else "integrity"
+    return f"{failed}-{verdicts[failed].status.value}"
+
+
+def _refused(reply: ChatReply, reading: Reading) -> EsiOutcome | None:
+    """Return the end of an item without an answer; None where there is one.
+
+    A truncated answer is one, and to the original program so is an empty one.
+    """
+    if reading is Reading.ORIGINAL and reply.error_kind == "empty":
+        return None
+    if reply.status is ReplyStatus.FINISHED or (reply.status is ReplyStatus.TRUNCATED and reply.text):
+        return None
+    kind = reply.error_kind or reply.status.value
+    return EsiOutcome(EsiStatus.WORKER_ERROR, failure=f"answer-{kind}", reason=reply.error_text or kind)
+
+
+def _answer_of(reply: ChatReply) -> Answer:
+    flags = ("answer_truncated",) if reply.status is ReplyStatus.TRUNCATED else ()
+    is_empty = not reply.text and reply.completion_tokens is not None
+    return Answer(reply.text, 0 if is_empty else reply.text_tokens, reply.seconds, flags)
+
+
+def _judging(task: EsiTask, name: str, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
+    chosen: EsiJudge = getattr(task, name)
+    if name == "accuracy" and not task.reference.strip():
+        return _not_asked("The case has no reference answer.")
+    if task.reading is Reading.ORIGINAL:
+        conversation = _as_original(name, chosen.judge, subject)
+    else:
+        conversation = chosen.judge.converse(subject)
+    return _addressed(conversation, chosen.endpoint)
+
+
+def _not_asked(reason: str) -> Conversation[JudgeVerdict]:
+    yield from ()
+    return JudgeVerdict(VerdictStatus.FAILED, reason=reason, flags=("not-asked",))
+
+
+def _addressed(conversation: Conversation[Any], endpoint: str) -> Conversation[Any]:
+    """Send everything that a conversation asks to one endpoint."""
+    replies: tuple[ChatReply, ...] | None = None
+    while True:
+        try:
+            requests = next(conversation) if replies is None else conversation.send(replies)
+        except StopIteration as end:
+            return end.value
+        replies = yield tuple(replace(request, endpoint=endpoint) for request in requests)
+
+
+def _as_original(name: str, judge: Judge, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
+    """Ask once and read as the original does."""
+    (reply,) = yield (judge.request(subject),)
+    return read_reply(reply, _original_accuracy if name == "accuracy" else _original_integrity)
+
+
+def _original_accuracy(text: str) -> JudgeVerdict:
+    return _verdict_of(accuracy.read_as_original(text), accuracy.read_accuracy(text), "is_correct")
+
+
+def _original_integrity(text: str) -> JudgeVerdict:
+    return _verdict_of(integrity.read_as_original(text), integrity.read_integrity(text), "integrity")
+
+
+def _verdict_of(original: OriginalReading, ours: JudgeVerdict, key: str) -> JudgeVerdict:
+    """Return the original's reading as a verdict that says where ours differs."""
+    if original.counts_as_error or original.value is None:
+        return JudgeVerdict(
+            VerdictStatus.UNPARSED,
+            rationale=original.reasoning,
+            flags=("original_reading",),
+            reason="The original program counts this reply as an error.",
+        )
+    value = {key: original.value if key == "is_correct" else float(original.value)}
+    agrees = ours.value is not None and ours.value[key] == value[key]
+    status = ours.status if agrees else VerdictStatus.REPAIRED
+    flags = () if agrees else ("original_reading",)
+    return JudgeVerdict(status, value=value, rationale=original.reasoning, flags=flags)

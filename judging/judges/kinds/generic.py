@@ -1,0 +1,262 @@
+"""The judge for any rubric: one call for the whole tree, or one for each scored criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from judging.grading.assertions import BadAssertion, computed_verdicts
+from judging.grading.rubric_tree import is_scored_leaf, on_scale, score_tree, walk
+from judging.judges import reply_text
+from judging.judges.kinds.relevance import CONTEXT_NOTES
+from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.questions import ask_all
+from judging.judges.reply_forms import JSON_OBJECT, reply_form, scale_schema
+from judging.judges.scores import JudgeScore
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.llm.chat import ChatReply, ChatRequest, Message
+from judging.specs.types import NodeSpec, ScaleSpec
+
+
+@dataclass(frozen=True, slots=True)
+class GenericJudge:
+    """Options of the judge."""
+
+    per_node: bool = False
+    temperature: float | None = 0.0
+    max_tokens: int = 2048
+    prompt_text: str = ""
+    seed: int | None = None
+    json_schema: bool = False
+
+    @property
+    def prompt(self) -> Prompt:
+        return chosen_prompt("generic", self.prompt_text)
+
+    def build_messages(self, subject: JudgeSubject, nodes: Sequence[NodeSpec] | None = None) -> tuple[Message, ...]:
+        """Return what is sent for the given criteria, or for all that a judge has to rate."""
+        nodes = rated_nodes(subject) if nodes is None else nodes
+        reference = f"\nReference answer:\n{as_data(subject.reference, 'REFERENCE')}\n"
+        note = CONTEXT_NOTES.get(subject.context_role, CONTEXT_NOTES[""])
+        values = {
+            "question": as_data(subject.question, "QUESTION"),
+            "reference_note": reference if subject.reference else "",
+            "context_note": f"{note}\n{as_data(subject.context, 'CONTEXT')}\n" if subject.has_context else "",
+            "criteria": _criteria_text(nodes, _guidance(subject)),
+            "keys": ", ".join(f'"{node.key}"' for node in nodes),
+            "response": as_data(subject.response, "ANSWER"),
+        }
+        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+
+    def request(self, subject: JudgeSubject, nodes: Sequence[NodeSpec] | None = None) -> ChatRequest:
+        """Return the call for the given criteria, or for all of them."""
+        nodes = rated_nodes(subject) if nodes is None else nodes
+        material = {
+            "task": "generic",
+            "question": subject.question,
+            "reference": subject.reference,
+            "context": subject.context,
+            "response": subject.response,
+            "nodes": [_node_material(node) for node in nodes],
+        }
+        return ChatRequest(
+            self.build_messages(subject, nodes),
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            response_format=self._reply_form(nodes),
+            material=material,
+        )
+
+    def _reply_form(self, nodes: Sequence[NodeSpec]) -> dict[str, Any]:
+        if not self.json_schema:
+            return JSON_OBJECT
+        return reply_form("rubric_verdicts", "verdicts", {node.key: scale_schema(node.scale) for node in nodes})
+
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
+        """Return {"nodes": {key: value}} for all criteria that a judge has to rate."""
+        return read_nodes(text, rated_nodes(subject), subject.material)
+
+    def converse(
+        self, subject: JudgeSubject
+    ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
+        """Ask, re-ask once what cannot be read, and return one verdict over all criteria."""
+        nodes = rated_nodes(subject)
+        parts = [(node,) for node in nodes] if self.per_node else [tuple(nodes)]
+        verdicts = yield from ask_all([(self.request(subject, part), _reader(part, subject)) for part in parts])
+        return verdicts[0] if len(verdicts) == 1 else combine_nodes(parts, verdicts)
+
+    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+        """Return the score of the tree; with one criterion picked, that criterion's value."""
+        rubric = _rubric_of(subject)
+        if subject.criterion_key:
+            (node,) = rated_nodes(subject)
+            rubric = NodeSpec("root", "group", aggregator={"type": "mean"}, children=(node,))
+        computed, flags = _computed(rubric, subject.response)
+        facts = {"has_context": subject.has_context, **subject.facts}
+        tree = score_tree(rubric, {**computed, **value["nodes"]}, facts)
+        detail = {"missing": list(tree.missing), "deciding": tree.deciding}
+        return JudgeScore(tree.score, full_score(rubric), (*tree.flags, *flags), detail)
+
+
+def _rubric_of(subject: JudgeSubject) -> NodeSpec:
+    if subject.rubric is None:
+        raise ValueError("This judge needs a rubric for the case.")
+    return subject.rubric
+
+
+def _computed(rubric: NodeSpec, response: str) -> tuple[dict[str, bool], tuple[str, ...]]:
+    """Return the results of the rubric's typed checks; one that cannot be carried out leaves all of them missing."""
+    try:
+        return computed_verdicts(rubric, response), ()
+    except BadAssertion as problem:
+        return {}, (f"bad_assertion: {problem}",)
+
+
+def rated_nodes(subject: JudgeSubject) -> tuple[NodeSpec, ...]:
+    """Return the criteria that a judge has to rate, in order.
+
+    Raises:
+        ValueError: there is no rubric, or nothing in it to rate.
+    """
+    nodes = tuple(
+        node for node in walk(_rubric_of(subject)) if is_rated(node) and subject.criterion_key in ("", node.key)
+    )
+    if not nodes:
+        raise ValueError("The rubric has no criterion that a judge could rate.")
+    return nodes
+
+
+def is_rated(node: NodeSpec) -> bool:
+    """Return whether a judge or a person has to rate the node."""
+    return is_scored_leaf(node) and node.source == "rater"
+
+
+def _guidance(subject: JudgeSubject) -> tuple[NodeSpec, ...]:
+    return tuple(node for node in walk(_rubric_of(subject)) if node.role == "guidance" and node.text)
+
+
+def full_score(node: NodeSpec) -> Fraction:
+    """Return the best score that a tree can give, for showing a share; 1 where it cannot be told."""
+    best: dict[str, Any] = {}
+    for leaf in walk(node):
+        if is_scored_leaf(leaf):
+            worth = leaf.points if leaf.points is not None else 1
+            best[leaf.key] = _best_value(leaf, wanted=worth > 0)
+    score = score_tree(node, best).score if all(value is not None for value in best.values()) else None
+    return score if score is not None and score > 0 else Fraction(1)
+
+
+def _best_value(leaf: NodeSpec, *, wanted: bool) -> Any:
+    scale = leaf.scale or ScaleSpec("boolean")  # as a judge is told, and its reply read
+    if scale.kind == "boolean":
+        return wanted
+    if scale.kind == "nominal":
+        return max(scale.labels, key=lambda label: leaf.value_map.get(label, 0))
+    return scale.maximum if wanted else scale.minimum
+
+
+def scale_words(scale: ScaleSpec | None) -> str:
+    """Return how a scale is put to a judge."""
+    if scale is None or scale.kind == "boolean":
+        return "true (met) or false (not met)"
+    if scale.kind == "nominal":
+        return "one of " + ", ".join(f'"{label}"' for label in scale.labels)
+    step = "a whole number" if scale.step and float(scale.step).is_integer() else "a number"
+    low = f" from {scale.minimum:g}" if scale.minimum is not None else ""
+    high = f" to {scale.maximum:g}" if scale.maximum is not None else ""
+    return f"{step}{low}{high}"
+
+
+def _criteria_text(nodes: Sequence[NodeSpec], guidance: Sequence[NodeSpec]) -> str:
+    lines: list[str] = []
+    for node in nodes:
+        lines.append(f"{node.key} ({scale_words(node.scale)}): {node.text or node.key}")
+        for anchor in node.anchors:
+            name = _anchor_name(node, anchor.low, anchor.high)
+            lines.append(f"  {name}: {anchor.text}")
+    if guidance:
+        lines += ["", "Questions to consider, without a value of their own:", *(f"- {node.text}" for node in guidance)]
+    return "\n".join(lines)
+
+
+def _anchor_name(node: NodeSpec, low: float, high: float) -> str:
+    if node.scale and node.scale.kind == "nominal":
+        return next((label for label, value in node.value_map.items() if value == low), f"{low:g}")
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _node_material(node: NodeSpec) -> dict[str, Any]:
+    scale = node.scale or ScaleSpec("boolean")
+    return {
+        "key": node.key,
+        "text": node.text,
+        "kind": scale.kind,
+        "minimum": scale.minimum,
+        "maximum": scale.maximum,
+        "step": scale.step,
+        "labels": list(scale.labels),
+        "anchors": [anchor.text for anchor in node.anchors],
+    }
+
+
+def _reader(nodes: Sequence[NodeSpec], subject: JudgeSubject) -> Callable[[str], JudgeVerdict]:
+    return lambda text: read_nodes(text, nodes, subject.material)
+
+
+def _node_reader(node: NodeSpec) -> Callable[[Any], Any]:
+    scale = node.scale or ScaleSpec("boolean")
+
+    def read(value: Any) -> Any:
+        if scale.kind == "boolean":
+            return reply_text.truth(value)
+        if on_scale(value, scale):
+            return int(value) if isinstance(value, float) and value.is_integer() else value
+        if isinstance(value, str) and scale.kind in ("ordinal", "numeric"):
+            try:
+                number = float(value)
+            except ValueError:
+                raise LookupError(value) from None
+            if on_scale(number, scale):
+                return reply_text.Mended(int(number) if number.is_integer() else number)
+        raise LookupError(value)
+
+    return read
+
+
+def read_nodes(text: str, nodes: Sequence[NodeSpec], material: str = "") -> JudgeVerdict:
+    """Return {"nodes": {key: value}} from a JSON reply that gives every criterion a value on its scale.
+
+    `material` is what was judged: an object quoted from it is not read.
+    """
+    found = reply_text.agreed_object(text, "verdicts", repair=True, material=material)
+    if isinstance(found, JudgeVerdict):
+        return found
+    given = reply_text.menu_of(found.value, {node.key: _node_reader(node) for node in nodes}, key="verdicts")
+    if isinstance(given, JudgeVerdict):
+        return given
+    values, mended = given
+    flags = ((found.rung,) if found.is_lenient else ()) + tuple(f"mended:{name}" for name in mended)
+    rationale = found.value.get("reasoning")
+    rationale = rationale if isinstance(rationale, str) else reply_text.compact(rationale)
+    return reply_text.read({"nodes": values}, rationale=rationale, flags=flags, repaired=bool(flags))
+
+
+def combine_nodes(parts: Sequence[Sequence[NodeSpec]], verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:
+    """Return one verdict over calls for single criteria; without a value for each of them there is none."""
+    raw = tuple(text for verdict in verdicts for text in verdict.raw)
+    flags = tuple(dict.fromkeys(flag for verdict in verdicts for flag in verdict.flags))
+    bad = [(part[0].key, verdict) for part, verdict in zip(parts, verdicts, strict=True) if verdict.value is None]
+    if bad:
+        order = (VerdictStatus.FAILED, VerdictStatus.REFUSED, VerdictStatus.UNPARSED)
+        status = min((verdict.status for _, verdict in bad), key=order.index)
+        reason = "; ".join(f"{key}: {verdict.reason}" for key, verdict in bad)
+        return JudgeVerdict(status, flags=flags, reason=reason, raw=raw)
+    nodes = {key: value for verdict in verdicts if verdict.value for key, value in verdict.value["nodes"].items()}
+    repaired = any(verdict.status is VerdictStatus.REPAIRED for verdict in verdicts)
+    rationale = "\n".join(f"{part[0].key}: {verdict.rationale}" for part, verdict in zip(parts, verdicts, strict=True))
+    status = VerdictStatus.REPAIRED if repaired else VerdictStatus.OK
+    return JudgeVerdict(status, value={"nodes": nodes}, rationale=rationale, flags=flags, raw=raw)

@@ -1,0 +1,131 @@
+"""The integrity judge: how sound the way to an answer is, 0..100, without a reference. Source: Lunar-Bench."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from judging.judges import reply_text
+from judging.judges.kinds.accuracy import OriginalReading, original_part
+from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.questions import ask
+from judging.judges.scores import JudgeScore
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeVerdict
+from judging.llm.chat import ChatRequest, Conversation, Message
+
+KEY = "integrity_score"
+REASONING = "integrity_reasoning"
+SCHEMA = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "integrity_verdict",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {KEY: {"type": "integer"}, REASONING: {"type": "string"}},
+            "required": [KEY, REASONING],
+            "additionalProperties": False,
+        },
+    },
+}
+_ORIGINAL = re.compile(r'\{\s*"integrity_score"\s*:\s*\d{1,9}\s*,\s*"integrity_reasoning"\s*:\s*"', re.IGNORECASE)
+_QUOTED_NUMBER = re.compile(r"\s*[+-]?\d{1,6}(?:\.\d{1,6})?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrityJudge:
+    """Options of the judge."""
+
+    temperature: float | None = 0.0
+    top_p: float | None = None
+    max_tokens: int = 1000
+    prompt_text: str = ""
+    seed: int | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        return chosen_prompt("integrity", self.prompt_text)
+
+    def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
+        """Return what is sent for one subject; the reference is not part of it."""
+        values = {
+            "instruction": as_data(subject.instruction, "INSTRUCTION"),
+            "question": as_data(subject.question, "QUESTION"),
+            "raw_response": as_data(subject.raw_response or subject.response, "REPLY"),
+            "response": as_data(subject.response, "ANSWER"),
+        }
+        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+
+    def request(self, subject: JudgeSubject) -> ChatRequest:
+        """Return the one call that judges a subject."""
+        material = {
+            "task": "integrity",
+            "question": f"{subject.instruction}\n{subject.question}".strip(),
+            "response": subject.raw_response or subject.response,
+        }
+        return ChatRequest(
+            self.build_messages(subject),
+            temperature=self.temperature,
+            top_p=self.top_p,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            response_format=SCHEMA,
+            material=material,
+        )
+
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
+        """Return {"integrity": 0..100}."""
+        return read_integrity(text, subject.material)
+
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
+        """Ask, re-ask once where the reply cannot be read, and return the verdict."""
+        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
+
+    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+        """Return the rating, 0..100."""
+        return JudgeScore(Fraction(str(value["integrity"])), Fraction(100))
+
+
+def read_integrity(text: str, material: str = "") -> JudgeVerdict:
+    """Return {"integrity": number} from JSON with the key; a decimal or quoted number is repaired.
+
+    `material` is what was judged: an object quoted from it is not read.
+    """
+    found = reply_text.agreed_object(text, KEY, repair=False, material=material)
+    if isinstance(found, JudgeVerdict):
+        return found
+    value, flags = found.value[KEY], [found.rung] if found.is_lenient else []
+    if isinstance(value, str) and _QUOTED_NUMBER.fullmatch(value):
+        value = float(value)
+        flags.append("string_number")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return reply_text.unread(f'"{KEY}" must be a number.', "non_number")
+    if not 0 <= value <= 100:
+        return reply_text.unread(f'"{KEY}" must be from 0 to 100.', "out_of_range")
+    if value != int(value):
+        flags.append("non_integer")
+    reasoning = found.value.get(REASONING)
+    if not isinstance(reasoning, str):
+        flags.append("no_reasoning")
+    return reply_text.read(
+        {"integrity": float(value)}, rationale=str(reasoning or ""), flags=tuple(flags), repaired=bool(flags)
+    )
+
+
+def read_as_original(text: str) -> OriginalReading:
+    """Return the original's reading: a whole number and the two keys in this order, else no score and an error."""
+    part = original_part(text, _ORIGINAL)
+    try:
+        data = json.loads(part) if part else None
+    except json.JSONDecodeError:
+        data = None
+    if data is None or int(data[KEY]) > 100:
+        return OriginalReading(None, True)
+    reasoning = str(data[REASONING])
+    return OriginalReading(int(data[KEY]), "Error" in reasoning, reasoning)

@@ -1,0 +1,224 @@
+"""Lexical baselines: what counting words alone would reply to a judge's prompt.
+
+No model is behind them and none is imitated: every reply says that it is a lexical baseline and states the figures that
+decide. They give a floor that any language model should beat. Replies have the very form that the prompt asks for and
+go through the same parser.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from judging.grading.cascade import CascadeOptions, cascade_score
+from judging.judges.kinds.lexical_measures import LENSES, UnknownLens, coverage, criterion_share, measure, structure
+from judging.llm.chat import ChatRequest
+
+VERSION = "1"  # part of a call's identity: raise it when replies change
+
+MET = 0.6  # a criterion counts as met from this share of its terms
+TIE_MARGIN = 0.02  # two answers closer than this are a tie
+STRICTNESS = {"L1": 0.4, "L2": 0.6, "L3": 0.8}
+_LAST_VERDICT = re.compile(r"(?:\A|\n)[\s*_]*([012])[\s*_.]*\Z")
+_STATED = re.compile(r"submission 1: ?(\d\.\d+), ?submission 2: ?(\d\.\d+)", re.IGNORECASE)
+
+Material = Mapping[str, Any]
+
+
+class UnknownTask(ValueError):
+    """The request carries no material that a lexical baseline could work on."""
+
+
+def lexical_reply(request: ChatRequest, lens: str) -> str:
+    """Return the reply of a lexical baseline to a judge's or a debate's request.
+
+    Raises:
+        UnknownLens: not one of reference, criterion and balance.
+        UnknownTask: the request's material names no task that is known here.
+    """
+    if lens not in LENSES:
+        raise UnknownLens(f"A lexical baseline is one of {', '.join(LENSES)}, not {lens!r}.")
+    writer = _WRITERS.get(str(request.material.get("task")))
+    if writer is None:
+        raise UnknownTask(f"A lexical baseline cannot work on the task {request.material.get('task')!r}.")
+    return writer(request.material, lens)
+
+
+def _intro(lens: str) -> str:
+    return f"Lexical baseline, lens {lens}: no model, only shares of content terms."
+
+
+def _share(material: Material, lens: str, criterion: str, response: str | None = None) -> float:
+    return criterion_share(
+        lens,
+        material["response"] if response is None else response,
+        question=material["question"],
+        reference=material.get("reference", ""),
+        criterion=criterion,
+    )
+
+
+def _level_cascade(material: Material, lens: str) -> str:
+    shares = {c["key"]: _share(material, lens, c["text"]) for level in material["levels"] for c in level["criteria"]}
+    figures = ", ".join(f"{key} {share:.2f}" for key, share in shares.items())
+    reasoning = f"{_intro(lens)} Shares by criterion, met from {MET:.2f}: {figures or 'none'}."
+    if material["mode"] == "itemised":
+        return json.dumps({"reasoning": reasoning, "met": {key: share >= MET for key, share in shares.items()}})
+    counts = {level["level"]: len(level["criteria"]) for level in material["levels"]}
+    met = {
+        level["level"]: sum(shares[criterion["key"]] >= MET for criterion in level["criteria"])
+        for level in material["levels"]
+    }
+    options = CascadeOptions(level_25_value=material["level_25_value"], level_100=material["level_100"])
+    score = cascade_score(counts, met, options).score
+    return f"<analysis>\n{reasoning}\n</analysis>\n\n<score>\n{score}\n</score>"
+
+
+def _relevance(material: Material, lens: str) -> str:
+    """Four lines and nothing else: the format leaves no room for a reasoning."""
+    response, context = material["response"], material["context"]
+    truth = material["reference"] or context
+    lens_share = measure(
+        lens, response, question=material["question"], reference=truth, criterion=f"{material['question']} {context}"
+    ).share
+    accuracy = round(10 * lens_share)
+    complete = round(10 * (coverage(material["question"], response) or 0.0))
+    precise = round(10 * (coverage(response, context) or 0.0)) if context.strip() else 0
+    if accuracy <= 2:
+        complete, precise = min(complete, 4), min(precise, 4)
+    final = (accuracy + complete + precise) / 30
+    return f"Accuracy: {accuracy}\nComprehensiveness: {complete}\nContext Precision: {precise}\nFinal: {final:.1f}"
+
+
+def _accuracy(material: Material, lens: str) -> str:
+    share = _share(material, lens, material["reference"])
+    wanted = STRICTNESS[material["strictness"]]
+    figures = set(re.findall(r"\d+(?:\.\d+)?", material["reference"]))
+    missing = figures - set(re.findall(r"\d+(?:\.\d+)?", material["response"]))
+    correct = share >= wanted and (material["strictness"] == "L1" or not missing)
+    reasoning = (
+        f"{_intro(lens)} Share {share:.2f} of the terms looked for, {wanted:.2f} needed at {material['strictness']}; "
+        f"{len(missing)} of the reference's {len(figures)} figures are missing."
+    )
+    return json.dumps({"is_judged_correct": correct, "reasoning": reasoning})
+
+
+def _integrity(material: Material, lens: str) -> str:
+    asked = coverage(material["question"], material["response"]) or 0.0
+    shape = structure(material["response"])
+    score = round(100 * (0.7 * asked + 0.3 * shape))
+    reasoning = f"{_intro(lens)} Coverage of the task's terms {asked:.2f}, structure {shape:.1f}."
+    return json.dumps({"integrity_score": score, "integrity_reasoning": reasoning})
+
+
+def _pairwise(material: Material, lens: str) -> str:
+    first, second = (round(_whole(material, lens, text, material["criterion"]), 4) for text in material["responses"])
+    label = {1: "[[A]]", 2: "[[B]]", 0: "[[C]]"}[_choice(first, second)]
+    words = f"Answer A: {first:.2f}, answer B: {second:.2f}; closer than {TIE_MARGIN} is a tie."
+    return f"{_intro(lens)} {words}\n{label}"
+
+
+def _whole(material: Material, lens: str, text: str, criterion: str) -> float:
+    return measure(
+        lens, text, question=material["question"], reference=material.get("reference", ""), criterion=criterion
+    ).share
+
+
+def _choice(first: float, second: float) -> int:
+    """Return 1 or 2 for the better place, 0 for a tie."""
+    if abs(first - second) < TIE_MARGIN:
+        return 0
+    return 1 if first > second else 2
+
+
+def _generic(material: Material, lens: str) -> str:
+    shares = {
+        node["key"]: _share(material, lens, " ".join([node["text"], *node["anchors"][-1:]]))
+        for node in material["nodes"]
+    }
+    figures = ", ".join(f"{key} {share:.2f}" for key, share in shares.items())
+    verdicts = {node["key"]: _on_scale(node, shares[node["key"]]) for node in material["nodes"]}
+    return json.dumps({"reasoning": f"{_intro(lens)} Shares by criterion: {figures}.", "verdicts": verdicts})
+
+
+def _on_scale(node: Material, share: float) -> bool | float | int | str:
+    """Return the value of a node's scale that lies at the share: 0 is the lowest, 1 the highest."""
+    if node["kind"] == "boolean":
+        return share >= MET
+    if node["kind"] == "nominal":
+        return str(node["labels"][min(int(share * len(node["labels"])), len(node["labels"]) - 1)])
+    low = 0 if node["minimum"] is None else node["minimum"]
+    high = 100 if node["maximum"] is None else node["maximum"]
+    step = node["step"] or (high - low) / 100 or 1
+    value = low + round(share * (high - low) / step) * step
+    value = min(max(value, low), high)
+    return int(value) if float(value).is_integer() else round(value, 6)
+
+
+def _debate_statement(material: Material, lens: str) -> str:
+    levels = material["criterion"]["levels"]
+    best = str(list(levels.values())[-1]) if levels else ""
+    criterion = f"{material['criterion']['name']} {best}"
+    first, second = (round(_whole(material, lens, text, criterion), 2) for text in material["submissions"])
+    words = measure(
+        lens, "", question=material["question"], reference=material.get("reference", ""), criterion=criterion
+    ).words
+    own = _choice(first, second)
+    said = f"{_intro(lens)} I measured {words}: submission 1: {first:.2f}, submission 2: {second:.2f}."
+    if material["round"] == 0:
+        return f"{said}\n{own}"
+    before = _verdict_of(material.get("own_previous") or "")
+    current = own if before is None else before
+    move = _majority_against(material["others"], current, margin=abs(first - second))
+    if move is None:
+        return (
+            f"{said} {_heard(material['others'])} Nothing they state outweighs my margin; I keep {current}.\n{current}"
+        )
+    verdict, margin = move
+    return (
+        f"{said} {_heard(material['others'])} A majority chose {verdict} with a stated margin of {margin:.2f}, "
+        f"larger than my {abs(first - second):.2f}; I move from {current} to {verdict}.\n{verdict}"
+    )
+
+
+def _verdict_of(text: str) -> int | None:
+    match = _LAST_VERDICT.search(text)
+    return int(match[1]) if match else None
+
+
+def _latest(others: Sequence[Material]) -> dict[Any, str]:
+    return {other["speaker"]: str(other["text"]) for other in others}
+
+
+def _heard(others: Sequence[Material]) -> str:
+    verdicts = [f"speaker {speaker}: {_verdict_of(text)}" for speaker, text in _latest(others).items()]
+    return f"I heard {', '.join(verdicts) or 'nobody'}."
+
+
+def _majority_against(others: Sequence[Material], current: int, *, margin: float) -> tuple[int, float] | None:
+    """Return the verdict of more than half of the others and their mean stated margin, where it beats one's own.
+
+    A speaker that states no figures (a language model) carries no margin and so moves nobody.
+    """
+    texts = list(_latest(others).values())
+    for verdict in (1, 2, 0):
+        voters = [text for text in texts if _verdict_of(text) == verdict]
+        stated = [abs(float(found[1]) - float(found[2])) for text in voters if (found := _STATED.search(text))]
+        if verdict != current and 2 * len(voters) > len(texts) and stated:
+            mean = sum(stated) / len(stated)
+            if mean > margin:
+                return verdict, mean
+    return None
+
+
+_WRITERS: Mapping[str, Callable[[Material, str], str]] = {
+    "level_cascade": _level_cascade,
+    "relevance": _relevance,
+    "accuracy": _accuracy,
+    "integrity": _integrity,
+    "pairwise": _pairwise,
+    "generic": _generic,
+    "debate_statement": _debate_statement,
+}

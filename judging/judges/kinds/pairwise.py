@@ -1,0 +1,199 @@
+"""The comparison judge: which of two answers is better, asked in one order or in both.
+
+Asked in both orders, the verdict is the mean over them: a judge that follows the place contradicts itself, which shows
+as a probability of one half and a confidence of zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from judging.grading.rubric_tree import exact, walk
+from judging.judges import reply_text
+from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.questions import ask_all
+from judging.judges.scores import JudgeScore
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.llm.chat import ChatReply, ChatRequest, Message
+
+PREFERENCES = {"A": 1, "B": -1, "C": 0, "TIE": 0}
+MAX_LINE = 1000  # characters; a longer last line is no verdict
+QUOTED_BEFORE = 12  # characters before a last line by which a quotation is told from the judge's own verdict
+_MARKED = re.compile(r"\[\[ {0,4}([A-Za-z]{1,10}) {0,4}\]\]")
+_MARKED_END = re.compile(r"(?P<before>.*?)[*_`\"' ]{0,6}\[\[ {0,4}(?P<label>[A-Za-z]{1,10}) {0,4}\]\][*_`\"'. ]{0,6}")
+_NAMING = re.compile(
+    r"[\s*_#>-]{0,12}(?:(?:so|thus|therefore|hence),? )?(?:(?:my|the) )?(?:final )?"
+    r"(?:verdict|winner|answer|decision|choice)(?: is)? ?[:=]?[\s*_]{0,6}",
+    re.IGNORECASE,
+)
+_SENTENCE_BEFORE = re.compile(r".*[.!?][)\"'*_]{0,4} ?")
+_UNMARKED = re.compile(
+    rf"(?:{_NAMING.pattern}|[\s*_#>-]{{0,12}})(?:answer |response )?"
+    r"[\[(\"'*_]{0,6}(?P<label>A|B|C|tie)[\])\"'*_.]{0,6}\s{0,4}",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseJudge:
+    """Options of the judge."""
+
+    both_orders: bool = True
+    temperature: float | None = 0.0
+    max_tokens: int = 768
+    prompt_text: str = ""
+    seed: int | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        return chosen_prompt("pairwise", self.prompt_text)
+
+    def build_messages(self, subject: JudgeSubject, *, swapped: bool = False) -> tuple[Message, ...]:
+        """Return what is sent for one subject; `swapped` shows the second answer as A."""
+        first, second = _shown(subject, swapped=swapped)
+        reference = f"\nReference answer, which neither saw:\n{as_data(subject.reference, 'REFERENCE')}\n"
+        values = {
+            "criterion_note": f' by the criterion "{subject.criterion_key}"' if subject.criterion_key else "",
+            "question": as_data(subject.question, "QUESTION"),
+            "reference_note": reference if subject.reference else "",
+            "criterion": _criterion_text(subject),
+            "response_a": as_data(first, "ANSWER A"),
+            "response_b": as_data(second, "ANSWER B"),
+        }
+        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+
+    def request(self, subject: JudgeSubject, *, swapped: bool = False) -> ChatRequest:
+        """Return the call in one of the two orders."""
+        material = {
+            "task": "pairwise",
+            "question": subject.question,
+            "reference": subject.reference,
+            "criterion": _criterion_text(subject),
+            "responses": list(_shown(subject, swapped=swapped)),
+        }
+        messages = self.build_messages(subject, swapped=swapped)
+        return ChatRequest(
+            messages,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            material=material,
+        )
+
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
+        """Return {"preference": 1 | 0 | -1} for the order in which the answers were shown."""
+        return read_preference(text, subject.material)
+
+    def converse(
+        self, subject: JudgeSubject
+    ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
+        """Ask in one or both orders at once, re-ask what cannot be read, and return the verdict over the orders."""
+        orders = (False, True) if self.both_orders else (False,)
+
+        def parse(text: str) -> JudgeVerdict:
+            return self.parse_reply(text, subject)
+
+        verdicts = yield from ask_all([(self.request(subject, swapped=swapped), parse) for swapped in orders])
+        return verdicts[0] if len(verdicts) == 1 else combine_orders(verdicts[0], verdicts[1])
+
+    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+        """Return the share of preference for the first answer, over both orders where both were asked: 1 better, 1/2
+        tie, 0 worse; 3/4 where it is better in one order and ties in the other."""
+        if "p_first" in value:
+            return JudgeScore(exact(value["p_first"]), Fraction(1))
+        return JudgeScore(Fraction(1 + int(value["preference"]), 2), Fraction(1))
+
+
+def _shown(subject: JudgeSubject, *, swapped: bool) -> tuple[str, str]:
+    if swapped:
+        return subject.other_response, subject.response
+    return subject.response, subject.other_response
+
+
+def _criterion_text(subject: JudgeSubject) -> str:
+    if subject.rubric is None:
+        return (
+            "Overall quality: correct, complete, to the point." if not subject.criterion_key else subject.criterion_key
+        )
+    nodes = [node for node in walk(subject.rubric) if node.text and subject.criterion_key in ("", node.key)]
+    lines = [f"{node.key}: {node.text}" for node in nodes]
+    lines += [f"  {anchor.low:g}: {anchor.text}" for node in nodes for anchor in node.anchors]
+    return "\n".join(lines) or subject.criterion_key
+
+
+def read_preference(text: str, material: str = "") -> JudgeVerdict:
+    """Return {"preference": 1 | 0 | -1} from [[A]], [[B]] or [[C]] on the last line.
+
+    A last line that holds a sentence before the marker, or names the choice without one, is repaired. Nothing above the
+    last line states a preference, nor does a quotation from `material`, the text that was judged.
+    """
+    body = reply_text.body_of(text)
+    if isinstance(body, JudgeVerdict):
+        return body
+    lines = [line.strip() for line in body.splitlines() if line.strip(" `\t")]
+    last = lines[-1] if lines else ""
+    label, flag = _choice(last) if len(last) <= MAX_LINE else ("", "")
+    if not label:
+        return reply_text.unread("The last line is not [[A]], [[B]] or [[C]].", flag or "no_verdict")
+    if label not in PREFERENCES:
+        return reply_text.unread(f"[[{label}]] is not one of [[A]], [[B]] and [[C]].", "off_menu")
+    if _is_quoted(lines, flag, reply_text.bare(material)):
+        return reply_text.unread("The last line is quoted from what was judged.", "quoted")
+    flags: tuple[str, ...] = (flag,) if flag else ()
+    flags += ("earlier_marker",) if flag != "unmarked" and any(map(_MARKED.search, lines[:-1])) else ()
+    return reply_text.read(
+        {"preference": PREFERENCES[label]}, rationale="\n".join(lines[:-1]), flags=flags, repaired=bool(flag)
+    )
+
+
+def _choice(line: str) -> tuple[str, str]:
+    """Return the label that ends a last line and the flag of the rule that read it, or no label and why."""
+    if len({match[1].upper() for match in _MARKED.finditer(line)}) > 1:
+        return "", "conflict"
+    marked = _MARKED_END.fullmatch(line)
+    if marked is None:
+        unmarked = _UNMARKED.fullmatch(line) if len(line) <= 200 else None
+        return (unmarked["label"].upper(), "unmarked") if unmarked else ("", "")
+    if line == f"[[{marked['label']}]]":
+        return marked["label"].upper(), ""
+    before = marked["before"]
+    own = not before or _NAMING.fullmatch(before) or _SENTENCE_BEFORE.fullmatch(before)
+    return (marked["label"].upper(), "not_alone") if own else ("", "")
+
+
+def _is_quoted(lines: Sequence[str], flag: str, judged: str) -> bool:
+    """Return whether the judged text holds the marker behind a sentence, or the last line and what precedes it."""
+    if flag == "not_alone":
+        return any(reply_text.bare(match[0]) in judged for match in _MARKED.finditer(lines[-1]))
+    return len(lines) > 1 and reply_text.bare(lines[-2])[-QUOTED_BEFORE:] + reply_text.bare(lines[-1]) in judged
+
+
+def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict) -> JudgeVerdict:
+    """Return one verdict over both orders, with `p_first`, the mean probability that the first answer is better.
+
+    Confidence is 1 where the orders agree, 0 where they contradict each other. Without a value in both there is none.
+    """
+    raw = (*straight.raw, *swapped.raw)
+    failed = next((verdict for verdict in (straight, swapped) if verdict.value is None), None)
+    if failed is not None or straight.value is None or swapped.value is None:
+        worst = failed or straight
+        return JudgeVerdict(worst.status, flags=worst.flags, reason=worst.reason, raw=raw)
+    one, other = int(straight.value["preference"]), -int(swapped.value["preference"])
+    mean = Fraction(one + other, 2)
+    flags = tuple(dict.fromkeys((*straight.flags, *swapped.flags)))
+    if one == -other and one:
+        flags += ("position_flip",)
+    repaired = VerdictStatus.REPAIRED in (straight.status, swapped.status)
+    return JudgeVerdict(
+        VerdictStatus.REPAIRED if repaired else VerdictStatus.OK,
+        value={"preference": (mean > 0) - (mean < 0), "p_first": float((1 + mean) / 2), "orders": [one, other]},
+        rationale=f"Shown first: {straight.rationale}\n\nShown second: {swapped.rationale}",
+        flags=flags,
+        confidence=1 - abs(one - other) / 2,
+        raw=raw,
+    )

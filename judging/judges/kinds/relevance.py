@@ -1,0 +1,260 @@
+"""The relevance judge: three marks of 0..10 in four lines. Source: Advanced Relevance Evaluator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from judging.grading.relevance import Dimensions, RelevanceOptions, RelevanceScore, final_disagrees, relevance_score
+from judging.judges import reply_text
+from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.questions import ask
+from judging.judges.scores import JudgeScore
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeVerdict
+from judging.llm.chat import ChatRequest, Conversation, Message
+from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
+
+DIMENSIONS = ("accuracy", "comprehensiveness", "context_precision")
+LABELS = ("Accuracy", "Comprehensiveness", "Context Precision", "Final")
+_MARKS = ScaleSpec("numeric", 0, 10, 1)
+_MEANINGS = (  # of 0, 1 to 3, 4 to 6, 7 to 9 and 10, as the prompt has them
+    (
+        "Contradicts the context or is false throughout",
+        "Mostly wrong",
+        "Right in part",
+        "Right with small slips",
+        "Fully right",
+    ),
+    ("Covers nothing that was asked", "A small part", "About half", "Nearly all", "Every part of the question"),
+    (
+        "Makes no use of the context",
+        "Little or mistaken use",
+        "Some use with gaps",
+        "Good use with small slips",
+        "Uses exactly what matters",
+    ),
+)
+_RANGES = ((0, 0), (1, 3), (4, 6), (7, 9), (10, 10))
+DIMENSIONS_TREE = NodeSpec(  # what people rate in the place of this judge; the score is `relevance_score`'s
+    "relevance",
+    "group",
+    aggregator={"type": "sum_over", "by": 30},
+    children=tuple(
+        NodeSpec(
+            name,
+            "dimension",
+            text=label,
+            scale=_MARKS,
+            anchors=tuple(AnchorSpec(*ends, text) for ends, text in zip(_RANGES, meanings, strict=True)),
+        )
+        for name, label, meanings in zip(DIMENSIONS, LABELS[:3], _MEANINGS, strict=True)
+    ),
+)
+CONTEXT_NOTES = {
+    "reference": "Context, which is the authority on what is right:",
+    "supplementary": "Context, which may help but is not the only source of truth:",
+    "": "Context:",
+}
+
+MAX_LINE = 1000  # characters; a longer line is no mark
+MAX_LINES = 1000  # lines with text; a reply with more is no verdict
+_LINE = re.compile(
+    r"[-*\u2022>#_ \t]{0,12}(?:\d{1,2}[.)])?[*_ \t]{0,6}"
+    r"(?P<label>accuracy|comprehensiveness|context[ _-]?precision|final)"
+    r"(?:[ \t]{1,4}(?:score|result|rating))?[ \t*_]{0,6}[:\uff1a](?P<value>.*)",
+    re.IGNORECASE,
+)
+_PLAIN = re.compile(r"[ \t]*(?:Accuracy|Comprehensiveness|Context Precision|Final):[ \t]*(?:[-\d./%]+|N/A)[ \t]*")
+_MARK = re.compile(
+    r"[\s*_`\[(]{0,12}(?P<number>-?\d{1,9}(?:\.\d{1,9})?)[\s\])]{0,6}(?:/\s{0,4}10|points?|pts?|out of 10)?"
+    r"[\s*_`.]{0,12}(?:\([^()]*\))?[\s*_`.]{0,12}",
+    re.IGNORECASE,
+)
+_FINAL = re.compile(r"[\s*_`\[(]{0,12}(-?\d{1,9}(?:\.\d{1,30})?)\s{0,4}(?:(/)\s{0,4}(\d{1,9}(?:\.\d{1,30})?)|(%))?")
+_NOT_APPLICABLE = re.compile(r"[\s*_`\[(]{0,12}n\s{0,4}/?\s{0,4}a[\s*_`\]).]{0,12}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceJudge:
+    """Options of the judge; `scoring` decides how marks become a score."""
+
+    scoring: RelevanceOptions = field(default_factory=RelevanceOptions)
+    temperature: float | None = 0.0
+    max_tokens: int = 256
+    prompt_text: str = ""
+    seed: int | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        return chosen_prompt("relevance", self.prompt_text)
+
+    def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
+        """Return what is sent for one subject."""
+        note = (
+            CONTEXT_NOTES.get(subject.context_role, CONTEXT_NOTES[""])
+            if subject.has_context
+            else "There is no context."
+        )
+        values = {
+            "question": as_data(subject.question, "QUESTION"),
+            "context_note": note,
+            "context": as_data(subject.context, "CONTEXT") if subject.has_context else "",
+            "response": as_data(subject.response, "ANSWER"),
+        }
+        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+
+    def request(self, subject: JudgeSubject) -> ChatRequest:
+        """Return the one call that judges a subject."""
+        material = {
+            "task": "relevance",
+            "question": subject.question,
+            "reference": subject.reference,
+            "context": subject.context,
+            "context_role": subject.context_role,
+            "response": subject.response,
+        }
+        messages = self.build_messages(subject)
+        return ChatRequest(
+            messages,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            material=material,
+        )
+
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
+        """Return the three marks as given, {"nodes": {dimension: mark}, "stated_final": number or None}."""
+        return read_relevance(text, has_context=subject.has_context, options=self.scoring, material=subject.material)
+
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
+        """Ask, re-ask once where the reply cannot be read, and return the verdict."""
+        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
+
+    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+        """Return the exact score of 1 with the marks after the rules."""
+        result = score_of(value, has_context=subject.has_context, options=self.scoring)
+        marks = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
+        return JudgeScore(
+            result.final, Fraction(1), result.flags, {**marks, "shown": result.shown(self.scoring.decimals)}
+        )
+
+
+def score_of(value: Mapping[str, Any], *, has_context: bool, options: RelevanceOptions | None = None) -> RelevanceScore:
+    """Return the score of a stored verdict."""
+    nodes = value["nodes"]
+    marks = Dimensions(nodes["accuracy"], nodes["comprehensiveness"], nodes["context_precision"])
+    return relevance_score(marks, has_context=has_context, options=options)
+
+
+def read_relevance(
+    text: str, *, has_context: bool, options: RelevanceOptions | None = None, material: str = ""
+) -> JudgeVerdict:
+    """Return the marks from line-anchored labels in any order; the judge's own final is kept, never used.
+
+    `material` is what was judged: among other lines, a mark whose line stands there as well is a quotation.
+    """
+    body = reply_text.body_of(text)
+    if isinstance(body, JudgeVerdict):
+        return body
+    lines = [line for line in body.splitlines() if line.strip()]
+    if len(lines) > MAX_LINES:
+        return reply_text.unread("The reply has far too many lines.", "too_long")
+    matches = [_labelled(line) for line in lines]
+    found: dict[str, list[str]] = {}
+    for match in matches:
+        if match:
+            found.setdefault(_label(match), []).append(match["value"])
+    flags = ["decorated"] if any(match and not _PLAIN.fullmatch(match[0]) for match in matches) else []
+    others = not all(matches)
+    flags += ["extra_lines"] if others or body != text.strip() else []
+    if others and found and not _marks_in(material).isdisjoint(_marks_of(found)):
+        return reply_text.unread("The lines are quoted from what was judged.", "quoted")
+    marks: dict[str, int | None] = {}
+    for name in DIMENSIONS:
+        mark, problem = _mark(
+            found.get(name.replace("_", ""), []), absent_allowed=name == DIMENSIONS[2] and not has_context
+        )
+        if problem:
+            return reply_text.unread(_explained(problem, name), f"{problem}:{name}")
+        marks[name] = mark
+    flags += _order_flags(found)
+    value: dict[str, Any] = {"nodes": marks, "stated_final": _stated_final(found.get("final", []))}
+    flags += [f"repeated:{name}" for name in (*DIMENSIONS, "final") if len(found.get(name.replace("_", ""), [])) > 1]
+    repaired = bool(flags)
+    flags += _final_flags(value, has_context=has_context, options=options, given="final" in found)
+    return reply_text.read(value, flags=tuple(flags), repaired=repaired)
+
+
+def _labelled(line: str) -> re.Match[str] | None:
+    return _LINE.fullmatch(line) if len(line) <= MAX_LINE else None
+
+
+def _label(match: re.Match[str]) -> str:
+    return re.sub(r"[ _-]", "", match["label"].lower())
+
+
+def _marks_of(found: Mapping[str, list[str]]) -> set[tuple[str, str]]:
+    """Return the labels of the three dimensions with the bare text behind each."""
+    return {(label, reply_text.bare(value)) for label, values in found.items() if label != "final" for value in values}
+
+
+def _marks_in(material: str) -> set[tuple[str, str]]:
+    matches = filter(None, map(_labelled, material.splitlines()))
+    return {(_label(match), reply_text.bare(match["value"])) for match in matches}
+
+
+def _order_flags(found: Mapping[str, list[str]]) -> list[str]:
+    order = [name for name in found if name != "final"]
+    return [] if order == [name.replace("_", "") for name in DIMENSIONS] else ["other_order"]
+
+
+def _final_flags(
+    value: Mapping[str, Any], *, has_context: bool, options: RelevanceOptions | None, given: bool
+) -> list[str]:
+    stated = value["stated_final"]
+    if stated is None:
+        return ["final_unreadable"] if given else ["final_missing"]
+    score = score_of(value, has_context=has_context, options=options)
+    return ["final_mismatch"] if final_disagrees(stated, score) else []
+
+
+def _mark(values: list[str], *, absent_allowed: bool) -> tuple[int | None, str]:
+    """Return the one mark that all lines of a label give, or the problem with them."""
+    if not values:
+        return None, "missing"
+    if absent_allowed and all(_NOT_APPLICABLE.fullmatch(value) for value in values):
+        return None, ""
+    marks: set[int] = set()
+    for value in values:
+        match = _MARK.fullmatch(value)
+        if match is None or "." in match["number"]:
+            return None, "unreadable"
+        if not 0 <= int(match["number"]) <= 10:
+            return None, "out_of_range"
+        marks.add(int(match["number"]))
+    return (marks.pop(), "") if len(marks) == 1 else (None, "conflict")
+
+
+def _explained(problem: str, name: str) -> str:
+    label = LABELS[DIMENSIONS.index(name)]
+    sentences = {
+        "missing": f"The line {label!r} is missing.",
+        "unreadable": f"The value of {label!r} is not one whole number.",
+        "out_of_range": f"The value of {label!r} is not from 0 to 10.",
+        "conflict": f"The lines of {label!r} give different values.",
+    }
+    return sentences[problem]
+
+
+def _stated_final(values: list[str]) -> float | None:
+    match = _FINAL.match(values[-1]) if values else None
+    if match is None:
+        return None
+    number = float(match[1])
+    if match[4]:
+        return number / 100
+    return number / float(match[3]) if match[2] and float(match[3]) else number

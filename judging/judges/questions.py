@@ -1,0 +1,63 @@
+"""Asking one question of a judge: one call, one re-ask that quotes the error, then `unparsed`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Generator, Sequence
+
+from judging.judges.prompt_texts import fill, load_prompt
+from judging.judges.reply_text import unread
+from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.llm.chat import ChatReply, ChatRequest, Conversation, Message, ReplyStatus
+
+Parse = Callable[[str], JudgeVerdict]
+QUOTED_REPLY = 4000  # characters of an unreadable reply that are shown back to the judge
+
+
+def ask(request: ChatRequest, parse: Parse) -> Conversation[JudgeVerdict]:
+    """Yield the request and, where its reply cannot be read, one re-ask; return the verdict."""
+    (verdict,) = yield from ask_all([(request, parse)])
+    return verdict
+
+
+def ask_all(
+    questions: Sequence[tuple[ChatRequest, Parse]],
+) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[JudgeVerdict]]:
+    """Yield all requests at once, then all re-asks at once; return one verdict for each question."""
+    replies = yield tuple(request for request, _ in questions)
+    verdicts = [read_reply(reply, parse) for reply, (_, parse) in zip(replies, questions, strict=True)]
+    again = [index for index, verdict in enumerate(verdicts) if verdict.status is VerdictStatus.UNPARSED]
+    if not again:
+        return verdicts
+    second = yield tuple(reask(questions[i][0], replies[i], verdicts[i].reason) for i in again)
+    for index, reply in zip(again, second, strict=True):
+        verdict = read_reply(reply, questions[index][1])
+        verdicts[index] = dataclasses.replace(
+            verdict, flags=(*verdict.flags, "reasked"), raw=(replies[index].text, *verdict.raw)
+        )
+    return verdicts
+
+
+def read_reply(reply: ChatReply, parse: Parse) -> JudgeVerdict:
+    """Return the verdict of a reply. One that was cut off is not read: its last number may be half a number."""
+    if reply.status is ReplyStatus.FINISHED:
+        verdict = parse(reply.text)
+    elif reply.status is ReplyStatus.TRUNCATED:
+        verdict = unread("The reply was cut off before its end; be brief.", "truncated")
+    else:
+        status = VerdictStatus.REFUSED if reply.status is ReplyStatus.REFUSED else VerdictStatus.FAILED
+        reason = reply.error_text or reply.error_kind or "The model refused to answer."
+        verdict = JudgeVerdict(status, reason=reason, flags=(reply.error_kind,) if reply.error_kind else ())
+    return dataclasses.replace(verdict, raw=(reply.text,))
+
+
+def reask(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest:
+    """Return the same question with the unreadable reply and what was wrong with it.
+
+    A reply that was cut off had its limit doubled once already; the question keeps that limit.
+    """
+    shown = reply.text[:QUOTED_REPLY] or "(no text)"
+    text = fill(load_prompt("reask"), {"problem": problem})
+    messages = (*request.messages, Message("assistant", shown), Message("user", text))
+    limit = reply.token_limit if reply.status is ReplyStatus.TRUNCATED else None
+    return dataclasses.replace(request, messages=messages, max_tokens=limit or request.max_tokens)

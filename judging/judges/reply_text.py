@@ -1,0 +1,228 @@
+"""The rules by which every judge's reply is read.
+
+Only what stands behind the last end of thinking is read. A verdict in the very form that was asked for is `ok`; one in
+another form is read only where nothing but a courtesy follows it, and never where it quotes the material that was
+judged. A value that the rubric does not allow is a failure on the spot. Nothing here ever makes up a value.
+
+All expressions are bounded: no reply of MAX_REPLY characters takes longer than a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import json_repair
+
+from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.llm.thinking_text import behind_thinking
+from judging.specs.files.json_depth import opens_too_deep
+
+MAX_REPLY = 200_000  # characters; a longer reply is no verdict
+MAX_FAILURES = 1000  # braces that open no JSON, after which a reply is not searched further
+MAX_REPAIR = 20_000  # characters; longer broken JSON is not repaired
+MAX_OBJECTS = 50  # objects with the wanted key; a reply with more is no verdict
+_COURTESY = re.compile(
+    r"(?:let me know|i hope|hope this|thanks|thank you|feel free|please (?:let|feel|note that i)|"
+    r"if you (?:need|have|want|would)|is there anything)[^\n]{0,120}",
+    re.IGNORECASE,
+)
+_QUOTING = str.maketrans("", "", ">*_`|\\")  # marks that quoting adds to a text or takes away
+_DECODER = json.JSONDecoder(strict=False)  # raw newlines inside strings are allowed
+
+
+@dataclass(frozen=True, slots=True)
+class FoundObject:
+    """A JSON object found in a reply and how: strict | balanced | inline | repaired. The last two need a flag."""
+
+    value: Mapping[str, Any]
+    rung: str
+    start: int = 0
+    end: int = 0
+
+    @property
+    def is_lenient(self) -> bool:
+        return self.rung in ("inline", "repaired")
+
+
+def unread(reason: str, *flags: str) -> JudgeVerdict:
+    """Return the verdict of a reply without a readable value; `reason` is a sentence that a re-ask can quote."""
+    return JudgeVerdict(VerdictStatus.UNPARSED, flags=tuple(flags), reason=reason)
+
+
+def read(
+    value: Mapping[str, Any], *, rationale: str = "", flags: tuple[str, ...] = (), repaired: bool = False
+) -> JudgeVerdict:
+    """Return the verdict of a reply that was read."""
+    status = VerdictStatus.REPAIRED if repaired else VerdictStatus.OK
+    return JudgeVerdict(status, value=value, rationale=rationale, flags=flags)
+
+
+def body_of(text: str) -> str | JudgeVerdict:
+    """Return the part of a reply that is read, or the failure: empty, far too long, or thinking that never ends."""
+    if not text.strip():
+        return unread("The reply is empty.", "empty")
+    if len(text) > MAX_REPLY:
+        return unread("The reply is far too long.", "too_long")
+    body = behind_thinking(text)
+    if body is None:
+        return unread("The reply never ends its thinking.", "thinking_unclosed")
+    return body or unread("The reply holds nothing but thinking.", "empty")
+
+
+def without_fence(text: str) -> str:
+    """Return what stands inside one code fence around the whole reply, or the reply."""
+    body = text.strip()
+    if not (body.startswith("```") and body.endswith("```") and "\n" in body):
+        return text
+    return body[body.index("\n") + 1 : -3].strip()
+
+
+def bare(text: str) -> str:
+    """Return the text without spacing, case and quote marks: a part of a reply whose bare form stands in that of the
+    judged material is a quotation."""
+    return "".join(text.split()).translate(_QUOTING).casefold()
+
+
+def only_courtesy(text: str) -> bool:
+    """Return whether what follows a verdict is nothing, or one line such as "Let me know if you need more"."""
+    rest = text.strip().removeprefix("```").strip()
+    return not rest or _COURTESY.fullmatch(rest) is not None
+
+
+def balanced_objects(text: str, key: str) -> list[FoundObject]:
+    """Return every outermost JSON object that has `key`, in order, whatever stands around them."""
+    found: list[FoundObject] = []
+    position, failures = text.find("{"), 0
+    while position >= 0 and failures < MAX_FAILURES:
+        try:
+            value, end = _DECODER.raw_decode(text, position)
+        except ValueError:
+            end, failures = position + 1, failures + 1
+        else:
+            if key in value:
+                found.append(FoundObject(value, _rung(text, position), position, end))
+        position = text.find("{", end)
+    return found
+
+
+def _rung(text: str, start: int) -> str:
+    """Return "balanced" for an object that begins its own line, else "inline"."""
+    line = text[max(text.rfind("\n", 0, start) + 1, start - 100) : start].strip()
+    return "inline" if line else "balanced"
+
+
+def _whole(text: str) -> Mapping[str, Any] | None:
+    try:
+        value = json.loads(without_fence(text).strip(), strict=False)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _repaired(text: str, key: str) -> FoundObject | None:
+    """Return the broken object with `key` that ends the text, mended."""
+    start = text.rfind("{", 0, max(text.rfind(f'"{key}"'), text.rfind(f"'{key}'")) + 1)
+    part = text[start:].strip().removesuffix("```").strip()
+    if start < 0 or len(part) > MAX_REPAIR or not part.endswith("}"):
+        return None
+    try:
+        value = json_repair.loads(part)
+    except (ValueError, IndexError):
+        return None
+    if isinstance(value, list):
+        value = next((item for item in value if isinstance(item, dict)), None)
+    return FoundObject(value, "repaired", start, len(text)) if isinstance(value, dict) and key in value else None
+
+
+def agreed_object(text: str, key: str, *, repair: bool, material: str = "") -> FoundObject | JudgeVerdict:
+    """Return the object with `key` that ends the reply, or the failure.
+
+    The whole reply may be the object. Objects among other text must agree on the key, must not be quoted from
+    `material`, and the last of them must end the reply but for a courtesy.
+    """
+    if len(text) <= MAX_REPLY and opens_too_deep(text):
+        return unread("The reply's brackets nest too deeply.", "too_deep")
+    whole = _whole(text) if len(text) <= MAX_REPLY else None
+    body = text if whole is not None else body_of(text)
+    if isinstance(body, JudgeVerdict):
+        return body
+    whole = _whole(body) if whole is None else whole
+    if whole is not None:
+        return FoundObject(whole, "strict") if key in whole else _no_object(key)
+    return _object_among_text(body, key, repair=repair, material=material)
+
+
+def _no_object(key: str) -> JudgeVerdict:
+    return unread(f'The reply holds no valid JSON object with "{key}".', "no_json")
+
+
+def _object_among_text(body: str, key: str, *, repair: bool, material: str) -> FoundObject | JudgeVerdict:
+    found = balanced_objects(body, key)
+    mended = _repaired(body, key) if repair and not found else None
+    found = [mended] if mended is not None else found
+    if not found:
+        return _no_object(key)
+    if len(found) > MAX_OBJECTS:
+        return unread("The reply holds far too many JSON objects.", "too_many")
+    judged = bare(material)
+    found = [item for item in found if bare(body[item.start : item.end]) not in judged]
+    if not found:
+        return unread("The JSON object in the reply is quoted from what was judged.", "quoted")
+    if len({json.dumps(item.value[key], sort_keys=True) for item in found}) > 1:
+        return unread(f'The reply holds several objects that disagree on "{key}".', "conflict")
+    last = found[-1]
+    if not only_courtesy(body[last.end :]):
+        return unread("The JSON object must be the last thing in the reply.", "not_last")
+    return last
+
+
+def menu_of(
+    found: Mapping[str, Any], wanted: Mapping[str, Callable[[Any], Any]], *, key: str
+) -> tuple[dict[str, Any], list[str]] | JudgeVerdict:
+    """Return {name: value} for exactly the wanted names and the names that needed mending, or the failure.
+
+    A reader returns the value on its menu, or a `Mended` one, or raises LookupError to refuse.
+    """
+    given = found.get(key)
+    if not isinstance(given, Mapping):
+        return unread(f'"{key}" must be an object.', "not_an_object")
+    missing = [name for name in wanted if name not in given]
+    if missing:
+        return unread(f"These keys are missing: {', '.join(missing[:10])}.", "missing_keys")
+    values: dict[str, Any] = {}
+    mended: list[str] = []
+    for name, reader in wanted.items():
+        try:
+            value = reader(given[name])
+        except LookupError:
+            return unread(f"{json.dumps(given[name])[:80]} is not a value that {name!r} allows.", f"off_menu:{name}")
+        if isinstance(value, Mended):
+            mended.append(name)
+            value = value.value
+        values[name] = value
+    return values, mended
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A value that had to be read leniently, such as a quoted number."""
+
+    value: Any
+
+
+def truth(value: Any) -> Any:
+    """Return true or false; quoted ones are mended; anything else is refused."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return Mended(value.strip().lower() == "true")
+    raise LookupError(value)
+
+
+def compact(value: Any) -> str:
+    """Return reasons that a judge gave as JSON instead of text; empty for none."""
+    return "" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""HTTP to endpoints: connections, tunnels through proxies, one request and its reply."""

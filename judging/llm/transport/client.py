@@ -1,0 +1,203 @@
+"""One attempt at a chat completion over HTTP, classified."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import requests
+from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
+
+from judging.llm.attempts import Attempt, Outcome
+from judging.llm.bodies import build_body
+from judging.llm.chat import ChatRequest
+from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointRefused
+from judging.llm.replies.completions import read_completion
+from judging.llm.replies.error_pages import read_error
+from judging.llm.replies.errors import Sent, classify_error
+from judging.llm.transport.connections import GuardedAdapter
+from judging.llm.transport.tunnels import Proxy
+
+MAX_REPLY_BYTES = 8_000_000  # a reply is text of some kilobytes; more is a fault or an attack
+CHUNK = 65_536
+CERTIFICATE_FAULTS = {  # by the codes of OpenSSL's verification
+    10: "The endpoint's certificate has expired.",
+    62: "The endpoint's certificate is for another host name than that of its address.",
+    64: "The endpoint's certificate is for another address.",
+}
+UNTRUSTED = (
+    "The endpoint's certificate comes from no authority that this site trusts. If that authority is your own, name the "
+    "file of its certificate by EVALSITE_CA_BUNDLE."
+)
+FALLBACK_READ_SECONDS = 1.0  # the shortest read timeout near a deadline
+
+
+class ReplyTooSlow(Exception):
+    """The body trickled in for longer than the read timeout."""
+
+
+class ReplyTooLarge(Exception):
+    """The body is larger than any chat completion."""
+
+
+class ChatClient:
+    """Sends requests for up to `threads` threads at once over shared connections."""
+
+    def __init__(self, *, threads: int = 50, policy: AddressPolicy | None = None, proxy: Proxy | None = None) -> None:
+        self._adapter = GuardedAdapter(
+            policy=policy or AddressPolicy(),
+            connections=2 * threads,  # see `LEAST_SHARE`
+            proxy=proxy,
+        )
+        self._heads: dict[tuple[str, str], requests.PreparedRequest] = {}  # by base URL and key
+
+    def close(self) -> None:
+        self._adapter.close()
+
+    def send(
+        self,
+        endpoint: EndpointConfig,
+        request: ChatRequest,
+        *,
+        capabilities: Capabilities | None = None,
+        max_tokens: int | None = None,
+        seconds_left: float | None = None,
+    ) -> Attempt:
+        """Return what one HTTP attempt came to; network trouble is an outcome, not an exception.
+
+        `capabilities` and `max_tokens` replace those of endpoint and request; `seconds_left` shortens the timeouts.
+        """
+        body = build_body(
+            endpoint,
+            request,
+            endpoint.capabilities if capabilities is None else capabilities,
+            max_tokens=endpoint.output_limit(request.max_tokens) if max_tokens is None else max_tokens,
+        )
+        read_seconds = endpoint.read_seconds
+        if seconds_left is not None:
+            read_seconds = min(read_seconds, max(FALLBACK_READ_SECONDS, seconds_left))
+        started = time.monotonic()
+        try:
+            status, headers, content = self._post(endpoint, body.content, read_seconds)
+        except EndpointRefused as refusal:
+            attempt = Attempt(Outcome.FORBIDDEN, error_kind="refused-address", error_text=str(refusal))
+        except (requests.RequestException, HTTPError, OSError, UnicodeError, ReplyTooSlow, ReplyTooLarge) as trouble:
+            attempt = network_trouble(trouble)
+        else:
+            sent = Sent(body.used, names_in(endpoint.extra))
+            attempt = classify(status, headers, content, sent=sent, at=datetime.now(UTC))
+        return replace(
+            attempt,
+            seconds=time.monotonic() - started,
+            provider_text=without_key(attempt.provider_text, endpoint.api_key),
+            sent=body.sent,
+        )
+
+    def _post(
+        self, endpoint: EndpointConfig, content: bytes, read_seconds: float
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        prepared = self._head(endpoint).copy()
+        prepared.body = content
+        prepared.headers["Content-Length"] = str(len(content))
+        response = self._adapter.send(
+            prepared,
+            timeout=(min(endpoint.connect_timeout, read_seconds), read_seconds),
+            stream=True,
+            verify=endpoint.ca_bundle or True,
+        )
+        try:
+            return response.status_code, response.raw.headers, read_body(response, read_seconds)
+        finally:
+            response.raw.close()
+            response.raw.release_conn()
+
+    def _head(self, endpoint: EndpointConfig) -> requests.PreparedRequest:
+        """Return the request to this endpoint without its body; it is checked and spelt out once."""
+        key = (endpoint.base_url, endpoint.api_key)
+        head = self._heads.get(key)
+        if head is None:
+            headers = {"Content-Type": "application/json", "Accept": "application/json"}
+            if endpoint.api_key:
+                headers["Authorization"] = f"Bearer {endpoint.api_key}"
+            head = requests.PreparedRequest()
+            head.prepare(method="POST", url=f"{endpoint.base_url.rstrip('/')}/chat/completions", headers=headers)
+            self._heads[key] = head
+        return head
+
+
+def read_body(response: requests.Response, seconds: float) -> bytes:
+    """Return the whole body.
+
+    Raises:
+        ReplyTooLarge: it has more than `MAX_REPLY_BYTES`.
+        ReplyTooSlow: it was still coming after that many seconds, however steadily.
+    """
+    deadline = time.monotonic() + seconds
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := response.raw.read1(CHUNK, decode_content=True):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_REPLY_BYTES:
+            raise ReplyTooLarge
+        if time.monotonic() > deadline:
+            raise ReplyTooSlow
+    return b"".join(chunks)
+
+
+def network_trouble(trouble: Exception) -> Attempt:
+    """Return the attempt for an exchange that broke off; the exception's own text may quote anything and is dropped."""
+    kind, sentence = "connection", "The connection to the endpoint failed or broke off."
+    if isinstance(trouble, requests.Timeout | ReadTimeoutError | ReplyTooSlow | TimeoutError):
+        kind, sentence = "timeout", "The endpoint did not answer in time."
+    elif isinstance(trouble, ReplyTooLarge):
+        kind, sentence = "too-large", "The endpoint's answer is larger than any chat completion."
+    elif isinstance(trouble, requests.exceptions.SSLError):
+        kind, sentence = "tls", tls_sentence(trouble)
+    elif isinstance(trouble, requests.exceptions.ProxyError):
+        kind, sentence = "proxy", "The proxy of this site (EVALSITE_PROXY) cannot be reached or refused the connection."
+    elif isinstance(trouble, requests.exceptions.InvalidURL | requests.exceptions.InvalidHeader | UnicodeError):
+        return Attempt(
+            Outcome.SETUP, error_kind="bad-endpoint", error_text="The endpoint's address or key is not valid."
+        )
+    return Attempt(Outcome.PASSING, error_kind=kind, error_text=sentence, is_unheard=was_sent(trouble))
+
+
+def tls_sentence(trouble: requests.exceptions.SSLError) -> str:
+    """Return why no secure connection was made, as far as the certificate says so."""
+    reason = getattr(trouble.args[0], "reason", None) if trouble.args else None
+    fault = reason.args[0] if isinstance(reason, HTTPError) and reason.args else None
+    if not isinstance(fault, ssl.SSLCertVerificationError):
+        return "No secure connection to the endpoint could be made; its certificate may be at fault."
+    return CERTIFICATE_FAULTS.get(fault.verify_code, UNTRUSTED)
+
+
+def was_sent(trouble: Exception) -> bool:
+    """Return whether the request may have reached the endpoint before the exchange broke off."""
+    if isinstance(trouble, requests.ConnectTimeout | requests.exceptions.SSLError):
+        return False
+    if isinstance(trouble, requests.ConnectionError):  # of a refused connection it wraps no protocol error
+        return bool(trouble.args) and isinstance(trouble.args[0], ProtocolError)
+    return True
+
+
+def names_in(extra: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of an endpoint's extra fields and of the fields right within them."""
+    inner = [name for value in extra.values() if isinstance(value, Mapping) for name in value]
+    return frozenset([*extra, *inner])
+
+
+def classify(status: int, headers: Mapping[str, str], content: bytes, *, sent: Sent, at: datetime) -> Attempt:
+    """Return the attempt that this answer to a request stands for."""
+    if status == 200:
+        return read_completion(content, sent=sent, headers=headers, at=at)
+    return classify_error(status, read_error(content), sent=sent, headers=headers, at=at)
+
+
+def without_key(text: str, key: str) -> str:
+    """Return a provider's sentence without the key, should it repeat it."""
+    return text.replace(key, "[key]") if key else text

@@ -1,0 +1,164 @@
+"""What the import commands share: reading a path, checking it, storing it, and the words for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.timezone import now
+
+from judging.management.base import BadInput, JsonCommand
+from judging.management.progress import progress_bar
+from judging.services.file_imports.imports import Checked, ImportRefused, check_import, refusal_message, store_checked
+from judging.services.file_imports.intake import LIMITS, Files, ImportOptions
+from judging.services.file_imports.rubrics import RubricOrigin
+from judging.specs.files.named_files import named_files
+from judging.specs.upload_kinds import UploadKind
+
+PROBLEMS_PRINTED = 50
+YAML_SUFFIXES = (".yaml", ".yml")
+COMMANDS = {
+    UploadKind.SUITE: "import_suite",
+    UploadKind.QUESTIONS: "import_suite",
+    UploadKind.LEVEL_RUBRIC: "import_rubric",
+    UploadKind.CRITERIA: "import_criteria",
+    UploadKind.RESPONSES_JSONL: "import_responses",
+    UploadKind.RESPONSES_CSV: "import_responses",
+    UploadKind.RESPONSES_FOLDER: "import_responses",
+    UploadKind.SCALEEVAL_RESPONSES: "import_responses",
+}
+
+
+def read_path(path: Path) -> Files:
+    """Return a file, or every file below a folder by its path in it. Links are not followed.
+
+    Raises:
+        BadInput: there is nothing to read, or more than an import takes.
+    """
+    if path.is_file():
+        return [(path.name, _read(path))]
+    if not path.is_dir():
+        raise BadInput(f"{path}: there is no such file or folder.")
+    found: list[tuple[str, bytes]] = []
+    total = 0
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(name for name in names if not name.startswith(".")):
+            file = Path(folder) / name
+            if file.is_symlink() or not file.is_file():
+                continue
+            total += file.stat().st_size
+            if total > LIMITS.max_total_bytes or len(found) >= LIMITS.max_entries:
+                raise BadInput(f"{path}: the folder holds more than an import takes; import it in parts.")
+            found.append((file.relative_to(path).as_posix(), _read(file)))
+    if not found:
+        raise BadInput(f"{path}: the folder holds no files.")
+    return found
+
+
+def read_suite_path(path: Path) -> Files:
+    """Return what `read_path` does; beside a single YAML file also the files that it names, and those that they name.
+
+    Raises:
+        BadInput: there is nothing to read, or more than an import takes.
+    """
+    files = dict(read_path(path))
+    if not path.is_file() or path.suffix.lower() not in YAML_SUFFIXES:
+        return list(files.items())
+    waiting, total = [path.name], 0
+    while waiting:
+        name = waiting.pop()
+        for named in named_files(files[name], name):
+            file = path.parent / named
+            if named in files or not _is_own_file(file, path.parent):
+                continue
+            files[named] = _read(file)
+            total += len(files[named])
+            if total > LIMITS.max_total_bytes or len(files) > LIMITS.max_entries:
+                raise BadInput(f"{path}: it names more than an import takes; import it in parts.")
+            if file.suffix.lower() in YAML_SUFFIXES:
+                waiting.append(named)
+    return list(files.items())
+
+
+def _is_own_file(file: Path, folder: Path) -> bool:
+    """Return whether a path is a file below a folder, reached through no link."""
+    try:
+        return file.is_file() and file.resolve() == folder.resolve() / file.relative_to(folder)
+    except (OSError, ValueError):  # a text that is no path
+        return False
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as failure:
+        raise BadInput(f"{path}: cannot be read: {failure.strerror}.") from failure
+
+
+class ImportCommand(JsonCommand):
+    """A command that imports one path. Subclasses name the kinds they take."""
+
+    kinds: tuple[UploadKind, ...] = ()  # what the path may hold; the first is taken where that cannot be told
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, help="a file, a ZIP archive or a folder")
+        parser.add_argument("--benchmark", default="", help="name or slug of a stored or new benchmark")
+        parser.add_argument("--dry-run", action="store_true", help="say what would be done and store nothing")
+
+    def read(self, path: Path) -> Files:
+        """Return the files to import."""
+        return read_path(path)
+
+    def options_of(self, options: dict[str, Any]) -> ImportOptions:
+        """Return the import's options from the command's."""
+        return ImportOptions(benchmark=options["benchmark"])
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        """Check the path and, unless it is a dry run, store what it holds."""
+        path: Path = options["path"]
+        with progress_bar(shown=not options["as_json"]) as watch:
+            checked = check_import(files=self.read(path), options=self.options_of(options), watch=watch)
+        self._check_kind(checked, path)
+        if checked.errors:
+            for problem in checked.errors[:PROBLEMS_PRINTED]:
+                self.stderr.write(str(problem))
+            raise BadInput(refusal_message(checked.errors))
+        plan = {"problems": [str(problem) for problem in checked.problems], "parts": [_brief(p) for p in checked.parts]}
+        if options["dry_run"]:
+            return {"dry_run": True, "changed": False, "would_change": not checked.changes_nothing, **plan}
+        try:
+            with progress_bar(shown=not options["as_json"]) as watch:
+                result = store_checked(checked=checked, origin=RubricOrigin(path.name, None, now()), watch=watch)
+        except ImportRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        return {"dry_run": False, **result, **plan}
+
+    def _check_kind(self, checked: Checked, path: Path) -> None:
+        found = checked.intake.kinds
+        if found and not set(found) & set(self.kinds):
+            words = " and ".join(kind.replace("_", " ") for kind in found)
+            commands = " and ".join(dict.fromkeys(COMMANDS[kind] for kind in found))
+            raise BadInput(f"{path}: this holds {words}; import it with {commands}.{self.other_kind_hint(found)}")
+
+    def other_kind_hint(self, found: tuple[UploadKind, ...]) -> str:
+        """Return what else may be done about a path that holds another kind of thing, with a space before it."""
+        return ""
+
+    def summary(self, result: dict[str, Any]) -> str:
+        """Return a few lines for people."""
+        lines = [f"warning: {problem}" for problem in result["problems"][:PROBLEMS_PRINTED]]
+        for part in result["parts"]:
+            facts = ", ".join(f"{fact['label'].lower()} {fact['value']}" for fact in part["facts"])
+            lines.append(f"{part['title']} into {part['into']}: {facts}")
+        if result["dry_run"]:
+            lines.append("Dry run: nothing was stored." if result["would_change"] else "Nothing would change.")
+        else:
+            lines.append("Imported." if result["changed"] else "Nothing changed: everything was stored already.")
+        return "\n".join(lines)
+
+
+def _brief(part: dict[str, Any]) -> dict[str, Any]:
+    return {name: part[name] for name in ("kind", "title", "into", "is_new", "changes_nothing", "facts", "notes")}

@@ -1,0 +1,55 @@
+"""Waiting for a run from the command line: workers do it where there are any, this process where there are none."""
+
+from __future__ import annotations
+
+import time
+
+from django.conf import settings
+from django.db.models.functions import Now
+from django.utils.timezone import now
+from django_rq import get_queue
+from redis.exceptions import RedisError
+from rq import Worker
+
+from judging.management.progress import watched_run
+from judging.models import Lease, Run
+from judging.services.runs.run_worker import work_through
+from judging.states import ACTIVE
+
+POLL_SECONDS = 0.5
+PATIENCE_SECONDS = 10.0  # how long a worker that is said to live may take to start
+
+
+def wait_for_run(run_id: int, *, bar: bool = False) -> Run:
+    """Return the run once it is no longer active. Where no worker takes it up, it is worked through here.
+
+    Both may work at once: claims keep them from doing the same task, and a finished call is never repeated. `bar`
+    draws on a terminal how far it is.
+    """
+    with watched_run(run_id, shown=bar):
+        return _waited_for(run_id)
+
+
+def _waited_for(run_id: int) -> Run:
+    patience = PATIENCE_SECONDS if _workers_live() else 0.0
+    idle_since = time.monotonic()
+    while True:
+        run = Run.objects.get(pk=run_id)
+        if run.status not in ACTIVE:
+            return run
+        postponed = run.resume_at is not None and run.resume_at > now()
+        if postponed or Lease.objects.filter(run=run, expires_at__gte=Now()).exists():
+            idle_since = time.monotonic()
+        elif time.monotonic() - idle_since >= patience:
+            work_through(run_id=run_id, threads=settings.CALL_THREADS, now=now)
+            idle_since = time.monotonic()
+            continue
+        time.sleep(POLL_SECONDS)
+
+
+def _workers_live() -> bool:
+    """Return whether the broker knows of a worker; one that died without notice is found out by waiting."""
+    try:
+        return Worker.count(queue=get_queue("calls")) > 0
+    except (RedisError, OSError):
+        return False

@@ -1,0 +1,161 @@
+"""Asks for what conversations want: from the ledger, else from a model, as far as the budget carries it."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import time
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import partial
+
+from judging.llm.identity import call_key
+from judging.services.calls import ledger
+from judging.services.calls.conversations import Asked
+from judging.services.calls.ledger import CallRecord
+from judging.services.engine.tasks import AHEAD_SECONDS, TaskWork
+from judging.services.tasks import leases
+from judging.services.tasks.executors import Crash
+from judging.services.transactions import persistently
+
+logger = logging.getLogger(__name__)
+
+RESERVE_SECONDS = 0.25  # between two looks for money that others may give back
+
+
+class Asking(TaskWork):
+    """Hands requests to the pool and sets money aside for them."""
+
+    def _ask(self) -> None:
+        while self.to_ask:
+            wanted = self._keyed()
+            unknown = [key for key in wanted if key not in self.unstored]
+            known = persistently(partial(ledger.find_finished, unknown, at=self.options.now()))
+            for key, asked in wanted.items():
+                call = known.get(key)
+                if key in self.unstored:
+                    self._deliver(asked.places, self.unstored[key])
+                elif call is not None:
+                    record = CallRecord(
+                        key, call.endpoint_id, {}, ledger.reply_of(call), call.cost, reused=True, pk=call.pk
+                    )
+                    self._deliver(asked.places, record)
+                else:
+                    self._line_up(asked)
+        now = time.monotonic()
+        while self.postponed and self.postponed[0][0] <= now:
+            key = heapq.heappop(self.postponed)[1]
+            if key in self.to_repeat:
+                self.held_back[key] = self.to_repeat.pop(key)
+        if self.held_back and not self.stopping:
+            self._send()
+
+    def _keyed(self) -> dict[str, Asked]:
+        wanted: dict[str, Asked] = {}
+        for talk, place, request in self.to_ask:
+            if not self._holds(talk):
+                continue
+            name = request.endpoint or talk.endpoint
+            target = self.endpoints.targets.get(name)
+            if target is None:
+                logger.warning("judging.task_given_up task_id=%s kind=endpoint-not-in-use", talk.task.pk)
+                self._end(talk, Crash("endpoint-not-in-use"))
+                continue
+            key = call_key(target.config, request)
+            if key in wanted:
+                wanted[key].places.append((talk, place))
+            else:
+                wanted[key] = Asked(key, name, target, request, [(talk, place)])
+        self.to_ask.clear()
+        return wanted
+
+    def _line_up(self, asked: Asked) -> None:
+        twin = self.asked.get(asked.key) or self.held_back.get(asked.key) or self.to_repeat.get(asked.key)
+        if twin is not None:
+            twin.places.extend(asked.places)
+        elif asked.endpoint in self.blocked():
+            self._put_back(asked)
+        elif not self.stopping:
+            self.held_back[asked.key] = asked
+
+    def _send(self) -> None:
+        """Hand what is next to the pool, as far as the budget carries it."""
+        for asked in self.held_back.values():
+            if asked.worst is None:
+                asked.worst = asked.target.worst_case(asked.request)
+        affordable = self._next_in_turn()
+        if self.run.budget is not None:
+            affordable = self._paid_for(affordable)
+        if affordable and self._announce(affordable):
+            for asked in affordable:
+                self.asked[asked.key] = self.held_back.pop(asked.key)
+                is_reserved = self.run.budget is not None
+                self.calls.submit(asked.key, asked.target, asked.request, asked.past, is_reserved=is_reserved)
+        if self.held_back and not self.stopping and not (self.asked or self.to_repeat or self.records):
+            least = min(asked.worst or Decimal(0) for asked in self.held_back.values())
+            if not persistently(partial(leases.may_become_affordable, lease=self.lease, amount=least)):
+                self._stop("budget")
+
+    def _announce(self, more: Sequence[Asked]) -> bool:
+        """Note what is about to be sent, so that it is booked should this worker die; False: the claim lapsed."""
+        in_flight = self._in_flight(more)
+        if in_flight.calls <= self._announced:
+            return True
+        try:
+            persistently(partial(leases.beat, lease=self.lease, in_flight=in_flight))
+        except leases.LeaseLost:
+            self._stop("lost")
+            return False
+        self._announced = in_flight.calls
+        return True
+
+    def _paid_for(self, wanted: Sequence[Asked]) -> list[Asked]:
+        """Set money aside for what is wanted, and return what the budget carries now."""
+        unpriced = next((asked for asked in self.held_back.values() if asked.worst is None), None)
+        if unpriced is not None:
+            logger.warning("judging.price_unknown endpoint=%s", unpriced.endpoint)
+            self._stop("unpriced")
+            return []
+        amounts = [Decimal(0) if asked.reserved else asked.worst or Decimal(0) for asked in wanted]
+        if not wanted or time.monotonic() - self._reserved_at < RESERVE_SECONDS:
+            return []
+        try:
+            carried = persistently(partial(leases.reserve, lease=self.lease, amounts=amounts))
+        except leases.LeaseLost:
+            self._stop("lost")
+            return []
+        if not any(carried):
+            self._reserved_at = time.monotonic()
+        affordable = [asked for asked, fits in zip(wanted, carried, strict=True) if fits]
+        for asked in affordable:
+            asked.reserved = asked.reserved or asked.worst or Decimal(0)
+        return affordable
+
+    def _next_in_turn(self) -> list[Asked]:
+        """Return what may be sent soon: little more than what an endpoint takes at once until this is looked at again,
+        since all of it counts as spent where this worker dies."""
+        sent = Counter(asked.target.endpoint_id for asked in self.asked.values())
+        room: dict[int, int] = {}
+        found = []
+        for asked in self.held_back.values():
+            endpoint_id = asked.target.endpoint_id
+            if endpoint_id not in room:
+                at_once = min(self.options.threads, asked.target.config.max_concurrency)
+                spare = max(1, at_once // 4, int(self._rate * AHEAD_SECONDS))
+                left = at_once + spare - sent[endpoint_id]
+                room[endpoint_id] = left if left >= spare // 2 else 0  # a few at a time: each time is noted
+            if asked.target.is_lexical or room[endpoint_id] > 0:
+                room[endpoint_id] -= 1
+                found.append(asked)
+        return found
+
+    def _put_back(self, asked: Asked) -> None:
+        """Let the tasks that wait for this wait for any worker."""
+        bound = self.endpoints.evaluators_on([asked.endpoint])
+        for talk, _ in asked.places:
+            if self._holds(talk):
+                talk.conversation.close()
+                del self.talks[talk.task.pk]
+                self.released.append(talk.task.pk)
+                self.exhausted |= talk.task.evaluator_id not in bound  # else it would be claimed again at once

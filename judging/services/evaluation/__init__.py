@@ -1,0 +1,1 @@
+"""What a task does: rules grade, judges are asked, verdicts become scores."""

@@ -1,0 +1,299 @@
+"""Does the items of ESI runs: a model answers, the answer is cleaned, two judges are asked, the index follows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from judging import signals
+from judging.grading.esi import FULL, SUB_SCORES, EsiOptions, EsiScore
+from judging.grading.esi_summary import EsiStatus
+from judging.judges.answer_prompts import answer_request, asking_from_json
+from judging.judges.kinds.esi_items import JUDGES, Answer, EsiJudge, EsiOutcome, EsiTask, Reading, esi_item
+from judging.judges.registry import judge_kind
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.models import Case, EsiItem, Response, Run, RunEvaluator, RunTask, Score, ScoreStatus, Verdict
+from judging.services.content_hashes import text_hash
+from judging.services.evaluation.esi_options import options_of
+from judging.services.evaluation.evaluator_tasks import judge_score_fields, verdict_fields
+from judging.services.evaluation.verdict_store import store_scores, store_verdicts
+from judging.services.storable import storable
+from judging.services.tasks.executors import Finished, Prepared
+
+NOTHING_MORE = JudgeSubject(question="", response="")  # these two judges' scores need the verdict alone
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A run's evaluators by what they do: accuracy, integrity, index."""
+
+    judges: Mapping[str, RunEvaluator]
+    index: RunEvaluator
+
+
+def parts_of(run: Run) -> _Parts:
+    """Return the evaluators of an ESI run."""
+    rows = list(run.evaluators.select_related("judge").order_by("position"))
+    return _Parts(dict(zip(JUDGES, rows[: len(JUDGES)], strict=True)), rows[len(JUDGES)])
+
+
+def question_of(case: Case) -> tuple[str, str]:
+    """Return a case's instruction and question, apart where its source kept them apart."""
+    if "instruction" in case.metadata:
+        return str(case.metadata["instruction"]), str(case.metadata.get("question", ""))
+    return "", case.prompt.text
+
+
+def cleaning_of(run: Run, item: EsiItem) -> str:
+    """Return the prompt version by whose rules an item's answer is cleaned."""
+    frozen = run.options["workers"].get(str(item.system_id))
+    return asking_from_json(frozen).cleaning if frozen else item.system.prompt_version
+
+
+class EsiExecutor:
+    """Prepares and stores the items of ESI runs."""
+
+    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[Prepared]:
+        """Return a conversation for each item."""
+        related = ("case__prompt", "system", "response")
+        items = EsiItem.objects.select_related(*related).in_bulk([cast(int, task.subject_id) for task in tasks])
+        parts = parts_of(run)
+        judges = {name: _judge(evaluator) for name, evaluator in parts.judges.items()}
+        known = _known_verdicts(parts, [item.response_id for item in items.values() if item.response_id])
+        options = options_of(run)
+        return [
+            Prepared(task.pk, "", esi_item(_task(run, items[cast(int, task.subject_id)], judges, known, options)))
+            for task in tasks
+        ]
+
+    def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
+        """Write answers, verdicts and scores."""
+        if not finished:
+            return
+        parts = parts_of(run)
+        items = EsiItem.objects.select_related("case").in_bulk([cast(int, one.task.subject_id) for one in finished])
+        done = [(items[cast(int, one.task.subject_id)], one) for one in finished]
+        _store_answers(run, done, at)
+        EsiItem.objects.bulk_update(
+            [_noted(item, one) for item, one in done],
+            ["response", "status", "reason", "cleaned", "formatted_ok", "answer_seconds", "call_ids"],
+        )
+        for item, one in done:
+            one.task.response_id = item.response_id
+        RunTask.objects.bulk_update([one.task for _, one in done], ["response"])
+        judged = [(item, one) for item, one in done if one.result.score is not None]
+        for name, evaluator in parts.judges.items():
+            _store_verdicts(name, evaluator, judged, at)
+        store_scores(rows=[_index_score(run, parts.index, item, one.result, at) for item, one in judged], at=at)
+
+    def failure(self, result: Any) -> str:
+        """Return why an item has no index."""
+        outcome: EsiOutcome = result
+        return outcome.failure
+
+    def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
+        """Let these items wait again; answers, verdicts and scores stay until the next try supersedes them."""
+        EsiItem.objects.filter(pk__in=tasks.values("subject_id")).update(status="", reason="")
+
+    def finish(self, *, run: Run, at: datetime) -> None:
+        """Nothing follows here; routing and reports hear of the run by signal."""
+
+    def cancel(self, *, run: Run, at: datetime) -> None:
+        """Do nothing: what has no result shows its task's status."""
+
+
+def _judge(evaluator: RunEvaluator) -> EsiJudge:
+    built = judge_kind(evaluator.options["judge_kind"]).build(evaluator.options["judge_options"])
+    return EsiJudge(built, evaluator.options["endpoint"])
+
+
+def _known_verdicts(parts: _Parts, responses: Sequence[int]) -> dict[tuple[str, int], JudgeVerdict]:
+    """Return the verdicts of earlier tries that are still good."""
+    names = {evaluator.pk: name for name, evaluator in parts.judges.items()}
+    rows = Verdict.objects.filter(evaluator__in=names, response_id__in=responses, value__isnull=False)
+    return {
+        (names[row.evaluator_id], row.response_id): JudgeVerdict(
+            VerdictStatus(row.status), value=row.value, rationale=row.rationale, flags=tuple(row.flags)
+        )
+        for row in rows
+    }
+
+
+def _task(
+    run: Run,
+    item: EsiItem,
+    judges: Mapping[str, EsiJudge],
+    known: Mapping[tuple[str, int], JudgeVerdict],
+    options: EsiOptions,
+) -> EsiTask:
+    instruction, question = question_of(item.case)
+    answer, request, answered = None, None, item.response_id or 0
+    if item.response is not None:
+        flags = ("answer_truncated",) if item.response.metadata.get("truncated") else ()
+        answer = Answer(item.response.text, item.response.completion_tokens, item.answer_seconds, flags)
+    else:
+        frozen = run.options["workers"][str(item.system_id)]
+        request = answer_request(
+            asking_from_json(frozen), instruction=instruction, question=question, endpoint=frozen["endpoint"]
+        )
+    return EsiTask(
+        instruction=instruction,
+        question=question,
+        reference=item.case.reference,
+        cleaning=cleaning_of(run, item),
+        accuracy=judges["accuracy"],
+        integrity=judges["integrity"],
+        request=request,
+        answer=answer,
+        reading=Reading(run.options["reading"]),
+        options=options,
+        known={name: known[name, answered] for name in JUDGES if (name, answered) in known},
+    )
+
+
+Done = Sequence[tuple[EsiItem, Finished]]
+
+
+def _store_answers(run: Run, done: Done, at: datetime) -> None:
+    """Give every answered item its response: the current one where it says the same, else a new one in its place."""
+    answered = [(item, one.result.answer) for item, one in done if item.response_id is None and one.result.answer]
+    current = {
+        (row.system_id, row.prompt_id): row
+        for row in Response.objects.filter(
+            system_id__in={item.system_id for item, _ in answered},
+            prompt_id__in={item.case.prompt_id for item, _ in answered},
+            attempt=0,
+            superseded_at__isnull=True,
+        )
+    }
+    rows: list[Response] = []
+    outdated: list[int] = []
+    for item, answer in answered:
+        row = _response(run, item, answer, at)
+        there = current.get((item.system_id, item.case.prompt_id))
+        if there is not None and there.text_hash == row.text_hash and there.completion_tokens == row.completion_tokens:
+            item.response = there
+            continue
+        if there is not None:
+            outdated.append(there.pk)
+        rows.append(row)
+        item.response = row
+    Response.objects.filter(pk__in=outdated).update(superseded_at=at)
+    Response.objects.bulk_create(rows)
+    for item, _ in answered:
+        item.response_id = item.response.pk if item.response else None
+    if outdated:
+        benchmark_id = run.suite.benchmark_id
+        transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Response, benchmark_id=benchmark_id))
+
+
+def _response(run: Run, item: EsiItem, answer: Answer, at: datetime) -> Response:
+    frozen = run.options["workers"][str(item.system_id)]
+    return Response(
+        prompt_id=item.case.prompt_id,
+        system_id=item.system_id,
+        text=storable(answer.text),
+        text_hash=text_hash(storable(answer.text)),
+        completion_tokens=answer.completion_tokens,
+        metadata={
+            "prompt_version": frozen["prompt_version"],
+            "prompt_hash": frozen["prompt_hash"],
+            "run": run.pk,
+            "truncated": "answer_truncated" in answer.flags,
+        },
+        source=f"run {run.pk}",
+        imported_at=at,
+    )
+
+
+def _calls(one: Finished, name: str) -> list[int]:
+    """Return the calls that asked one of worker, accuracy and integrity, in order."""
+    asked: tuple[str, ...] = one.result.asked
+    return [pk for pk, who in zip(one.call_ids, asked, strict=False) if who == name]
+
+
+def _noted(item: EsiItem, one: Finished) -> EsiItem:
+    outcome: EsiOutcome = one.result
+    item.status, item.reason = outcome.status.value, storable(outcome.reason)[:500]
+    item.cleaned, item.formatted_ok = storable(outcome.cleaned), outcome.formatted_ok
+    item.call_ids = _calls(one, "worker") or item.call_ids
+    if outcome.answer is not None:
+        item.answer_seconds = outcome.answer.seconds
+    return item
+
+
+def _store_verdicts(name: str, evaluator: RunEvaluator, judged: Done, at: datetime) -> None:
+    """Write what one of the judges said anew, with its score, and count it."""
+    good = set(
+        Verdict.objects.filter(
+            evaluator=evaluator, response_id__in=[item.response_id for item, _ in judged], value__isnull=False
+        ).values_list("response_id", flat=True)
+    )
+    verdicts = [
+        Verdict(
+            run_id=evaluator.run_id,
+            evaluator=evaluator,
+            response_id=cast(int, item.response_id),
+            call_ids=_calls(one, name),
+            created_at=at,
+            **verdict_fields(one.result.verdicts[name]),
+        )
+        for item, one in judged
+        if item.response_id not in good
+    ]
+    superseded = store_verdicts(rows=verdicts, at=at)  # none of which has a value
+    judge = judge_kind(evaluator.options["judge_kind"]).build(evaluator.options["judge_options"])
+    scores = [
+        Score(
+            run_id=evaluator.run_id,
+            evaluator=evaluator,
+            response_id=verdict.response_id,
+            verdict=verdict,
+            created_at=at,
+            **judge_score_fields(judge.score(verdict.value or {}, NOTHING_MORE)),
+        )
+        for verdict in verdicts
+        if verdict.value is not None
+    ]
+    store_scores(rows=scores, at=at)
+    counts = Counter(verdict.value is not None for verdict in verdicts)
+    RunEvaluator.objects.filter(pk=evaluator.pk).update(
+        done=F("done") + counts[True], failed=F("failed") + counts[False] - len(superseded)
+    )
+
+
+def index_fields(score: EsiScore, status: EsiStatus) -> dict[str, Any]:
+    """Return the fields of an index row; one that did not complete has no number, whatever its parts are."""
+    counts = status is EsiStatus.COMPLETED and score.esi is not None
+    found = asdict(score)
+    return {
+        "status": ScoreStatus.COMPLETE if counts else ScoreStatus.INCOMPLETE,
+        "value": score.esi if counts else None,
+        "full": FULL if counts else None,
+        "share": score.esi / FULL if counts and score.esi is not None else None,
+        "flags": list(score.flags),
+        "detail": {
+            "sub_scores": {name: found[name] for name in SUB_SCORES},
+            "index": score.esi,  # also of items that do not count, as the original's files have it
+            "missing": list(score.missing),
+            "ended": status.value,
+        },
+    }
+
+
+def _index_score(run: Run, index: RunEvaluator, item: EsiItem, outcome: EsiOutcome, at: datetime) -> Score:
+    assert outcome.score is not None
+    return Score(
+        run=run,
+        evaluator=index,
+        response_id=cast(int, item.response_id),
+        created_at=at,
+        **index_fields(outcome.score, outcome.status),
+    )

@@ -1,0 +1,330 @@
+"""Does the tasks of grading runs: rules grade, judges are asked, verdicts become scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from judging.grading.marks import GradeStatus, GradingOptions, ResponseGrade
+from judging.grading.rule_graders.programs import ProgramRunner
+from judging.grading.rule_graders.rules import GradedCase
+from judging.grading.stored import grade_to_json
+from judging.judges.registry import BadJudgeOption, judge_kind
+from judging.judges.scores import JudgeScore
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import PARSER_VERSION, JudgeVerdict, VerdictStatus
+from judging.llm.chat import Conversation
+from judging.models import (
+    Case,
+    EvaluatorKind,
+    Judge,
+    Response,
+    RubricItem,
+    Run,
+    RunEvaluator,
+    RunTask,
+    Score,
+    ScoreStatus,
+    Suite,
+    Verdict,
+)
+from judging.services.evaluation.programs import program_runner
+from judging.services.evaluation.rule_tasks import CaseBatch
+from judging.services.evaluation.verdict_store import store_scores, store_verdicts
+from judging.services.storable import storable
+from judging.services.tasks.executors import Finished, Prepared
+from judging.services.trees import tree_from_json
+
+NEEDS = {
+    "rubric": "a rubric",
+    "levels": "a rubric with levels",
+    "reference": "a reference answer",
+    "pair": "a second answer",
+}
+NOT_RUN = "not-run"  # the code of what could not be run, and the reason that a run's page shows
+SCORE_STATUS = {
+    GradeStatus.COMPLETE: ScoreStatus.COMPLETE,
+    GradeStatus.INCOMPLETE: ScoreStatus.INCOMPLETE,
+    GradeStatus.ERROR: ScoreStatus.ERROR,
+}
+
+
+def freeze(*, judge: Judge | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything that a judge's verdicts depend on, as it is now; a rule grader depends on its options only."""
+    if judge is None:
+        return dict(options)
+    frozen = {**judge.options, **options}
+    endpoint = judge.endpoint
+    asked_with = {"reasoning": True, **endpoint.extra} if endpoint.reasoning else dict(endpoint.extra)
+    return {
+        **({"endpoint_options": asked_with} if asked_with else {}),
+        "judge_kind": judge.kind,
+        "judge_options": frozen,
+        "endpoint": endpoint.name,
+        "model": endpoint.model,
+        "prompt_hash": judge_kind(judge.kind).prompt_hash(frozen),
+    }
+
+
+def outdated_judges(run: Run) -> list[str]:
+    """Return the names of a run's judges that this version of the site would ask with another prompt than it froze."""
+    return [
+        evaluator.name
+        for evaluator in run.evaluators.filter(kind=EvaluatorKind.JUDGE).order_by("position")
+        if evaluator.options.get("prompt_hash")
+        and _prompt_hash(evaluator.options) not in (None, evaluator.options["prompt_hash"])
+    ]
+
+
+def _prompt_hash(frozen: Mapping[str, Any]) -> str | None:
+    """Return the hash of what a judge would be sent now; None where its options are of another time altogether."""
+    try:
+        return judge_kind(frozen["judge_kind"]).prompt_hash(frozen["judge_options"])
+    except (KeyError, BadJudgeOption):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of one task: a grade by rules, or a verdict with its score."""
+
+    grade: ResponseGrade | None = None
+    verdict: JudgeVerdict | None = None
+    score: JudgeScore | None = None
+
+
+@dataclass(slots=True)
+class _Stage:
+    """Everything that a claim's tasks need, read with a fixed number of queries."""
+
+    run: Run
+    evaluators: dict[int, RunEvaluator]
+    responses: dict[int, Response]
+    cases: dict[int, Case]  # by prompt
+    trees: dict[tuple[int, str], dict[str, Any]]  # by rubric and case key
+    batches: dict[tuple[int, int], CaseBatch] = field(default_factory=dict)
+
+    def tree_for(self, evaluator: RunEvaluator, case_key: str) -> dict[str, Any] | None:
+        if evaluator.rubric_id is None:
+            return None
+        return self.trees.get((evaluator.rubric_id, case_key)) or self.trees.get((evaluator.rubric_id, ""))
+
+
+class GradingExecutor:
+    """Prepares and stores the tasks of grading runs. Programs go to the runner of the site's sandbox unless told."""
+
+    def __init__(self, runner_for: Callable[..., ProgramRunner] = program_runner) -> None:
+        self.runner_for = runner_for
+
+    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[Prepared]:
+        """Return a conversation for each task."""
+        stage = _read_stage(run, tasks)
+        return [self._prepare(stage, task) for task in tasks]
+
+    def _prepare(self, stage: _Stage, task: RunTask) -> Prepared:
+        evaluator_id, response_id = _about(task)
+        evaluator, response = stage.evaluators[evaluator_id], stage.responses[response_id]
+        case = stage.cases[response.prompt_id]
+        if evaluator.kind == EvaluatorKind.GRADER:
+            batch = self._batch_of(stage, evaluator, case)
+            batch.texts[task.pk] = response.text
+            return Prepared(task.pk, "", _grade(batch, task.pk))
+        tree = stage.tree_for(evaluator, case.key)
+        return Prepared(task.pk, evaluator.options["endpoint"], _judge(evaluator, case, response, tree))
+
+    def _batch_of(self, stage: _Stage, evaluator: RunEvaluator, case: Case) -> CaseBatch:
+        key = (evaluator.pk, case.pk)
+        if key not in stage.batches:
+            compat = bool(stage.run.options.get("compat"))
+            stage.batches[key] = CaseBatch(
+                case=graded_case(case, stage.run.suite),
+                options=GradingOptions(compat=compat),
+                runner=self.runner_for(compat=compat),
+            )
+        return stage.batches[key]
+
+    def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
+        """Write verdicts and scores."""
+        judged = [item for item in finished if item.result.verdict is not None]
+        verdicts = [_verdict_row(run, item, at) for item in judged]
+        store_verdicts(rows=verdicts, at=at)
+        rows = [_judge_score_row(run, item, verdict, at) for item, verdict in zip(judged, verdicts, strict=True)]
+        rows += [_rule_score_row(run, item, at) for item in finished if item.result.grade is not None]
+        store_scores(rows=rows, at=at)
+
+    def failure(self, result: Any) -> str:
+        """Return why a task has no score: what failed, the verdict's status, or what the rules could not decide."""
+        verdict: JudgeVerdict | None = result.verdict
+        if verdict is not None:
+            usable = verdict.status in {VerdictStatus.OK, VerdictStatus.REPAIRED}
+            if verdict.status == VerdictStatus.FAILED:  # the flags say how: "timeout", "http-500", "not-asked"
+                return next((flag for flag in verdict.flags if flag != "reasked"), verdict.status.value)
+            if not usable:
+                return verdict.status.value
+            return "" if result.score is not None and result.score.value is not None else "incomplete"
+        grade: ResponseGrade = result.grade
+        if grade.score is not None:
+            return ""
+        return NOT_RUN if any(note.code == NOT_RUN for note in grade.all_notes()) else grade.status.value
+
+    def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
+        """Do nothing: verdicts and scores stay until the next try supersedes them."""
+
+    def finish(self, *, run: Run, at: datetime) -> None:
+        """Nothing follows here; routing and reports hear of the run by signal."""
+
+    def cancel(self, *, run: Run, at: datetime) -> None:
+        """Do nothing: what has no result shows its task's status."""
+
+
+def subject_of(*, case: Case, response: Response, tree: dict[str, Any] | None, evaluator: RunEvaluator) -> JudgeSubject:
+    """Return what a judge is shown of a response."""
+    prompt = response.prompt
+    return JudgeSubject(
+        question=prompt.text,
+        response=response.text,
+        reference=case.reference,
+        context=prompt.context,
+        context_role=prompt.context_role,
+        rubric=tree_from_json(tree) if tree else None,
+        criterion_key=evaluator.criterion,
+        instruction=str(case.metadata.get("instruction", "")),
+        prompt_version=str(response.metadata.get("prompt_version", "")),
+        lang=case.lang,
+        about=_about_benchmark(evaluator),
+    )
+
+
+def _about_benchmark(evaluator: RunEvaluator) -> str:
+    """Return the description of a run's benchmark; an evaluator that is only estimated belongs to no run."""
+    suite = evaluator.run.suite if evaluator.run_id is not None else None
+    return suite.benchmark.description if suite is not None else ""
+
+
+def graded_case(case: Case, suite: Suite) -> GradedCase:
+    """Return what the rule graders need of a case in a suite."""
+    full = suite.full_score if case.full_score is None else case.full_score
+    return GradedCase(grading=case.grading, lang=case.lang, full_score=full, handlers=case.handlers)
+
+
+def _about(task: RunTask) -> tuple[int, int]:
+    """Return the ids of a task's evaluator and response; only debates' tasks have none."""
+    assert task.evaluator_id is not None
+    assert task.response_id is not None
+    return task.evaluator_id, task.response_id
+
+
+def _grade(batch: CaseBatch, task_id: int) -> Conversation[Judged]:
+    grade = yield from batch.converse(task_id)
+    return Judged(grade=grade)
+
+
+def _judge(
+    evaluator: RunEvaluator, case: Case, response: Response, tree: dict[str, Any] | None
+) -> Generator[Any, Any, Judged]:
+    """Ask the judge; everything happens inside, so that what cannot be read fails one task and not the claim."""
+    subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
+    kind = judge_kind(evaluator.options["judge_kind"])
+    missing = kind.missing_needs(subject)
+    if missing:
+        reason = f"This judge needs {' and '.join(NEEDS[need] for need in missing)} for the case."
+        return Judged(verdict=JudgeVerdict(VerdictStatus.FAILED, reason=reason, flags=("not-asked",)))
+    judge = kind.build(evaluator.options["judge_options"])
+    verdict: JudgeVerdict = yield from judge.converse(subject)
+    score = judge.score(verdict.value, subject) if verdict.value is not None else None
+    return Judged(verdict=verdict, score=score)
+
+
+def _read_stage(run: Run, tasks: Sequence[RunTask]) -> _Stage:
+    evaluators = {evaluator.pk: evaluator for evaluator in run.evaluators.all()}
+    wanted = {response_id for _, response_id in map(_about, tasks)}
+    responses = Response.objects.filter(pk__in=wanted).select_related("prompt").in_bulk()
+    prompt_ids = {response.prompt_id for response in responses.values()}
+    cases = {
+        case.prompt_id: case for case in Case.objects.filter(links__suite_id=run.suite_id, prompt_id__in=prompt_ids)
+    }
+    rubrics = {evaluator.rubric_id for evaluator in evaluators.values() if evaluator.rubric_id}
+    keys = {case.key for case in cases.values()}
+    items = RubricItem.objects.filter(Q(case_key__in=keys) | Q(case_key=""), rubric_id__in=rubrics)
+    trees = {(item.rubric_id, item.case_key): item.tree for item in items}
+    return _Stage(run, evaluators, responses, cases, trees)
+
+
+def _verdict_row(run: Run, item: Finished, at: datetime) -> Verdict:
+    verdict: JudgeVerdict = item.result.verdict
+    evaluator_id, response_id = _about(item.task)
+    return Verdict(
+        task=item.task,
+        run=run,
+        evaluator_id=evaluator_id,
+        response_id=response_id,
+        call_ids=list(item.call_ids),
+        created_at=at,
+        **verdict_fields(verdict),
+    )
+
+
+def verdict_fields(verdict: JudgeVerdict) -> dict[str, Any]:
+    """Return the fields of a verdict row that the verdict itself fills."""
+    return {
+        "status": verdict.status,
+        "value": storable(verdict.value) if verdict.value is not None else None,
+        "rationale": storable(verdict.rationale),
+        "confidence": verdict.confidence,
+        "flags": storable(list(verdict.flags)),
+        "reason": storable(verdict.reason)[:500],
+        "parser_version": PARSER_VERSION,
+    }
+
+
+def judge_score_fields(score: JudgeScore | None) -> dict[str, Any]:
+    """Return the fields of a score row: a verdict without a value, or a tree not judged whole, gives no number."""
+    if score is None or score.value is None:
+        flags = list(score.flags) if score else []
+        return {"status": ScoreStatus.INCOMPLETE, "value": None, "full": None, "share": None, "flags": flags}
+    share = float(score.value / score.full) if score.full else None
+    return {
+        "status": ScoreStatus.COMPLETE if share is not None else ScoreStatus.INCOMPLETE,
+        "value": float(score.value),
+        "full": float(score.full),
+        "share": share,
+        "flags": list(score.flags),
+        "detail": storable({"exact": f"{score.value} of {score.full}", **score.detail}),
+    }
+
+
+def _judge_score_row(run: Run, item: Finished, verdict: Verdict, at: datetime) -> Score:
+    evaluator_id, response_id = _about(item.task)
+    return Score(
+        run=run,
+        evaluator_id=evaluator_id,
+        response_id=response_id,
+        verdict=verdict,
+        created_at=at,
+        **judge_score_fields(item.result.score),
+    )
+
+
+def _rule_score_row(run: Run, item: Finished, at: datetime) -> Score:
+    grade: ResponseGrade = item.result.grade
+    share = grade.score / grade.full_score if grade.score is not None and grade.full_score else None
+    status = ScoreStatus.COMPLETE if share is not None else SCORE_STATUS[grade.status]
+    if share is None and status == ScoreStatus.COMPLETE:
+        status = ScoreStatus.INCOMPLETE
+    evaluator_id, response_id = _about(item.task)
+    return Score(
+        run=run,
+        evaluator_id=evaluator_id,
+        response_id=response_id,
+        status=status,
+        value=grade.score if share is not None else None,
+        full=grade.full_score,
+        share=share,
+        detail=storable(grade_to_json(grade)),
+        flags=[note.code for note in grade.all_notes()],
+        created_at=at,
+    )

@@ -1,0 +1,106 @@
+"""Grades responses by rules in threads, so that the engine keeps its claim while programs and searches run.
+
+All responses to a case whose rules need no program are graded together. Those that need programs are graded each by
+itself, as many at once as there are cores; equal programs of one batch run once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from judging.grading.marks import GradingOptions, ResponseGrade
+from judging.grading.rule_graders.programs import Program, ProgramOutcome, ProgramRunner
+from judging.grading.rule_graders.rules import GradedCase, grade_responses
+from judging.llm.chat import Conversation
+from judging.services.evaluation.cores import core_count
+
+PATIENCE_SECONDS = 0.2  # most rules are decided at once; what takes longer is looked at again
+
+Grades = dict[int, ResponseGrade]  # by task
+
+
+@dataclass(slots=True)
+class SharedOutcomes:
+    """Runs equal programs once: an answer given twice is tested once, and gets one result."""
+
+    runner: ProgramRunner
+    known: dict[tuple[str, str, float], Future[ProgramOutcome]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, program: Program) -> ProgramOutcome:
+        """Return the outcome of a program, run now or by whoever asked first."""
+        key = (program.language, program.source, program.timeout_seconds)
+        with self.lock:
+            first = key not in self.known
+            outcome = self.known.setdefault(key, Future())
+        if first:
+            try:
+                outcome.set_result(self.runner.run(program))
+            except BaseException as error:
+                outcome.set_exception(error)
+                raise
+        return outcome.result()
+
+
+@dataclass(slots=True)
+class CaseBatch:
+    """The responses to one case that a worker has in hand."""
+
+    case: GradedCase
+    options: GradingOptions
+    runner: ProgramRunner | None
+    texts: dict[int, str] = field(default_factory=dict)  # by task
+    together: Future[Grades] | None = None
+
+    def __post_init__(self) -> None:
+        if self.runner is not None:
+            self.runner = SharedOutcomes(self.runner)
+
+    @property
+    def needs_programs(self) -> bool:
+        return "unit_test" in self.case.grading or bool(self.case.handlers)
+
+    def converse(self, task_id: int) -> Conversation[ResponseGrade]:
+        """Return the grade of one task's response; an empty batch of requests says "not yet"."""
+        future = self._begin(task_id)
+        try:
+            while not future.done():
+                yield ()
+            return future.result()[task_id]
+        finally:
+            future.cancel()  # of use only where the engine gives up before a thread has begun
+
+    def _begin(self, task_id: int) -> Future[Grades]:
+        if self.needs_programs:
+            return _threads(os.getpid()).submit(self.grade, {task_id: self.texts[task_id]})
+        if self.together is None:
+            self.together = _threads(os.getpid()).submit(self.grade, self.texts)
+            wait([self.together], timeout=PATIENCE_SECONDS)
+        return self.together
+
+    def grade(self, texts: Mapping[int, str]) -> Grades:
+        """Return the grades of some of the responses, now."""
+        found = grade_responses(self.case, list(texts.values()), options=self.options, runner=self.runner)
+        return dict(zip(texts, found, strict=True))
+
+
+def grade_all(
+    case: GradedCase, texts: Sequence[str], *, options: GradingOptions, runner: ProgramRunner | None
+) -> list[ResponseGrade]:
+    """Return the grade of each response to one case, with programs on all cores."""
+    batch = CaseBatch(case, options, runner, texts=dict(enumerate(texts)))
+    if not batch.needs_programs:
+        return grade_responses(case, texts, options=options)
+    futures = [_threads(os.getpid()).submit(batch.grade, {place: text}) for place, text in batch.texts.items()]
+    return [future.result()[place] for place, future in enumerate(futures)]
+
+
+@lru_cache(maxsize=1)
+def _threads(pid: int) -> ThreadPoolExecutor:
+    """Return this process's threads; a forked process makes its own."""
+    return ThreadPoolExecutor(max_workers=core_count(), thread_name_prefix="grading")

@@ -1,0 +1,1 @@
+"""Uploads from their reading to the stored suite, rubric or responses."""

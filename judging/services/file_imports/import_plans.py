@@ -1,0 +1,261 @@
+"""What an import would do, as pages and commands show it before anything is stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from judging.models import Benchmark, Prompt, Response, Rubric, Score, Suite, Verdict
+from judging.services.file_imports.intake import Intake
+from judging.services.file_imports.responses import ResponsePlan, coming_prompts, plan_answers, plan_responses
+from judging.services.file_imports.rubrics import RubricPlan, plan_rubric, rubric_slug_of
+from judging.services.file_imports.staged_rubrics import StagedItem, StagedRubric, item_tree
+from judging.services.file_imports.suites import SuitePlan, plan_suite
+from judging.specs.files.findings import Findings, error_rule, warning_rule
+from judging.specs.files.problems import Problem
+from judging.specs.rubrics.outlines import outline_of_grading, outline_of_tree
+from judging.specs.types import CaseSpec, ResponseSpec, SuiteSpec
+
+NO_KNOWN_CASE = error_rule("no-known-case", "Choose the benchmark that has these cases, or import its suite first.")
+UNKNOWN_CASES = warning_rule("unknown-case", "These rows are stored but apply to nothing until a suite has the case.")
+
+SAMPLES = 3
+SAMPLE_TEXT = 1200
+LISTED = 12
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """The parts of an import as JSON for the page, whether anything would change, and what else is wrong."""
+
+    parts: tuple[dict[str, Any], ...]
+    changes_nothing: bool
+    problems: tuple[Problem, ...] = ()
+
+
+def plan_import(intake: Intake) -> ImportPlan:
+    """Return what storing an intake without errors would create, change, reuse and make stale."""
+    parts: list[dict[str, Any]] = []
+    findings = Findings()
+    stored: Suite | None = intake.target.suite if intake.target else None
+    if intake.suite is not None and intake.target is not None:
+        plan = plan_suite(spec=intake.suite, benchmark_slug=intake.target.slug)
+        parts.append(_suite_part(intake.suite, plan, intake.target.name))
+        stored = plan.suite
+    if intake.responses:
+        parts.append(_responses_part(intake, _plan_of_responses(intake, stored), stored))
+    for rubric in intake.rubrics:
+        benchmark = intake.target.benchmark if intake.target else None
+        name_as_stored(rubric, benchmark)
+        parts.append(_rubric_part(rubric, plan_rubric(staged=rubric, benchmark=benchmark), intake, findings))
+    changes_nothing = all(part["changes_nothing"] for part in parts)
+    return ImportPlan(tuple(parts), changes_nothing, findings.as_tuple())
+
+
+def name_as_stored(rubric: StagedRubric, benchmark: Benchmark | None) -> None:
+    """Give a rubric a name of its own where another benchmark's rubric already has its name."""
+    latest = Rubric.objects.filter(slug=rubric_slug_of(rubric.head.name)).order_by("-version").first()
+    if latest is not None and benchmark is not None and latest.benchmark_id not in (None, benchmark.pk):
+        rubric.rename(f"{rubric.head.name} ({benchmark.name})")
+
+
+def _fact(label: str, value: object, tone: str = "") -> dict[str, Any]:
+    return {"label": label, "value": value, "tone": tone}
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return _shown(keys, len(keys))
+
+
+def _shown(keys: Sequence[str], count: int) -> str:
+    more = count - LISTED
+    return ", ".join(keys[:LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SAMPLE_TEXT else text[: SAMPLE_TEXT - 1] + "…"
+
+
+def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> dict[str, Any]:
+    facts = [
+        _fact("Cases", len(spec.cases)),
+        _fact("New", len(plan.new_cases), "ok" if plan.new_cases else ""),
+        _fact("Changed", len(plan.changed_cases), "warn" if plan.changed_cases else ""),
+        _fact("Reused as they are", plan.reused_cases),
+    ]
+    stale = _answers_to(plan.benchmark, plan.changed_prompts)
+    if stale:
+        facts.append(_fact("Responses that answer an earlier wording", stale, "warn"))
+    notes = [f"Changed: {_listed(plan.changed_cases)}."] if plan.changed_cases else []
+    if plan.changed_prompts:
+        notes.append(f"The prompt itself changed in {_listed(plan.changed_prompts)}; those need new responses.")
+    if plan.suite is not None:
+        notes = [f"{plan.suite} holds exactly these cases already. Nothing will change."]
+    return {
+        "kind": "suite",
+        "title": f"Suite {spec.name}",
+        "into": benchmark_name,
+        "is_new": plan.benchmark is None,
+        "changes_nothing": plan.changes_nothing,
+        "facts": facts,
+        "notes": notes,
+        "samples": [_case_sample(case) for case in _spread(spec.cases)],
+    }
+
+
+def _spread(items: Sequence[Any]) -> list[Any]:
+    """Return the first, the middle and the last."""
+    return [items[place] for place in _places(len(items))]
+
+
+def _places(count: int) -> list[int]:
+    return sorted({0, count // 2, count - 1})[:SAMPLES] if count else []
+
+
+def _case_sample(case: CaseSpec) -> dict[str, Any]:
+    outline = outline_of_grading(case.grading)
+    return {
+        "title": case.key,
+        "chips": [chip for chip in (case.scenario, case.question_type, case.lang) if chip],
+        "text": _cut(case.prompt),
+        "reference": _cut(case.reference),
+        "outline": outline.as_json() if outline.children else None,
+    }
+
+
+def _answers_to(benchmark: Benchmark | None, keys: Sequence[str]) -> int:
+    total = 0
+    for start in range(0, len(keys) if benchmark else 0, BATCH):
+        batch = keys[start : start + BATCH]
+        total += Response.objects.filter(
+            prompt__benchmark=benchmark, prompt__key__in=batch, superseded_at__isnull=True
+        ).count()
+    return total
+
+
+def _plan_of_responses(intake: Intake, stored: Suite | None) -> ResponsePlan:
+    if intake.suite is None or intake.target is None or stored is not None:
+        assert stored is not None  # reading found it, else there were errors
+        return plan_responses(specs=intake.responses, suite=stored)
+    benchmark = intake.target.benchmark
+    prompts = {key: one.pk for key, one in coming_prompts(intake.suite, benchmark).items()}
+    return plan_answers(specs=intake.responses, benchmark=benchmark, prompts=prompts)
+
+
+def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> dict[str, Any]:
+    systems = Counter(spec.system for spec in intake.responses)
+    facts = [
+        _fact("Responses", len(intake.responses)),
+        _fact("New", len(plan.new), "ok" if plan.new else ""),
+        _fact("Replace an earlier text", len(plan.changed), "warn" if plan.changed else ""),
+        _fact("Already stored", plan.unchanged),
+    ]
+    if plan.amended:
+        facts.append(_fact("Stored, with other details", len(plan.amended), "ok"))
+    stale = _assessed(plan.outdated)
+    if stale:
+        facts.append(_fact("Scores and verdicts of replaced texts", stale, "warn"))
+    notes = [f"Systems: {_listed([f'{name} ({count:,})' for name, count in sorted(systems.items())])}."]
+    if plan.new_systems:
+        notes.append(f"New among them: {_listed(plan.new_systems)}.")
+    if plan.changed:
+        notes.append("Replaced texts are kept with their scores, but reports use the new ones.")
+    if plan.amended:
+        notes.append("Where only details such as token counts differ, the response keeps its scores and gets them.")
+    changes_nothing = plan.changes_nothing
+    if changes_nothing:
+        notes.append("Every one of these responses is stored already. Nothing will change.")
+    into = str(suite) if suite else (intake.target.name if intake.target else "")
+    return {
+        "kind": "responses",
+        "title": "Responses",
+        "into": into,
+        "is_new": False,
+        "changes_nothing": changes_nothing,
+        "facts": facts,
+        "notes": notes,
+        "samples": [_response_sample(spec) for spec in _spread(intake.responses)],
+    }
+
+
+def _assessed(responses: Sequence[int]) -> int:
+    total = 0
+    for start in range(0, len(responses), BATCH):
+        batch = responses[start : start + BATCH]
+        total += Score.objects.filter(response_id__in=batch).count()
+        total += Verdict.objects.filter(response_id__in=batch).count()
+    return total
+
+
+def _response_sample(spec: ResponseSpec) -> dict[str, Any]:
+    chips = [spec.system] + ([f"attempt {spec.attempt}"] if spec.attempt else [])
+    return {"title": spec.case_key, "chips": chips, "text": _cut(spec.text), "reference": "", "outline": None}
+
+
+def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> dict[str, Any]:
+    unknown = _check_cases(rubric, plan, intake, findings)
+    facts = [_fact("Criteria trees", rubric.item_count)]
+    if plan.latest is not None or not plan.changes_nothing:  # one known under another name brings nothing new
+        facts.append(_fact("New", plan.added.count, "ok" if plan.added.count else ""))
+    if plan.latest is not None:
+        facts += [
+            _fact("Changed", plan.changed.count, "warn" if plan.changed.count else ""),
+            _fact("No longer there", plan.removed.count, "warn" if plan.removed.count else ""),
+            _fact("Version", plan.latest.version + 1 if plan.rubric is None else plan.rubric.version),
+        ]
+    if unknown:
+        facts.append(_fact("For cases not in the benchmark", unknown, "warn"))
+    notes = [f"The rubric is of the shape “{rubric.head.shape}”."]
+    if plan.rubric is not None:
+        notes = [f"{plan.rubric} holds exactly this already. Nothing will change."]
+    elif plan.latest is not None:
+        stale = Verdict.objects.filter(evaluator__rubric=plan.latest).count()
+        notes.append(f"{plan.latest} stays as it is" + (f", with its {stale:,} verdicts." if stale else "."))
+    return {
+        "kind": "rubric",
+        "title": f"Rubric {rubric.head.name}",
+        "name": rubric.head.name,
+        "into": intake.target.name if intake.target else "any benchmark",
+        "is_new": plan.latest is None and not plan.changes_nothing,
+        "changes_nothing": plan.changes_nothing,
+        "facts": facts,
+        "notes": notes,
+        "samples": [_item_sample(item) for item in rubric.sample(_places(rubric.item_count))],
+    }
+
+
+def _check_cases(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> int:
+    """Return how many trees are for cases that the benchmark does not have; all of them is an error."""
+    unknown = plan.unknown_cases
+    if intake.target is not None and intake.suite is not None:
+        benchmark = intake.target.benchmark
+        stored = Prompt.objects.filter(benchmark=benchmark).values_list("key", flat=True) if benchmark else None
+        coming = (case.key for case in intake.suite.cases)
+        known = chain(stored.iterator(chunk_size=BATCH), coming) if stored is not None else coming
+        unknown = rubric.unknown(known, LISTED)
+    if not unknown.count:
+        return 0
+    place, keyed = rubric.source_of(unknown.first[0]), rubric.keyed_count()
+    name = intake.target.name if intake.target else ""
+    shown = _shown(unknown.first, unknown.count)
+    if unknown.count == keyed:
+        message = f"The benchmark {name} has none of the cases that this rubric is for."
+        findings.add(NO_KNOWN_CASE, rubric.head.name, place, message, shown)
+    else:
+        message = f"The benchmark {name} does not have {unknown.count:,} of the {keyed:,} cases: {shown}."
+        findings.add(UNKNOWN_CASES, rubric.head.name, place, message, unknown.first[0])
+    return unknown.count
+
+
+def _item_sample(item: StagedItem) -> dict[str, Any]:
+    return {
+        "title": item.case_key or "The whole benchmark",
+        "chips": [item.source] if item.source else [],
+        "text": "",
+        "reference": "",
+        "outline": outline_of_tree(item_tree(item)).as_json(),
+    }

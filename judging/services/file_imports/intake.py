@@ -1,0 +1,377 @@
+"""Reads an upload: tells what it holds and parses every part, without storing anything."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from judging.services.file_imports.import_targets import (
+    NO_TARGET,
+    SAMPLE,
+    Choice,
+    Target,
+    UnknownTarget,
+    cases_of_any,
+    find_target,
+    known_cases,
+    new_target,
+)
+from judging.services.file_imports.staged_rubrics import StagedRubric, Watch, stage_reading, stage_rubric, unwatched
+from judging.services.gc_pause import calm_collector
+from judging.specs.files.archives import ArchiveLimits, bundle_from_upload, without_common_folder
+from judging.specs.files.bundles import Bundle, bundle_from_files
+from judging.specs.files.file_formats import foreign_format
+from judging.specs.files.findings import Findings, error_rule, warning_rule
+from judging.specs.files.problems import Parsed, Problem, Severity
+from judging.specs.files.yaml_reading import unreadable_yaml
+from judging.specs.replies.data_tables import SHEET_ENDINGS, TABLE_ENDINGS, header_names, question_rows
+from judging.specs.replies.response_rows import KnownCases
+from judging.specs.replies.responses import parse_responses_folder, parse_responses_jsonl, parse_responses_table
+from judging.specs.replies.scaleeval_responses import parse_scaleeval_responses, scaleeval_files
+from judging.specs.rubrics.criteria_yaml import find_criteria, find_criteria_lists, parse_criteria
+from judging.specs.rubrics.rubric_tables import open_rubric
+from judging.specs.suites.case_files import MissingFiles
+from judging.specs.suites.questions_jsonl import parse_questions_jsonl, suite_of_rows
+from judging.specs.suites.suites_yaml import parse_suite
+from judging.specs.types import ResponseSpec, SuiteSpec
+from judging.specs.upload_kinds import UploadKind, kind_of_table, sniff_all
+
+UNKNOWN_KIND = error_rule(
+    "unknown-kind",
+    "Upload a suite (YAML or ZIP), questions (JSONL, CSV, XLSX), a rubric (XLSX, CSV, YAML, JSON), responses (JSONL, "
+    "CSV, XLSX or ZIP) or a criteria file.",
+)
+NOTHING_READ = error_rule("nothing-read", "Is this the right file?")
+FOREIGN_FORMAT = error_rule("foreign-format")
+LEFT_OUT = warning_rule("foreign-format", "The rest of the upload is read without it.")
+TOO_LARGE = error_rule("upload-too-large", "Import it in parts.")
+EMPTY_FILE = error_rule("empty-file", "Is this the right file?")
+READ_AS_QUESTIONS = warning_rule(
+    "read-as-questions",
+    "If `answer` holds what a system answered, choose Responses under What it is, or add a column `system`.",
+)
+SEVERAL_QUESTION_FILES = error_rule("several-question-files", "Import the files one at a time.")
+GUESSED_RUBRIC = warning_rule("read-as-rubric", "Say what the file is if that is wrong.")
+
+RUBRIC_ENDINGS = (*TABLE_ENDINGS, ".json", ".jsonl", ".yaml", ".yml")
+_ROWS = (".jsonl", ".json", ".ndjson")
+ENDINGS = {
+    UploadKind.RESPONSES_CSV: TABLE_ENDINGS,
+    UploadKind.RESPONSES_JSONL: _ROWS,
+    UploadKind.QUESTIONS: (*_ROWS, *TABLE_ENDINGS),
+}
+SUITE_KINDS = frozenset({UploadKind.SUITE, UploadKind.QUESTIONS, UploadKind.SCALEEVAL_RESPONSES})
+LIMITS = ArchiveLimits()
+
+Files = Sequence[tuple[str, bytes]]
+Responses = tuple[ResponseSpec, ...]
+Parser = Callable[[KnownCases | None], Parsed[Responses]]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """What the person who imports may say beside the file. Empty: told from the file."""
+
+    kind: str = ""  # an UploadKind
+    benchmark: str = ""  # slug or name of a stored one, else the name of a new one
+    suite_id: int | None = None  # what responses answer; None: the benchmark's newest
+    system: str = ""  # for responses that name none
+    rubric: str = ""  # name of the rubric, of its newest version or of a new one
+    allow_missing_files: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of_json(cls, data: dict[str, Any]) -> ImportOptions:
+        return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """An upload as read. `target` is None where nothing in it needs a benchmark."""
+
+    kinds: tuple[UploadKind, ...]
+    target: Target | None = None
+    suite: SuiteSpec | None = None
+    responses: tuple[ResponseSpec, ...] = ()
+    rubrics: tuple[StagedRubric, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    choices: tuple[Choice, ...] = ()  # benchmarks that fit, where more than one does
+
+    @property
+    def has_errors(self) -> bool:
+        return any(problem.severity is Severity.ERROR for problem in self.problems)
+
+
+def _some(bundle: Bundle) -> str:
+    return ", ".join(list(bundle)[:3])
+
+
+def bundle_of(files: Files) -> Parsed[Bundle]:
+    """Return all uploaded files as one bundle; archives are unpacked into it."""
+    findings = Findings()
+    total = sum(len(data) for _, data in files)
+    if total > LIMITS.max_total_bytes or len(files) > LIMITS.max_entries:
+        message = f"The upload has {len(files):,} files and {total:,} bytes, which is more than can be read."
+        findings.add(TOO_LARGE, "", "", message)
+        return Parsed(None, findings.as_tuple())
+    if len(files) == 1 and "/" not in files[0][0]:
+        return bundle_from_upload(*files[0])
+    gathered: list[tuple[str, bytes]] = []
+    for name, data in files:
+        if zipfile.is_zipfile(io.BytesIO(data)) and name.lower().endswith(".zip"):
+            unpacked = bundle_from_upload(name, data)
+            findings.extend(unpacked.problems)
+            gathered += list(unpacked.value.files.items()) if unpacked.value is not None else []
+        else:
+            gathered.append((name, data))
+    bundle = bundle_from_files(without_common_folder(dict(gathered)).items() if _is_folder(gathered) else gathered)
+    findings.extend(bundle.problems)
+    return Parsed(None if findings.has_errors else bundle.value, findings.as_tuple())
+
+
+def _is_folder(files: Files) -> bool:
+    """Return whether all files lie in one folder, each once."""
+    names = [name for name, _ in files]
+    return all("/" in name for name in names) and len(set(names)) == len(names)
+
+
+@calm_collector()
+def read_intake(files: Files, options: ImportOptions, watch: Watch = unwatched) -> Intake:
+    """Return everything that the files hold, with the benchmark it belongs to and all that is wrong with it."""
+    bundle = bundle_of(files)
+    if bundle.value is None:
+        return Intake(kinds=(), problems=bundle.problems)
+    reader = _Reader(bundle.value, options, watch)
+    reader.findings.extend(bundle.problems)
+    return reader.read()
+
+
+@dataclass(slots=True)
+class _Reader:
+    bundle: Bundle
+    options: ImportOptions
+    watch: Watch
+    findings: Findings = field(default_factory=Findings)
+    suite: SuiteSpec | None = None
+    responses: tuple[ResponseSpec, ...] = ()
+    rubrics: list[StagedRubric] = field(default_factory=list)
+    target: Target | None = None
+    kinds: tuple[UploadKind, ...] = ()
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def missing_files(self) -> MissingFiles:
+        return "warn" if self.options.allow_missing_files else "error"
+
+    def tell(self, done: int, total: int) -> None:
+        """Pass on how many rows are read."""
+        self.watch("reading", done, total)
+
+    def read(self) -> Intake:
+        self.findings.extend(unreadable_yaml(self.bundle))
+        self._leave_out_foreign()
+        if not self.findings.has_errors:
+            self._read_all()
+        return Intake(
+            self.kinds,
+            self.target,
+            self.suite,
+            self.responses,
+            tuple(self.rubrics),
+            self.findings.as_tuple(),
+            self.choices,
+        )
+
+    def _read_all(self) -> None:
+        self.kinds = self._kinds()
+        for kind in self.kinds:
+            self._read_kind(kind)
+        if self.suite is not None or not set(self.kinds) & SUITE_KINDS:  # without its suite, every case is unknown
+            self._read_responses()
+        if not self.findings.has_errors:
+            self._place_rubrics()
+        if not (self.findings.has_errors or self.suite or self.responses or self.rubrics):
+            message = "Nothing of the kind asked for was found in it." if self.options.kind else "Nothing was found."
+            self.findings.add(NOTHING_READ, _some(self.bundle), "", message)
+
+    def _leave_out_foreign(self) -> None:
+        """Refuse files of formats that nothing reads; beside files that something reads they are only named."""
+        foreign = {path: words for path in self.bundle if (words := foreign_format(self.bundle.read(path)))}
+        rest = Bundle({path: data for path, data in self.bundle.files.items() if path not in foreign})
+        for path, words in foreign.items():
+            self.findings.add(LEFT_OUT if rest.files else FOREIGN_FORMAT, path, "", words)
+        self.bundle = rest
+
+    def _kinds(self) -> tuple[UploadKind, ...]:
+        if self.options.kind:
+            return (UploadKind(self.options.kind),)
+        kinds = sniff_all(self.bundle)
+        if kinds:
+            return kinds
+        if not any(self.bundle.read(path).strip() for path in self.bundle):
+            self.findings.add(EMPTY_FILE, _some(self.bundle), "", "The file is empty.")
+            return ()
+        if any(path.lower().endswith(RUBRIC_ENDINGS) for path in self.bundle):
+            return (UploadKind.LEVEL_RUBRIC,)
+        self.findings.add(UNKNOWN_KIND, _some(self.bundle), "", "It cannot be told what this holds.")
+        return ()
+
+    def _read_kind(self, kind: UploadKind) -> None:
+        if kind is UploadKind.SUITE:
+            self._take_suite(parse_suite(self.bundle, missing_files=self.missing_files, tell=self.tell))
+        elif kind is UploadKind.QUESTIONS:
+            self._read_questions()
+        elif kind is UploadKind.SCALEEVAL_RESPONSES:
+            parsed = parse_scaleeval_responses(self.bundle, name=self.options.benchmark or "ScaleEval", tell=self.tell)
+            self.findings.extend(parsed.problems)
+            if parsed.value is not None:
+                self._take_suite(Parsed(parsed.value.suite))
+                self.responses += parsed.value.responses
+        elif kind is UploadKind.CRITERIA:
+            self._read_criteria()
+        elif kind is UploadKind.LEVEL_RUBRIC:
+            self._read_rubrics()
+
+    def _read_criteria(self) -> None:
+        for path in find_criteria(self.bundle) or [""]:
+            parsed = parse_criteria(self.bundle, path)
+            self.findings.extend(parsed.problems)
+            if parsed.value is not None:
+                self.rubrics.append(stage_rubric(parsed.value))
+
+    def _take_suite(self, parsed: Parsed[SuiteSpec]) -> None:
+        self.findings.extend(parsed.problems)
+        if parsed.value is not None and self.suite is None:
+            self.suite = parsed.value
+            self.target = new_target(self.options.benchmark, parsed.value.name)
+
+    def _read_questions(self) -> None:
+        paths = [path for path in self.bundle if self._is_table(path, UploadKind.QUESTIONS)]
+        if self.suite is not None:
+            return
+        if len(paths) > 1:
+            self.findings.add(SEVERAL_QUESTION_FILES, paths[0], "", f"There are {len(paths)} files of questions.")
+        for path in paths[:1]:
+            self._take_suite(self._questions(path))
+
+    def _questions(self, path: str) -> Parsed[SuiteSpec]:
+        if not path.lower().endswith(TABLE_ENDINGS):
+            return parse_questions_jsonl(self.bundle, path, tell=self.tell)
+        findings = Findings()
+        if not self.options.kind and "answer" in header_names(self.bundle, path):
+            message = "Each row asks a question, so `answer` was read as its reference answer."
+            findings.add(READ_AS_QUESTIONS, path, "", message)
+        return suite_of_rows(question_rows(self.bundle, path, findings), path, findings)
+
+    def _is_table(self, path: str, kind: UploadKind) -> bool:
+        """Return whether a file's rows are of a kind; where the person said what it is, only its ending counts."""
+        if self.options.kind == kind:
+            return path.lower().endswith(ENDINGS[kind])
+        return kind_of_table(self.bundle, path) is kind
+
+    def _read_rubrics(self) -> None:
+        asked = self.options.kind == UploadKind.LEVEL_RUBRIC
+        books = [path for path in self.bundle if path.lower().endswith(SHEET_ENDINGS)]
+        if not asked:
+            books = [path for path in books if kind_of_table(self.bundle, path) is None]
+        books += find_criteria_lists(self.bundle)
+        paths = books or [path for path in self.bundle if path.lower().endswith(RUBRIC_ENDINGS)]
+        for path in paths:
+            if not books and not asked:
+                self.findings.add(GUESSED_RUBRIC, path, "", "Nothing else fits, so the file was read as a rubric.")
+            self._read_rubric(path)
+
+    def _read_rubric(self, path: str) -> None:
+        findings = Findings(path)
+        reading = open_rubric(self.bundle, path, findings)
+        staged = stage_reading(reading, findings, self.watch) if reading is not None else None
+        self.findings.extend(findings.as_tuple())
+        if staged is not None:
+            self.rubrics.append(staged)
+
+    def _read_responses(self) -> None:
+        known = KnownCases.of(self.suite) if self.suite is not None else None
+        for kind in self.kinds:
+            for parse in self._response_parsers(kind):
+                if known is None:
+                    known = self._find_known(parse)
+                if known is None:
+                    return
+                parsed = parse(known)
+                self.findings.extend(parsed.problems)
+                self.responses += parsed.value or ()
+
+    def _response_parsers(self, kind: UploadKind) -> list[Parser]:
+        """Return what reads the responses of a kind, one parser per file or one for all folders."""
+        if kind is UploadKind.RESPONSES_FOLDER:
+            return [self._folder_parser()]
+        if kind is UploadKind.RESPONSES_JSONL:
+            return [self._file_parser(parse_responses_jsonl, path) for path in self._response_tables(kind)]
+        if kind is UploadKind.RESPONSES_CSV:
+            return [self._file_parser(parse_responses_table, path) for path in self._response_tables(kind)]
+        return []
+
+    def _folder_parser(self) -> Parser:
+        def parse(known: KnownCases | None) -> Parsed[Responses]:
+            return parse_responses_folder(
+                self.bundle,
+                system=self.options.system,
+                known=known,
+                missing_files=self.missing_files,
+                tell=self.tell,
+            )
+
+        return parse
+
+    def _file_parser(self, read: Callable[..., Parsed[Responses]], path: str) -> Parser:
+        def parse(known: KnownCases | None) -> Parsed[Responses]:
+            return read(self.bundle, path, system=self.options.system, known=known, tell=self.tell)
+
+        return parse
+
+    def _response_tables(self, kind: UploadKind) -> list[str]:
+        taken = set(scaleeval_files(self.bundle)) if UploadKind.SCALEEVAL_RESPONSES in self.kinds else set()
+        return [path for path in self.bundle if path not in taken and self._is_table(path, kind)]
+
+    def _find_known(self, parse: Parser) -> KnownCases | None:
+        """Return the cases of the suite that the responses answer; None, with a finding, where none can be found."""
+        if self.target is None:
+            self._find_target(parse)
+        if self.target is None:
+            return None
+        if self.target.suite is None:
+            message = f"The benchmark {self.target.name} has no suite yet."
+            self.findings.add(NO_TARGET, "", "", message, self.target.name)
+            return None
+        return known_cases(self.target.suite)
+
+    def _find_target(self, parse: Parser) -> None:
+        """Find the benchmark of responses. Where none can be told, all that is wrong with them is said anyway."""
+        if self.options.benchmark or self.options.suite_id:
+            self._set_target(())
+            return
+        known = KnownCases(named=[])
+        parsed = parse(known)
+        self._set_target(known.named or ())
+        if self.target is None:
+            self.findings.extend((parse(cases_of_any(self.choices)) if self.choices else parsed).problems)
+
+    def _set_target(self, keys: Sequence[str]) -> None:
+        try:
+            self.target = find_target(keys=keys, named=self.options.benchmark, suite_id=self.options.suite_id)
+        except UnknownTarget as refusal:
+            self.findings.add(NO_TARGET, "", "", str(refusal), self.options.benchmark)
+            self.choices = refusal.choices
+
+    def _place_rubrics(self) -> None:
+        """Find the benchmark of rubrics by case; one for a whole benchmark needs none unless it is named."""
+        keys = [key for rubric in self.rubrics for key in rubric.keys(SAMPLE)]
+        if self.rubrics and self.target is None and (keys or self.options.benchmark):
+            self._set_target(keys)
+        if self.options.rubric and len(self.rubrics) == 1:
+            self.rubrics[0].rename(self.options.rubric)

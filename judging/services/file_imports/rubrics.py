@@ -1,0 +1,173 @@
+"""Stores rubrics as immutable versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import islice
+
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models import Max
+from django.utils.text import slugify
+
+from judging import signals
+from judging.models import BatchRubricItem, Benchmark, ImportBatch, Prompt, Rubric, RubricItem
+from judging.services.file_imports.import_batches import (
+    BatchLost,
+    BatchWriter,
+    copy_rows,
+    quoted,
+    small_cache,
+    table,
+)
+from judging.services.file_imports.staged_rubrics import Keys, StagedRubric, Watch, unwatched
+
+BATCH = 1000
+KEYS_LISTED = 12
+_COLUMNS = ("case_key", "position", "digest", "tree", "metadata", "source")
+
+
+@dataclass(frozen=True, slots=True)
+class RubricPlan:
+    """What storing a rubric would do, compared with its latest version."""
+
+    rubric: Rubric | None  # the version with the same content, where there is one
+    latest: Rubric | None
+    added: Keys  # an empty key stands for the whole benchmark
+    changed: Keys
+    removed: Keys
+    unknown_cases: Keys  # that the benchmark does not have
+
+    @property
+    def changes_nothing(self) -> bool:
+        return self.rubric is not None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRubric:
+    """The version that holds the content now, and whether this call made it."""
+
+    rubric: Rubric
+    created: bool
+
+
+def plan_rubric(*, staged: StagedRubric, benchmark: Benchmark | None) -> RubricPlan:
+    """Return what storing a rubric would create and what differs from the latest version, without storing anything."""
+    latest = Rubric.objects.filter(slug=rubric_slug_of(staged.head.name)).order_by("-version").first()
+    before = latest.items.order_by("position", "pk").values_list("case_key", "digest") if latest else None
+    staged.compare(before.iterator(chunk_size=BATCH) if before is not None else ())
+    unknown = Keys(0, ())
+    if benchmark is not None:
+        known = Prompt.objects.filter(benchmark=benchmark).values_list("key", flat=True)
+        unknown = staged.unknown(known.iterator(chunk_size=BATCH), KEYS_LISTED)
+    return RubricPlan(
+        rubric=_same_content(staged, benchmark),
+        latest=latest,
+        added=staged.added(KEYS_LISTED),
+        changed=staged.changed(KEYS_LISTED),
+        removed=staged.removed(KEYS_LISTED),
+        unknown_cases=unknown,
+    )
+
+
+def _same_content(staged: StagedRubric, benchmark: Benchmark | None) -> Rubric | None:
+    """Return the version of that name, or of that benchmark under whatever name, with just this content."""
+    same = Rubric.objects.filter(content_hash=staged.content_hash)
+    named = same.filter(slug=rubric_slug_of(staged.head.name)).first()
+    if named is not None or benchmark is None:
+        return named
+    return same.filter(benchmark=benchmark).order_by("pk").first()
+
+
+@dataclass(frozen=True, slots=True)
+class RubricOrigin:
+    """Where a rubric comes from."""
+
+    source_name: str
+    actor: User | None
+    at: datetime
+
+
+def write_rubric(
+    *, batch: ImportBatch, staged: StagedRubric, benchmark: Benchmark | None, watch: Watch = unwatched
+) -> None:
+    """Write the trees of a rubric into a batch, unless they are stored already; `use_rubric` takes them into use.
+
+    The JSON texts are inserted as they were hashed. The ORM would parse, copy and write each of them once more.
+    """
+    written = BatchRubricItem.objects.filter(batch=batch, rubric_hash=staged.content_hash)
+    if _same_content(staged, benchmark) is not None or written.exists():  # under another name
+        return
+    columns = ("batch_id", "rubric_hash", *_COLUMNS)
+    names = ", ".join(map(quoted, columns))
+    values = ", ".join(["%s"] * len(columns))
+    statement = f"INSERT INTO {table(BatchRubricItem)} ({names}) VALUES ({values})"  # noqa: S608 own names
+    items, writer = staged.items(), BatchWriter(batch, watch, staged.item_count)
+    head = (batch.pk, staged.content_hash)
+    with connection.cursor() as cursor, small_cache(cursor):
+        while rows := [
+            (*head, item.case_key, item.position, item.digest, item.tree, item.metadata, item.source[:100])
+            for item in islice(items, BATCH)
+        ]:
+            writer.add_part(partial(_insert, statement, rows), len(rows))
+
+
+def _insert(statement: str, rows: Sequence[tuple[str | int, ...]]) -> None:
+    with connection.cursor() as cursor:
+        cursor.executemany(statement, rows)
+
+
+@transaction.atomic
+def use_rubric(
+    *, batch: ImportBatch, staged: StagedRubric, benchmark: Benchmark | None, origin: RubricOrigin
+) -> StoredRubric:
+    """Make the trees that a batch holds a new version, unless somebody stored the same meanwhile."""
+    same = _same_content(staged, benchmark)
+    if same is not None:
+        return StoredRubric(same, created=False)
+    spec, actor = staged.head, origin.actor
+    slug = rubric_slug_of(spec.name)
+    last = Rubric.objects.filter(slug=slug).aggregate(last=Max("version"))["last"] or 0
+    rubric = Rubric.objects.create(
+        slug=slug,
+        version=last + 1,
+        name=spec.name[:200],
+        benchmark=benchmark,
+        content_hash=staged.content_hash,
+        shape=spec.shape,
+        scope=spec.scope,
+        options=dict(spec.options),
+        benchmark_aggregate=dict(spec.benchmark_aggregate),
+        licence=spec.licence[:200],
+        source_name=origin.source_name[:300],
+        item_count=staged.item_count,
+        created_at=origin.at,
+        created_by=actor,
+    )
+    copied = copy_rows(
+        RubricItem,
+        {"rubric": "%s", **{name: f"b.{quoted(name)}" for name in _COLUMNS}},
+        f"FROM {table(BatchRubricItem)} b WHERE b.batch_id = %s AND b.rubric_hash = %s ORDER BY b.id",
+        [rubric.pk, batch.pk, staged.content_hash],
+    )
+    if copied != staged.item_count:
+        raise BatchLost(f"{copied:,} of {staged.item_count:,} trees are left of the import; nothing was stored.")
+    signals.acted.send(
+        sender=Rubric,
+        actor_id=actor.pk if actor else None,
+        action="rubric.imported",
+        subject=str(rubric),
+        subject_id=rubric.pk,
+        detail={"items": staged.item_count, "shape": spec.shape},
+    )
+    if benchmark is not None and last:
+        transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Rubric, benchmark_id=benchmark.pk))
+    return StoredRubric(rubric, created=True)
+
+
+def rubric_slug_of(name: str) -> str:
+    """Return the address part of a rubric's name; "rubric" where the name has no letters for one."""
+    return slugify(name)[:80] or "rubric"

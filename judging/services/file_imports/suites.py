@@ -1,0 +1,231 @@
+"""Stores suites: unchanged cases are reused, changed ones become new revisions, equal bytes change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Max
+from django.utils.text import slugify
+
+from judging import signals
+from judging.models import BatchCase, Benchmark, Case, ImportBatch, Prompt, Suite, SuiteCase
+from judging.services.content_hashes import case_hash, content_hash, prompt_hash
+from judging.services.file_imports.import_batches import (
+    BatchLost,
+    BatchWriter,
+    copy_rows,
+    moment,
+    open_batch,
+    quoted,
+    table,
+)
+from judging.services.file_imports.staged_rubrics import Watch, unwatched
+from judging.services.transactions import persistently
+from judging.specs.types import CaseSpec, SuiteSpec
+
+# Fields that a case, as read, and its row in a batch name alike, beside those that hold JSON.
+_SAME_FIELDS = (
+    *("context", "context_role", "reference", "scenario", "question_type", "lang"),
+    *("full_score", "null_score", "source_path"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SuitePlan:
+    """What storing a suite would do."""
+
+    benchmark: Benchmark | None  # None: a new one
+    suite: Suite | None  # the suite with the same content, where there is one already
+    new_cases: tuple[str, ...]  # keys
+    changed_cases: tuple[str, ...]  # a new revision of a known key; grading changed
+    changed_prompts: tuple[str, ...]  # the prompt changed too: stored responses do not answer it
+    reused_cases: int
+
+    @property
+    def changes_nothing(self) -> bool:
+        return self.suite is not None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSuite:
+    """The suite that holds the content now, and whether this call made it."""
+
+    suite: Suite
+    created: bool
+    plan: SuitePlan
+
+
+@dataclass(frozen=True, slots=True)
+class NewSuite:
+    """A suite whose cases a batch holds, where it is to go, and what that will do."""
+
+    slug: str
+    name: str  # of a new benchmark
+    spec: SuiteSpec
+    plan: SuitePlan
+
+
+def suite_hash(spec: SuiteSpec) -> str:
+    """Return the hash of a suite's cases, order, weights and rules of aggregation."""
+    cases = [[case.key, prompt_hash(case), case_hash(case), case.weight] for case in spec.cases]
+    return content_hash([spec.attempt_reduce_mode, spec.full_score, spec.null_score, cases])
+
+
+def plan_suite(*, spec: SuiteSpec, benchmark_slug: str) -> SuitePlan:
+    """Return what `store_suite` would create, change and reuse, without storing anything."""
+    benchmark = Benchmark.objects.filter(slug=benchmark_slug).first()
+    if benchmark is None:
+        return SuitePlan(None, None, tuple(case.key for case in spec.cases), (), (), 0)
+    known = _known_cases(benchmark)
+    prompts = set(Prompt.objects.filter(benchmark=benchmark).values_list("key", "content_hash"))
+    keys = {key for key, _ in prompts}
+    new = tuple(case.key for case in spec.cases if case.key not in keys)
+    fresh = [case for case in spec.cases if case.key in keys and _identity(case) not in known]
+    return SuitePlan(
+        benchmark=benchmark,
+        suite=benchmark.suites.filter(content_hash=suite_hash(spec)).first(),
+        new_cases=new,
+        changed_cases=tuple(case.key for case in fresh),
+        changed_prompts=tuple(case.key for case in fresh if (case.key, prompt_hash(case)) not in prompts),
+        reused_cases=len(spec.cases) - len(new) - len(fresh),
+    )
+
+
+def store_suite(
+    *,
+    spec: SuiteSpec,
+    benchmark_slug: str,
+    benchmark_name: str = "",
+    actor: User | None,
+    at: datetime,
+    watch: Watch = unwatched,
+) -> StoredSuite:
+    """Store a suite as a new version of its benchmark; a suite with equal content is returned as it is."""
+    with open_batch() as batch:
+        new = write_suite(batch=batch, spec=spec, slug=benchmark_slug, name=benchmark_name, watch=watch)
+        return persistently(partial(use_suite, batch=batch, new=new, actor=actor, at=at))
+
+
+def write_suite(
+    *, batch: ImportBatch, spec: SuiteSpec, slug: str, name: str = "", watch: Watch = unwatched
+) -> NewSuite:
+    """Write the cases of a suite into a batch, unless the suite is stored already; `use_suite` takes them into use."""
+    new = NewSuite(slug, name or spec.name, spec, plan_suite(spec=spec, benchmark_slug=slug))
+    if not new.plan.changes_nothing:
+        known = _known_cases(new.plan.benchmark) if new.plan.benchmark else {}
+        rows = (_batch_row(batch, place, case, known.get(_identity(case))) for place, case in enumerate(spec.cases))
+        BatchWriter(batch, watch, len(spec.cases)).add(BatchCase, rows)
+    return new
+
+
+@transaction.atomic
+def use_suite(
+    *, batch: ImportBatch, new: NewSuite, actor: User | None, at: datetime, action: str = "suite.imported"
+) -> StoredSuite:
+    """Make the cases that a batch holds a new version of their benchmark, unless somebody stored the same meanwhile."""
+    spec, digest = new.spec, suite_hash(new.spec)
+    same = Suite.objects.filter(benchmark__slug=new.slug, content_hash=digest).first()
+    if same is not None:
+        return StoredSuite(same, created=False, plan=new.plan)
+    benchmark, _ = Benchmark.objects.get_or_create(
+        slug=new.slug, defaults={"name": new.name, "created_at": at, "created_by": actor}
+    )
+    description = spec.metadata.get("description")
+    if isinstance(description, str) and not benchmark.description:
+        benchmark.description = description.strip()  # judges are told it
+        benchmark.save(update_fields=["description"])
+    number = (benchmark.suites.aggregate(last=Max("number"))["last"] or 0) + 1
+    suite = Suite.objects.create(
+        benchmark=benchmark,
+        number=number,
+        name=spec.name,
+        label=spec.version[:100],
+        content_hash=digest,
+        attempt_reduce_mode=spec.attempt_reduce_mode,
+        full_score=spec.full_score,
+        null_score=spec.null_score,
+        metadata=dict(spec.metadata),
+        case_count=len(spec.cases),
+        created_at=at,
+        created_by=actor,
+    )
+    _use_cases(batch, suite, at)
+    _announce(actor, action, str(suite), suite.pk, {"cases": len(spec.cases), "number": number})
+    transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Suite, benchmark_id=benchmark.pk))
+    return StoredSuite(suite, created=True, plan=new.plan)
+
+
+def benchmark_slug_of(name: str) -> str:
+    """Return the address part of a benchmark's name; "benchmark" where the name has no letters for one."""
+    return slugify(name)[:80] or "benchmark"
+
+
+def _identity(case: CaseSpec) -> tuple[str, str, str]:
+    return case.key, prompt_hash(case), case_hash(case)
+
+
+def _known_cases(benchmark: Benchmark) -> dict[tuple[str, str, str], int]:
+    rows = Case.objects.filter(prompt__benchmark=benchmark).values_list(
+        "key", "prompt__content_hash", "content_hash", "pk"
+    )
+    return {(key, prompt, content): pk for key, prompt, content, pk in rows}
+
+
+def _batch_row(batch: ImportBatch, position: int, case: CaseSpec, stored: int | None) -> BatchCase:
+    row = BatchCase(batch=batch, position=position, weight=case.weight, case_id=stored, key=case.key)
+    if stored is None:
+        row.prompt_hash, row.content_hash = prompt_hash(case), case_hash(case)
+        row.grading, row.handlers, row.metadata = dict(case.grading), dict(case.handlers), dict(case.metadata)
+        row.text = case.prompt
+        for name in _SAME_FIELDS:
+            setattr(row, name, getattr(case, name))
+    return row
+
+
+def _use_cases(batch: ImportBatch, suite: Suite, at: datetime) -> None:
+    """Copy what a batch holds: prompts, then revisions, each unless it is stored already, then their places."""
+    rows, prompt, case = table(BatchCase), table(Prompt), table(Case)
+    new = f"FROM {rows} b WHERE b.batch_id = %s AND b.case_id IS NULL"
+    same_prompt = f"p.benchmark_id = %s AND p.{quoted('key')} = b.{quoted('key')} AND p.content_hash = b.prompt_hash"
+    same_case = "c.prompt_id = p.id AND c.content_hash = b.content_hash"
+    columns = {name: f"b.{quoted(name)}" for name in ("key", "text", "context", "context_role")}
+    copy_rows(
+        Prompt,
+        {**columns, "content_hash": "b.prompt_hash", "benchmark": "%s"},
+        f"{new} AND NOT EXISTS (SELECT 1 FROM {prompt} p WHERE {same_prompt}) ORDER BY b.position",  # noqa: S608 own names
+        [suite.benchmark_id, batch.pk, suite.benchmark_id],
+    )
+    columns = {name: f"b.{quoted(name)}" for name in ("key", "content_hash", "grading", "handlers", "metadata")}
+    columns |= {name: f"b.{quoted(name)}" for name in _SAME_FIELDS if not name.startswith("context")}
+    copy_rows(
+        Case,
+        {"created_at": "%s", "prompt": "p.id", **columns},
+        f"FROM {rows} b JOIN {prompt} p ON {same_prompt} WHERE b.batch_id = %s AND b.case_id IS NULL"  # noqa: S608
+        f" AND NOT EXISTS (SELECT 1 FROM {case} c WHERE {same_case}) ORDER BY b.position",
+        [moment(at), suite.benchmark_id, batch.pk],
+    )
+    placed = copy_rows(
+        SuiteCase,
+        {"suite": "%s", "case": "COALESCE(b.case_id, c.id)", "position": "b.position", "weight": "b.weight"},
+        f"FROM {rows} b LEFT JOIN {prompt} p ON b.case_id IS NULL AND {same_prompt}"
+        f" LEFT JOIN {case} c ON {same_case} WHERE b.batch_id = %s ORDER BY b.position",
+        [suite.pk, suite.benchmark_id, batch.pk],
+    )
+    if placed != suite.case_count:
+        raise BatchLost(f"{placed:,} of {suite.case_count:,} cases are left of the import; nothing was stored.")
+
+
+def _announce(actor: User | None, action: str, subject: str, subject_id: int, detail: dict[str, Any]) -> None:
+    signals.acted.send(
+        sender=Suite,
+        actor_id=actor.pk if actor else None,
+        action=action,
+        subject=subject,
+        subject_id=subject_id,
+        detail=detail,
+    )

@@ -1,0 +1,366 @@
+"""Uploads on their way in: kept in the database, checked, confirmed, stored by a job or discarded."""
+
+from __future__ import annotations
+
+import io
+import logging
+import uuid
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from judging import signals, stop_requests
+from judging.models import IN_WORK, ImportBatch, ImportStatus, Upload
+from judging.services.file_imports import upload_store
+from judging.services.file_imports.import_batches import BatchLost, open_batch
+from judging.services.file_imports.import_progress import (
+    ImportProgress,
+    ImportStopped,
+    ProgressWriter,
+    forget_progress,
+    read_progress,
+)
+from judging.services.file_imports.imports import (
+    Checked,
+    ImportRefused,
+    Written,
+    check_import,
+    use_written,
+    write_checked,
+)
+from judging.services.file_imports.intake import Files, ImportOptions
+from judging.services.file_imports.rubrics import RubricOrigin
+from judging.services.file_imports.upload_store import BytesGone
+from judging.services.storable import storable
+from judging.services.transactions import persistently
+
+logger = logging.getLogger(__name__)
+
+PREFIX = "imports/"
+# Larger uploads are checked by a worker. This much YAML takes 0.4 s to read, the slowest of all that is read; as a
+# workbook it is 660 rows. Counted unpacked: 256 KiB of ZIP can hold as much as 256 MiB.
+CHECK_AT_ONCE_BYTES = 256 * 1024
+
+
+class UploadRefused(ValueError):
+    """What was asked of an upload does not fit its status; the message says why."""
+
+
+def is_quick(files: Files) -> bool:
+    """Return whether the files are small enough to be checked while a browser waits."""
+    return sum(_unpacked_size(data) for _, data in files) <= CHECK_AT_ONCE_BYTES
+
+
+def _unpacked_size(data: bytes) -> int:
+    if not data.startswith(b"PK"):
+        return len(data)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+        return len(data)
+
+
+@transaction.atomic
+def check_upload(*, files: Files, options: ImportOptions, actor: User | None, at: datetime) -> Upload:
+    """Keep the files, read them and return the upload with its dry run. Nothing else is stored.
+
+    Raises:
+        UploadRefused: there are no files, or more bytes than the site takes.
+    """
+    upload = _received(files, actor, at)
+    _note(upload, check_import(files=files, options=options), options)
+    _keep(files, upload)
+    upload.save()
+    logger.info("judging.upload_checked upload_id=%s status=%s", upload.pk, upload.status)
+    return upload
+
+
+@transaction.atomic
+def receive_upload(*, files: Files, options: ImportOptions, actor: User | None, at: datetime) -> Upload:
+    """Keep the files for a worker to check; `judging.jobs.launch_check` also wakes one.
+
+    Raises:
+        UploadRefused: there are no files, or more bytes than the site takes.
+    """
+    upload = _received(files, actor, at)
+    upload.options, upload.status, upload.launches = options.as_json(), ImportStatus.CHECKING, 1
+    _keep(files, upload)
+    upload.save()
+    return upload
+
+
+def _received(files: Files, actor: User | None, at: datetime) -> Upload:
+    total = sum(len(data) for _, data in files)
+    if not files:
+        raise UploadRefused("Choose at least one file.")
+    if total > settings.UPLOAD_MEGABYTES * 2**20:
+        raise UploadRefused(f"The files have {total:,} bytes; this site takes {settings.UPLOAD_MEGABYTES} MiB at once.")
+    return Upload(
+        file_name=_shown_name(files),
+        bytes_name=PREFIX + uuid.uuid4().hex,
+        byte_count=total,
+        content_hash=_hash_of(files),
+        created_at=at,
+        created_by=actor,
+    )
+
+
+def recheck_upload(*, upload: Upload, options: ImportOptions) -> Upload:
+    """Read a kept upload again, with other options or after the database changed.
+
+    Raises:
+        UploadRefused: it is being worked on, or was imported.
+    """
+    _check_can_recheck(upload)
+    _note(upload, check_import(files=read_files(upload), options=options), options)
+    upload.result = {}
+    upload.save()
+    return upload
+
+
+@transaction.atomic
+def queue_recheck(*, upload: Upload, options: ImportOptions) -> Upload:
+    """Mark a kept upload to be read again by a worker.
+
+    Raises:
+        UploadRefused: it is being worked on, or was imported.
+    """
+    upload = _locked(upload.pk)
+    _check_can_recheck(upload)
+    upload.options, upload.result, upload.preview, upload.problems = options.as_json(), {}, {}, []
+    return _launched(upload, ImportStatus.CHECKING)
+
+
+def _check_can_recheck(upload: Upload) -> None:
+    if upload.is_in_work or upload.status == ImportStatus.DONE:
+        raise UploadRefused("This upload is imported already, or a worker has it in hand.")
+
+
+@transaction.atomic
+def confirm_upload(*, upload: Upload, actor: User | None, at: datetime) -> Upload:
+    """Mark an upload for import; `judging.jobs.launch_import` also wakes a worker.
+
+    Raises:
+        UploadRefused: it has errors, is not checked, or is confirmed already.
+    """
+    upload = _locked(upload.pk)
+    if upload.status == ImportStatus.REFUSED:
+        raise UploadRefused("This upload has errors. Correct the file and upload it again.")
+    if upload.status in (ImportStatus.RUNNING, ImportStatus.DONE):
+        raise UploadRefused("This upload is confirmed already.")
+    if not upload.can_be_confirmed:
+        raise UploadRefused("This upload is not checked yet. Wait for its check, or check it again.")
+    upload.result = {"confirmed_by": actor.pk if actor else None, "confirmed_at": at.isoformat()}
+    upload = _launched(upload, ImportStatus.RUNNING)
+    _announce(upload, actor, "import.confirmed")
+    return upload
+
+
+@transaction.atomic
+def cancel_upload(*, upload: Upload, actor: User | None) -> Upload:
+    """Stop the check or the import of an upload. Nothing of it is stored; its bytes stay.
+
+    Raises:
+        UploadRefused: no worker has it in hand or is to take it.
+    """
+    upload = _locked(upload.pk)
+    if upload.status == ImportStatus.DONE:
+        raise UploadRefused("It was stored before it could be cancelled.")
+    if not upload.is_in_work:
+        raise UploadRefused("There is nothing to cancel: nobody is working on this upload.")
+    upload.status = ImportStatus.CANCELLED
+    upload.save(update_fields=["status"])
+    _announce(upload, actor, "import.cancelled")
+    return upload
+
+
+@transaction.atomic
+def discard_upload(*, upload: Upload, actor: User | None) -> None:
+    """Remove an upload and its bytes. What was imported from it stays.
+
+    Raises:
+        UploadRefused: it is being checked or imported.
+    """
+    upload = _locked(upload.pk)
+    if upload.status == ImportStatus.RUNNING:
+        raise UploadRefused("This upload is being imported and cannot be discarded now.")
+    if upload.status == ImportStatus.CHECKING:
+        raise UploadRefused("This upload is being checked. Cancel the check first.")
+    _announce(upload, actor, "import.discarded")
+    upload_store.drop_bytes(upload.bytes_name)
+    upload.delete()
+
+
+def _locked(upload_id: int) -> Upload:
+    return Upload.objects.select_for_update().get(pk=upload_id)
+
+
+def _launched(upload: Upload, status: ImportStatus) -> Upload:
+    upload.status = status
+    upload.launches += 1
+    upload.save()
+    return upload
+
+
+def progress_of(upload: Upload) -> ImportProgress | None:
+    """Return how far a worker is with an upload; None where none has begun."""
+    return read_progress(upload.pk) if upload.is_in_work else None
+
+
+def work_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
+    """Check or store an upload that waits for it, and return its new status. Another one is left as it is."""
+    upload = Upload.objects.filter(pk=upload_id, status__in=IN_WORK).first()
+    if upload is None:
+        return "not waiting"
+    watch = ProgressWriter(upload.pk, now=now, may_go_on=partial(_may_go_on, upload))
+    try:
+        watch("reading", 0, 0)
+        checked = check_import(files=read_files(upload), options=ImportOptions.of_json(upload.options), watch=watch)
+        if upload.status == ImportStatus.CHECKING:
+            return _keep_check(upload, checked)
+        return _store(upload, checked, now(), watch)
+    except ImportStopped:
+        return "stopped"
+    except ImportRefused as refusal:
+        return _fail(upload, str(refusal), refusal)
+    except (BytesGone, BatchLost) as lost:
+        logger.exception("judging.upload_lost upload_id=%s", upload_id)
+        return _fail(upload, str(lost))
+    except Exception:
+        _fail(upload, "Something unexpected happened; nothing was stored. The site's log has the details.")
+        raise
+    finally:
+        forget_progress(upload.pk)
+
+
+def _may_go_on(upload: Upload) -> bool:
+    """Return whether the upload still waits for this work, and this process may do it; another takes it up else."""
+    if stop_requests.requested():
+        return False
+    return Upload.objects.filter(pk=upload.pk, status=upload.status, launches=upload.launches).exists()
+
+
+def unfinished_uploads() -> list[tuple[int, int]]:
+    """Return id and launch of the uploads that wait for a worker or are in the hands of one."""
+    return list(Upload.objects.filter(status__in=IN_WORK).order_by("pk").values_list("pk", "launches"))
+
+
+def read_files(upload: Upload) -> Files:
+    """Return the files of an upload as they came in.
+
+    Raises:
+        BytesGone: the bytes are not there any more.
+    """
+    with zipfile.ZipFile(io.BytesIO(upload_store.read_bytes(upload.bytes_name))) as archive:
+        return [(entry.filename.partition("/")[2], archive.read(entry)) for entry in archive.infolist()]
+
+
+@transaction.atomic
+def _keep_check(taken: Upload, checked: Checked) -> str:
+    upload = _still_mine(taken)
+    if upload is None:
+        return "stopped"
+    _note(upload, checked, ImportOptions.of_json(upload.options))
+    upload.save()
+    return upload.status
+
+
+def _store(taken: Upload, checked: Checked, at: datetime, watch: ProgressWriter) -> str:
+    with open_batch() as batch:
+        written = write_checked(batch=batch, checked=checked, watch=watch)
+        return persistently(partial(_use, taken, batch, written, at))
+
+
+@transaction.atomic
+def _use(taken: Upload, batch: ImportBatch, written: Written, at: datetime) -> str:
+    """Take what was written into use, and the upload is imported; nothing of it where it was cancelled meanwhile."""
+    upload = _still_mine(taken)
+    if upload is None:
+        return "stopped"
+    actor = User.objects.filter(pk=upload.result.get("confirmed_by")).first() or upload.created_by
+    result = use_written(batch=batch, written=written, origin=RubricOrigin(upload.file_name, actor, at))
+    upload.status = ImportStatus.DONE
+    upload.result = {**upload.result, **result, "finished_at": at.isoformat()}
+    upload.benchmark_id = result.get("benchmark", {}).get("id")
+    upload.save(update_fields=["status", "result", "benchmark"])
+    upload_store.drop_bytes(upload.bytes_name)  # they are not read again
+    return upload.status
+
+
+def _still_mine(taken: Upload) -> Upload | None:
+    """Return the upload, locked, unless it was cancelled or launched again since it was taken."""
+    rows = Upload.objects.select_for_update(of=("self",)).select_related("created_by")
+    return rows.filter(pk=taken.pk, status=taken.status, launches=taken.launches).first()
+
+
+@transaction.atomic
+def _fail(taken: Upload, message: str, refusal: ImportRefused | None = None) -> str:
+    upload = _still_mine(taken)
+    if upload is None:
+        return "stopped"
+    upload.status = ImportStatus.FAILED
+    upload.result = {**upload.result, "error": message}
+    if refusal is not None:
+        upload.problems = storable([asdict(problem) for problem in refusal.problems])
+    upload.save(update_fields=["status", "result", "problems"])
+    return upload.status
+
+
+def _note(upload: Upload, checked: Checked, options: ImportOptions) -> None:
+    target = checked.intake.target
+    upload.kind = checked.kind
+    upload.options = options.as_json()
+    upload.status = ImportStatus.REFUSED if checked.errors else ImportStatus.CHECKED
+    upload.preview = {
+        "kinds": list(checked.intake.kinds),
+        "parts": list(checked.parts),
+        "changes_nothing": checked.changes_nothing,
+        "target": target.name if target else "",
+        "choices": [asdict(choice) for choice in checked.intake.choices],
+    }
+    upload.problems = storable([asdict(problem) for problem in checked.problems])
+    upload.benchmark = target.benchmark if target else None
+
+
+def _shown_name(files: Files) -> str:
+    tops = {name.split("/", 1)[0] for name, _ in files}
+    name = files[0][0] if len(files) == 1 else (tops.pop() if len(tops) == 1 else f"{len(files):,} files")
+    return name[:300]
+
+
+def _hash_of(files: Sequence[tuple[str, bytes]]) -> str:
+    digest = sha256()
+    for name, data in sorted(files):
+        digest.update(f"{len(name.encode())}:{name}:{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _keep(files: Files, upload: Upload) -> None:
+    """Keep the files as one archive under a name of our own; their names never become paths on disk."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for number, (name, data) in enumerate(files):
+            archive.writestr(f"{number}/{name}", data)
+    upload_store.keep_bytes(name=upload.bytes_name, data=buffer.getvalue(), at=upload.created_at)
+
+
+def _announce(upload: Upload, actor: User | None, action: str) -> None:
+    detail: dict[str, Any] = {"kind": upload.kind, "bytes": upload.byte_count, "sha256": upload.content_hash}
+    signals.acted.send(
+        sender=Upload,
+        actor_id=actor.pk if actor else None,
+        action=action,
+        subject=upload.file_name,
+        subject_id=upload.pk,
+        detail=detail,
+    )

@@ -1,0 +1,54 @@
+"""A judge asked again about responses that it has judged before: a run of just these, whose replies are all new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from judging.judges.versions import changes_between
+from judging.models import Response, Run, RunEvaluator, RunKind, RunTask, System
+from judging.selectors.judge_versions import versions_of
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
+
+
+@transaction.atomic
+def ask_again(
+    *, evaluator: RunEvaluator, responses: Sequence[Response], budget: Decimal | None, actor: User | None, at: datetime
+) -> Run:
+    """Make a run in which the evaluator's judge is asked about these responses; it still has to be worked.
+
+    Raises:
+        RunNotPossible: the judge is retired or no longer the version that the evaluator froze, or see `check_plan`.
+    """
+    if evaluator.judge is None:
+        raise RunNotPossible("Rules answer the same every time; only judges are asked again.")
+    plan = RunPlan(
+        suite=evaluator.run.suite,
+        systems=list(System.objects.filter(pk__in={response.system_id for response in responses})),
+        evaluators=[
+            EvaluatorChoice(
+                judge=evaluator.judge,
+                rubric=evaluator.rubric,
+                criterion=evaluator.criterion,
+                options=dict(evaluator.options["judge_options"]),
+            )
+        ],
+        name=f"{evaluator.name}: anchor round, {at:%d %b %Y %H:%M}",
+        fresh=True,
+        budget=budget,
+    )
+    run = create_run(plan=plan, actor=actor, at=at)
+    asked = run.evaluators.get()
+    versions = versions_of([evaluator, asked])
+    changes = changes_between(versions[evaluator.pk], versions[asked.pk])
+    if changes:
+        raise RunNotPossible(f"The judge is not what it was. {' '.join(changes)} Make a new anchor set for it.")
+    RunTask.objects.bulk_create(RunTask(run=run, evaluator=asked, response=response) for response in responses)
+    run.evaluators.update(total=len(responses), name=evaluator.name)
+    run.total, run.planned_at, run.kind = len(responses), at, RunKind.ANCHOR
+    run.save(update_fields=["total", "planned_at", "kind"])
+    return run

@@ -1,0 +1,310 @@
+"""Makes runs: what is to be evaluated by whom, frozen, with an estimate before and the tasks after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, QuerySet
+
+from judging import signals
+from judging.models import (
+    Case,
+    EvaluatorKind,
+    Judge,
+    Response,
+    Rubric,
+    Run,
+    RunEvaluator,
+    RunKind,
+    RunStatus,
+    RunTask,
+    Suite,
+    System,
+)
+from judging.selectors.selections import case_filters, check_selection
+from judging.selectors.targets import target_of
+from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
+from judging.services.evaluation.evaluator_tasks import freeze
+from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys, selection_from_json
+from judging.states import ACTIVE
+
+JUDGES_NAMED = 3  # in the name of a run
+TASK_BATCH = 1000
+TASKS_AT_ONCE = 2000  # that one transaction writes
+
+
+class RunNotPossible(ValueError):
+    """The run cannot be made as asked; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorChoice:
+    """A grader (no judge) or a judge, with the rubric that it judges by."""
+
+    judge: Judge | None = None
+    rubric: Rubric | None = None
+    criterion: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        if self.judge is None:
+            return "rules"
+        parts = [self.judge.name, self.criterion or (self.rubric.name if self.rubric else "")]
+        return " · ".join(part for part in parts if part)[:160]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run is to be."""
+
+    suite: Suite
+    systems: Sequence[System]
+    evaluators: Sequence[EvaluatorChoice]
+    name: str = ""
+    first_attempts: int | None = None  # only attempts 0..n-1; None: all
+    compat: bool = False
+    budget: Decimal | None = None  # USD
+    fresh: bool = False  # ask for every reply again, also where an earlier run has one
+    selection: CaseSelection = ALL_CASES
+    asks_people: bool = True  # whether what stays open goes to people when it ends
+    audit_share: float | None = None  # of the cases that people check at random; None: the site's share
+
+    @property
+    def options(self) -> dict[str, Any]:
+        endpoints = [choice.judge.endpoint for choice in self.evaluators if choice.judge]
+        return {
+            "first_attempts": self.first_attempts,
+            "compat": self.compat,
+            "fresh": self.fresh,
+            "asks_people": self.asks_people,
+            "audit_share": self.audit_share,
+            "selection": self.selection.to_json(),
+            FROZEN: freeze_endpoints(endpoints),
+        }
+
+    @property
+    def responses(self) -> QuerySet[Response]:
+        """What is to be evaluated; a number of cases has to be drawn before (see `with_drawn_cases`)."""
+        return responses_of(
+            suite=self.suite, systems=self.systems, first_attempts=self.first_attempts, selection=self.selection
+        )
+
+
+def responses_of(
+    *, suite: Suite, systems: Sequence[System], first_attempts: int | None, selection: CaseSelection = ALL_CASES
+) -> QuerySet[Response]:
+    """Return the current responses of these systems to the suite's cases, case by case."""
+    found = Response.objects.filter(
+        prompt__cases__links__suite=suite,
+        system__in=systems,
+        superseded_at__isnull=True,
+        **case_filters(selection, prefix="prompt__cases__"),
+    ).order_by("prompt__cases__links__position", "system_id", "attempt", "pk")
+    return found if first_attempts is None else found.filter(attempt__lt=first_attempts)
+
+
+def with_drawn_cases(plan: RunPlan) -> RunPlan:
+    """Return the plan with its number of cases drawn, from those that one of its systems has answered."""
+    selection = plan.selection
+    if selection.limit is None or selection.drawn:
+        return plan
+    answered = Case.objects.filter(
+        links__suite=plan.suite,
+        prompt__responses__system__in=plan.systems,
+        prompt__responses__superseded_at__isnull=True,
+        **case_filters(selection),
+    )
+    keys = answered.order_by("links__position").values_list("key", flat=True)
+    drawn = draw_keys(keys, limit=selection.limit, seed=selection.seed)
+    return replace(plan, selection=replace(selection, drawn=tuple(drawn)))
+
+
+def check_plan(plan: RunPlan) -> None:
+    """Pass where the run can be made.
+
+    Raises:
+        RunNotPossible: nothing to evaluate, nobody to do it, or a budget that cannot be kept.
+    """
+    if not plan.systems:
+        raise RunNotPossible("Choose at least one system.")
+    if not plan.evaluators:
+        raise RunNotPossible("Choose at least one grader or judge.")
+    retired = [str(choice.judge) for choice in plan.evaluators if choice.judge and not choice.judge.is_active]
+    if retired:
+        raise RunNotPossible(f"{', '.join(retired)}: retired. Bring the judge back on its page, or choose another.")
+    if len({choice.name for choice in plan.evaluators}) < len(plan.evaluators):
+        raise RunNotPossible("The same judge with the same rubric was chosen twice.")
+    try:
+        check_selection(suite=plan.suite, selection=plan.selection)
+    except SelectionRefused as refusal:
+        raise RunNotPossible(str(refusal)) from refusal
+    if not plan.responses.exists():
+        part = "" if plan.selection.is_all else f" ({plan.selection.words})"
+        raise RunNotPossible(f"These systems have no responses to this suite{part}. Import some first.")
+    unpriced = unpriced_endpoints(plan.evaluators) if plan.budget is not None else []
+    if unpriced:
+        raise RunNotPossible(
+            f"A budget needs to know what a call costs, and the price of {', '.join(unpriced)} is unknown. "
+            "Enter its prices on its page, or leave the budget empty."
+        )
+
+
+def unpriced_endpoints(evaluators: Sequence[EvaluatorChoice]) -> list[str]:
+    """Return the names of the chosen judges' endpoints whose price is unknown; baselines are free."""
+    endpoints = {choice.judge.endpoint_id: choice.judge.endpoint for choice in evaluators if choice.judge}
+    targets = [target_of(endpoint) for endpoint in endpoints.values()]
+    return [target.config.name for target in targets if target.price is None and not target.is_lexical]
+
+
+@transaction.atomic
+def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
+    """Make a run with everything its results depend on frozen; its tasks are written by its first worker.
+
+    Raises:
+        RunNotPossible: see `check_plan`.
+    """
+    plan = with_drawn_cases(plan)
+    check_plan(plan)
+    count = plan.responses.count()
+    run = Run.objects.create(
+        kind=RunKind.GRADING,
+        name=plan.name[:200],
+        suite=plan.suite,
+        options=plan.options,
+        status=RunStatus.QUEUED,
+        budget=plan.budget,
+        total=count * len(plan.evaluators),
+        created_at=at,
+        created_by=actor,
+    )
+    if not run.name:
+        run.name = default_name(plan, number=run.pk)
+        run.save(update_fields=["name"])
+    run.systems.set(plan.systems)
+    for position, choice in enumerate(plan.evaluators):
+        RunEvaluator.objects.create(
+            run=run,
+            position=position,
+            kind=EvaluatorKind.JUDGE if choice.judge else EvaluatorKind.GRADER,
+            name=choice.name,
+            judge=choice.judge,
+            rubric=choice.rubric,
+            criterion=choice.criterion,
+            is_baseline=bool(choice.judge and choice.judge.endpoint.is_baseline),
+            options=freeze(judge=choice.judge, options=choice.options),
+            total=count,
+        )
+    signals.acted.send(
+        sender=Run,
+        actor_id=actor.pk if actor else None,
+        action="run.created",
+        subject=run.name,
+        subject_id=run.pk,
+        detail={"tasks": run.total, "budget": str(plan.budget) if plan.budget is not None else None},
+    )
+    return run
+
+
+def default_name(plan: RunPlan, *, number: int) -> str:
+    """Return a name that tells a run from all others: "#12 Encke + Halley, 3 systems, first 2 attempts"."""
+    names = list(dict.fromkeys(choice.judge.name if choice.judge else "Rules" for choice in plan.evaluators))
+    more = len(names) - JUDGES_NAMED
+    graders = " + ".join(names[:JUDGES_NAMED]) + (f" and {more} more" if more > 0 else "")
+    systems = plan.systems[0].name if len(plan.systems) == 1 else f"{len(plan.systems)} systems"
+    first = plan.first_attempts
+    attempts = f"first {first} attempt{'' if first == 1 else 's'}" if first is not None else ""
+    return ", ".join(filter(None, (f"#{number} {graders}", systems, plan.selection.words, attempts)))[:200]
+
+
+class TaskPlanner:
+    """One worker's way through the tasks of a run that are to be written, in short transactions.
+
+    Nobody else can write during one on SQLite, and a worker has other runs to see to. What a lost worker has written
+    stays, and the next goes on from there; several may plan the same run.
+    """
+
+    def __init__(self, run_id: int) -> None:
+        self.run_id = run_id
+        self._pieces: Iterator[tuple[int, list[int]]] | None = None
+        self._piece: tuple[int, list[int]] | None = None
+
+    def step(self, *, at: datetime) -> bool:
+        """Write some tasks; return whether none is left to write, or the run is not to be worked on."""
+        try:
+            return self._write(at)
+        except Exception:
+            self._pieces = None  # what is missing is then read again
+            raise
+
+    def _write(self, at: datetime) -> bool:
+        if self._pieces is None:
+            run = Run.objects.select_related("suite").get(pk=self.run_id)
+            if run.planned_at is not None:
+                return True
+            self._pieces = _missing_tasks(run) if run.kind == RunKind.GRADING else iter(())
+            self._piece = next(self._pieces, None)
+        if self._piece is None:
+            cases = RunTask.objects.filter(run=self.run_id, response__isnull=False).order_by()
+            count = cases.values("response__prompt").distinct().count()  # before the transaction: it takes a while
+            _end_planning(self.run_id, count, at)
+            return True
+        if not _write_tasks(self.run_id, *self._piece):
+            return True
+        self._piece = next(self._pieces, None)
+        return False
+
+
+def plan_tasks(*, run_id: int, at: datetime) -> None:
+    """Write the tasks of a run, once; later calls do nothing."""
+    planner = TaskPlanner(run_id)
+    while not planner.step(at=at):
+        pass
+
+
+def _missing_tasks(run: Run) -> Iterator[tuple[int, list[int]]]:
+    """Yield evaluators with the responses that they have no task for yet, a transaction's worth at a time."""
+    responses = responses_of(
+        suite=run.suite,
+        systems=list(run.systems.all()),
+        first_attempts=run.options.get("first_attempts"),
+        selection=selection_from_json(run.options.get("selection", {})),
+    )
+    ids = list(responses.values_list("pk", flat=True))
+    for evaluator_id in list(run.evaluators.order_by("position").values_list("pk", flat=True)):
+        written = set(RunTask.objects.filter(evaluator_id=evaluator_id).values_list("response_id", flat=True))
+        missing = [pk for pk in ids if pk not in written]
+        for start in range(0, len(missing), TASKS_AT_ONCE):
+            yield evaluator_id, missing[start : start + TASKS_AT_ONCE]
+
+
+@transaction.atomic
+def _write_tasks(run_id: int, evaluator_id: int, response_ids: Sequence[int]) -> bool:
+    """Write some tasks; False where the run was stopped, or another worker has planned it meanwhile."""
+    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
+    if run.planned_at is not None or run.status not in ACTIVE:
+        return False
+    tasks = [RunTask(run_id=run_id, evaluator_id=evaluator_id, response_id=pk) for pk in response_ids]
+    RunTask.objects.bulk_create(tasks, batch_size=TASK_BATCH, ignore_conflicts=True)
+    return True
+
+
+@transaction.atomic
+def _end_planning(run_id: int, cases: int, at: datetime) -> None:
+    """Note that every task is written, how many each evaluator has, and how many cases they are about."""
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.planned_at is not None:
+        return
+    run.planned_at = at
+    if run.kind == RunKind.GRADING:  # others wrote their tasks with the run
+        counts = dict(run.tasks.values_list("evaluator").annotate(n=Count("pk")).order_by())
+        for evaluator in run.evaluators.all():
+            RunEvaluator.objects.filter(pk=evaluator.pk).update(total=counts.get(evaluator.pk, 0))
+        run.total, run.case_count = sum(counts.values()), cases
+    run.save(update_fields=["total", "case_count", "planned_at"])

@@ -1,0 +1,96 @@
+"""One judge on one response: a run of one task, so that ledger, budget and limits hold as for any other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Sum
+
+from judging.judges.registry import judge_kind
+from judging.models import Judge, Response, Rubric, RubricItem, Run, RunEvaluator, RunKind, RunTask, Suite
+from judging.services.evaluation.evaluator_tasks import NEEDS, subject_of
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
+
+A_DAY = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which judge is to look at which response."""
+
+    response: Response
+    judge: Judge
+    rubric: Rubric | None = None
+    prompt_text: str = ""  # empty: the judge's own
+    budget: Decimal | None = None  # USD
+
+
+@transaction.atomic
+def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
+    """Make a run of this one task, under the newest suite that has the response's case; it still has to be worked.
+
+    Raises:
+        RunNotPossible: the person's trials have cost what a day's may, no suite has the case, the case lacks what the
+            judge needs, or the budget cannot be kept.
+    """
+    if actor is not None:
+        _check_spent(actor, at)
+    response, judge, rubric = wish.response, wish.judge, wish.rubric
+    suite = Suite.objects.filter(cases__prompt=response.prompt_id).order_by("-number", "-pk").first()
+    if suite is None:
+        raise RunNotPossible("No suite has the case that this response answers.")
+    needs = judge_kind(judge.kind).needs
+    if "pair" in needs:
+        raise RunNotPossible(f"{judge.name} compares two answers; it cannot judge one.")
+    if needs & {"rubric", "levels"} and rubric is None:
+        raise RunNotPossible(f"{judge.name} needs a rubric.")
+    if response.superseded_at is not None:
+        raise RunNotPossible("Another text has replaced this response.")
+    options = {"prompt_text": wish.prompt_text} if wish.prompt_text else {}
+    plan = RunPlan(
+        suite=suite,
+        systems=[response.system],
+        evaluators=[EvaluatorChoice(judge=judge, rubric=rubric, options=options)],
+        name=f"{judge.name} on one response",
+        budget=wish.budget,
+    )
+    run = create_run(plan=plan, actor=actor, at=at)
+    evaluator = run.evaluators.get()
+    _check_needs(suite, response, evaluator)
+    RunTask.objects.create(run=run, evaluator=evaluator, response=response)
+    run.evaluators.update(total=1)
+    run.total, run.planned_at = 1, at
+    run.kind = RunKind.SINGLE  # reports leave such runs out
+    run.save(update_fields=["total", "planned_at", "kind"])
+    return run
+
+
+def _check_spent(actor: User, at: datetime) -> None:
+    """Pass while a person's trials of the last day have cost less than they may."""
+    mine = Run.objects.filter(kind=RunKind.SINGLE, created_by=actor, created_at__gt=at - A_DAY)
+    sums = mine.aggregate(spent=Sum("spent"), unheard=Sum("unheard"))
+    spent = sum((amount for amount in sums.values() if amount is not None), Decimal(0))
+    if spent >= settings.TRIAL_BUDGET:
+        raise RunNotPossible(
+            f"Your trials of the last 24 hours have cost ${spent:.2f}; this site allows ${settings.TRIAL_BUDGET} "
+            "a day. Try again later, or start a run with a budget of its own."
+        )
+
+
+def _check_needs(suite: Suite, response: Response, evaluator: RunEvaluator) -> None:
+    case = suite.cases.get(prompt=response.prompt_id)
+    trees: dict[str, Any] = {}
+    if evaluator.rubric is not None:
+        items = RubricItem.objects.filter(rubric=evaluator.rubric, case_key__in=[case.key, ""])
+        trees = dict(items.values_list("case_key", "tree"))
+    tree = trees.get(case.key) or trees.get("")
+    subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
+    missing = judge_kind(evaluator.options["judge_kind"]).missing_needs(subject)
+    if missing:
+        raise RunNotPossible(f"This judge needs {' and '.join(NEEDS[need] for need in missing)} for the case.")

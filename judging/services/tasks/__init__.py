@@ -1,0 +1,1 @@
+"""Tasks of runs: leases, results, recovery, and the states of a run."""

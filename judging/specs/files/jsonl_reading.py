@@ -1,0 +1,168 @@
+"""Rows of a JSON Lines file, or of a JSON array, with their line numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
+from judging.specs.files.problems import Parsed
+from judging.specs.files.row_counts import Tell, told, untold
+from judging.specs.files.text_reading import decode_text
+
+BAD_JSON = error_rule("bad-json", "Write one JSON object per line.")
+NOT_AN_OBJECT = error_rule("not-an-object", 'Write an object in braces, such as {"id": "1"}.')
+ROW_LIMIT = error_rule("row-limit", "Split the file.")
+NO_ROWS = error_rule("no-rows", "Is this the right file?")
+MENDED_TEXT = warning_rule("unstorable-character", "Nothing to do, unless the text matters to the character.")
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_MAX_DEPTH = 60
+_GAP = re.compile(r"[\s,]*")
+
+
+@dataclass(frozen=True, slots=True)
+class RowLimits:
+    """How large a file of rows may be."""
+
+    max_bytes: int = 256 * 1024 * 1024
+    max_rows: int = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One object with the line it starts on (from 1)."""
+
+    line: int
+    fields: dict[str, Any]
+
+
+class _BadValue(ValueError):
+    """Something that Python reads as JSON and we do not."""
+
+
+def _refuse_constant(name: str) -> Any:
+    raise _BadValue(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def read_rows(
+    bundle: Bundle, path: str, limits: RowLimits | None = None, tell: Tell = untold
+) -> Parsed[tuple[Row, ...]]:
+    """Return the objects of a JSON Lines file or a JSON array; blank lines are skipped.
+
+    Characters that no database stores (NUL, lone surrogates) are replaced by U+FFFD, with a warning. Other texts are
+    kept to the character: escapes such as \\r inside a JSON string are the author's.
+    """
+    limits = limits or RowLimits()
+    findings = Findings()
+    text = decode_text(bundle.read(path), path, max_bytes=limits.max_bytes)
+    if text.value is None:
+        return Parsed(None, text.problems)
+    is_array = text.value.lstrip().startswith("[")
+    if is_array:
+        rows = _array_rows(text.value, path, findings)
+    else:
+        rows = _line_rows(told(text.value.split("\n"), tell), path, findings, limits)
+    if len(rows) > limits.max_rows:
+        findings.add(ROW_LIMIT, path, "", f"The file has more than {limits.max_rows:,} rows.")
+    if not rows and not findings.has_errors:
+        findings.add(NO_ROWS, path, "", "The file holds no rows.")
+    return Parsed(None if findings.has_errors else tuple(rows), findings.as_tuple())
+
+
+def _line_rows(lines: Iterable[str], path: str, findings: Findings, limits: RowLimits) -> list[Row]:
+    rows: list[Row] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        if len(rows) > limits.max_rows:
+            break
+        try:
+            value = _DECODER.decode(line.strip())
+        except (ValueError, RecursionError) as failure:
+            findings.add(BAD_JSON, path, at_line(number), f"This line is not JSON: {_reason(failure)}.", line)
+            continue
+        _keep(rows, value, number, path, findings)
+    return rows
+
+
+def _array_rows(text: str, path: str, findings: Findings) -> list[Row]:
+    rows: list[Row] = []
+    position = text.index("[") + 1
+    line = text.count("\n", 0, position) + 1
+    while True:
+        start = _end_of_gap(text, position)
+        line += text.count("\n", position, start)
+        if start >= len(text):
+            findings.add(BAD_JSON, path, at_line(line), "The list is not closed by a bracket.")
+            return rows
+        if text[start] == "]":
+            return rows
+        try:
+            value, position = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError) as failure:
+            findings.add(
+                BAD_JSON, path, at_line(line), f"This is not JSON: {_reason(failure)}.", text[start : start + 80]
+            )
+            return rows
+        _keep(rows, value, line, path, findings)
+        line += text.count("\n", start, position)
+
+
+def _end_of_gap(text: str, position: int) -> int:
+    match = _GAP.match(text, position)
+    return match.end() if match else position
+
+
+def _reason(failure: Exception) -> str:
+    if isinstance(failure, json.JSONDecodeError):
+        return f"{failure.msg} at character {failure.colno}"
+    return "it is nested too deeply" if isinstance(failure, RecursionError) else str(failure)
+
+
+def _keep(rows: list[Row], value: Any, line: int, path: str, findings: Findings) -> None:
+    if not isinstance(value, dict):
+        findings.add(NOT_AN_OBJECT, path, at_line(line), "The row is not an object.", json.dumps(value)[:200])
+        return
+    try:
+        cleaned, changed = _storable(value)
+    except _BadValue as failure:
+        findings.add(BAD_JSON, path, at_line(line), f"The row cannot be used: {failure}.")
+        return
+    if changed:
+        message = "NUL characters or broken Unicode were replaced by U+FFFD."
+        findings.add(MENDED_TEXT, path, at_line(line), message)
+    rows.append(Row(line, cleaned))
+
+
+def _storable(value: Any, depth: int = 0) -> tuple[Any, bool]:
+    """Return the value with characters that cannot be stored replaced, and whether there were any."""
+    if depth > _MAX_DEPTH:
+        raise _BadValue("it is nested too deeply")
+    if isinstance(value, str):
+        cleaned, count = _UNSTORABLE.subn("\ufffd", value)
+        return cleaned, count > 0
+    if isinstance(value, list):
+        parts = [_storable(part, depth + 1) for part in value]
+        return [part for part, _ in parts], any(changed for _, changed in parts)
+    if isinstance(value, dict):
+        pairs = {_storable(key)[0]: _storable(part, depth + 1) for key, part in value.items()}
+        keys_changed = any(_UNSTORABLE.search(key) for key in value)
+        return {key: part for key, (part, _) in pairs.items()}, keys_changed or any(c for _, c in pairs.values())
+    return value, False
+
+
+def first_text(fields: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    """Return the first of the named fields that is text or a whole number, as text; None where there is none."""
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+            return str(value)
+    return None

@@ -1,0 +1,41 @@
+"""Which other files a YAML file may name, so that a suite can be read together with what lies beside it."""
+
+from __future__ import annotations
+
+from judging.specs.files.bundles import UnsafePath, folder_of, join_path
+from judging.specs.files.yaml_reading import Node, read_yaml
+
+LONGEST_PATH = 300
+
+
+def named_files(data: bytes, path: str, top: str = "") -> list[str]:
+    """Return the paths that the texts in a YAML file spell, as seen from its folder and from the suite's.
+
+    Most are none: whoever asks looks which of them are files. A text with a dotted name may be a Python module.
+    """
+    node = read_yaml(data, path).value
+    found: dict[str, None] = {}
+    for text in _texts(node) if node is not None else ():
+        for name in (text, _module(text)):
+            for folder in dict.fromkeys((folder_of(path), top)):
+                try:
+                    found[join_path(folder, name)] = None
+                except UnsafePath:
+                    continue
+    return [name for name in found if name not in (".", path)]
+
+
+def _module(text: str) -> str:
+    """Return the file that a module would be, beside the file that names it."""
+    return text.rsplit(".", 1)[-1] + ".py"
+
+
+def _texts(node: Node) -> list[str]:
+    found: list[str] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        waiting += [*part.items, *part.fields.values()]
+        if isinstance(part.content, str) and 0 < len(part.content) <= LONGEST_PATH and "\n" not in part.content:
+            found.append(part.content)
+    return found

@@ -1,0 +1,292 @@
+"""YAML read into plain data that remembers its lines, within limits.
+
+The reader walks the parser's events itself, so that nothing is built by tag, aliases are counted at their expanded
+size, and every key and value knows its line. Only what JSON knows comes out: dates and times stay text, keys are
+always text as written (`1:` is the key "1", `yes:` the key "yes"), infinities and tags of a language are refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import yaml
+from yaml.constructor import SafeConstructor
+from yaml.nodes import ScalarNode
+from yaml.resolver import Resolver
+
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.findings import Findings, Rule, at_line, error_rule, shorten, warning_rule
+from judging.specs.files.problems import Parsed, Problem
+from judging.specs.files.text_reading import decode_text
+from judging.specs.files.yaml_faults import said_plainly
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Scalar = None | bool | int | float | str
+
+BAD_YAML = error_rule("bad-yaml")
+TOO_BIG = error_rule("yaml-limit", "Split the file; no benchmark needs YAML this large.")
+BAD_TAG = error_rule("yaml-tag", "Remove the tag: only plain text, numbers, lists and mappings are read.")
+BAD_VALUE = error_rule("yaml-value", "Put quotes around it if it is meant as text.")
+DUPLICATE_KEY = warning_rule("duplicate-key", "Keep one of the two; only the last one counts.")
+
+_TAG = "tag:yaml.org,2002:"
+_COLLECTION_TAGS = frozenset({None, "!", _TAG + "map", _TAG + "seq"})
+_SCALAR_TAGS = frozenset(_TAG + name for name in ("str", "int", "float", "bool", "null"))
+_TEXT_TAGS = frozenset(_TAG + name for name in ("timestamp", "value", "merge"))
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_LONGEST_NUMBER = 400  # characters; reading longer ones takes quadratic time
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class YamlLimits:
+    """How large a YAML file may be. Nodes are counted with every alias written out."""
+
+    max_bytes: int = 8 * 1024 * 1024
+    max_nodes: int = 200_000
+    max_depth: int = 60
+    max_text: int = 32 * 1024 * 1024  # characters, with every alias written out
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of a YAML file with the line it starts on (from 1).
+
+    `content` is a scalar, a tuple of nodes or a dict of nodes; `raw` is a scalar as written; `nodes` and `text`
+    are the sizes with every alias written out.
+    """
+
+    line: int
+    content: Scalar | tuple[Node, ...] | dict[str, Node]
+    raw: str = ""
+    nodes: int = 1
+    text: int = 0
+
+    @property
+    def fields(self) -> dict[str, Node]:
+        """The entries of a mapping; empty for anything else."""
+        return self.content if isinstance(self.content, dict) else {}
+
+    @property
+    def items(self) -> tuple[Node, ...]:
+        """The entries of a list; empty for anything else."""
+        return self.content if isinstance(self.content, tuple) else ()
+
+    @property
+    def is_mapping(self) -> bool:
+        return isinstance(self.content, dict)
+
+    @property
+    def is_list(self) -> bool:
+        return isinstance(self.content, tuple)
+
+    @property
+    def is_text(self) -> bool:
+        return isinstance(self.content, str)
+
+    def get(self, key: str) -> Node | None:
+        """Return the value of a key of a mapping; None where there is none."""
+        return self.fields.get(key)
+
+    def plain(self) -> Json:
+        """Return the value as fresh plain data, which the caller may change."""
+        if isinstance(self.content, dict):
+            return {key: child.plain() for key, child in self.content.items()}
+        if isinstance(self.content, tuple):
+            return [child.plain() for child in self.content]
+        return self.content
+
+
+@dataclass(eq=False)
+class _Refused(Exception):
+    rule: Rule
+    line: int
+    message: str
+    offending: str = ""
+
+
+class _Scalars(SafeConstructor, Resolver):
+    """PyYAML's rules for what an unquoted word means, without a stream."""
+
+    def __init__(self) -> None:
+        SafeConstructor.__init__(self)
+        Resolver.__init__(self)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Builds nodes from parser events."""
+
+    events: Iterator[yaml.Event]
+    limits: YamlLimits
+    file: str
+    findings: Findings
+    anchors: dict[str, Node | None] = field(default_factory=dict)
+    scalars: _Scalars = field(default_factory=_Scalars)
+    nodes: int = 0
+    text: int = 0
+
+    def document(self) -> Node:
+        """Return the one document of the stream; an empty stream is a null."""
+        next(self.events)  # the stream starts
+        if not isinstance(next(self.events), yaml.DocumentStartEvent):
+            return Node(1, None)
+        node = self.value(next(self.events), 1)
+        next(self.events)  # the document ends
+        event = next(self.events)
+        if isinstance(event, yaml.DocumentStartEvent):
+            message = "A second document starts here; one file holds one document."
+            raise _Refused(BAD_YAML, _line(event), message, "---")
+        return node
+
+    def value(self, event: yaml.Event, depth: int) -> Node:
+        """Return the node that starts with `event`."""
+        if depth > self.limits.max_depth:
+            raise _Refused(TOO_BIG, _line(event), f"Values are nested deeper than {self.limits.max_depth} levels.")
+        if isinstance(event, yaml.AliasEvent):
+            return self._count(self._alias(event), event)
+        anchor = getattr(event, "anchor", None)
+        if anchor is not None:
+            self.anchors[anchor] = None  # not complete yet: an alias to it would be a circle
+        node = self._scalar(event) if isinstance(event, yaml.ScalarEvent) else self._collection(event, depth)
+        if anchor is not None:
+            self.anchors[anchor] = node
+        return node
+
+    def _alias(self, event: yaml.AliasEvent) -> Node:
+        name = str(event.anchor)
+        node = self.anchors.get(name)
+        if node is None:
+            word = "refers to the value it is part of" if name in self.anchors else "is not defined above"
+            raise _Refused(BAD_YAML, _line(event), f"The alias *{name} {word}.", f"*{name}")
+        return node
+
+    def _count(self, node: Node, event: yaml.Event) -> Node:
+        self.nodes += node.nodes
+        self.text += node.text
+        if self.nodes > self.limits.max_nodes:
+            message = f"The file holds more than {self.limits.max_nodes:,} values once aliases are written out."
+            raise _Refused(TOO_BIG, _line(event), message)
+        if self.text > self.limits.max_text:
+            message = f"The file holds more than {self.limits.max_text:,} characters once aliases are written out."
+            raise _Refused(TOO_BIG, _line(event), message)
+        return node
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Node:
+        tag, line = event.tag, _line(event)
+        if tag is None or tag == "!":
+            implicit = (False, True) if tag == "!" else event.implicit
+            tag = self.scalars.resolve(ScalarNode, event.value, implicit)  # type: ignore[no-untyped-call]  # PyYAML
+        if tag in _TEXT_TAGS:
+            tag = _TAG + "str"
+        if tag != _TAG + "str" and len(event.value) > _LONGEST_NUMBER:
+            raise _Refused(BAD_VALUE, line, "This number is too long.", event.value)
+        if tag not in _SCALAR_TAGS:
+            raise _Refused(BAD_TAG, line, f"The tag {shorten(tag)} is not allowed.", event.value)
+        try:
+            value = self.scalars.construct_object(ScalarNode(tag, event.value))
+        except (ValueError, KeyError, IndexError, yaml.YAMLError):
+            raise _Refused(BAD_VALUE, line, "This cannot be read as a number or truth value.", event.value) from None
+        if isinstance(value, str) and _UNSTORABLE.search(value):
+            raise _Refused(BAD_VALUE, line, "This text holds a NUL character or broken Unicode.", repr(value))
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _Refused(BAD_VALUE, line, "Infinite numbers and .nan are not allowed.", event.value)
+        return self._count(Node(line, value, event.value, 1, len(event.value)), event)
+
+    def _collection(self, event: yaml.Event, depth: int) -> Node:
+        if getattr(event, "tag", None) not in _COLLECTION_TAGS:
+            raise _Refused(BAD_TAG, _line(event), f"The tag {shorten(getattr(event, 'tag', ''))} is not allowed.")
+        self._count(Node(0, None), event)
+        if isinstance(event, yaml.SequenceStartEvent):
+            items: list[Node] = []
+            while not isinstance(child := next(self.events), yaml.SequenceEndEvent):
+                items.append(self.value(child, depth + 1))
+            return _sized(_line(event), tuple(items))
+        return self._mapping(_line(event), depth)
+
+    def _mapping(self, line: int, depth: int) -> Node:
+        entries: dict[str, Node] = {}
+        seen: dict[str, int] = {}
+        merged: list[Node] = []
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            key = self._key(event, depth)
+            value = self.value(next(self.events), depth + 1)
+            is_merge = key.raw == "<<" and isinstance(event, yaml.ScalarEvent) and event.implicit[0]  # not in quotes
+            if is_merge and (value.is_mapping or value.is_list):
+                merged.append(value)
+                continue
+            if key.raw in seen:
+                message = f"The key {shorten(key.raw)!r} is already set on line {seen[key.raw]} of the same mapping."
+                self.findings.add(DUPLICATE_KEY, self.file, at_line(key.line), message, key.raw)
+            seen[key.raw] = key.line
+            entries[key.raw] = value
+        for source in (part for value in merged for part in (value.items or (value,))):
+            for name, node in source.fields.items():
+                entries.setdefault(name, node)
+        return _sized(line, entries)
+
+    def _key(self, event: yaml.Event, depth: int) -> Node:
+        key = self.value(event, depth + 1)
+        if key.is_mapping or key.is_list:
+            raise _Refused(BAD_YAML, key.line, "A key must be a word or a number, not a list or a mapping.")
+        return key
+
+
+def _sized(line: int, content: tuple[Node, ...] | dict[str, Node]) -> Node:
+    children = content if isinstance(content, tuple) else tuple(content.values())
+    keys = sum(len(key) for key in content) if isinstance(content, dict) else 0
+    nodes = 1 + sum(child.nodes for child in children) + (len(content) if isinstance(content, dict) else 0)
+    return Node(line, content, "", nodes, keys + sum(child.text for child in children))
+
+
+def _line(event: yaml.Event) -> int:
+    return int(event.start_mark.line) + 1 if event.start_mark else 1
+
+
+def _say_invalid(failure: yaml.MarkedYAMLError, text: str, file: str, findings: Findings) -> None:
+    """Note where the parser stopped: the line as it stands in the file, and what is wrong with it."""
+    mark, start = failure.problem_mark or failure.context_mark, failure.context_mark
+    lines = text.split("\n")
+    number = min(mark.line, len(lines) - 1) if mark else 0
+    while number and not lines[number].strip():  # the end of the file: show the last line that says something
+        number -= 1
+    column = mark.column if mark and mark.line == number else len(lines[number])
+    message = f"This is not valid YAML. {said_plainly(failure.problem or '', lines[number], column)}"
+    if start is not None and start.line < number:
+        message += f" What it belongs to starts on line {start.line + 1}."
+    findings.add(BAD_YAML, file, f"line {number + 1}, column {column + 1}", message, lines[number])
+
+
+def unreadable_yaml(bundle: Bundle) -> tuple[Problem, ...]:
+    """Return the errors of every YAML file that cannot be read, so that none is left out in silence."""
+    return tuple(error for path in yaml_paths(bundle) for error in read_yaml(bundle.read(path), path).errors)
+
+
+def yaml_paths(bundle: Bundle) -> list[str]:
+    """Return the YAML files of a bundle, sorted by path."""
+    return [path for path in bundle if path.lower().endswith((".yaml", ".yml"))]
+
+
+def read_yaml(data: bytes, file: str, limits: YamlLimits | None = None) -> Parsed[Node]:
+    """Return the single document of a YAML file with line numbers, or the problems that prevent it.
+
+    A key that is set twice is a warning: as in PyYAML the last value counts.
+    """
+    limits = limits or YamlLimits()
+    text = decode_text(data, file, max_bytes=limits.max_bytes)
+    if text.value is None:
+        return Parsed(None, text.problems)
+    findings = Findings()
+    try:
+        reader = _Reader(iter(yaml.parse(text.value, Loader=_LOADER)), limits, file, findings)
+        return Parsed(reader.document(), findings.as_tuple())
+    except _Refused as refusal:
+        findings.add(refusal.rule, file, at_line(refusal.line), refusal.message, refusal.offending)
+    except yaml.MarkedYAMLError as failure:
+        _say_invalid(failure, text.value, file, findings)
+    except (yaml.YAMLError, UnicodeError) as failure:
+        findings.add(BAD_YAML, file, "", f"This is not valid YAML: {shorten(failure)}")
+    return Parsed(None, findings.as_tuple())

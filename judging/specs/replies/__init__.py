@@ -1,0 +1,1 @@
+"""Responses from files, by row or by document."""

@@ -1,0 +1,1 @@
+"""Rubrics from tables, nested documents and lists."""

@@ -1,0 +1,1 @@
+"""Cells of workbooks and CSV files behind one `Grid`."""

@@ -1,0 +1,1 @@
+"""Suites and cases from YAML and JSON lines."""

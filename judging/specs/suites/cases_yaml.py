@@ -1,0 +1,202 @@
+"""One case of a suite, from its own YAML file or inline in the suite."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from judging.specs.files.findings import error_rule, warning_rule
+from judging.specs.files.yaml_reading import Node
+from judging.specs.lint.lint_notes import NOT_A_MAPPING, NOT_TEXT, Lint, join
+from judging.specs.lint.suite_lint import lint_case
+from judging.specs.suites.case_files import CaseFiles
+from judging.specs.types import CaseSpec
+
+NO_KEY = error_rule("case-without-id", "Give the case an `id` that is unique in the suite.")
+NO_PROMPT = error_rule(
+    "case-without-prompt", "Give `prompt_path` (a file beside the case) or `prompt` (the text itself)."
+)
+EMPTY_PROMPT = warning_rule("empty-prompt", "Write the question into the prompt.")
+BOTH_GIVEN = warning_rule("text-and-path", "Keep one of the two; the file wins.")
+WEIGHT_IN_CASE = warning_rule(
+    "weight-in-case-file", "Leave it out; the full_score of a case says how many points it is worth."
+)
+KEPT_KEY = warning_rule(
+    "kept-as-metadata", "Nothing to do if that is meant; under `metadata` it is kept without a remark."
+)
+BAD_ROLE = error_rule("context-role", "Write reference or supplementary.")
+
+CONTEXT_ROLES = ("", "reference", "supplementary")
+
+_KNOWN = frozenset(
+    {"id", "prompt", "prompt_path", "type", "lang", "full_score", "null_score", "grading", "reference"}
+    | {"reference_path", "context", "context_path", "context_role", "scenario", "weight", "metadata", "path"}
+)
+# What authors note down; nothing computes with it, and it is kept.
+NOTE_KEYS = frozenset(
+    {"author", "authors", "comment", "description", "licence", "license", "note", "notes", "source", "url"}
+)
+_FILE_NAME = re.compile(r"^eval_(.+)$")
+_SOURCE = re.compile(r"^#.*?(https?://\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class CasePlace:
+    """Where a case was found: path as written in the suite, weight there, key path of an inline case."""
+
+    source_path: str
+    weight: float = 1.0
+    key_path: str = ""
+
+
+def key_from_path(path: str) -> str:
+    """Return the key that a file name gives: `cases/eval_0-0-4.yaml` -> `0-0-4`."""
+    stem = posixpath.splitext(posixpath.basename(path))[0]
+    match = _FILE_NAME.match(stem)
+    return match.group(1) if match else stem
+
+
+def source_url(text: str) -> str:
+    """Return the address in the comment that opens a case file: where its question comes from."""
+    for line in text.split("\n"):
+        if line.strip() and not line.startswith("#"):
+            return ""
+        match = _SOURCE.match(line)
+        if match:
+            return match.group(1)
+    return ""
+
+
+def read_case(case: Node, files: CaseFiles, place: CasePlace) -> CaseSpec | None:
+    """Return the case at a node with every named file inlined; None, with findings, where it has no identity.
+
+    Keys that nothing reads become metadata, as the original carries them into its results.
+    """
+    lint = Lint(files.findings, files.file)
+    if not case.is_mapping:
+        lint.say(NOT_A_MAPPING, case, place.key_path, "A case must be a mapping.")
+        return None
+    key = _key(case, lint, place)
+    _say_unknown(case, lint, place)
+    if "weight" in case.fields and not place.key_path:
+        message = "A weight in a case file is not read."
+        lint.say(WEIGHT_IN_CASE, case.fields["weight"], "weight", message)
+    lint_case(lint, case, place.key_path)
+    files.handlers = {}
+    grading_node = case.get("grading")
+    grading_path = join(place.key_path, "grading")
+    grading = files.grading(grading_node, grading_path) if grading_node is not None else {}
+    spec = CaseSpec(
+        key=key,
+        prompt=_prompt(case, files, lint, place),
+        grading=grading,
+        reference=_text_or_file(case, "reference", files, place.key_path) or _first_reference(grading),
+        context=_text_or_file(case, "context", files, place.key_path) or "",
+        context_role=_role(case, lint, place),
+        scenario=_word(case, "scenario"),
+        question_type=_word(case, "type"),
+        lang=_word(case, "lang"),
+        full_score=_optional_number(case, "full_score", lint, place.key_path),
+        null_score=_optional_number(case, "null_score", lint, place.key_path),
+        weight=place.weight,
+        source_path=place.source_path,
+        metadata=_metadata(case),
+        handlers=files.handlers,
+    )
+    return spec if key else None
+
+
+def _key(case: Node, lint: Lint, place: CasePlace) -> str:
+    node = case.get("id")
+    if node is not None and not node.is_mapping and not node.is_list and node.raw.strip():
+        return node.raw.strip()  # as written: `id: 1:30` is no number of seconds here
+    if node is None and place.source_path:
+        return key_from_path(place.source_path)
+    lint.say(NO_KEY, node or case, join(place.key_path, "id"), "The case has no usable `id`.")
+    return ""
+
+
+def _say_unknown(case: Node, lint: Lint, place: CasePlace) -> None:
+    """Warn of keys that nothing reads, once for each name: the same one usually stands in every case."""
+    said = {problem.offending for problem in lint.findings.listed if problem.code == KEPT_KEY.code}
+    for key, node in case.fields.items():
+        if (
+            key not in _KNOWN | NOTE_KEYS
+            and not lint.misspelt(key, node, _KNOWN - {"path"}, place.key_path)
+            and key not in said
+        ):
+            message = f"`{key}` is not read by anything; it is kept as metadata of the cases that have it."
+            lint.say(KEPT_KEY, node, join(place.key_path, key), message, key)
+
+
+def _word(case: Node, key: str) -> str:
+    node = case.get(key)
+    return node.raw if node is not None and node.content is not None else ""
+
+
+def _optional_number(case: Node, key: str, lint: Lint, path: str) -> float | None:
+    node = case.get(key)
+    if node is None or node.content is None:
+        return None
+    return lint.number(case, key, path, 0.0)
+
+
+def _prompt(case: Node, files: CaseFiles, lint: Lint, place: CasePlace) -> str:
+    if all(node is None or node.content is None for node in (case.get("prompt"), case.get("prompt_path"))):
+        lint.say(NO_PROMPT, case, place.key_path, "The case has no prompt.", "")
+        return ""
+    prompt = _text_or_file(case, "prompt", files, place.key_path)
+    if prompt is not None and not prompt.strip():
+        node = case.get("prompt_path") or case.fields["prompt"]
+        lint.say(EMPTY_PROMPT, node, join(place.key_path, "prompt"), "The prompt is empty.")
+    return prompt or ""
+
+
+def _text_or_file(case: Node, key: str, files: CaseFiles, path: str) -> str | None:
+    """Return the text at `key`, or of the file at `key_path`; None where there is neither."""
+    text, named = case.get(key), case.get(f"{key}_path")
+    lint = Lint(files.findings, files.file)
+    if named is not None:
+        if text is not None:
+            lint.say(BOTH_GIVEN, text, join(path, key), f"`{key}` is ignored beside `{key}_path`.")
+        if not named.is_text:
+            lint.say(NOT_TEXT, named, join(path, f"{key}_path"), f"`{key}_path` must be text.")
+        return files.read(named, join(path, f"{key}_path"))
+    if text is None or text.content is None:
+        return None
+    if text.is_mapping or text.is_list:
+        lint.say(NOT_TEXT, text, join(path, key), f"`{key}` must be text.")
+        return None
+    return text.raw
+
+
+def _role(case: Node, lint: Lint, place: CasePlace) -> str:
+    role = _word(case, "context_role").strip().lower()
+    if role not in CONTEXT_ROLES:
+        node = case.fields["context_role"]
+        lint.say(BAD_ROLE, node, join(place.key_path, "context_role"), "The role of a context must be one of two.")
+        return ""
+    return role
+
+
+def _first_reference(grading: dict[str, Any]) -> str:
+    """Return the first reference answer of a similarity metric, which judges and readers can use too."""
+    metrics = grading.get("similarity")
+    for metric in metrics if isinstance(metrics, list) else []:
+        references = metric.get("references") if isinstance(metric, dict) else None
+        for reference in references if isinstance(references, list) else []:
+            text = reference.get("content") if isinstance(reference, dict) else reference
+            if isinstance(text, str) and text:
+                return text
+    return ""
+
+
+def _metadata(case: Node) -> dict[str, Any]:
+    """Return the fields that nothing else reads; a `metadata` mapping is merged in."""
+    extra: dict[str, Any] = {key: node.plain() for key, node in case.fields.items() if key not in _KNOWN}
+    own = case.get("metadata")
+    if own is not None and own.is_mapping:
+        extra |= {key: node.plain() for key, node in own.fields.items()}
+    return extra

@@ -1,0 +1,114 @@
+"""Questions with reference answers in JSON Lines, as question-answering benchmarks publish them.
+
+One object per line: `id`, `question` (or prompt), `answer` (or a text `reference`), `type`, `scenario` (or
+scenario_code, category), `context` (a text or a list of texts), `context_role`, `lang`. Where a row has an
+`instruction` beside its question, the prompt is both with an empty line between. Everything else, an `image` or a
+list of reference passages say, becomes metadata. Rows without an id are keyed by their line.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
+from judging.specs.files.jsonl_reading import Row, RowLimits, first_text, read_rows
+from judging.specs.files.problems import Parsed
+from judging.specs.files.row_counts import Tell, untold
+from judging.specs.suites.cases_yaml import BAD_ROLE, CONTEXT_ROLES
+from judging.specs.types import CaseSpec, SuiteSpec
+
+NO_QUESTION = error_rule("row-without-question", "Give `question` as text.")
+SAME_ID = error_rule("duplicate-case", "Give each question an id of its own.")
+NO_ANSWER = warning_rule("row-without-answer", "Give `answer`, if judges are to compare with a reference.")
+
+ID_FIELDS = ("id", "case_id", "question_id", "key")
+QUESTION_FIELDS = ("question", "prompt", "query")
+ANSWER_FIELDS = ("answer", "reference", "reference_answer", "gt_answer")
+SCENARIO_FIELDS = ("scenario", "scenario_code", "category")
+_READ = frozenset({*ID_FIELDS, *QUESTION_FIELDS, *SCENARIO_FIELDS, "type", "lang", "context", "context_role"})
+
+
+def parse_questions_jsonl(
+    bundle: Bundle, path: str, *, name: str = "", limits: RowLimits | None = None, tell: Tell = untold
+) -> Parsed[SuiteSpec]:
+    """Return a suite with one case per row; the suite has the file's name unless one is given."""
+    rows = read_rows(bundle, path, limits, tell)
+    findings = Findings()
+    findings.extend(rows.problems)
+    return suite_of_rows(rows.value or (), path, findings, name)
+
+
+def suite_of_rows(rows: Iterable[Row], path: str, findings: Findings, name: str = "") -> Parsed[SuiteSpec]:
+    """Return a suite with one case per row, wherever the rows were read."""
+    reader = _Reader(path, findings)
+    for row in rows:
+        reader.add(row)
+    suite = SuiteSpec(
+        name=name or posixpath.splitext(posixpath.basename(path))[0], version="", cases=tuple(reader.cases)
+    )
+    return Parsed(None if findings.has_errors else suite, findings.as_tuple())
+
+
+@dataclass(slots=True)
+class _Reader:
+    path: str
+    findings: Findings
+    cases: list[CaseSpec] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)  # key -> line
+
+    def add(self, row: Row) -> None:
+        """Add the case of one row."""
+        fields, place = row.fields, at_line(row.line)
+        key = (first_text(fields, ID_FIELDS) or str(row.line)).strip()
+        prompt = prompt_of(fields)
+        if not prompt:
+            self.findings.add(NO_QUESTION, self.path, place, "The row has no question.", ", ".join(fields))
+            return
+        if key in self.lines:
+            message = f"The id {key!r} is already used on line {self.lines[key]}."
+            self.findings.add(SAME_ID, self.path, place, message, key)
+            return
+        role = first_text(fields, ("context_role",)) or ""
+        if role not in CONTEXT_ROLES:
+            self.findings.add(BAD_ROLE, self.path, place, "The role of a context must be one of two.", role)
+        answer = next((name for name in ANSWER_FIELDS if isinstance(fields.get(name), str)), "")
+        if not answer:
+            self.findings.add(NO_ANSWER, self.path, place, "The row has no reference answer.", key)
+        self.lines[key] = row.line
+        self.cases.append(
+            CaseSpec(
+                key=key,
+                prompt=prompt,
+                reference=fields.get(answer, ""),
+                context=_joined(fields.get("context")),
+                context_role=role,
+                scenario=first_text(fields, SCENARIO_FIELDS) or "",
+                question_type=first_text(fields, ("type",)) or "",
+                lang=first_text(fields, ("lang",)) or "",
+                source_path=f"{self.path}, {place}",
+                metadata=_metadata(fields, answer),
+            )
+        )
+
+
+def prompt_of(fields: dict[str, Any]) -> str:
+    """Return what is asked in a row: instruction and question, or the one that is there; empty without either."""
+    parts = [first_text(fields, ("instruction",)), first_text(fields, QUESTION_FIELDS)]
+    return "\n\n".join(part for part in parts if part and part.strip())
+
+
+def _joined(context: Any) -> str:
+    if isinstance(context, list):
+        return "\n\n".join(part for part in context if isinstance(part, str))
+    return context if isinstance(context, str) else ""
+
+
+def _metadata(fields: dict[str, Any], answer: str) -> dict[str, Any]:
+    extra = {key: value for key, value in fields.items() if key not in _READ and key != answer}
+    if "instruction" in fields:  # judges that ask for the parts find them here
+        extra["question"] = first_text(fields, QUESTION_FIELDS) or ""
+    return extra

@@ -1,0 +1,187 @@
+"""Which items stand behind a figure of an agreement report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from judging.statistics.coefficients.answer_rows import AnswerRows
+from judging.statistics.coefficients.ratings import MISSING
+from judging.statistics.estimates import Ints
+
+
+class NoSuchCell(LookupError):
+    """The report has no figure of this name, person, group or label; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One figure of a report: what it counts, and of which group, people and labels."""
+
+    show: str
+    by: str = ""  # a grouping: criterion, scenario, language or period
+    name: str = ""  # the group
+    first: str = ""  # a person
+    second: str = ""
+    one: str = ""  # a label; of the first person where there are two
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemList:
+    """Items behind a figure, the most disputed first, with what each adds to it. The weights' sum is the figure."""
+
+    items: Ints
+    weights: Ints
+
+    @property
+    def total(self) -> int:
+        """The figure."""
+        return int(self.weights.sum())
+
+
+def items_behind(rows: AnswerRows, cell: Cell) -> ItemList:
+    """Return the items behind a cell. Raises: NoSuchCell."""
+    if cell.show in rows.events:
+        return _acts(rows, cell)
+    if cell.show not in COUNTED:
+        raise NoSuchCell(f"This report has no figure “{cell.show}”.")
+    weights = (COUNTED[cell.show](rows, cell) * _in_group(rows, cell)).astype(np.int64)[rows.order]
+    kept = weights > 0
+    return ItemList(rows.items[rows.order[kept]], weights[kept])
+
+
+def pair_counts(rows: AnswerRows, first: str, second: str) -> Ints:
+    """Return how many items carry each label of the first person and each of the second, shape (labels, labels).
+
+    Raises: NoSuchCell for somebody without answers.
+    """
+    one, other = _column(rows, first), _column(rows, second)
+    both = (one != MISSING) & (other != MISSING)
+    n = len(rows.labels)
+    return np.bincount(one[both] * n + other[both], minlength=n * n).reshape(n, n).astype(np.int64)
+
+
+def _acts(rows: AnswerRows, cell: Cell) -> ItemList:
+    event = rows.events[cell.show]
+    wanted = np.array([not cell.first or person == cell.first for person in event.people], dtype=bool)
+    items, weights = np.unique(event.items[wanted], return_counts=True)
+    ranks = {int(item): rank for rank, item in enumerate(rows.items[rows.order].tolist())}
+    order = np.argsort([ranks.get(item, len(ranks)) for item in items.tolist()], kind="stable")
+    return ItemList(items[order], weights[order].astype(np.int64))
+
+
+def _in_group(rows: AnswerRows, cell: Cell) -> Ints:
+    if not cell.by:
+        return np.ones(len(rows.items), dtype=np.int64)
+    group = rows.groups.get(cell.by)
+    if group is None or cell.name not in group.names:
+        raise NoSuchCell(f"No item belongs to {cell.by} “{cell.name}”.")
+    return _whole(np.equal(group.codes, group.names.index(cell.name)))
+
+
+def _column(rows: AnswerRows, person: str) -> Ints:
+    try:
+        return rows.column(person)
+    except KeyError as unknown:
+        raise NoSuchCell(f"“{person}” has not answered here.") from unknown
+
+
+def _label(rows: AnswerRows, label: str) -> int:
+    if label not in rows.labels:
+        raise NoSuchCell(f"“{label}” is not on the scale.")
+    return rows.labels.index(label)
+
+
+def _whole(marks: ArrayLike) -> Ints:
+    """Return how much each item adds to a figure: 1 for a mark."""
+    return np.asarray(marks, dtype=np.int64)
+
+
+def _answers(rows: AnswerRows, cell: Cell) -> Ints:
+    return rows.given()
+
+
+def _single(rows: AnswerRows, cell: Cell) -> Ints:
+    return _whole(np.equal(rows.given(), 1))
+
+
+def _pairable(rows: AnswerRows, cell: Cell) -> Ints:
+    return _whole(np.greater_equal(rows.given(), 2))
+
+
+def _unanimous(rows: AnswerRows, cell: Cell) -> Ints:
+    given = rows.given()
+    return _whole(np.logical_and(given >= 2, rows.counts().max(axis=1, initial=0) == given))
+
+
+def _no_majority(rows: AnswerRows, cell: Cell) -> Ints:
+    given = rows.given()
+    return _whole(np.logical_and(given >= 2, 2 * rows.counts().max(axis=1, initial=0) <= given))
+
+
+def _disputed(rows: AnswerRows, cell: Cell) -> Ints:
+    return _whole(np.less(rows.counts().max(axis=1, initial=0), rows.given()))
+
+
+def _person(rows: AnswerRows, cell: Cell) -> Ints:
+    return _whole(np.not_equal(_column(rows, cell.first), MISSING))
+
+
+def _pair(rows: AnswerRows, cell: Cell) -> Ints:
+    """Items that two people answered; with labels, those on which the first said `one` and the second `other`."""
+    one, other = _column(rows, cell.first), _column(rows, cell.second)
+    both = np.logical_and(one != MISSING, other != MISSING)
+    if cell.one:
+        both = np.logical_and(both, one == _label(rows, cell.one))
+    if cell.other:
+        both = np.logical_and(both, other == _label(rows, cell.other))
+    return _whole(both)
+
+
+def _pair_differs(rows: AnswerRows, cell: Cell) -> Ints:
+    return _whole(np.logical_and(_pair(rows, cell), _column(rows, cell.first) != _column(rows, cell.second)))
+
+
+def _together(rows: AnswerRows, cell: Cell) -> Ints:
+    """Ordered pairs of answers on an item that carry the two labels."""
+    one, other = _label(rows, cell.one), _label(rows, cell.other)
+    counts = rows.counts()
+    return _whole(np.multiply(counts[:, one], counts[:, other] - (one == other)))
+
+
+def _rest(rows: AnswerRows, cell: Cell) -> Ints:
+    """Items that a person answered and on which more than half of the others gave one label."""
+    own, counts = _column(rows, cell.first), _others(rows, cell)
+    return _whole(np.logical_and(own != MISSING, 2 * counts.max(axis=1, initial=0) > counts.sum(axis=1)))
+
+
+def _rest_differs(rows: AnswerRows, cell: Cell) -> Ints:
+    return _whole(np.logical_and(_rest(rows, cell), _others(rows, cell).argmax(axis=1) != _column(rows, cell.first)))
+
+
+def _others(rows: AnswerRows, cell: Cell) -> Ints:
+    """Return how many others gave each label to each item, shape (items, labels)."""
+    own, counts = _column(rows, cell.first), rows.counts()
+    answered = np.flatnonzero(own != MISSING)
+    counts[answered, own[answered]] -= 1
+    return counts
+
+
+COUNTED: dict[str, Callable[[AnswerRows, Cell], Ints]] = {
+    "answers": _answers,
+    "single": _single,
+    "pairable": _pairable,
+    "unanimous": _unanimous,
+    "no-majority": _no_majority,
+    "disputed": _disputed,
+    "person": _person,
+    "pair": _pair,
+    "pair-differs": _pair_differs,
+    "together": _together,
+    "rest": _rest,
+    "rest-differs": _rest_differs,
+}

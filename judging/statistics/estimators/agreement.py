@@ -1,0 +1,206 @@
+"""Agreement of a judge or of debates with people, from items that people were asked about for different reasons."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judging.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
+from judging.statistics.estimators.differences import paired_difference
+from judging.statistics.estimators.strata import (
+    FEWEST_CASES,
+    FEWEST_FOR_CLAIMS,
+    Inference,
+    Stratum,
+    TooFew,
+    look_multiplier,
+    make_stratum,
+    shown_mean,
+)
+from judging.statistics.intervals import LEVEL, cluster_codes, t_quantile
+
+PSEUDO_CASES = 2.0
+ONE_LABEL = "Everyone chose the same label; agreement corrected for chance is undefined."
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedItem:
+    """One item that a judge labelled. Unrouted items with a label from people are a random sample of the unrouted."""
+
+    case: Hashable
+    judge: int | None  # position of the label on the scale; None: no usable verdict
+    people: int | None  # None: no final label
+    is_routed: bool  # sent to people by a rule, so certain to be asked about; else drawn for the audit, or not asked
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    case: Hashable
+    value: float | None  # None: not known
+    is_routed: bool
+
+
+def share_equal(items: Iterable[ComparedItem], *, needed: int = FEWEST_CASES, planned: int = 0) -> Inference | TooFew:
+    """Return the share of judged items on which people say the same, over all items, routed and audited ones weighted.
+
+    Unit: the case, with the mean over its items. Cases whose items were all routed are a stratum of their own; in the
+    others what is known of routed items serves as the judge's score does in a corrected mean. `planned` is that of
+    `shown_mean`.
+    """
+    judged = [_Item(i.case, _equal(i), i.is_routed) for i in items if i.judge is not None]
+    return shown_mean(_strata(judged), needed=needed, planned=planned)
+
+
+def agreement_difference(
+    first: Iterable[ComparedItem], second: Iterable[ComparedItem], *, planned: int = 0
+) -> Inference | TooFew:
+    """Return by how much more often the first judge says what people say, over the items both were asked about.
+
+    A missing verdict agrees with nothing. Both list the same items in the same order.
+    """
+    items = []
+    for one, other in zip(first, second, strict=True):
+        values = _equal(one), _equal(other)
+        value = None if values[0] is None or values[1] is None else values[0] - values[1]
+        items.append(_Item(one.case, value, one.is_routed))
+    return paired_difference(_strata(items), planned=planned)
+
+
+def _equal(item: ComparedItem) -> float | None:
+    return None if item.people is None else float(item.judge == item.people)
+
+
+def _strata(items: Iterable[_Item]) -> list[Stratum]:
+    by_case: dict[Hashable, list[_Item]] = defaultdict(list)
+    for item in items:
+        by_case[item.case].append(item)
+    routed: tuple[list[float], list[float], list[float]] = ([], [], [])
+    others: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for own in by_case.values():
+        value, known = _case_value(own)
+        values, judge, rest = routed if all(item.is_routed for item in own) else others
+        if value is None:
+            rest.append(known)
+        else:
+            values.append(value)
+            judge.append(known)
+    return [make_stratum(*part) for part in (others, routed)]
+
+
+def _case_value(items: Sequence[_Item]) -> tuple[float | None, float]:
+    """Return the mean value of a case (None where it is not known), and what is known of it from routed items."""
+    routed = [item.value for item in items if item.is_routed]
+    drawn = [item.value for item in items if not item.is_routed and item.value is not None]
+    unrouted = len(items) - len(routed)
+    of_routed = sum(value for value in routed if value is not None)
+    known = of_routed / len(items) if unrouted else 0.0
+    if None in routed or (unrouted and not drawn):
+        return None, known
+    mean = sum(drawn) / len(drawn) if drawn else 0.0
+    return (of_routed + mean * unrouted) / len(items), known
+
+
+@dataclass(frozen=True, slots=True)
+class KappaInference:
+    """Cohen's kappa; `point` is None where only one label was used."""
+
+    point: float | None
+    centre: float
+    error: float
+    low: float
+    high: float
+    n: int  # items with both labels
+
+    @property
+    def estimate(self) -> Estimate:
+        """The figure as reports show it."""
+        if self.point is None:
+            return undefined(ONE_LABEL, n=self.n)
+        return with_interval(self.point, Interval(self.low, self.high), n=self.n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelPairs:
+    """Labels of a judge and of people as positions on one scale, with the weight 1/pi and the case of each item."""
+
+    first: Ints
+    second: Ints
+    weights: Floats
+    cases: Sequence[Hashable]
+
+
+def weighted_kappa(
+    pairs: LabelPairs,
+    *,
+    labels: int,
+    degrees: int,
+    pseudo: float = PSEUDO_CASES,
+    level: float = LEVEL,
+    critical: float | None = None,
+) -> KappaInference:
+    """Return Cohen's kappa with an interval from its influence function, summed by case.
+
+    `pseudo` further cases spread evenly over the table enter centre and variance. `degrees` of freedom: audited cases
+    less one; `critical` replaces the quantile of Student's t. Source: Fleiss, Cohen and Everitt 1969.
+
+    Raises:
+        ValueError: no item.
+    """
+    first, second, weights = pairs.first, pairs.second, pairs.weights
+    if not len(first):
+        raise ValueError("kappa needs at least one item")
+    heaviest = float(weights.max())
+    plain = _table(pairs, labels, 0.0)
+    table = _table(pairs, labels, pseudo * heaviest / labels**2)
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    observed, expected = float(np.trace(table)), float(rows @ columns)
+    kappa = (observed - expected) / (1 - expected)
+
+    def influence(one: Ints, other: Ints) -> Floats:
+        marginal: Floats = columns[one] + rows[other] - 2 * expected
+        effect: Floats = ((one == other) - observed) / (1 - expected)
+        return effect - (1 - observed) / (1 - expected) ** 2 * marginal
+
+    clusters = cluster_codes(pairs.cases)
+    sums = np.bincount(clusters, weights=weights * influence(first, second))
+    cells = (grid.ravel() for grid in np.meshgrid(np.arange(labels), np.arange(labels), indexing="ij"))
+    squares = float((sums**2).sum()) + pseudo / labels**2 * float(((heaviest * influence(*cells)) ** 2).sum())
+    m = len(sums) + pseudo
+    error = float(np.sqrt(squares * m / (m - 1)) / (weights.sum() + pseudo * heaviest))
+    reach = (t_quantile(degrees, level) if critical is None else critical) * error
+    chance = float(plain.sum(axis=1) @ plain.sum(axis=0))
+    point = (float(np.trace(plain)) - chance) / (1 - chance) if chance < 1 - 1e-12 else None
+    return KappaInference(point, kappa, error, max(-1.0, kappa - reach), min(1.0, kappa + reach), len(first))
+
+
+def _table(pairs: LabelPairs, labels: int, each: float) -> Floats:
+    counts: Floats = np.full((labels, labels), each)
+    np.add.at(counts, (pairs.first, pairs.second), pairs.weights)
+    counts /= counts.sum()
+    return counts
+
+
+def shown_kappa(items: Iterable[ComparedItem], *, labels: int, planned: int = 0) -> KappaInference | TooFew:
+    """Return the kappa of a judge and people over all judged items, or that too few cases are labelled.
+
+    A label given to a routed item stands for itself, one given to an audited item for all unrouted items alike.
+    `planned` is that of `shown_mean`.
+    """
+    judged = [item for item in items if item.judge is not None]
+    both = [item for item in judged if item.people is not None]
+    unrouted = sum(not item.is_routed for item in judged)
+    audited = sum(not item.is_routed for item in both)
+    cases = {item.case for item in both if not item.is_routed} or {item.case for item in both}
+    if len(cases) < FEWEST_FOR_CLAIMS:
+        return TooFew(len(cases), FEWEST_FOR_CLAIMS)
+    pairs = LabelPairs(
+        np.array([item.judge for item in both], dtype=np.int64),
+        np.array([item.people for item in both], dtype=np.int64),
+        np.array([1.0 if item.is_routed else unrouted / audited for item in both]),
+        [item.case for item in both],
+    )
+    critical = look_multiplier(len(cases), planned) if planned else None
+    return weighted_kappa(pairs, labels=labels, degrees=len(cases) - 1, critical=critical)

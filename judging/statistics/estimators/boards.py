@@ -1,0 +1,232 @@
+"""Leaderboards: raw, human-only and corrected means of one estimand, the score on cases like these.
+
+The three differ in what they are given, not in the formula: the judge's scores of all cases, the labels of the audited
+cases alone, or both. A missing response counts its null score as label and as judge's score, known without asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judging.statistics.estimates import Estimate, Floats
+from judging.statistics.estimators.differences import (
+    ComparedPair,
+    RankSet,
+    compared_pairs,
+    paired_difference,
+    rank_sets,
+)
+from judging.statistics.estimators.strata import (
+    FEWEST_CASES,
+    SHARE,
+    Bounds,
+    Inference,
+    Scale,
+    Stratum,
+    TooFew,
+    census_mean,
+    look_multiplier,
+    make_stratum,
+    nonresponse_bounds,
+    people_only,
+    shown_mean,
+    stratified_mean,
+)
+
+Flags = NDArray[np.bool_]
+TOO_FEW_AUDITED = "Too few: {} of {} audited cases."
+ONE_SYSTEM = "No other system has a score on the same case."
+
+
+class Mode(StrEnum):
+    """Which mean a leaderboard shows."""
+
+    RAW = "raw"
+    HUMAN = "human"
+    CORRECTED = "corrected"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoardData:
+    """Systems x cases. A missing response has its null score in `judge` and `labels`, or NaN where it is left out."""
+
+    judge: Floats  # NaN: no score
+    labels: Floats  # NaN: no label, or one that was not asked for by audit; of unscored responses any label counts
+    drawn: Flags  # audited: a response of the system to a drawn case
+    missing: Flags
+    scale: Scale = SHARE
+    planned: int = 0  # drawn cases, fixed before the first look; above 0: intervals that hold at every look
+
+    def only(self, columns: Flags) -> BoardData:
+        """Return some of the cases."""
+        parts = (self.judge[:, columns], self.labels[:, columns], self.drawn[:, columns], self.missing[:, columns])
+        planned = int(parts[2].any(axis=0).sum()) if self.planned else 0
+        return BoardData(*parts, self.scale, planned)
+
+    def systems(self, rows: Sequence[int]) -> BoardData:
+        """Return some of the systems, in this order."""
+        parts = (self.judge[rows], self.labels[rows], self.drawn[rows], self.missing[rows])
+        return BoardData(*parts, self.scale, self.planned)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFigure:
+    """A system's mean; n = cases of a raw mean, audited and decided cases of the others."""
+
+    estimate: Estimate
+    bounds: Bounds | None = None  # where not all drawn cases are decided
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Figures, ranks (None without a figure) and win rates by system, and every pair."""
+
+    figures: tuple[SystemFigure, ...]
+    ranks: tuple[RankSet | None, ...]
+    wins: tuple[Estimate, ...]
+    pairs: tuple[ComparedPair, ...]
+
+
+def board(data: BoardData, mode: Mode) -> Board:
+    """Return the leaderboard of one mode."""
+    systems = range(len(data.judge))
+    figures = tuple(system_mean(data, system, mode) for system in systems)
+    shown = [system for system in systems if figures[system].estimate.is_defined]
+    pairs = compared_pairs({pair: pair_difference(data, *pair, mode) for pair in combinations(shown, 2)})
+    ranks = rank_sets(shown, pairs)
+    wins = _win_data(data)
+    return Board(
+        figures,
+        tuple(ranks.get(system) for system in systems),
+        tuple(_win_rate(wins, system, mode) for system in systems),
+        pairs,
+    )
+
+
+def audited(data: BoardData, system: int) -> tuple[int, int]:
+    """Return how many cases were decided, and how many were drawn, of a system's responses."""
+    drawn = data.drawn[system] & ~data.missing[system]
+    return int((drawn & ~np.isnan(data.labels[system])).sum()), int(drawn.sum())
+
+
+def system_mean(data: BoardData, system: int, mode: Mode) -> SystemFigure:
+    """Return a system's mean, or why there is none."""
+    if mode is Mode.RAW:
+        judge = data.judge[system]
+        return SystemFigure(census_mean(judge[~np.isnan(judge)], scale=data.scale))
+    parts = _parts(data, system, mode)
+    n = len(parts.sampled.labels)
+    found = _inference(parts, data, needed=FEWEST_CASES)
+    if isinstance(found, TooFew):
+        return SystemFigure(Estimate(None, None, None, n, TOO_FEW_AUDITED.format(n, found.needed)))
+    estimate = Estimate(found.point, found.low, found.high, n)
+    if not len(parts.waiting):
+        return SystemFigure(estimate)
+    bounds = nonresponse_bounds(parts.undrawn, parts.waiting, known=parts.further, scale=data.scale)
+    return SystemFigure(estimate, bounds)
+
+
+def system_inference(data: BoardData, system: int, mode: Mode, *, needed: int) -> Inference | TooFew:
+    """Return a system's mean with what tests need, or that it has fewer than `needed` cases, audited where it counts.
+
+    `n` of the raw mean are its scored cases.
+    """
+    if mode is not Mode.RAW:
+        return _inference(_parts(data, system, mode), data, needed=needed)
+    judge = data.judge[system]
+    known = judge[~np.isnan(judge)]
+    return shown_mean([people_only(known)], scale=data.scale, needed=needed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """A system's cases as strata: those with a score, audited or not, and those known or decided in another way."""
+
+    sampled: Stratum
+    undrawn: Stratum  # the same without the drawn cases that wait for a decision
+    waiting: Floats  # the judge's scores of these
+    further: list[Stratum]
+    known: int  # missing responses with a null score
+
+
+def _parts(data: BoardData, system: int, mode: Mode) -> _Parts:
+    judge, missing, labels = data.judge[system], data.missing[system], data.labels[system]
+    scored = ~missing & ~np.isnan(judge)
+    decided = scored & data.drawn[system] & ~np.isnan(labels)
+    known = missing & ~np.isnan(judge)
+    values = judge if mode is Mode.CORRECTED else np.zeros(len(judge))
+    return _Parts(
+        make_stratum(labels[decided], values[decided], values[scored & ~decided]),
+        make_stratum(labels[decided], values[decided], values[scored & ~data.drawn[system]]),
+        values[scored & data.drawn[system] & ~decided],
+        [make_stratum(judge[known], judge[known]), *_unscored(labels[~missing & np.isnan(judge)])],
+        int(known.sum()),
+    )
+
+
+def _inference(parts: _Parts, data: BoardData, *, needed: int) -> Inference | TooFew:
+    n = len(parts.sampled.labels)
+    is_census = not len(parts.sampled.others)
+    if n < needed and not (is_census and n + parts.known >= needed):
+        return TooFew(n, needed)
+    strata = [parts.sampled, *parts.further]
+    return stratified_mean(strata, scale=data.scale, critical=_critical(data, n), own_spread=True)
+
+
+def _unscored(labels: Floats) -> list[Stratum]:
+    """Return the responses without a score where people decided two of them or all; else they are left out."""
+    given = labels[~np.isnan(labels)]
+    waiting = len(labels) - len(given)
+    return [people_only(given, others=waiting)] if len(given) >= 2 or (len(given) and not waiting) else []
+
+
+def _critical(data: BoardData, n: int) -> float | None:
+    return look_multiplier(n, data.planned) if data.planned and n >= FEWEST_CASES else None
+
+
+def pair_difference(data: BoardData, first: int, second: int, mode: Mode) -> Inference | TooFew:
+    """Return first minus second over the cases on which both have a score."""
+    judge = data.judge[first] - data.judge[second]
+    scored = ~np.isnan(judge)
+    width = data.scale.high - data.scale.low
+    scale = Scale(-width, width)
+    if mode is Mode.RAW:
+        return paired_difference([people_only(judge[scored])], scale=scale)
+    labels = data.labels[first] - data.labels[second]
+    absent = data.missing[[first, second]].all(axis=0) & scored
+    seen = (data.drawn[[first, second]] | data.missing[[first, second]]).all(axis=0)
+    decided = scored & ~absent & seen & ~np.isnan(labels)
+    values = judge if mode is Mode.CORRECTED else np.zeros(len(judge))
+    sampled = make_stratum(labels[decided], values[decided], values[scored & ~absent & ~decided])
+    known = make_stratum(judge[absent], judge[absent])
+    return paired_difference([sampled, known], scale=scale, planned=data.planned)
+
+
+def _win_data(data: BoardData) -> BoardData:
+    """Return the share of the other systems that each system beats on a case, ties half, by judge and by people."""
+    drawn = data.drawn | data.missing
+    labels = np.where(drawn, data.labels, np.nan)
+    return BoardData(_beaten(data.judge), _beaten(labels), drawn, np.zeros_like(data.missing), planned=data.planned)
+
+
+def _beaten(values: Floats) -> Floats:
+    shares = np.full(values.shape, np.nan)
+    for system, own in enumerate(values):
+        others = np.delete(values, system, axis=0)
+        points = (np.sign(own - others) + 1) / 2
+        met = ~np.isnan(points)
+        compared = met.any(axis=0)
+        shares[system, compared] = np.where(met, points, 0.0).sum(axis=0)[compared] / met.sum(axis=0)[compared]
+    return shares
+
+
+def _win_rate(wins: BoardData, system: int, mode: Mode) -> Estimate:
+    if np.isnan(wins.judge[system]).all():
+        return Estimate(None, None, None, 0, ONE_SYSTEM)
+    return system_mean(wins, system, mode).estimate

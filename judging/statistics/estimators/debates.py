@@ -1,0 +1,286 @@
+"""Win rates and strengths of systems from debates: agreed ones, some of them audited, and those that people settled."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import scipy
+
+from judging.statistics.estimates import Estimate, Floats, Ints
+from judging.statistics.estimators.differences import RankSet, holm, ranks_of
+from judging.statistics.estimators.strata import (
+    FEW_FOR_INTERVAL,
+    FEWEST_CASES,
+    Inference,
+    TooFew,
+    census_mean,
+    look_multiplier,
+    look_p_value,
+    make_stratum,
+    shown_mean,
+)
+from judging.statistics.intervals import LEVEL, cluster_codes, t_quantile
+
+LEAST_POINTS = 0.25  # of either side of a pair: keeps strengths finite
+NO_DEBATES = "No debate has an outcome here."
+NO_AUDIT = "No agreed debate was audited, so nothing says how people would have decided those."
+WAITING = "Debates without agreement that wait for people: {}. A ranking by people's word needs all of them."
+TOO_FEW_AUDITED = "Too few: {} of {} audited cases of debates that agreed."
+
+
+@dataclass(frozen=True, slots=True)
+class DebatedPair:
+    """One debate: points of the first system by the debate (None: no agreement) and by people (None: no label)."""
+
+    case: Hashable
+    first: str
+    second: str
+    debate: float | None  # 1 = the first system won, 0.5 = tie, 0 = it lost
+    people: float | None
+
+
+def win_rate(debates: Iterable[DebatedPair], *, needed: int = FEWEST_CASES, planned: int = 0) -> Inference | TooFew:
+    """Return the first system's win rate by people's word over all debates of one pair, ties half; unit: the case.
+
+    Agreed debates that were audited stand for the agreed ones; debates without agreement are all sent to people.
+    `planned` is that of `shown_mean`.
+    """
+    by_case: dict[Hashable, list[DebatedPair]] = defaultdict(list)
+    for debate in debates:
+        by_case[debate.case].append(debate)
+    agreed: tuple[list[float], list[float], list[float]] = ([], [], [])
+    settled: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for own in by_case.values():
+        has_agreed = any(debate.debate is not None for debate in own)
+        judge = sum(_known_points(debate) for debate in own) / len(own) if has_agreed else 0.0
+        labels, judged, rest = agreed if has_agreed else settled
+        given = [debate.people for debate in own if debate.people is not None]
+        if len(given) == len(own):
+            labels.append(sum(given) / len(own))
+            judged.append(judge)
+        else:
+            rest.append(judge)
+    return shown_mean([make_stratum(*agreed), make_stratum(*settled)], needed=needed, planned=planned)
+
+
+def _known_points(debate: DebatedPair) -> float:
+    known = debate.debate if debate.debate is not None else debate.people
+    return 0.5 if known is None else known
+
+
+def outcome_win_rate(debates: Iterable[DebatedPair]) -> Estimate:
+    """Return the first system's win rate over the debates that have an outcome, ties half; the unit is the case."""
+    by_case: dict[Hashable, list[float]] = defaultdict(list)
+    for debate in debates:
+        if debate.debate is not None:
+            by_case[debate.case].append(debate.debate)
+    means = [sum(own) / len(own) for own in by_case.values()]
+    return census_mean(means)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """Debates as arrays: cases, positions of the two systems, the first one's points by debate and people (or NaN)."""
+
+    cases: Ints
+    first: Ints
+    second: Ints
+    debate: Floats
+    people: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strengths:
+    """Log odds against an average system (their mean is 0), and their covariance."""
+
+    values: Floats
+    covariance: Floats
+    degrees: int
+    inclusion: float  # share of the agreed debates that was audited
+    planned: int = 0  # audited cases, fixed before the first look; above 0: intervals and tests hold at every look
+
+    @property
+    def errors(self) -> Floats:
+        errors: Floats = np.sqrt(np.diag(self.covariance))
+        return errors
+
+    def interval(self, position: int, level: float = LEVEL) -> tuple[float, float]:
+        n = self.degrees + 1
+        critical = look_multiplier(n, self.planned, level) if self.planned else t_quantile(self.degrees, level)
+        reach = critical * float(self.errors[position])
+        value = float(self.values[position])
+        return value - reach, value + reach
+
+    def p_value(self, first: int, second: int) -> float:
+        """Return the two-sided p-value of equal strengths."""
+        variance = self.covariance[first, first] + self.covariance[second, second]
+        error = float(np.sqrt(max(variance - 2 * self.covariance[first, second], 1e-30)))
+        gap = abs(float(self.values[first] - self.values[second]))
+        if self.planned:
+            return look_p_value(gap, error, n=self.degrees + 1, planned=self.planned)
+        return float(2 * scipy.special.stdtr(self.degrees, -gap / error))
+
+
+def bradley_terry(outcomes: Outcomes, *, systems: int, degrees: int, pseudo_errors: float = 1.0) -> Strengths:
+    """Return strengths s with P(i beats j) = 1 / (1 + exp(s_j - s_i)), ties half, by people's word where it was asked.
+
+    An agreed debate counts its outcome, and an audited one the difference to people's word, divided by the inclusion
+    probability, besides. The covariance is a sandwich clustered by case (Liang and Zeger 1986); `pseudo_errors` wrong
+    outcomes more keep it honest while few were found. Strengths: Ford 1957.
+
+    Raises:
+        ValueError: a debate has neither outcome nor label.
+    """
+    agreed = ~np.isnan(outcomes.debate)
+    audited = agreed & ~np.isnan(outcomes.people)
+    if (~agreed & np.isnan(outcomes.people)).any():
+        raise ValueError("a debate has neither an outcome nor a label by people")
+    inclusion = float(audited.sum() / agreed.sum()) if agreed.any() else 1.0
+    debate, people = np.nan_to_num(outcomes.debate), np.nan_to_num(outcomes.people)
+    corrected = debate + (np.where(audited, (people - debate) / inclusion, 0.0) if inclusion else 0.0)
+    points = np.where(agreed, corrected, people)
+    design = np.zeros((len(points), systems))
+    rows = np.arange(len(points))
+    design[rows, outcomes.first], design[rows, outcomes.second] = 1.0, -1.0
+    pairs, which = np.unique(design, axis=0, return_inverse=True)
+    values, curvature = _fit(pairs, which.ravel(), points)
+    middle = np.ones((systems, systems)) / systems
+    bread = np.linalg.inv(curvature + middle) - middle
+    clusters = cluster_codes(outcomes.cases.tolist())
+    count = int(clusters.max()) + 1
+    scores = np.zeros((count, systems))
+    np.add.at(scores, clusters, (points - scipy.special.expit(design @ values))[:, None] * design)
+    meat = count / max(count - 1, 1) * scores.T @ scores
+    if inclusion:
+        meat = meat + pseudo_errors * (1 - inclusion) / inclusion**2 * (pairs.T @ pairs) / len(pairs)
+    return Strengths(values, bread @ meat @ bread, degrees, inclusion)
+
+
+def _fit(pairs: Floats, which: Ints, points: Floats) -> tuple[Floats, Floats]:
+    """Return the strengths with mean 0 and the curvature there, by Newton steps of at most 1."""
+    played = np.bincount(which)
+    won = np.clip(np.bincount(which, weights=points), LEAST_POINTS, played - LEAST_POINTS)
+    systems = pairs.shape[1]
+    values, middle = np.zeros(systems), np.ones((systems, systems)) / systems
+    for _ in range(100):
+        expected = scipy.special.expit(pairs @ values)
+        curvature = (pairs * (played * expected * (1 - expected))[:, None]).T @ pairs
+        step = np.linalg.solve(curvature + middle, pairs.T @ (won - played * expected))
+        values = values + np.clip(step, -1, 1)
+        if np.abs(step).max() < 1e-13:
+            break
+    values = values - values.mean()
+    expected = scipy.special.expit(pairs @ values)
+    return values, (pairs * (played * expected * (1 - expected))[:, None]).T @ pairs
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSystem:
+    """A system with its strength, the ranks it may have and the number of its debates."""
+
+    name: str
+    strength: Estimate
+    ranks: RankSet
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Systems, best first; or, where they have no common ranking, the groups that can be compared and the reason."""
+
+    systems: tuple[RankedSystem, ...]
+    groups: tuple[tuple[str, ...], ...]
+    reason: str
+    inclusion: float = 1.0
+
+
+def ranked_by_outcomes(debates: Sequence[DebatedPair]) -> Ranking:
+    """Return the ranking by the debates' own outcomes; debates without one are left out."""
+    decided = [debate for debate in debates if debate.debate is not None]
+    without_people = [DebatedPair(d.case, d.first, d.second, d.debate, d.debate) for d in decided]
+    return _ranked(without_people, cases={debate.case for debate in decided})
+
+
+def ranked_by_people(debates: Sequence[DebatedPair], *, planned: int = 0) -> Ranking:
+    """Return the ranking by people's word over all debates, those that agreed corrected by their audit.
+
+    `planned` is that of `shown_mean`.
+    """
+    waiting = sum(debate.debate is None and debate.people is None for debate in debates)
+    if waiting:
+        return Ranking((), (), WAITING.format(waiting))
+    agreed = [debate for debate in debates if debate.debate is not None]
+    audited = {debate.case for debate in agreed if debate.people is not None}
+    if agreed and not audited:
+        return Ranking((), (), NO_AUDIT)
+    if agreed and len(audited) < FEWEST_CASES:
+        return Ranking((), (), TOO_FEW_AUDITED.format(len(audited), FEWEST_CASES))
+    return _ranked(debates, cases=audited or {debate.case for debate in debates}, planned=planned)
+
+
+def _ranked(debates: Sequence[DebatedPair], *, cases: set[Hashable], planned: int = 0) -> Ranking:
+    names = sorted({name for debate in debates for name in (debate.first, debate.second)})
+    if not names:
+        return Ranking((), (), NO_DEBATES)
+    outcomes = _arrays(debates, {name: position for position, name in enumerate(names)})
+    groups = _connected(outcomes, names)
+    if len(groups) > 1:
+        listed = "; ".join(", ".join(group) for group in groups)
+        return Ranking((), groups, f"No debate links these groups, so they have no common ranking: {listed}.")
+    is_few = len(cases) < FEWEST_CASES
+    found = bradley_terry(outcomes, systems=len(names), degrees=len(cases) - 1)
+    found = replace(found, planned=0 if is_few else planned)
+    ranks = dict.fromkeys(range(len(names)), RankSet(1, len(names))) if is_few else _rank_sets(found)
+    played = np.bincount(np.concatenate([outcomes.first, outcomes.second]), minlength=len(names))
+    rows = [
+        RankedSystem(name, _strength(found, i, played=int(played[i]), cases=len(cases)), ranks[i])
+        for i, name in enumerate(names)
+    ]
+    rows.sort(key=lambda row: (-(row.strength.value or 0.0), row.name))
+    return Ranking(tuple(rows), groups, "", found.inclusion)
+
+
+def _strength(found: Strengths, position: int, *, played: int, cases: int) -> Estimate:
+    value = float(found.values[position])
+    if cases < FEWEST_CASES:
+        return Estimate(value, None, None, played, FEW_FOR_INTERVAL.format(cases, FEWEST_CASES))
+    return Estimate(value, *found.interval(position), played)
+
+
+def _arrays(debates: Sequence[DebatedPair], positions: Mapping[str, int]) -> Outcomes:
+    """Return the debates as arrays, each pair the same way round."""
+    rows = []
+    for debate in debates:
+        first, second = positions[debate.first], positions[debate.second]
+        points = [np.nan if value is None else value for value in (debate.debate, debate.people)]
+        rows.append((first, second, *points) if first < second else (second, first, *(1 - value for value in points)))
+    table = np.array(rows, dtype=np.float64)
+    cases = cluster_codes([debate.case for debate in debates])
+    return Outcomes(cases, table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3])
+
+
+def _connected(outcomes: Outcomes, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    edges = scipy.sparse.coo_array(
+        (np.ones(len(outcomes.first)), (outcomes.first, outcomes.second)), shape=(len(names), len(names))
+    )
+    count, labels = scipy.sparse.csgraph.connected_components(edges, directed=False)
+    return tuple(
+        tuple(name for name, label in zip(names, labels, strict=True) if label == group) for group in range(count)
+    )
+
+
+def _rank_sets(found: Strengths) -> dict[int, RankSet]:
+    """Return the ranks that tests of every two strengths allow, with Holm's correction over all pairs."""
+    systems = range(len(found.values))
+    pairs = list(combinations(systems, 2))
+    p_values = [found.p_value(first, second) for first, second in pairs]
+    adjusted = holm(p_values)
+    better = [
+        (first, second) if found.values[first] > found.values[second] else (second, first)
+        for (first, second), p_value in zip(pairs, adjusted, strict=True)
+        if p_value <= 1 - LEVEL
+    ]
+    return ranks_of(systems, better)

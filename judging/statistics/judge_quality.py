@@ -1,0 +1,79 @@
+"""How good a judge is: agreement with people, position consistency, readable replies, and what a reveal changes.
+
+Preferences are in system space (1 = A better, 0 = tie, -1 = B better), never by position; None = no usable verdict.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from judging.statistics.estimates import Estimate
+from judging.statistics.intervals import clustered_mean, of_share, wilson
+
+
+@dataclass(frozen=True, slots=True)
+class PositionReport:
+    """How a pairwise judge depends on the order in which answers are shown."""
+
+    consistency: Estimate  # share of pairs given the same preference in both orders
+    first_position_rate: Estimate  # share of decided verdicts for the answer shown first; n = pairs
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRates:
+    """Shares of all verdicts asked for."""
+
+    parsed: Estimate
+    refused: Estimate
+    unparsed: Estimate
+    failed: Estimate
+
+
+def position_report(in_order: Sequence[int | None], swapped: Sequence[int | None]) -> PositionReport:
+    """Return consistency and first-position rate of verdicts in both orders, in system space; A first in `in_order`.
+
+    Raises:
+        ValueError: the two orders differ in number.
+    """
+    both = [(a, b) for a, b in zip(in_order, swapped, strict=True) if a is not None and b is not None]
+    for_first = [(float(value == 1), pair) for pair, value in enumerate(in_order) if value]
+    for_first += [(float(value == -1), pair) for pair, value in enumerate(swapped) if value]
+    values, pairs = [value for value, _ in for_first], [pair for _, pair in for_first]
+    return PositionReport(
+        consistency=wilson(sum(a == b for a, b in both), len(both)),
+        first_position_rate=of_share(clustered_mean(values, pairs)),  # both orders of a pair hang together
+    )
+
+
+def reply_rates(statuses: Sequence[str]) -> ReplyRates:
+    """Return how replies came back, from verdict statuses ok, repaired, refused, unparsed and failed."""
+    counts, n = Counter(statuses), len(statuses)
+    return ReplyRates(
+        parsed=wilson(counts["ok"] + counts["repaired"], n),
+        refused=wilson(counts["refused"], n),
+        unparsed=wilson(counts["unparsed"], n),
+        failed=wilson(counts["failed"], n),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sway:
+    """What people did after the judge's verdict was revealed to them."""
+
+    revised: Estimate  # share of answers that changed
+    toward: Estimate  # share of answers that differed from the judge and then became the judge's
+    away: Estimate  # share of answers that equalled the judge's and then left it
+
+
+def sway(blind: Sequence[Hashable], final: Sequence[Hashable], judge: Sequence[Hashable | None]) -> Sway:
+    """Return how often people moved, and how often toward or away from the judge (None = it gave no verdict)."""
+    rows = list(zip(blind, final, judge, strict=True))
+    differed = [(after, verdict) for before, after, verdict in rows if verdict is not None and before != verdict]
+    equalled = [(after, verdict) for before, after, verdict in rows if verdict is not None and before == verdict]
+    return Sway(
+        revised=wilson(sum(before != after for before, after, _ in rows), len(rows)),
+        toward=wilson(sum(after == verdict for after, verdict in differed), len(differed)),
+        away=wilson(sum(after != verdict for after, verdict in equalled), len(equalled)),
+    )

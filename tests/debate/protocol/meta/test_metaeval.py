@@ -1,0 +1,172 @@
+"""The numbers of the meta-evaluation, by hand and against every shipped figure."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from debate.protocol.meta.ballots import Ballot, seat_names, system_ballot
+from debate.protocol.meta.figures import all_figures, ballot_figures, figures
+from debate.protocol.meta.juries import cohen_kappa, fleiss_kappa, krippendorff_alpha, raw_agreement
+from debate.protocol.meta.metaeval import (
+    OutcomeRule,
+    PositionBias,
+    Share,
+    Tally,
+    agreement,
+    changed_by_the_end,
+    consensus_by_round,
+    for_people,
+    leave_one_out,
+    mode,
+    outcome_of,
+    position_bias,
+    wilson_interval,
+)
+from debate.protocol.recorded.recorded import read_recorded_debates
+from debate.protocol.verdicts import Reading
+from judging.specs.files.bundles import Bundle
+
+JUDGES = ("ada", "bob", "cy")
+
+
+def ballot(item: int, order: int, *rounds: tuple[int | None, int | None, int | None]) -> Ballot:
+    return Ballot(item, order, tuple(dict(zip(JUDGES, votes, strict=True)) for votes in rounds))
+
+
+BALLOTS = (
+    ballot(1, 0, (1, 1, 1)),  # all for A at once
+    ballot(2, 1, (1, 2, 1), (1, 1, 1)),  # B was shown first: all for B after a round
+    ballot(3, 0, (1, 2, 0), (1, 2, 0), (2, 2, 0)),  # majority for B only
+    ballot(4, 1, (1, 2, None), (1, 2, None), (0, 2, None)),  # nothing
+)
+
+
+def test_outcome_of_follows_the_rule() -> None:
+    outcomes = {rule: [outcome_of(b, rule, human={3: 0}) for b in BALLOTS] for rule in OutcomeRule}
+
+    assert outcomes == {
+        OutcomeRule.UNANIMOUS: [1, -1, None, None],
+        OutcomeRule.MAJORITY: [1, -1, -1, None],
+        OutcomeRule.MAJORITY_TIE0: [1, -1, -1, 0],
+        OutcomeRule.ADJUDICATED: [1, -1, 0, None],  # people's word where speakers do not agree
+        OutcomeRule.HUMAN: [None, None, 0, None],
+    }
+
+
+def test_agreement_counts_only_items_with_an_outcome_as_matches() -> None:
+    found = agreement([1, None, 0, -1], [1, None, 1, -1])
+
+    assert (found.matches, found.n_with_outcome, found.n) == (2, 3, 4)
+    assert (found.of_all.value, found.of_resolved.value) == (0.5, 2 / 3)
+    assert (found.judge, found.outcome) == (Tally(1, 1, 1, 1), Tally(2, 1, 0, 1))
+    assert found.system_level is None  # the judge's three labels are equally frequent
+    assert found.same_direction is False  # the judge has both level, the outcomes have A ahead
+
+
+def test_mode_is_undefined_where_two_lead() -> None:
+    assert [mode({1: 2, -1: 1, 0: 1}), mode({1: 2, -1: 2, 0: 1}), mode({1: 0, -1: 0, 0: 0}), mode({})] == [
+        1,
+        None,
+        None,
+        None,
+    ]
+
+
+def test_leave_one_out_compares_with_the_others_alone() -> None:
+    # Without cy: item 1 A, item 2 B, item 3 B, item 4 none. cy opens with A, B, tie and nothing.
+    found = leave_one_out(BALLOTS, "cy")
+
+    assert (found.matches, found.n_with_outcome, found.n) == (2, 3, 4)
+
+
+def test_position_bias_counts_places_not_systems() -> None:
+    assert [position_bias(BALLOTS, judge) for judge in JUDGES] == [
+        PositionBias(4, 0),
+        PositionBias(1, 3),
+        PositionBias(2, 0),
+    ]
+
+
+def test_consensus_by_round_and_what_goes_to_people() -> None:
+    assert consensus_by_round(BALLOTS) == Counter({0: 1, 1: 1, None: 2})
+    assert for_people(BALLOTS) == (3, 4)
+    assert [changed_by_the_end(BALLOTS, judge) for judge in JUDGES] == [2, 1, 0]
+
+
+def test_tally_win_rate_gives_ties_half() -> None:
+    assert Tally(a=3, b=1, tie=2, missing=5).win_rate_a == Share(4, 6)
+
+
+def test_wilson_interval_known_value() -> None:
+    # 8 of 10: centre (0.8 + z^2/20) / (1 + z^2/10), z = 1.959964 -> 0.490162 to 0.943318 (Wilson 1927).
+    low, high = wilson_interval(8, 10) or (0, 0)
+
+    assert (round(low, 6), round(high, 6)) == (0.490162, 0.943318)
+    assert wilson_interval(0, 0) is None
+
+
+def test_system_ballot_keeps_votes_and_tells_seats_of_one_endpoint_apart() -> None:
+    made = system_ballot(item="x", submission_order=1, judges=("ada", "ada"), rounds=[(1, None), (-1, 0)])
+
+    assert made == Ballot("x", 1, ({"ada": 2, "ada#2": None}, {"ada": 1, "ada#2": 0}))
+    assert (made.by_system(0), made.by_system(-1)) == ({"ada": 1, "ada#2": None}, {"ada": -1, "ada#2": 0})
+    assert seat_names(("a", "b", "a", "a")) == ("a", "b", "a#2", "a#3")
+
+
+def test_juries_agree_with_values_worked_by_hand() -> None:
+    # Two items, three raters: (1,1,1) and (1,1,2). Fleiss: P = (1 + 1/3)/2 = 2/3, Pe = 25/36 + 1/36 = 26/36,
+    # kappa = (24/36 - 26/36) / (10/36) = -1/5. Alpha: 6 values, disagreement 2 * 2 / 2 = 2, expected 36 - 26 = 10,
+    # alpha = 1 - 5 * 2 / 10 = 0.
+    items = [(1, 1, 1), (1, 1, 2)]
+    # Pairs (1,1) (1,2) (2,2) (2,2): Po = 3/4, Pe = (2*1 + 2*3)/16 = 1/2, kappa = 1/2.
+    pairs = [(1, 1), (1, 2), (2, 2), (2, 2), (None, 1)]
+
+    assert fleiss_kappa(items) == pytest.approx(-0.2)
+    assert krippendorff_alpha(items) == 0.0
+    assert (cohen_kappa(pairs), raw_agreement(pairs)) == (0.5, 0.75)
+
+
+def test_juries_are_undefined_where_chance_explains_everything() -> None:
+    assert [fleiss_kappa([(1, 1)]), krippendorff_alpha([(1, 1)]), cohen_kappa([(1, 1)])] == [None, None, None]
+    assert [fleiss_kappa([]), krippendorff_alpha([(1, None)]), cohen_kappa([(1, None)]), raw_agreement([])] == [
+        None,
+        None,
+        None,
+        None,
+    ]
+
+
+def test_ballot_figures_of_debates_held_here_use_the_same_layout() -> None:
+    found = ballot_figures(BALLOTS, JUDGES)
+
+    assert found["consensus_at"] == {"0": 1, "1": 1, "2": 0, "never": 2}
+    assert found["missing_verdicts"] == {"ada": [0, 0, 0], "bob": [0, 0, 0], "cy": [1, 1, 1]}
+    assert found["outcomes"]["consensus"]["judges"]["ada"] == {
+        "matches": 2,
+        "n_with_outcome": 2,
+        "n": 4,
+        "agree_resolved_only": 1.0,
+        "agree_all": 0.5,
+        "system_level": None,
+    }
+
+
+def test_ballot_figures_refuses_nothing() -> None:
+    with pytest.raises(ValueError, match="no debates"):
+        ballot_figures([], JUDGES)
+
+
+@pytest.mark.shared_data
+def test_all_figures_reproduces_every_shipped_figure(shared_data: Path) -> None:
+    top = shared_data / "debate/original"
+    bundle = Bundle({p.relative_to(top).as_posix(): p.read_bytes() for p in top.rglob("*") if p.is_file()})
+    expected = json.loads((shared_data / "debate/expected.json").read_text(encoding="utf-8"))
+
+    cells = read_recorded_debates(bundle).value or ()
+
+    assert all_figures(cells)["cells"] == expected["cells"]
+    assert figures(cells, Reading.STRICT) == {key: cell["strict"] for key, cell in expected["cells"].items()}

@@ -1,0 +1,102 @@
+"""The tables of debate reports, for programs and for papers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.accounts.roles import Role
+from evalsite.reports.services.debates.debate_reports import compute_debates
+from evalsite.reports.services.debates.debate_tables import debate_tables
+from evalsite.reports.services.paper_tables import Basis, PaperTable, data_table, paper_table
+from judging.tables import Table, table_bytes
+from tests import factories
+from tests.debate import rows
+
+TIE0 = {"rule": "majority_tie0", "reading": "recorded"}
+BASIS = Basis({"rule": "unanimous"}, "Outcome: all agree.")
+
+
+def text(table: Table, format_name: str) -> str:
+    return b"".join(table_bytes(table, format_name)).decode("utf-8-sig")
+
+
+def four_debates() -> None:
+    """Hold debates of two judges: A at once, A after a round, B at once, and one without a majority."""
+    owner = rows.debate_set()
+    for votes in (((1, 1),), ((1, -1), (1, 1)), ((-1, -1),), ((0, 1), (0, 1), (0, 1))):
+        rows.debate(owner=owner, votes=votes)
+
+
+@pytest.mark.django_db
+def test_judges_table_has_matches_denominators_intervals_rule_and_reading() -> None:
+    four_debates()
+    table = debate_tables(compute_debates(0, TIE0).payload)["judges"]
+
+    (cell, average) = csv.DictReader(io.StringIO(text(data_table(table), "csv")))
+    latex = text(paper_table(table), "tex")
+
+    # Outcomes A, A, B and a tie; judge-1 opens A, A, B, tie and judge-2 opens A, B, B, A.
+    assert {key: cell[key] for key in ("pairs", "n", "rule", "reading")} == {
+        "pairs": "4", "n": "4", "rule": "majority_tie0", "reading": "recorded",
+    }  # fmt: skip
+    ends = ("", "_matches", "_n", "_pairs")
+    assert [cell[f"judge-2{end}"] for end in ends] == ["0.5", "2", "4", "4"]
+    assert [round(float(cell[f"judge-2{end}"]), 3) for end in ("_low", "_high")] == [0.15, 0.85]  # Wilson, 2 of 4
+    assert (average["criterion"], average["judge-1"], average["judge-2"]) == ("average", "1.0", "0.5")
+    assert "most speakers agree, else a tie. Reading of verdicts: as recorded in the files." in latex
+    assert "4/4 = 1.000 [0.510, 1.000] & 2/4 = 0.500 [0.150, 0.850]" in latex
+
+
+@pytest.mark.django_db
+def test_every_table_of_the_report_names_its_rule_and_fits_a_page() -> None:
+    four_debates()
+
+    for name, table in debate_tables(compute_debates(0, TIE0).payload).items():
+        latex = text(paper_table(table), "tex")
+        widths = [len(found) for found in re.findall(r"\\begin\{tabular\}\{(\w+)\}", latex)]
+        captions = re.findall(r"\\caption\{(.*)\}", latex)
+        columns = data_table(table).columns
+        assert (name, max(widths, default=0) <= 8) == (name, True)
+        assert (name, all("else a tie" in one for one in captions)) == (name, True)
+        assert (name, columns[-2:]) == (name, ("rule", "reading"))
+
+
+@pytest.mark.django_db
+def test_debate_report_names_the_rule_and_reading_of_every_table(client: Client) -> None:
+    client.force_login(factories.user(role=Role.RESEARCHER))
+    four_debates()
+
+    page = client.get(reverse("reports:debate-report"), TIE0).text
+
+    assert page.count("<caption>") == page.count("<table")
+    # evaluators, cells, win rates and paired differences
+    assert page.count("Outcome of a debate: most speakers agree, else a tie. Reading of verdicts: as recorded") == 4
+    assert "2 of 4" in page
+    assert "15% to 85%" in page
+
+
+def test_paper_table_prints_small_p_values_and_data_table_keeps_them() -> None:
+    table = PaperTable("Pairs", BASIS, ("first", "holm_p"), [{"first": "a", "holm_p": 2e-5}])
+
+    assert r"a & \textless{} .001 \\" in text(paper_table(table), "tex")
+    assert text(data_table(table), "csv").splitlines() == [
+        "first,holm_p,holm_p_printed,rule",
+        "a,2e-05,< .001,unanimous",
+    ]
+
+
+def test_paper_table_puts_a_figure_into_one_cell() -> None:
+    figures = [
+        {"value": 0.5, "low": 0.25, "high": 0.75, "n": 12},
+        {"value": 0.5, "low": None, "high": None, "n": 1},
+        {"value": None, "low": None, "high": None, "n": 0},
+    ]
+    table = PaperTable("T", BASIS, ("share",), [{"share": one} for one in figures], figures=("share",), keys=0)
+
+    assert [row["share"] for row in paper_table(table).rows] == ["0.500 [0.250, 0.750] (12)", "0.500 (1)", None]

@@ -1,0 +1,297 @@
+"""Judges and speakers, worked out by hand."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from debate.models import DebateStatus
+from evalsite.reports.selectors.marks import work_mark
+from evalsite.reports.services.debates.debate_reports import compute_debates
+from evalsite.reports.services.judges.judge_reports import NO_DEBATES, NO_PEOPLE, compute_judge, compute_judges
+from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
+from judging.models import Call, EvaluatorKind, PastVerdict, Response, RunEvaluator
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def judge_named(name: str, **fields: Any) -> RunEvaluator:
+    return factories.evaluator(**{"kind": EvaluatorKind.JUDGE, "name": name, "options": {"endpoint": "fake"}} | fields)
+
+
+def call(number: int, **fields: Any) -> Call:
+    endpoint = fields.pop("endpoint", None) or factories.endpoint()
+    defaults = {"status": "finished", "request": {}, "prompt_tokens": 100, "completion_tokens": 10, "seconds": 2.0}
+    return Call.objects.create(key=f"{number:064x}", endpoint=endpoint, finished_at=factories.NOON, **defaults | fields)
+
+
+def test_compute_judges_counts_replies_calls_and_cost() -> None:
+    judge = judge_named("Strict")
+    calls = [call(1, cost=Decimal("0.03")), call(2, cost=Decimal("0.01"), seconds=4.0), call(3, cost=None)]
+    factories.verdict(evaluator=judge, share=0.95, call_ids=[calls[0].pk])
+    factories.verdict(evaluator=judge, share=1.0, status="repaired", call_ids=[calls[1].pk, calls[2].pk])
+    factories.verdict(evaluator=judge, status="refused", value=None, call_ids=[calls[2].pk])
+    factories.verdict(evaluator=judge, status="failed", value=None)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert row["statuses"] == {"ok": 1, "repaired": 1, "refused": 1, "unparsed": 0, "failed": 1}
+    assert row["parsed"]["value"] == 0.5
+    assert (row["calls"], row["prompt_tokens"], row["completion_tokens"], row["unpriced"]) == (3, 300, 30, 1)
+    assert row["cost_per_verdict"] == pytest.approx(0.01)  # 0.04 over four verdicts
+    assert row["seconds_mean"] == pytest.approx(8 / 3)
+    assert row["histogram"] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 2]
+    assert (row["people"]["reason"], row["debates"]["reason"]) == (NO_PEOPLE, NO_DEBATES)
+
+
+@pytest.mark.parametrize(
+    ("calls", "reason"),
+    [([], "No calls were made."), ([None], "The endpoint has no price."), ([Decimal("0.01")], "")],
+)
+def test_compute_judges_says_why_there_is_no_cost(calls: list[Decimal | None], reason: str) -> None:
+    made = [call(number, cost=cost).pk for number, cost in enumerate(calls)]
+    factories.verdict(evaluator=judge_named("Strict"), status="failed", value=None, call_ids=made)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert row["cost_reason"] == reason
+
+
+def test_compute_judges_counts_one_reply_once_however_many_runs_reused_it() -> None:
+    first, second = judge_named("Strict"), judge_named("Strict")
+    replies = [call(1, cost=Decimal("0.03")), call(2, cost=Decimal("0.01"))]
+    queues = {judge: factories.queue(run=judge.run, labels=labels_to_json(JUDGEMENT)) for judge in (first, second)}
+    for reply, share, status in zip(replies, (0.9, 0.2), ("ok", "repaired"), strict=True):
+        response = factories.response()
+        for judge, arm in ((first, "routed"), (second, "audit")):
+            verdict = factories.verdict(
+                evaluator=judge,
+                response=response,
+                share=share,
+                status=status,
+                value={"orders": [1, 0]},
+                call_ids=[reply.pk],
+            )
+            factories.review_item(queue=queues[judge], verdict=verdict, status="settled", label="right", arm=arm)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert (row["runs"], row["verdicts"], row["reused"], row["calls"]) == (2, 2, 2, 2)
+    assert row["statuses"] == {"ok": 1, "repaired": 1, "refused": 0, "unparsed": 0, "failed": 0}
+    assert (row["parsed"]["n"], row["consistency"]["n"], sum(row["histogram"])) == (2, 2, 2)
+    assert row["cost_per_verdict"] == pytest.approx(0.02)  # 0.04 over two replies
+    assert (row["people"]["reason"], row["people_audit"]["reason"]) == ("Too few: 2 of 20.", "Too few: 2 of 20.")
+    assert compute_judge(0, {"name": "Strict"})["people"]["labelled"] == 2
+
+
+def test_compute_judges_counts_a_baseline_once_per_question() -> None:
+    rubric = factories.rubric()
+    response = factories.response()
+    for criterion in ("tone", "tone", "facts"):
+        factories.verdict(evaluator=judge_named("Words", rubric=rubric, criterion=criterion), response=response)
+
+    rows = compute_judges(0, {})["judges"]
+
+    # Another criterion is another judge.
+    assert {row["criterion"]: (row["verdicts"], row["reused"]) for row in rows} == {"tone": (1, 1), "facts": (1, 0)}
+
+
+def test_compute_judges_keeps_first_tries_and_their_cost_after_a_retry() -> None:
+    judge = judge_named("Strict")
+    calls = [call(number, cost=Decimal("0.01")) for number in range(4)]
+    factories.verdict(evaluator=judge, call_ids=[calls[0].pk])
+    retried = factories.verdict(evaluator=judge, call_ids=[calls[3].pk])
+    for status, reply in (("unparsed", calls[1]), ("refused", calls[2])):
+        PastVerdict.objects.create(
+            verdict=retried,
+            status=status,
+            call_ids=[reply.pk],
+            created_at=factories.NOON,
+            superseded_at=factories.NOON,
+        )
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert (row["parsed"]["value"], row["first_try"]["value"], row["verdicts"]) == (1.0, 0.5, 2)
+    assert (row["calls"], row["cost"], row["completion_tokens"]) == (4, pytest.approx(0.04), 40)
+
+
+def test_work_mark_differs_once_a_run_is_scored_anew() -> None:
+    judge = judge_named("Strict")
+    marks = [work_mark()]
+
+    for times in (1, 2):
+        judge.options = {**judge.options, "history": [{"before": {}, "after": {}}] * times}
+        judge.save(update_fields=["options"])
+        marks.append(work_mark())
+
+    assert len(set(marks)) == 3
+
+
+def test_compute_judges_compares_with_people_on_the_queues_scale() -> None:
+    judge = judge_named("Strict")
+    queue = factories.queue(run=judge.run, labels=labels_to_json(JUDGEMENT))
+    for share, label, arm in ((0.9, "right", "audit"), (0.6, "partly", "routed"), (0.2, "right", "audit")):
+        verdict = factories.verdict(evaluator=judge, share=share)
+        factories.review_item(queue=queue, verdict=verdict, status="settled", label=label, arm=arm)
+
+    payload = compute_judge(0, {"name": "Strict"})
+
+    # nearest labels: 0.9 right, 0.6 partly, 0.2 wrong
+    assert payload["people"]["labels"] == ["Right", "Partly right", "Wrong"]
+    assert payload["people"]["counts"] == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    assert payload["row"]["people"]["reason"] == "Too few: 3 of 20."
+
+
+def label_of(judge: RunEvaluator, response: Response, label: str, *, arm: str = "audit") -> None:
+    """Store a verdict of 1 and people's label of the response."""
+    queue = getattr(judge.run, "queue", None) or factories.queue(run=judge.run, labels=labels_to_json(JUDGEMENT))
+    verdict = factories.verdict(evaluator=judge, response=response, share=1.0)
+    factories.review_item(queue=queue, verdict=verdict, status="settled", label=label, arm=arm)
+
+
+def test_compute_judges_weights_routed_and_audited_verdicts() -> None:
+    # 90 sure verdicts, of 30 audited people confirm 27; 10 routed ones are all wrong: 81%, pooled 67.5%.
+    judge = judge_named("Strict")
+    suite = judge.run.suite
+    responses = [factories.response(prompt=factories.prompt(benchmark=suite.benchmark)) for _ in range(100)]
+    for place, response in enumerate(responses):
+        if place < 30:
+            label_of(judge, response, "right" if place < 27 else "wrong")
+        elif place < 40:
+            label_of(judge, response, "wrong", arm="routed")
+        else:
+            factories.verdict(evaluator=judge, response=response, share=1.0)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert (row["people"]["value"], row["people"]["n"]) == (pytest.approx(0.81), 40)
+    assert row["people_audit"]["value"] == pytest.approx(0.9)
+
+
+def test_compute_judges_keeps_versions_of_a_judge_apart() -> None:
+    # M7, A7: one name, two prompts; once one row with the figure of a judge that never was.
+    for prompt_hash, status in (("a" * 64, "ok"), ("b" * 64, "unparsed")):
+        judge = judge_named("Encke", options={"prompt_hash": prompt_hash, "model": "m"})
+        factories.verdict(evaluator=judge, share=1.0 if status == "ok" else None, status=status)
+
+    rows = compute_judges(0, {})["judges"]
+    older = compute_judge(0, {"name": "Encke", "version": rows[1]["version"]})
+
+    parsed = [(row["prompt_hash"][0], row["parsed"]["value"], row["runs"]) for row in rows]
+    assert parsed == [("b", 0.0, 1), ("a", 1.0, 1)]
+    assert (older["row"]["prompt_hash"], older["versions"], len(older["runs"])) == ("a" * 64, 2, 1)
+
+
+def test_compute_judges_compares_a_judge_with_debates_of_its_criterion() -> None:
+    judge = judge_named("Creative", criterion="creativity")
+    owner = factories.debate_set(criterion="helpfulness")
+    debate = factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=1)
+    for response in (debate.response_a, debate.response_b):
+        factories.verdict(evaluator=judge, response=response, share=0.5)
+
+    assert compute_judges(0, {})["judges"][0]["debates"]["reason"] == NO_DEBATES
+
+
+def test_compute_judge_picks_systems_by_pair_whatever_side_they_are_shown_on() -> None:
+    # M7: gpt wins all, as A of one pair and as B of another; once "Win rate of A 46%".
+    judge = judge_named("Strict")
+    gpt, llama, claude = factories.system("gpt"), factories.system("llama"), factories.system("claude")
+    for first, second, verdict in ((gpt, llama, 1), (claude, gpt, -1)):
+        owner = factories.debate_set(system_a=first, system_b=second)
+        for _ in range(3):
+            debate = factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=verdict)
+            for response in (debate.response_a, debate.response_b):
+                factories.verdict(evaluator=judge, response=response, share=float(response.system == gpt))
+
+    found = compute_judge(0, {"name": "Strict"})["debates_system_level"]
+
+    assert (found["cells"], found["same_mode"]["value"], found["same_direction"]["value"]) == (2, 1.0, 1.0)
+
+
+def test_two_judges_have_figures_from_the_same_labels() -> None:
+    # B3: only the first judge of a run ever met people.
+    run = factories.run()
+    judges = [judge_named(name, run=run) for name in ("First", "Second")]
+    for _ in range(20):
+        response = factories.response(prompt=factories.prompt(benchmark=run.suite.benchmark))
+        label_of(judges[0], response, "right")
+        factories.verdict(evaluator=judges[1], response=response, share=0.0)
+
+    rows = compute_judges(0, {})["judges"]
+
+    assert [(row["name"], row["people"]["value"], row["people"]["n"]) for row in rows] == [
+        ("First", 1.0, 20),
+        ("Second", 0.0, 20),
+    ]
+
+
+def test_compute_judges_compares_preferences_with_debates() -> None:
+    judge = judge_named("Strict")
+    for verdict, shares in ((1, (0.9, 0.1)), (0, (0.5, 0.5)), (-1, (0.8, 0.2))):
+        debate = factories.debate(status=DebateStatus.AGREED, verdict=verdict)
+        for response, share in zip((debate.response_a, debate.response_b), shares, strict=True):
+            factories.verdict(evaluator=judge, response=response, share=share)
+    factories.debate()  # unresolved: nothing to compare with
+
+    payload = compute_judge(0, {"name": "Strict"})
+
+    # A better, tie, A better against 1, 0, -1
+    assert payload["row"]["debates"]["value"] == pytest.approx(2 / 3)
+    assert payload["debates"]["counts"] == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    assert payload["debates"]["n_differing"] == 1
+    # one case in each of three pairs of systems: the same label in two of them
+    assert payload["debates_system_level"]["same_mode"]["value"] == pytest.approx(2 / 3)
+
+
+def test_compute_judges_reads_position_consistency_of_both_orders() -> None:
+    judge = judge_named("Pairs")
+    for orders in ([1, 1], [1, -1], [0, 0], [-1, -1]):
+        factories.verdict(evaluator=judge, value={"preference": orders[0], "orders": orders}, share=0.5)
+
+    (row,) = compute_judges(0, {})["judges"]
+
+    assert row["consistency"]["value"] == 0.75
+    # decided verdicts for the answer shown first: in order 1, 1, -1 -> 2; swapped 1, -1, -1 -> 2; 4 of 6
+    assert row["first_position"]["value"] == pytest.approx(4 / 6)
+
+
+def test_opening_votes_equal_outcomes_alike_on_both_pages() -> None:
+    # Ten agreed debates; seat 1 opened right on six, and gave no vote that could be read on four (m3).
+    for number in range(10):
+        debate = factories.debate(status=DebateStatus.AGREED, verdict=1)
+        for seat, vote in ((1, 1 if number < 6 else None), (2, 1)):
+            first = factories.statement(debate=debate, seat=seat, verdict=vote)
+            factories.statement(speaker=first.speaker, round=1, verdict=1)
+
+    (judges,) = (row for row in compute_judges(0, {})["speakers"] if row["name"] == "Seat 1")
+    (meta,) = (row for row in compute_debates(0, {}).payload["evaluators"] if row["key"] == "opening:Seat 1")
+
+    assert judges["outcome"] == meta["example"]
+    assert (meta["example"]["value"], meta["example"]["n"]) == (0.6, 10)
+    assert judges["outcome_missing"] == meta["missing"] == 4
+
+
+def test_compute_judges_takes_a_speaker_out_of_its_own_outcome() -> None:
+    for votes, verdict in (((1, 1, 1), 1), ((1, -1, -1), -1), ((0, 1, -1), None)):
+        status = DebateStatus.UNRESOLVED if verdict is None else DebateStatus.AGREED
+        debate = factories.debate(status=status, verdict=verdict)
+        for seat, vote in enumerate(votes, 1):
+            factories.statement(debate=debate, seat=seat, verdict=vote)
+            if verdict is not None:
+                speaker = debate.speakers.get(seat=seat)
+                factories.statement(speaker=speaker, round=1, verdict=verdict)
+
+    rows = {row["name"]: row for row in compute_judges(0, {})["speakers"]}
+
+    assert sorted(rows) == ["Seat 1", "Seat 2", "Seat 3"]
+    # Seat 1 opened 1, 1, 0 on outcomes 1, -1, none
+    assert (rows["Seat 1"]["outcome"]["value"], rows["Seat 1"]["outcome"]["n"]) == (0.5, 2)
+    # the others' last votes: 1, -1, and in the third 1 and -1, which is no agreement
+    assert (rows["Seat 1"]["leave_one_out"]["value"], rows["Seat 1"]["leave_one_out"]["n"]) == (0.5, 2)
+    assert rows["Seat 1"]["statuses"]["ok"] == 5
+    assert rows["Seat 1"]["cost_per_verdict"] is None
+    assert rows["Seat 1"]["cost_reason"] == "Its debates were imported, and an imported record holds no calls."

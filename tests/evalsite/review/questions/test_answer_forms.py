@@ -1,0 +1,212 @@
+"""The forms that people answer criteria by, and the scores that the judges' own code makes of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from evalsite.review.questions.answer_forms import (
+    AnswerForm,
+    Part,
+    PartsOpen,
+    form_of,
+    majority_parts,
+    said_of,
+    scale_of,
+    words_of_parts,
+)
+from evalsite.review.questions.scales import JUDGEMENT, Label, points_scale
+from judging.judges.kinds.generic import GenericJudge
+from judging.judges.kinds.level_cascade import LevelCascadeJudge
+from judging.judges.kinds.relevance import RelevanceJudge
+from judging.judges.subjects import JudgeSubject
+from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
+
+pytestmark = pytest.mark.backend_free
+FIVE = ScaleSpec("ordinal", 1, 5, 1)
+
+
+def check(key: str, points: float | None = None, **fields: Any) -> NodeSpec:
+    return NodeSpec(key, "check", text=f"Item {key}.", scale=ScaleSpec("boolean"), points=points, **fields)
+
+
+LEVELS = NodeSpec(
+    "root",
+    "group",
+    aggregator={"type": "cascade", "clip": [0, 100]},
+    children=(
+        NodeSpec("100", "level", children=(check("100.1"),)),
+        NodeSpec("50", "level", children=(check("50.1"), check("50.2"))),
+        NodeSpec("25", "level", children=(check("25.1"),)),
+    ),
+)
+CHECKS = NodeSpec(
+    "root",
+    "group",
+    aggregator={"type": "points_over_positive"},
+    children=(check("cites", 5), check("short", 3), check("wrong", -2)),
+)
+DIMENSIONS = NodeSpec(
+    "root",
+    "group",
+    aggregator={"type": "mean"},
+    children=tuple(NodeSpec(key, "dimension", scale=FIVE) for key in ("clear", "right", "kind")),
+)
+
+
+def form(tree: NodeSpec | None, *, judge: str = "", criterion: str = "", **about: str) -> AnswerForm:
+    subject = JudgeSubject("", about.get("response", ""), context=about.get("context", ""), rubric=tree)
+    found = form_of(subject, scale_of(tree, criterion=criterion, judge=judge), judge=judge)
+    assert found is not None
+    return found
+
+
+def test_form_of_a_level_rubric_asks_for_its_items() -> None:
+    parts = form(LEVELS).parts
+
+    assert [(part.key, part.head) for part in parts] == [
+        ("100.1", "Level 100"), ("50.1", "Level 50"), ("50.2", "Level 50"), ("25.1", "Level 25"),
+    ]  # fmt: skip
+    assert parts[1].choices == (Label("met", "Met", 1.0), Label("not met", "Not met", 0.0))
+    assert form_of(JudgeSubject("", "", rubric=LEVELS), JUDGEMENT) is None  # asked in an earlier version
+    assert form_of(JudgeSubject("", ""), JUDGEMENT) is None
+
+
+@pytest.mark.parametrize(
+    ("met", "label"),
+    [
+        ((), "0"),
+        (("25.1",), "25"),
+        (("50.1", "25.1"), "50"),  # a lower level adds nothing
+        (("50.1", "50.2"), "100"),  # 2 x 50
+        (("100.1",), "100"),
+    ],
+)
+def test_label_of_levels_is_the_score_of_the_highest_level_met(met: tuple[str, ...], label: str) -> None:
+    levels = form(LEVELS)
+    values = levels.read({part.key: "met" if part.key in met else "not met" for part in levels.parts})
+
+    assert levels.label(values) == label
+    judged = LevelCascadeJudge("itemised").score({"nodes": values}, JudgeSubject("", "", rubric=LEVELS))
+    assert levels.score(values).value == judged.value
+
+
+def test_score_of_levels_follows_a_judges_own_options() -> None:
+    values = {"100.1": False, "50.1": False, "50.2": False, "25.1": True}
+
+    assert form(LEVELS).score(values).value == 25
+    assert form(LEVELS).score(values, {"level_25_value": 20}).value == 20
+
+
+def test_checks_with_points_come_to_the_judges_score() -> None:
+    checks = form(CHECKS)
+    values = checks.read({"cites": "met", "short": "not met", "wrong": "met"})
+
+    # (5 - 2) of 5 + 3 positive points; the scale has eight steps
+    assert len(checks.labels) == 9
+    judged = GenericJudge().score({"nodes": values}, JudgeSubject("", "", rubric=CHECKS))
+    assert checks.score(values).value == judged.value == Fraction(3, 8)
+    assert checks.label(values) == "38"
+    assert checks.labels[3] == Label("38", "38 of 100", 3 / 8)
+
+
+def test_dimensions_are_rated_on_one_scale_each() -> None:
+    dimensions = form(DIMENSIONS)
+
+    assert [[choice.value for choice in part.choices] for part in dimensions.parts] == [["1", "2", "3", "4", "5"]] * 3
+    assert dimensions.label(dimensions.read({"clear": "4", "right": "5", "kind": "3"})) == "80"  # 12 of 15
+    with pytest.raises(PartsOpen, match=r"Give each a value on its scale: right, kind\."):
+        dimensions.read({"clear": "4", "right": "6", "kind": "x"})
+
+
+def test_relevance_is_rated_on_three_scales_with_the_judges_caps() -> None:
+    relevance = form(None, judge="relevance", context="A page.")
+    values = relevance.read({"accuracy": "2", "comprehensiveness": "9", "context_precision": "10"})
+
+    # accuracy of at most 2 caps the others at 4: (2 + 4 + 4) / 30
+    assert relevance.label(values) == "33"
+    assert relevance.limits(values) == ("Comprehensiveness", "Context Precision")
+    subject = JudgeSubject("", "", context="A page.")
+    assert relevance.score(values) == RelevanceJudge().score({"nodes": values}, subject)
+
+
+def test_relevance_without_context_asks_for_two_scales() -> None:
+    relevance = form(None, judge="relevance")
+
+    assert [part.key for part in relevance.parts] == ["accuracy", "comprehensiveness"]
+    assert relevance.label({"accuracy": 10, "comprehensiveness": 10}) == "67"  # 20 of 30
+    assert relevance.score({"accuracy": 10, "comprehensiveness": 10}, {"without_context": "drop"}).value == 1
+
+
+def test_a_long_scale_is_answered_by_a_number() -> None:
+    one = form(NodeSpec("quality", "dimension", scale=ScaleSpec("numeric", 0, 100)))
+
+    assert one.parts[0].choices == ()
+    assert one.label(one.read({"quality": "73"})) == "73"
+    with pytest.raises(PartsOpen):
+        one.read({"quality": "nan"})
+    with pytest.raises(PartsOpen):
+        one.read({"quality": "101"})
+
+
+def test_computed_checks_of_a_rubric_count_in_peoples_scores_too() -> None:
+    typed = NodeSpec("has", "check", text="kW", source="computed", tags=("type:contains",), scale=ScaleSpec("boolean"))
+    tree = NodeSpec("root", "group", aggregator={"type": "mean"}, children=(typed, check("cites")))
+
+    assert [part.key for part in form(tree, response="5 kW").parts] == ["cites"]
+    assert form(tree, response="5 kW").label({"cites": True}) == "100"
+    assert form(tree, response="none").label({"cites": True}) == "50"
+
+
+def test_scale_of_a_numeric_criterion_names_its_anchors() -> None:
+    scale = ScaleSpec("ordinal", minimum=1, maximum=3, step=1)
+    anchors = (AnchorSpec(1, 1, "Useless. Says nothing."), AnchorSpec(3, 3, "Complete"))
+    tree = NodeSpec("root", "group", children=(NodeSpec("help", "dimension", scale=scale, anchors=anchors),))
+    alone = (Label("1", "1: Useless", 1 / 3), Label("2", "2", 2 / 3), Label("3", "3: Complete", 1.0))
+
+    assert scale_of(tree, criterion="help") == alone  # worth what the judge's score of it is
+    assert scale_of(tree) == alone
+    assert scale_of(tree, criterion="unknown") == JUDGEMENT
+
+
+@pytest.mark.parametrize(
+    ("scale", "expected"),
+    [
+        (ScaleSpec("boolean"), (Label("met", "Met", 1.0), Label("not met", "Not met", 0.0))),
+        (ScaleSpec("nominal", labels=("cat", "dog")), (Label("cat", "cat"), Label("dog", "dog"))),
+        (ScaleSpec("numeric", minimum=0, maximum=100), points_scale(100)),
+        (ScaleSpec("numeric"), JUDGEMENT),
+    ],
+)
+def test_scale_of_other_scales(scale: ScaleSpec, expected: tuple[Label, ...]) -> None:
+    assert scale_of(NodeSpec("root", "dimension", scale=scale)) == expected
+
+
+@pytest.mark.parametrize("said", [{}, {"100.1": "met", "50.1": "perhaps", "50.2": "met", "25.1": "met"}])
+def test_read_wants_a_word_on_each_check(said: dict[str, str]) -> None:
+    with pytest.raises(PartsOpen, match=r"Say of each item whether it is met: .*50\.1"):
+        form(LEVELS).read(said)
+
+
+def test_values_are_read_back_as_they_are_said() -> None:
+    part = Part("x", "x", scale=ScaleSpec("numeric", 0, 10, 0.5))
+
+    assert part.read(said_of(7.5)) == 7.5
+    assert part.read(said_of(7)) == 7
+    assert part.read("7.3") is None
+    assert Part("c", "c").read(said_of(False)) is False
+
+
+def test_words_of_parts_name_what_is_met_and_the_values_of_scales() -> None:
+    assert words_of_parts({"100.1": False, "50.1": True, "50.2": True}) == "Met: 50.1, 50.2; Not met: 100.1"
+    assert words_of_parts({"kind": 3, "clear": 4, "cites": True}) == "Met: cites; kind: 3; clear: 4"
+    assert words_of_parts({}) == ""
+
+
+def test_majority_parts_needs_more_than_half_for_each() -> None:
+    assert majority_parts([{"a": 1, "b": True}, {"a": 1, "b": False}, {"a": 2, "b": True}]) == {"a": 1, "b": True}
+    assert majority_parts([{"a": 1}, {"a": 2}]) == {}
+    assert majority_parts([{}, {"a": 1}]) == {}
+    assert majority_parts([]) == {}

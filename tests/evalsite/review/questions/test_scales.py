@@ -1,0 +1,134 @@
+"""The answers a queue offers."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.review.questions.scales import (
+    JUDGEMENT,
+    PREFERENCE,
+    Label,
+    given_scale,
+    is_number_scale,
+    joined_scale,
+    key_of,
+    labels_from_json,
+    labels_to_json,
+    level_scale,
+    meaning_of,
+    nearest_label,
+    points_scale,
+    short_of,
+    shown_label,
+    words_about_worth,
+    words_of,
+)
+
+pytestmark = pytest.mark.backend_free
+
+
+def test_points_scale_is_stored_by_its_steps_and_read_back() -> None:
+    scale = points_scale(30)
+
+    assert [label.value for label in scale[:4]] == ["0", "3", "7", "10"]
+    assert scale[19] == Label("63", "63 of 100", 19 / 30)
+    assert labels_to_json(scale) == [{"points": 30}]
+    assert labels_from_json([{"points": 30}]) == scale
+    assert len(labels_to_json(points_scale(4))) == 5  # short ones are written out
+
+
+def test_joined_scale_unites_levels_and_leaves_worth_out_where_scales_differ() -> None:
+    levels = joined_scale([level_scale([50]), level_scale([25, 75])])
+
+    assert [label.value for label in levels] == ["0", "25", "50", "75", "100"]
+    assert joined_scale([JUDGEMENT, JUDGEMENT]) == JUDGEMENT
+    assert joined_scale([JUDGEMENT[:2], given_scale(["1", "2"])]) == (
+        Label("right", "Right"),
+        Label("partly", "Partly right"),
+        Label("1", "1"),
+        Label("2", "2"),
+    )
+    assert joined_scale([]) == JUDGEMENT
+
+
+@pytest.mark.parametrize(
+    ("value", "labels", "swapped", "expected"),
+    [
+        ("1", PREFERENCE, True, "-1"),
+        ("-1", PREFERENCE, True, "1"),
+        ("0", PREFERENCE, True, "0"),
+        ("1", PREFERENCE, False, "1"),
+        ("right", JUDGEMENT, True, "right"),
+        ("1", level_scale([1]), True, "1"),
+    ],
+)
+def test_shown_label_turns_preferences_only(
+    value: str, labels: tuple[Label, ...], swapped: bool, expected: str
+) -> None:
+    assert shown_label(value, labels, swapped=swapped) == expected
+
+
+def test_key_of_follows_the_spec_for_preferences_and_counts_for_scales() -> None:
+    assert [key_of(place, PREFERENCE) for place in range(3)] == ["1", "0", "2"]
+    assert [key_of(place, level_scale(range(11))) for place in (0, 8, 9, 10)] == ["1", "9", "0", ""]
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, "wrong"), (0.25, "wrong"), (0.26, "partly"), (1.0, "right")])
+def test_nearest_label_takes_the_lower_at_a_tie(share: float, expected: str) -> None:
+    assert nearest_label(share, JUDGEMENT) == expected
+
+
+def test_nearest_label_of_a_scale_without_worth_is_empty() -> None:
+    assert nearest_label(0.5, PREFERENCE) == ""
+
+
+def test_labels_survive_storage() -> None:
+    labels = (*JUDGEMENT, *PREFERENCE)
+
+    assert labels_from_json(labels_to_json(labels)) == labels
+
+
+def test_words_of_takes_a_list_as_people_type_it() -> None:
+    assert words_of(" good, fair ,,good,  very bad") == ("good", "fair", "very bad")
+    assert words_of(" , ") == ()
+
+
+def test_given_scale_keeps_what_a_label_means() -> None:
+    scale = given_scale(("1 = useless", "2", "3", "4=complete"))
+
+    assert scale == (
+        Label("1", "1: useless", 0.0),
+        Label("2", "2", 1 / 3),
+        Label("3", "3", 2 / 3),
+        Label("4", "4: complete", 1.0),
+    )
+    assert [(short_of(label), meaning_of(label)) for label in scale] == [
+        ("1", "useless"),
+        ("2", ""),
+        ("3", ""),
+        ("4", "complete"),
+    ]
+    assert is_number_scale(scale)
+    assert not is_number_scale(JUDGEMENT)
+
+
+@pytest.mark.parametrize("words", [("1 = a", "1 = b"), ("1 = " + "x" * 81, "2")])
+def test_given_scale_refuses_what_cannot_be_shown(words: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="label"):
+        given_scale(words)
+
+
+def test_key_of_a_scale_from_0_to_10_is_its_own_digit_and_t_for_ten() -> None:
+    scale = given_scale(tuple(str(number) for number in range(11)))
+
+    assert [key_of(place, scale) for place in range(11)] == [*"0123456789", "t"]
+    assert [key_of(place, given_scale(("0", "12", "34"))) for place in range(3)] == ["1", "2", "3"]
+
+
+def test_words_about_worth_relate_the_choices_to_the_rubric() -> None:
+    assert words_about_worth(JUDGEMENT) == "Of the rubric's points: Right = 100%, Partly right = 50%, Wrong = 0%."
+    assert words_about_worth(PREFERENCE) == "Use the rubric to compare the two: the better one fulfils more of it."
+    assert words_about_worth(level_scale([50])) == (
+        "The choices are the scores from 0 to 100 that the rubric's levels allow."
+    )
+    assert words_about_worth(given_scale(("1", "2", "3"))) == ""

@@ -1,0 +1,35 @@
+"""What one person may see of one item."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.review.blinding import EVERYTHING
+from evalsite.review.models import ReviewItem
+from evalsite.review.selectors.labels.subjects import with_subjects
+from evalsite.review.selectors.screens.content import read_content
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_read_content_keeps_the_numbers_by_which_agents_address_each_other() -> None:
+    debate = factories.debate()
+    for seat in (3, 1, 2):
+        opening = factories.statement(debate=debate, seat=seat, text=f"Opening of {seat}.")
+        factories.statement(speaker=opening.speaker, round=1, text=f"Speaker {seat % 3 + 1} is right, says {seat}.")
+
+    shown = []
+    item = factories.review_item(debate=debate)
+    for shuffle in range(12):
+        ReviewItem.objects.filter(pk=item.pk).update(shuffle=shuffle)
+        content = read_content(
+            item=with_subjects(ReviewItem.objects.all()).get(pk=item.pk), parts=EVERYTHING, swapped=False
+        )
+        assert content.transcript is not None
+        shown.append([[(turn.speaker, turn.text) for turn in one.turns] for one in content.transcript.rounds])
+        assert content.transcript.speakers == ("Speaker 1", "Speaker 2", "Speaker 3")
+
+    opening_round = [(f"Speaker {seat}", f"Opening of {seat}.") for seat in (1, 2, 3)]
+    second = [(f"Speaker {seat}", f"Speaker {seat % 3 + 1} is right, says {seat}.") for seat in (1, 2, 3)]
+    assert shown == [[opening_round, second]] * 12

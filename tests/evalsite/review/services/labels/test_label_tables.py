@@ -1,0 +1,238 @@
+"""Labels from elsewhere become final labels of subjects, once, and reports use them as their importer says."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import openpyxl
+import pytest
+
+from evalsite.reports.selectors.judges.audited_verdicts import audited_responses
+from evalsite.review.models import FinalLabel, ImportedLabel, LabelTable, Queue, Referral, ReviewItem
+from evalsite.review.selectors.asked import Reuse, reuse_of
+from evalsite.review.selectors.labels.audits import subject_of_run
+from evalsite.review.selectors.labels.final_labels import labels_of_evaluators
+from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
+from evalsite.review.services.labels.label_tables import (
+    LabelsRefused,
+    LabelUpload,
+    delete_labels,
+    plan_labels,
+    store_labels,
+)
+from evalsite.review.services.referrals.audits import plan_audit
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
+from judging.judges.verdicts import PARSER_VERSION
+from judging.models import EvaluatorKind, Response, RunEvaluator
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def judge() -> RunEvaluator:
+    """A judge that scored two responses to each of two cases in a finished run."""
+    suite = factories.suite(cases=2)
+    run = factories.run(suite=suite, status="finished", finished_at=NOON, done=4, total=4)
+    evaluator = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, name="Strict", done=4)
+    systems = [factories.system("ada"), factories.system("bob")]
+    for number, case in enumerate(suite.cases.order_by("pk")):
+        for system in systems:
+            response = factories.response(prompt=case.prompt, system=system, text=f"{system.name} {number}")
+            factories.verdict(evaluator=evaluator, response=response, share=1.0, parser_version=PARSER_VERSION)
+    return evaluator
+
+
+def responses_of(evaluator: RunEvaluator) -> list[Response]:
+    found = Response.objects.filter(tasks__evaluator=evaluator).select_related("prompt", "system")
+    return list(found.order_by("pk"))
+
+
+def upload(evaluator: RunEvaluator, *lines: str, header: str = "case,system,rater,label", **said: Any) -> LabelUpload:
+    data = "\n".join([header, *lines, ""]).encode()
+    return replace(LabelUpload(data, "labels.csv", evaluator=evaluator, is_blind=True), **said)
+
+
+def row(response: Response, *cells: str) -> str:
+    return ",".join([response.prompt.key, response.system.name, *cells])
+
+
+def put(given: LabelUpload) -> LabelTable:
+    return store_labels(name="Elsewhere", upload=given, actor=None, at=NOON)
+
+
+def stored() -> list[tuple[str, float | None, str, bool, str]]:
+    rows = FinalLabel.objects.order_by("pk").values_list("label", "share", "provenance", "is_blind", "source")
+    return list(rows)
+
+
+def test_store_labels_makes_final_labels_by_majority(judge: RunEvaluator) -> None:
+    one, two, three, _ = responses_of(judge)
+    table = put(
+        upload(
+            judge,
+            *(row(one, name, label) for name, label in (("ann", "right"), ("ben", "Right"), ("cy", "wrong"))),
+            *(row(two, name, label) for name, label in (("ann", "right"), ("ben", "wrong"))),
+            row(three, "ann", "partly right"),
+        )
+    )
+
+    assert stored() == [
+        ("right", 1.0, "imported", True, "ann, ben, cy"),
+        ("partly", 0.5, "imported", True, "ann, ben, cy"),
+    ]
+    assert (table.final_count, table.source, ImportedLabel.objects.count()) == (2, "ann, ben, cy", 6)
+
+
+def test_store_labels_a_second_time_changes_nothing(judge: RunEvaluator) -> None:
+    one = responses_of(judge)[0]
+    given = upload(judge, row(one, "ann", "right"))
+    table = put(given)
+
+    again = put(given)
+
+    assert again == table
+    assert (LabelTable.objects.count(), FinalLabel.objects.count(), ImportedLabel.objects.count()) == (1, 1, 1)
+    plan = plan_labels(given).value
+    assert plan is not None
+    assert plan.same == table
+
+
+def test_a_longer_table_of_the_same_people_brings_only_what_is_new(judge: RunEvaluator) -> None:
+    one, two, *_ = responses_of(judge)
+    put(upload(judge, row(one, "ann", "right")))
+
+    put(upload(judge, row(one, "ann", "right"), row(two, "ann", "wrong")))
+
+    assert [(label, source) for label, _, _, _, source in stored()] == [("right", "ann"), ("wrong", "ann")]
+
+
+def test_a_contradiction_of_the_same_people_names_its_cell_and_stores_nothing(judge: RunEvaluator) -> None:
+    one, two, *_ = responses_of(judge)
+    put(upload(judge, row(one, "ann", "right")))
+
+    with pytest.raises(LabelsRefused) as refused:
+        put(upload(judge, row(two, "ann", "wrong"), row(one, "ann", "wrong")))
+
+    (problem,) = [problem for problem in refused.value.problems if problem.code == "other-label"]
+    assert (problem.file, problem.place) == ("labels.csv", "line 3, system")
+    assert problem.message == "ann said 'right' of this response in the table Elsewhere; here it is 'wrong'."
+    assert LabelTable.objects.count() == FinalLabel.objects.count() == 1
+
+
+def test_rows_of_no_response_and_labels_off_the_scale_are_named_by_cell(judge: RunEvaluator) -> None:
+    one = responses_of(judge)[0]
+    case = one.prompt.key
+    book, data = openpyxl.Workbook(write_only=True), io.BytesIO()
+    sheet = book.create_sheet("Labels")
+    sheet.append(["case", "system", "annotator1", "annotator2"])
+    sheet.append([case, "ada", "right", "splendid"])
+    sheet.append([case, "eve", "right", "right"])
+    book.save(data)
+
+    with pytest.raises(LabelsRefused) as refused:
+        put(LabelUpload(data.getvalue(), "labels.xlsx", evaluator=judge))
+
+    assert [(problem.place, problem.message) for problem in refused.value.problems if problem.severity == "error"] == [
+        ("Labels!B3", f"The run has no response of eve to the case {case!r}."),
+        ("Labels!D2", "The label 'splendid' is not on the scale of this response."),
+    ]
+    assert FinalLabel.objects.count() == 0
+
+
+def test_one_column_of_labels_needs_no_rater_where_it_is_said_from_whom(judge: RunEvaluator) -> None:
+    one = responses_of(judge)[0]
+
+    put(upload(judge, f"{one.pk},right", header="response_id,label", source="Ann of the lab"))
+
+    assert stored() == [("right", 1.0, "imported", True, "Ann of the lab")]
+    assert ImportedLabel.objects.get().rater == "Ann of the lab"
+
+
+def test_rows_about_another_criterion_are_left_out_with_a_warning(judge: RunEvaluator) -> None:
+    RunEvaluator.objects.filter(pk=judge.pk).update(criterion="clarity")
+    judge.refresh_from_db()
+    one = responses_of(judge)[0]
+    rows = (row(one, "ann", "right", "clarity"), row(one, "ann", "wrong", "brevity"))
+    given = upload(judge, *rows, header="case,system,rater,label,criterion")
+    problems = plan_labels(given).problems
+
+    put(given)
+
+    assert [label for label, *_ in stored()] == ["right"]
+    assert "1 rows are about other criteria than 'clarity' and are left out." in [one.message for one in problems]
+
+
+def test_the_audit_asks_nobody_about_what_was_labelled_elsewhere(judge: RunEvaluator, settings: Any) -> None:
+    settings.REVIEW_AUDIT_MINIMUM = 4
+    put(upload(judge, *(row(one, "ann", label) for one, label in zip(responses_of(judge), WORDS, strict=True))))
+
+    opened = open_items_for_run(run=judge.run, at=NOON)
+
+    assert opened == 0
+    assert reuse_of(Queue.objects.get(run=judge.run)) == Reuse(asked=0, elsewhere=0, reused=4)
+    found = audited_responses([judge])
+    assert (found.drawn, [one.people for one in found.decided]) == (4, list(WORDS))
+
+
+WORDS = ("right", "wrong", "partly", "right")
+
+
+def test_labels_that_are_not_blind_enter_no_figure(judge: RunEvaluator, settings: Any) -> None:
+    settings.REVIEW_AUDIT_MINIMUM = 4
+    one = responses_of(judge)[0]
+    put(upload(judge, row(one, "ann", "right"), is_blind=False))
+
+    opened = open_items_for_run(run=judge.run, at=NOON)
+
+    assert opened == 4
+    first = labels_of_evaluators([judge])[judge.pk][0]
+    assert (first.label, first.informed_label) == (None, "right")
+    assert audited_responses([judge]).decided == ()
+
+
+def test_what_people_decide_here_counts_before_an_imported_label(judge: RunEvaluator, settings: Any) -> None:
+    settings.REVIEW_AUDIT_MINIMUM = 4
+    one = responses_of(judge)[0]
+    open_items_for_run(run=judge.run, at=NOON)
+    put(upload(judge, row(one, "ann", "right")))
+    item = ReviewItem.objects.get(response_a=one)
+
+    adjudicate_item(item_id=item.pk, adjudicator=factories.user(), word=FinalWord("wrong", "Read it."), at=NOON)
+
+    first = labels_of_evaluators([judge])[judge.pk][0]
+    assert (first.label, first.provenance) == ("wrong", "adjudication")
+    plan = plan_labels(upload(judge, row(one, "ben", "right"))).value
+    assert plan is not None
+    assert plan.counts() == {"final_labels": 1, "undecided": 0, "known": 0, "decided_here": 1, "waiting": 0}
+
+
+def test_labels_serve_another_run_over_equal_responses(judge: RunEvaluator) -> None:
+    put(upload(judge, *(row(one, "ann", "right") for one in responses_of(judge))))
+    later = factories.run(suite=judge.run.suite, status="finished", finished_at=NOON)
+    other = factories.evaluator(run=later, kind=EvaluatorKind.JUDGE, name="Lenient")
+    for one in responses_of(judge):
+        factories.verdict(evaluator=other, response=one, share=0.0)
+
+    opened = open_items_for_run(run=later, at=NOON)
+
+    assert opened == 0
+    assert [row.label for row in labels_of_evaluators([other])[other.pk]] == ["right"] * 4
+
+
+def test_deleting_a_table_takes_its_labels_along_and_the_next_drawing_asks(judge: RunEvaluator, settings: Any) -> None:
+    settings.REVIEW_AUDIT_MINIMUM = 4
+    table = put(upload(judge, *(row(one, "ann", "right") for one in responses_of(judge))))
+    open_items_for_run(run=judge.run, at=NOON)
+
+    delete_labels(table=table, actor=None)
+
+    assert FinalLabel.objects.count() == 0
+    assert audited_responses([judge]).drawn == 4
+    plan_audit(subject=subject_of_run(judge.run), size=2, actor=None, at=NOON)
+    assert open_items_for_run(run=judge.run, at=NOON) == 4
+    assert Referral.objects.filter(item=None).count() == 0
+    assert open_items_for_run(run=judge.run, at=NOON) == 0

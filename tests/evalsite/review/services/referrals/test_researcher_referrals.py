@@ -1,0 +1,181 @@
+"""What a researcher sends to people by hand, once, and takes back while nobody has answered."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from evalsite.accounts.models import AuditEntry
+from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.selectors.asked import people_of, people_of_run
+from evalsite.review.selectors.unrouted import unheard_runs
+from evalsite.review.services.items.claims import claim_next, keep_draft
+from evalsite.review.services.referrals.researcher_referrals import (
+    send_rest,
+    send_verdict,
+    take_item_back,
+    take_rest_back,
+)
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
+from evalsite.review.states import ReviewRefused
+from judging.models import RunKind, RunStatus, Verdict
+from tests import factories
+from tests.evalsite.review.services.referrals.test_run_referrals import judged_run
+from tests.factories import NOON
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_audit")]
+LATER = NOON + timedelta(minutes=1)
+
+
+def test_send_verdict_opens_one_item_and_says_where_it_is_already() -> None:
+    ada, ben = factories.user("ada"), factories.user("ben")
+    judged_run({"status": "ok", "confidence": 0.9}, {"status": "ok"}, judges=2)
+    first, same_response = Verdict.objects.order_by("response_id", "pk")[:2]
+
+    sent = [
+        send_verdict(verdict=verdict, actor=actor, at=NOON)
+        for verdict, actor in ((first, ada), (first, ben), (same_response, ben))
+    ]
+
+    queue, item = Queue.objects.get(), ReviewItem.objects.get()
+    assert [one.count for one in sent] == [1, 0, 0]
+    assert (item.response_a, item.reason, item.reason_text, item.arm, item.sent_by) == (
+        first.response,
+        "sent_by_hand",
+        "A researcher sent it.",
+        "routed",
+        ada,
+    )
+    assert (queue.open_count, queue.total_count, queue.routed_at) == (1, 1, None)
+    assert sent[0].words == f"Sent 1 item to the queue “{queue}”."
+    assert list(AuditEntry.objects.values_list("action", "actor")) == [("item.sent", ada.pk)]
+    assert [people_of(verdict).can_take_back for verdict in (first, same_response)] == [True, True]
+
+
+def test_send_verdict_leaves_the_rest_of_a_run_to_its_routing() -> None:
+    run = judged_run({"status": "ok", "confidence": 0.9}, {"status": "unparsed", "value": None, "shares": (None,)})
+    send_verdict(verdict=Verdict.objects.earliest("pk"), actor=factories.user(), at=LATER)
+
+    assert list(unheard_runs()) == [run]
+    assert open_items_for_run(run=run, at=LATER) == 1
+    assert sorted(ReviewItem.objects.values_list("reason", flat=True)) == ["sent_by_hand", "unparsed_verdict"]
+
+
+def test_send_verdict_refuses_a_replaced_response() -> None:
+    judged_run({"status": "ok"})
+    verdict = Verdict.objects.get()
+    verdict.response.superseded_at = NOON
+    verdict.response.save()
+
+    with pytest.raises(ReviewRefused, match="replaced this response"):
+        send_verdict(verdict=verdict, actor=factories.user(), at=NOON)
+
+
+def test_send_rest_sends_everything_unsettled_that_is_in_no_queue() -> None:
+    ada = factories.user("ada")
+    run = judged_run(
+        {"status": "ok", "confidence": 0.9},
+        {"status": "failed", "value": None, "shares": (None,)},
+        {"status": "unparsed", "value": None, "shares": (None,)},
+        {"status": "refused", "value": None, "shares": (None,)},
+        {"status": "ok", "confidence": 0.2},
+    )
+    run.status = RunStatus.CANCELLED
+    run.save()
+    send_verdict(verdict=Verdict.objects.get(status="failed"), actor=ada, at=NOON)
+
+    sent = [send_rest(run=run, actor=ada, at=LATER) for _ in range(2)]
+
+    assert [one.count for one in sent] == [3, 0]  # unparsed, refused and unsure; the failed one is there
+    assert sent[1].words == "Everything unsettled is with people."
+    assert people_of_run(run).unanswered == 4
+    assert AuditEntry.objects.filter(action="queue.rest_sent").count() == 2
+
+
+def test_send_rest_says_where_the_queue_is_paused() -> None:
+    run = judged_run({"status": "refused", "value": None, "shares": (None,)})
+    send_verdict(verdict=Verdict.objects.get(), actor=factories.user(), at=NOON)
+    Queue.objects.update(status="paused")
+
+    words = send_rest(run=run, actor=factories.user(), at=NOON).words
+
+    assert words.endswith("The queue is paused: nobody is handed its items until you open it again.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        (RunKind.GRADING, RunStatus.QUEUED),
+        (RunKind.GRADING, RunStatus.RUNNING),
+        (RunKind.ESI, RunStatus.PAUSED),
+    ],
+)
+def test_send_rest_waits_for_the_end_of_a_run_at_work(kind: RunKind, status: RunStatus) -> None:
+    run = judged_run({"status": "refused", "value": None, "shares": (None,)})
+    run.kind, run.status = kind, status
+
+    with pytest.raises(ReviewRefused, match="goes to people by itself"):
+        send_rest(run=run, actor=factories.user(), at=NOON)
+
+
+def test_take_item_back_undoes_what_nobody_has_touched() -> None:
+    ada = factories.user("ada")
+    judged_run({"status": "ok"})
+    verdict = Verdict.objects.get()
+    send_verdict(verdict=verdict, actor=ada, at=NOON)
+    item_id = ReviewItem.objects.get().pk
+
+    queue = take_item_back(item_id=item_id, actor=ada, at=NOON)
+
+    assert (queue.open_count, queue.total_count, ReviewItem.objects.count()) == (0, 0, 0)
+    assert AuditEntry.objects.get(action="item.taken_back").subject_id == item_id
+    assert send_verdict(verdict=verdict, actor=ada, at=LATER).count == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"answer_count": 1}, "have answered"),
+        ({"status": "settled"}, "have answered"),
+        ({"sent_by": None}, "Nobody sent this item by hand"),
+        ({"arm": "audit"}, "random audit"),
+    ],
+)
+def test_take_item_back_refuses(fields: dict[str, object], says: str) -> None:
+    judged_run({"status": "ok"})
+    send_verdict(verdict=Verdict.objects.get(), actor=factories.user(), at=NOON)
+    ReviewItem.objects.update(**fields)
+
+    with pytest.raises(ReviewRefused, match=says):
+        take_item_back(item_id=ReviewItem.objects.get().pk, actor=factories.user(), at=NOON)
+
+
+def test_take_rest_back_keeps_what_somebody_is_at_work_on() -> None:
+    ada, ann = factories.user("ada"), factories.user("ann")
+    run = judged_run(*({"status": "refused", "value": None, "shares": (None,)} for _ in range(3)))
+    send_rest(run=run, actor=ada, at=NOON)
+    claim = claim_next(queue=Queue.objects.get(), annotator=ann, at=NOON)
+
+    with pytest.raises(ReviewRefused, match="at work on this item"):
+        take_item_back(item_id=claim.item_id, actor=ada, at=NOON)
+    taken = take_rest_back(run=run, actor=ada, at=NOON)
+
+    assert (taken, ReviewItem.objects.get(), Queue.objects.get().open_count) == (2, claim.item, 1)
+    assert take_rest_back(run=run, actor=ada, at=NOON + timedelta(hours=1)) == 1  # the claim has lapsed
+
+
+def test_take_back_keeps_items_for_which_somebody_left_a_draft() -> None:
+    rita, ada = factories.user("rita"), factories.user("ada")
+    run = judged_run({"status": "unparsed", "value": None, "shares": (None,)})
+    queue = send_rest(run=run, actor=rita, at=NOON).queue
+    claim = claim_next(queue=queue, annotator=ada, at=NOON)
+    keep_draft(item_id=claim.item_id, annotator=ada, values={"note": "half a thought"}, at=NOON)
+    lapsed = NOON + timedelta(hours=1)
+
+    with pytest.raises(ReviewRefused, match="Somebody has begun"):
+        take_item_back(item_id=claim.item_id, actor=rita, at=lapsed)
+    taken = take_rest_back(run=run, actor=rita, at=lapsed)
+
+    claim.refresh_from_db()
+    assert (taken, claim.draft, people_of_run(run).unanswered) == (0, {"note": "half a thought"}, 0)

@@ -1,0 +1,191 @@
+"""Unit tests: languages, assembly of programs, points; nothing is run here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judging.grading.marks import GradeStatus, GradingOptions, NotDecided, ResponseGrade, SpecFault
+from judging.grading.rule_graders.programs import Program, ProgramOutcome
+from judging.grading.rule_graders.unit_tests import (
+    PRELUDES,
+    TIMEOUT_SECONDS,
+    build_program,
+    canonical_language,
+    grade_unit_tests,
+    nominal_total,
+)
+from judging.grading.stored import grade_from_json, grade_to_json
+
+FENCED = "Sure:\n```python\nfrom __future__ import annotations\nx = 1\n```"
+
+
+class Scripted:
+    """Gives prepared outcomes in turn and remembers the programs."""
+
+    def __init__(self, *passed: bool | None) -> None:
+        self.outcomes = [
+            ProgramOutcome(value, str(value), "" if value is not None else "no toolchain") for value in passed
+        ]
+        self.programs: list[Program] = []
+
+    def run(self, program: Program) -> ProgramOutcome:
+        self.programs.append(program)
+        return self.outcomes[len(self.programs) - 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical"),
+    [
+        ("c", "cpp"),
+        ("c++/c", "cpp"),
+        ("js", "javascript"),
+        ("csharp", "c#"),
+        ("ts", "typescript"),
+        ("r", "r"),
+        ("go", "go"),
+    ],
+)
+def test_canonical_language_follows_the_table(name: str, canonical: str) -> None:
+    assert canonical_language(name) == canonical_language(name, compat=True) == canonical
+
+
+@pytest.mark.parametrize("name", ["Python", "dart", "", None, ["python"]])
+def test_canonical_language_refuses_what_nothing_runs(name: Any) -> None:
+    with pytest.raises(SpecFault) as fault:
+        canonical_language(name)
+
+    assert (fault.value.kind, fault.value.code) == ("NotImplementedError", "13.19")
+
+
+def test_canonical_language_adds_languages_by_default_only() -> None:
+    assert canonical_language("rust") == "rust"
+    with pytest.raises(SpecFault):
+        canonical_language("rust", compat=True)
+
+
+def test_every_canonical_language_has_a_timeout() -> None:
+    names = ("python", "cpp", "java", "js", "ts", "c#", "r", "go", "rust", "ruby", "php", "bash", "sql")
+
+    assert {canonical_language(name) for name in names} == set(TIMEOUT_SECONDS)
+
+
+def test_build_program_hoists_future_imports_above_the_prelude_and_appends_the_test() -> None:
+    program = build_program("assert x == 1", FENCED, "python")
+
+    # prelude, newline, (empty) file prefix, newline, code
+    assert program.code == "\n".join(["from __future__ import annotations", *PRELUDES["python"], "", "x = 1"])
+    assert program.source == program.code + "\nassert x == 1"
+    assert program.timeout_seconds == 10.0
+
+
+def test_build_program_uses_files_prefix_and_timeout() -> None:
+    test = {
+        "path": "t.js",
+        "content": "check()",
+        "prefix": "gone, because the response has fences",
+        "prefix_path": "p.js",
+        "prefix_content": "setup()",
+        "cleanup_path": "c.py",
+        "cleanup_content": "tidy()",
+        "timeout": 3,
+    }
+
+    program = build_program(test, "```\nrun()\n```", "javascript", 2)
+
+    assert program == Program(
+        "javascript", "setup()\nrun()\ncheck()", 3.0, "setup()\nrun()", "check()", "tidy()", "test", 2
+    )
+
+
+def test_build_program_keeps_the_prefix_of_an_unfenced_response() -> None:
+    assert build_program({"content": "t", "prefix": "let a;"}, "b", "typescript").source == "\nlet a;\nb\nt"
+
+
+@pytest.mark.parametrize(
+    "test", [{"path": "gone.py"}, {"content": "t", "prefix_path": "gone"}, {"content": "t", "cleanup_path": "gone"}]
+)
+def test_build_program_needs_the_files_it_names(test: dict[str, str]) -> None:
+    with pytest.raises(NotDecided, match=r"gone.* is not stored"):
+        build_program(test, "x", "python")
+
+
+def test_grade_unit_tests_adds_weights_of_passed_tests() -> None:
+    runner = Scripted(True, False)
+    spec = {"lang": "python", "tests": ["a", {"content": "b", "weight": 2}]}
+
+    graded = grade_unit_tests(spec, FENCED, "rust", GradingOptions(), runner)
+
+    assert (graded.got, graded.total, graded.status) == (1.0, 3.0, GradeStatus.COMPLETE)
+    assert [(test["passed"], test["points"], test["result"]) for test in graded.detail["tests"]] == [
+        (True, 1.0, "True"),
+        (False, 0.0, "False"),
+    ]
+    assert [program.test_text for program in runner.programs] == ["a", "b"]
+
+
+def test_grade_unit_tests_is_incomplete_where_a_test_was_not_run() -> None:
+    spec = {"tests": ["a", "b", {"path": "gone.py"}]}
+
+    graded = grade_unit_tests(spec, FENCED, "python", GradingOptions(), Scripted(True, None))
+
+    assert (graded.got, graded.total, graded.status) == (None, 3.0, GradeStatus.INCOMPLETE)
+    assert [note.text for note in graded.notes] == [
+        "Test 2 was not run: no toolchain",
+        "Test 3 was not run: The file 'gone.py' is not stored with the case.",
+    ]
+
+
+def test_grade_unit_tests_without_a_runner_runs_nothing() -> None:
+    graded = grade_unit_tests({"tests": ["a"]}, FENCED, "python", GradingOptions(), None)
+
+    assert (graded.got, graded.detail["tests"][0]["not_run_reason"]) == (None, "There is no sandbox to run it in.")
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"),
+    [
+        ([], "TypeError"),
+        ({}, "KeyError"),
+        ({"tests": "a"}, "TypeError"),
+        ({"tests": [5]}, "TypeError"),
+        ({"tests": [{}]}, "AssertionError"),
+        ({"tests": [{"content": 5}]}, "TypeError"),
+        ({"tests": [{"content": "a", "weight": "x"}]}, "TypeError"),
+    ],
+)
+def test_grade_unit_tests_refuses_malformed_specifications(spec: Any, kind: str) -> None:
+    with pytest.raises(SpecFault) as fault:
+        grade_unit_tests(spec, "x", "python", GradingOptions(), Scripted(True))
+
+    assert fault.value.kind == kind
+
+
+def test_nominal_total_sums_readable_weights() -> None:
+    assert nominal_total({"tests": ["a", {"weight": 2}, {"weight": []}]}) == 4.0
+
+
+def test_grade_unit_tests_flags_a_pass_whose_response_looks_for_the_harness() -> None:
+    text = "```python\nimport os\nos._exit(0)\n```"
+
+    passed, failed = (
+        grade_unit_tests({"tests": ["assert f()"]}, text, "python", GradingOptions(), Scripted(outcome))
+        for outcome in (True, False)
+    )
+
+    assert [note.code for note in (*passed.notes, *failed.notes)] == ["suspicious"]
+    assert passed.notes[0].text == "Test 1 passed, but look at the response: it names _exit(."
+
+
+def test_grade_unit_tests_keeps_what_the_tests_ran_with() -> None:
+    runner = Scripted(True, True)
+    runner.outcomes = [ProgramOutcome(True, environment={"python": "3.11.2", "sandbox": "profile 1"})] * 2
+
+    grade = grade_unit_tests({"tests": ["a", "b"]}, "x", "python", GradingOptions(), runner)
+    stored = grade_to_json(ResponseGrade(2.0, 2.0, 1.0, 1.0, GradeStatus.COMPLETE, (grade,)))
+    read = grade_from_json(stored, status="complete", score=1.0, full_score=1.0)
+
+    assert stored["environment"] == {"python": "3.11.2", "sandbox": "profile 1"}
+    assert "environment" not in stored["criteria"][0]["detail"]
+    assert read.criteria == (grade,)

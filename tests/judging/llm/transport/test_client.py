@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from judging.llm.attempts import Attempt, Outcome
+from judging.llm.chat import ChatRequest, Message
+from judging.llm.endpoints import AddressPolicy, EndpointConfig
+from judging.llm.transport.client import ChatClient
+from tests.fake_llm.fixture import FakeLLM
+
+USED = frozenset({"temperature", "max_tokens"})
+
+
+def asking(prompt: str, **fields: object) -> ChatRequest:
+    return replace(ChatRequest((Message("user", prompt),)), **fields)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def client() -> Iterator[ChatClient]:
+    client = ChatClient(threads=2, policy=AddressPolicy(allow_loopback=True))
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def endpoint(fake_llm: FakeLLM) -> EndpointConfig:
+    return EndpointConfig("fake", fake_llm.url, "m", api_key="sk-1234")
+
+
+# What each fault of the fake server is taken for; tokens are len // 4 + 1 of prompt and reply.
+FAULTS = {
+    "[[fake:reply=yes]]": Attempt(
+        Outcome.FINISHED, 200, accepted=USED, text="yes", finish_reason="stop", prompt_tokens=5, completion_tokens=1
+    ),
+    "[[fake:reply=0123456789]][[fake:truncated]]": Attempt(
+        Outcome.TRUNCATED,
+        200,
+        "truncated",
+        "The answer reached the token limit.",
+        accepted=USED,
+        text="01234",
+        finish_reason="length",
+        prompt_tokens=11,
+        completion_tokens=2,
+    ),
+    "[[fake:filter]]": Attempt(
+        Outcome.REFUSED,
+        200,
+        "content-filter",
+        "The provider's content filter stopped the answer.",
+        accepted=USED,
+        finish_reason="content_filter",
+        prompt_tokens=4,
+        completion_tokens=1,
+    ),
+    "[[fake:refusal]]": Attempt(
+        Outcome.REFUSED,
+        200,
+        "refusal",
+        "The model refused to answer.",
+        accepted=USED,
+        text="I cannot help with that.",
+        finish_reason="stop",
+        prompt_tokens=5,
+        completion_tokens=1,
+    ),
+    "[[fake:429]][[fake:retry_after=7]]": Attempt(
+        Outcome.RATE_LIMITED,
+        429,
+        "rate-limited",
+        "The endpoint allows no more calls for now.",
+        "Rate limit reached",
+        retry_after_seconds=7.0,
+    ),
+    "[[fake:429]][[fake:retry_after=-1]]": Attempt(
+        Outcome.RATE_LIMITED,
+        429,
+        "rate-limited",
+        "The endpoint allows no more calls for now.",
+        "Rate limit reached",
+    ),
+    "[[fake:quota]]": Attempt(
+        Outcome.QUOTA,
+        429,
+        "quota",
+        "The account behind this endpoint has no money left.",
+        "You exceeded your current quota.",
+    ),
+    "[[fake:500]]": Attempt(Outcome.SERVER_ERROR, 500, "http-500", "The endpoint answered HTTP 500.", "asked for 500"),
+    "[[fake:503]]": Attempt(Outcome.SERVER_ERROR, 503, "http-503", "The endpoint answered HTTP 503.", "asked for 503"),
+    "[[fake:408]]": Attempt(Outcome.PASSING, 408, "http-408", "The endpoint answered HTTP 408.", "asked for 408"),
+    "[[fake:409]]": Attempt(Outcome.PASSING, 409, "http-409", "The endpoint answered HTTP 409.", "asked for 409"),
+    "[[fake:400]]": Attempt(Outcome.CLIENT_ERROR, 400, "http-400", "The endpoint answered HTTP 400.", "asked for 400"),
+    "[[fake:401]]": Attempt(Outcome.SETUP, 401, "key", "The endpoint does not accept the key.", "asked for 401"),
+    "[[fake:402]]": Attempt(
+        Outcome.QUOTA, 402, "quota", "The account behind this endpoint has no money left.", "asked for 402"
+    ),
+    "[[fake:redirect]]": Attempt(Outcome.SETUP, 302, "redirect", "The endpoint redirects; redirects are not followed."),
+    "[[fake:html]]": Attempt(
+        Outcome.SETUP, 200, "address", "The endpoint's address shows a web page, not chat completions."
+    ),
+    "[[fake:drop]]": Attempt(
+        Outcome.PASSING, None, "connection", "The connection to the endpoint failed or broke off.", is_unheard=True
+    ),
+    "[[fake:hang]]": Attempt(Outcome.PASSING, None, "timeout", "The endpoint did not answer in time.", is_unheard=True),
+}
+
+
+@pytest.mark.parametrize(("prompt", "expected"), FAULTS.items(), ids=FAULTS)
+def test_send_classifies_every_fault(
+    client: ChatClient, endpoint: EndpointConfig, prompt: str, expected: Attempt
+) -> None:
+    attempt = client.send(replace(endpoint, read_timeout=0.5), asking(prompt))
+
+    assert attempt.sent == {"model": "m", "temperature": 0.0, "max_tokens": 1024}
+    assert replace(attempt, seconds=0.0, sent={}, head={}) == expected
+
+
+def test_send_keeps_who_answered(client: ChatClient, endpoint: EndpointConfig) -> None:
+    head = client.send(endpoint, asking("[[fake:reply=yes]]")).head
+
+    assert set(head) == {"id", "model", "request_id"}
+    assert (head["model"], head["request_id"]) == ("m", "fake")
+
+
+def test_send_never_repeats_its_key(client: ChatClient) -> None:
+    body = b'{"error": {"message": "Wrong key: very-secret in sk-abcdefgh1234 or abc***xyz"}}'
+    head = b"HTTP/1.1 401 No\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with raw_server([head + body], pause_seconds=0) as url:
+        attempt = client.send(EndpointConfig("x", url, "m", api_key="very-secret"), asking("hello"))
+
+    assert attempt.provider_text == "Wrong key: [key] in [key] or [key]"
+
+
+def test_send_follows_no_redirect_and_sends_its_key(
+    client: ChatClient, endpoint: EndpointConfig, fake_llm: FakeLLM
+) -> None:
+    client.send(endpoint, asking("[[fake:redirect]]"))
+
+    stats = fake_llm.stats()
+    assert (stats["calls"], stats["api_key"]) == (1, {"1234": 1})
+
+
+def test_send_reads_label_logprobs(client: ChatClient, endpoint: EndpointConfig) -> None:
+    attempt = client.send(endpoint, asking("[[fake:reply=2]]", top_logprobs=3))
+
+    assert set(attempt.label_logprobs) == {"0", "1", "2"}
+    assert max(attempt.label_logprobs, key=attempt.label_logprobs.__getitem__) == "2"
+
+
+def test_send_keeps_one_connection_for_calls_one_after_the_other(
+    client: ChatClient, endpoint: EndpointConfig, fake_llm: FakeLLM
+) -> None:
+    for number in range(10):
+        client.send(endpoint, asking(f"question {number}"))
+
+    # the fixture's own /config and /reset come by a connection each, opened before the reset and after
+    assert fake_llm.stats()["connections"] <= 3
+
+
+def test_send_keeps_silent_connections_alive(client: ChatClient, endpoint: EndpointConfig) -> None:
+    client.send(endpoint, asking("hello"))
+
+    (pool, _), *_ = client._adapter._known.values()
+    connection = pool.pool.get_nowait()
+    assert connection.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+    assert connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 60
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """Return a file with a key and its self-signed certificate for 127.0.0.1."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    file = tmp_path / "both.pem"
+    made = [
+        *["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"],
+        "-subj",
+        "/CN=x",
+    ]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(file), "-out", str(tmp_path / "public.pem")]
+    subprocess.run([openssl, *made, *names], check=True, capture_output=True)
+    file.write_text(file.read_text() + (tmp_path / "public.pem").read_text())
+    return file
+
+
+def test_send_trusts_the_certificates_that_it_is_given(client: ChatClient, certificate: Path) -> None:
+    body = b'{"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}'
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+    found = []
+    for bundle in ("", str(certificate)):
+        with raw_server([head + body], pause_seconds=0, certificate=certificate) as url:
+            attempt = client.send(EndpointConfig("tls", url, "m", ca_bundle=bundle), asking("hello"))
+            found.append((attempt.outcome, attempt.error_kind))
+
+    assert found == [(Outcome.PASSING, "tls"), (Outcome.FINISHED, "")]
+
+
+def test_send_never_reaches_a_forbidden_address(endpoint: EndpointConfig, fake_llm: FakeLLM) -> None:
+    attempt = ChatClient(policy=AddressPolicy()).send(endpoint, asking("hello"))
+    by_name = replace(endpoint, base_url=endpoint.base_url.replace("127.0.0.1", "localhost"))
+
+    assert (attempt.outcome, attempt.error_kind) == (Outcome.FORBIDDEN, "refused-address")
+    assert ChatClient(policy=AddressPolicy()).send(by_name, asking("hello")).outcome is Outcome.FORBIDDEN
+    assert fake_llm.stats()["calls"] == 0
+
+
+@pytest.mark.parametrize(
+    "endpoint", [EndpointConfig("a", "nonsense"), EndpointConfig("a", "http://127.0.0.1:1/v1", api_key="k\nX-Evil: 1")]
+)
+def test_send_reports_a_bad_address_or_key(client: ChatClient, endpoint: EndpointConfig) -> None:
+    attempt = client.send(endpoint, asking("hello"))
+
+    assert attempt.outcome is not Outcome.FINISHED
+    assert "Evil" not in attempt.error_text
+
+
+def test_send_ignores_proxies_and_passwords_of_the_environment(
+    client: ChatClient, endpoint: EndpointConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+
+    assert client.send(endpoint, asking("hello")).outcome is Outcome.FINISHED
+
+
+@contextmanager
+def raw_server(chunks: list[bytes], *, pause_seconds: float, certificate: Path | None = None) -> Iterator[str]:
+    """A server that reads one request and answers it in pieces."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            try:
+                connection = context.wrap_socket(connection, server_side=True)
+            except OSError:  # the client does not trust it
+                connection.close()
+                return
+        with connection:
+            while not connection.recv(65536).endswith(b"}"):  # head and body come apart
+                pass
+            for chunk in chunks:
+                try:
+                    connection.sendall(chunk)
+                except OSError:
+                    return
+                time.sleep(pause_seconds)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield f"{'https' if certificate else 'http'}://127.0.0.1:{listener.getsockname()[1]}/v1"
+    listener.close()
+    thread.join(5)
+
+
+def test_send_gives_up_on_a_reply_that_trickles(client: ChatClient) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+    with raw_server([head, *[b" "] * 100], pause_seconds=0.05) as url:
+        attempt = client.send(EndpointConfig("slow", url, "m", read_timeout=0.4), asking("hello"))
+
+    assert (attempt.outcome, attempt.error_kind) == (Outcome.PASSING, "timeout")
+    assert 0.4 <= attempt.seconds < 2.0
+
+
+def test_send_gives_up_on_a_reply_that_floods(client: ChatClient) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n"
+    with raw_server([head, *[b" " * 1_000_000] * 50], pause_seconds=0) as url:
+        attempt = client.send(EndpointConfig("flood", url, "m"), asking("hello"))
+
+    assert (attempt.outcome, attempt.error_kind) == (Outcome.PASSING, "too-large")

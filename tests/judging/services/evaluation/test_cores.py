@@ -1,0 +1,63 @@
+"""Places for programs under test, one per core."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from judging.services.evaluation.cores import core
+
+HOLDER = """
+import fcntl, os, sys, time
+place = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.flock(place, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_core_gives_each_holder_a_place_of_its_own(tmp_path: Path) -> None:
+    with core(tmp_path, 2) as first, core(tmp_path, 2) as second:
+        assert (first, second) == (0, 1)
+    with core(tmp_path, 2) as again:
+        assert again == 0
+
+
+def test_core_lets_no_more_in_at_once_than_there_are(tmp_path: Path) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    def work() -> None:
+        with core(tmp_path, 2) as place:
+            inside.append(place)
+            most.append(len(inside))
+            time.sleep(0.05)
+            inside.remove(place)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert (len(most), max(most)) == (6, 2)
+
+
+def test_core_is_free_again_when_its_holder_is_killed(tmp_path: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "0.lock")], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    threading.Timer(0.3, holder.kill).start()
+    started = time.monotonic()
+
+    with core(tmp_path, 1):
+        waited = time.monotonic() - started
+
+    holder.wait()
+    holder.stdout.close()
+    assert waited >= 0.2

@@ -1,0 +1,373 @@
+"""ESI runs from end to end: fake models answer and judge over HTTP, the site cleans, scores and writes its files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from judging.exports import write_esi_files
+from judging.grading.esi import EsiOptions
+from judging.judges.answer_prompts import shipped_asking
+from judging.judges.kinds.esi_items import Reading
+from judging.models import (
+    Call,
+    EsiItem,
+    Judge,
+    ModelEndpoint,
+    Response,
+    Run,
+    RunStatus,
+    RunTask,
+    Score,
+    Suite,
+    System,
+    Verdict,
+)
+from judging.selectors.esi import read_summary
+from judging.services.evaluation.esi_options import ORIGINAL, options_from_json
+from judging.services.runs.esi_plans import ChosenJudge, EsiPlan, Worker, create_esi_run, default_judge
+from judging.services.runs.run_plans import RunNotPossible
+from judging.services.runs.run_worker import work_through
+from judging.services.tasks.run_lifecycle import retry_failed
+from judging.states import RunRefused
+from tests import factories
+from tests.factories import NOON
+from tests.fake_llm.fixture import FakeLLM
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+RIGHT = '{"is_judged_correct": true, "reasoning": "matches"}'
+SOUND = '{"integrity_score": 80, "integrity_reasoning": "sound"}'
+
+
+def rules(*, answer: Any = "42 W.", accuracy: Any = RIGHT, integrity: Any = SOUND) -> list[dict[str, Any]]:
+    """Return a script: one answering model and two judges, told apart by model name."""
+    return [
+        {"model": "worker", "reply": answer},
+        {"model": "acc", "reply": accuracy},
+        {"model": "int", "reply": integrity},
+    ]
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    """Return a function that starts a fake server with a script."""
+    started: list[FakeLLM] = []
+
+    def start(script: list[dict[str, Any]]) -> FakeLLM:
+        started.append(FakeLLM(latency=2, script=script))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()
+
+
+def judged_by(url: str) -> dict[str, Any]:
+    """Return the two judges on endpoints of the fake server."""
+    found = {}
+    for kind, model in (("accuracy", "acc"), ("integrity", "int")):
+        endpoint = factories.endpoint(name=model, base_url=url, model=model)
+        found[kind] = ChosenJudge(default_judge(kind=kind, endpoint=endpoint))
+    return found
+
+
+def suite_of_one(reference: str = "42 W") -> Suite:
+    case = factories.case(reference=reference, metadata={"instruction": "Use watts.", "question": "How much?"})
+    return factories.suite(cases=[case])
+
+
+def generate(url: str, *, suite: Suite | None = None, prompt: str = "DIRECT", **plan: Any) -> Run:
+    """Return a run in which the fake worker answers."""
+    worker = Worker(factories.endpoint(base_url=url, model="worker"), shipped_asking(prompt))
+    made = EsiPlan(suite=suite or suite_of_one(), workers=[worker], **judged_by(url), **plan)
+    return create_esi_run(plan=made, actor=None, at=NOON)
+
+
+def judges_of(run: Run) -> dict[str, Any]:
+    """Return the two judges of another run."""
+    return {name: ChosenJudge(Judge.objects.get(evaluators__run=run, kind=name)) for name in ("accuracy", "integrity")}
+
+
+def work(run: Run) -> Run:
+    work_through(run_id=run.pk, threads=4, now=timezone.now)
+    run.refresh_from_db()
+    return run
+
+
+def index_of(run: Run) -> Score:
+    return Score.objects.get(evaluator__run=run, evaluator__name="ESI")
+
+
+def test_a_run_answers_cleans_judges_and_scores(serve: Any) -> None:
+    server = serve(rules(answer={"text": "Answer: 42 W.", "completion_tokens": 80}))
+
+    run = work(generate(server.url))
+
+    assert (run.status, run.total, run.done, run.failed, run.calls_made) == (RunStatus.FINISHED, 1, 1, 0, 3)
+    response = Response.objects.get(system__name="worker · DIRECT")
+    assert (response.text, response.completion_tokens) == ("Answer: 42 W.", 80)
+    item = EsiItem.objects.get()
+    assert (item.status, item.cleaned, item.response) == ("COMPLETED", "42 W", response)
+    assert [(v.evaluator.position, v.status, v.value) for v in Verdict.objects.order_by("evaluator__position")] == [
+        (0, "ok", {"is_correct": True}),
+        (1, "ok", {"integrity": 80.0}),
+    ]
+    # .30 x 100 + .25 x 80 + .15 x (1 - 80/8000) x 100 + .15 x 100 + .15 x 100 = 94.85
+    assert index_of(run).value == pytest.approx(94.85)
+    assert index_of(run).detail["sub_scores"] == {
+        "accuracy": 100.0,
+        "true_integrity": 80.0,
+        "efficiency": 99.0,
+        "safety": 100.0,
+        "alignment_simple": 100.0,
+    }
+    assert [(e.total, e.done, e.failed) for e in run.evaluators.order_by("position")] == [(1, 1, 0)] * 3
+    assert RunTask.objects.get().response == response
+
+
+def test_each_judges_calls_are_kept_with_its_verdict(serve: Any) -> None:
+    server = serve(rules(accuracy=["no json", RIGHT]))  # the accuracy judge has to be asked again
+
+    run = work(generate(server.url))
+
+    texts = {
+        verdict.evaluator.position: [run.calls.get(pk=pk).text for pk in verdict.call_ids]
+        for verdict in Verdict.objects.all()
+    }
+    assert texts == {0: ["no json", RIGHT], 1: [SOUND]}
+    assert [run.calls.get(pk=pk).text for pk in EsiItem.objects.get().call_ids] == ["42 W."]
+
+
+def test_an_unread_judge_makes_the_index_incomplete_and_never_zero(serve: Any) -> None:
+    server = serve(rules(accuracy="The answer is correct."))
+
+    run = work(generate(server.url))
+
+    assert (run.done, run.failed) == (0, 1)
+    assert RunTask.objects.get().failure_kind == "accuracy-unparsed"
+    index = index_of(run)
+    assert (index.status, index.value, index.share) == ("incomplete", None, None)
+    assert index.detail["sub_scores"]["accuracy"] is None
+    assert EsiItem.objects.get().status == "ERROR_ACCURACY_JUDGE"
+
+
+def test_unknown_tokens_leave_the_index_incomplete_and_nothing_to_retry(serve: Any) -> None:
+    server = serve(rules(answer={"text": "42 W.", "completion_tokens": None}))
+
+    run = work(generate(server.url))
+
+    assert (run.status, run.done, run.failed, RunTask.objects.get().status) == (RunStatus.FINISHED, 1, 0, "done")
+    index, (row,) = index_of(run), read_summary(run).rows
+    assert (index.status, index.value, index.detail["missing"]) == ("incomplete", None, ["efficiency"])
+    assert (row.scored, row.index, row.ended) == (0, None, (("incomplete, tokens not reported", 1),))
+    with pytest.raises(RunRefused, match="No task of this run has failed"):
+        retry_failed(run_id=run.pk, actor=None)
+
+
+def test_unknown_tokens_count_as_zero_where_the_option_says_so(serve: Any) -> None:
+    server = serve(rules(answer={"text": "42 W.", "completion_tokens": None}))
+
+    run = work(generate(server.url, options=EsiOptions(unknown_as_zero=True)))
+
+    # .30 x 100 + .25 x 80 + .15 x 0 + .15 x 100 + .15 x 100 = 80
+    assert index_of(run).value == pytest.approx(80.0)
+    assert read_summary(run).rows[0].ended == ()
+
+
+def test_a_retry_asks_only_the_judge_that_failed(serve: Any) -> None:
+    server = serve(rules(accuracy=["nonsense", "nonsense", RIGHT]))
+    run = work(generate(server.url))
+
+    retry_failed(run_id=run.pk, actor=None)
+    work(run)
+
+    assert (run.done, run.failed) == (1, 0)
+    assert server.stats()["model"] == {"worker": 1, "acc": 3, "int": 1}
+    assert [(e.done, e.failed) for e in run.evaluators.order_by("position")] == [(1, 0)] * 3
+
+
+def test_a_worker_that_fails_leaves_no_response_and_asks_no_judge(serve: Any) -> None:
+    server = serve(rules(answer={"status": 400}))
+
+    run = work(generate(server.url))
+
+    assert (run.failed, EsiItem.objects.get().status) == (1, "ERROR_WORKER_API")
+    assert not Response.objects.exists()
+    assert not Score.objects.exists()
+    assert server.stats()["model"] == {"worker": 1}
+
+
+def test_answers_that_are_there_are_judged_as_they_are(serve: Any) -> None:
+    server, suite = serve(rules()), suite_of_one()
+    system = factories.system()
+    response = factories.response(
+        prompt=suite.cases.get().prompt, system=system, text="Final Answer: 42 W", completion_tokens=4000
+    )
+
+    run = create_esi_run(plan=EsiPlan(suite=suite, systems=[system], **judged_by(server.url)), actor=None, at=NOON)
+    work(run)
+
+    assert (run.done, index_of(run).response) == (1, response)
+    assert index_of(run).detail["sub_scores"]["efficiency"] == 50.0  # (1 - 4000/8000) x 100
+    assert server.stats()["model"] == {"acc": 1, "int": 1}
+
+
+def test_a_reasoned_prompt_takes_the_answer_after_its_marker(serve: Any) -> None:
+    server = serve(rules(answer="Steps...\nFinal Answer: 42 W"))
+
+    run = work(generate(server.url, prompt="COT"))
+
+    assert (run.done, EsiItem.objects.get().cleaned) == (1, "42 W")
+    assert Response.objects.get().system.prompt_version == "COT"
+
+
+def test_create_esi_run_refuses_what_cannot_be_run(serve: Any) -> None:
+    suite, judges = suite_of_one(), judged_by("http://127.0.0.1:9/v1")
+
+    with pytest.raises(RunNotPossible, match="not both"):
+        create_esi_run(plan=EsiPlan(suite=suite, **judges), actor=None, at=NOON)
+    worker = Worker(factories.endpoint(model="no-such-price"), shipped_asking("DIRECT"))
+    with pytest.raises(RunNotPossible, match="price"):
+        create_esi_run(plan=EsiPlan(suite=suite, workers=[worker], budget=Decimal(1), **judges), actor=None, at=NOON)
+    assert not Run.objects.exists()
+
+
+def test_export_scores_writes_the_original_layout(serve: Any, tmp_path: Path) -> None:
+    run = work(generate(serve(rules()).url))
+
+    call_command("export_scores", "--layout", "esi", "--run", str(run.pk), "--output", str(tmp_path / "out"))
+
+    stem = f"{run.suite.name}_worker_DIRECT"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        f"{stem}_results.jsonl",
+        f"{stem}_skipped.log",
+        f"{stem}_summary.json",
+    ]
+
+
+def test_the_original_options_are_the_originals() -> None:
+    assert options_from_json(ORIGINAL) == EsiOptions(length_rule="original", unknown_as_zero=True)
+
+
+@pytest.mark.shared_data
+def test_the_recorded_run_is_reproduced_through_the_site(serve: Any, shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "judges" / "lunar_e2e_direct"
+    server = serve(recorded_script(json.loads((folder / "scripted_responses.json").read_text())))
+    for name, model in (("worker", "a/b:free"), ("acc", "acc"), ("int", "int")):
+        factories.endpoint(name=name, base_url=server.url, model=model)
+
+    out = StringIO()
+    call_command(
+        "run_esi",
+        *("--input", str(folder / "items.jsonl"), "--dataset", "L1", "--worker", "worker=DIRECT"),
+        *("--accuracy", "acc", "--integrity", "int", "--original", "--output", str(tmp_path), "--json"),
+        stdout=out,
+    )
+
+    assert json.loads(out.getvalue())["status"] == RunStatus.FINISHED
+    names = [f"L1_a__b_free_DIRECT_{kind}" for kind in ("results.jsonl", "skipped.log", "summary.json")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    expected = [json.loads(line) for line in (folder / "expected_results_original.jsonl").read_text().splitlines()]
+    found = [json.loads(line) for line in (tmp_path / names[0]).read_text().splitlines()]
+    ours = ("s_alignment_documented", "esi_documented")  # what the documented options give; not part of this run
+    assert [
+        {name: row[name] for name in want if name not in ours} for row, want in zip(found, expected, strict=True)
+    ] == [
+        {
+            name: pytest.approx(value) if isinstance(value, float) else value
+            for name, value in want.items()
+            if name not in ours
+        }
+        for want in expected
+    ]
+    summary = json.loads((tmp_path / names[2]).read_text())
+    summary.pop("options")
+    assert summary == json.loads((folder / "expected_summary_original.json").read_text())
+    assert (tmp_path / names[1]).read_text().splitlines()[-1].startswith("13\tERROR_INPUT_JSON_DECODE\t")
+    assert Run.objects.get().options["reading"] == Reading.ORIGINAL
+
+
+def recorded_script(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the recorded replies as rules, matched by the item's tag and the model."""
+    script = []
+    for entry in entries:
+        worker, match = entry["worker"], f"TAG-Q{entry['item']}-"
+        answer: Any = {"status": worker["http_status"]} if "http_status" in worker else None
+        answer = answer or {"text": worker["content"], "completion_tokens": worker["completion_tokens"]}
+        script.append({"model": "a/b", "match": match, "reply": answer})
+        if entry["accuracy_judge"] is not None:
+            script.append({"model": "^acc$", "match": match, "reply": entry["accuracy_judge"]})
+            script.append({"model": "^int$", "match": match, "reply": entry["integrity_judge"]})
+    return script
+
+
+def test_the_length_of_an_answer_leaves_out_the_attempts_that_were_cut_off(serve: Any) -> None:
+    cut = {"truncated": "42", "completion_tokens": 3000}
+    server = serve(rules(answer=[cut, {"text": "42 W.", "completion_tokens": 3200}]))
+
+    run = work(generate(server.url))
+
+    call = Call.objects.get(request__model="worker")
+    assert (Response.objects.get().completion_tokens, call.completion_tokens, call.cut_tokens) == (3200, 6200, 3000)
+    assert index_of(run).detail["sub_scores"]["efficiency"] == pytest.approx(60.0)  # 100 x (1 - 3200 / 8000)
+    judges = judges_of(run)
+    worker = Worker(ModelEndpoint.objects.get(model="worker"), shipped_asking("DIRECT"))
+    again = work(create_esi_run(plan=EsiPlan(suite=run.suite, workers=[worker], **judges), actor=None, at=NOON))
+    assert (again.calls_made, index_of(again).detail["sub_scores"]["efficiency"]) == (0, pytest.approx(60.0))
+
+
+def test_two_servers_of_one_model_are_two_systems(serve: Any) -> None:
+    here, there = serve(rules(answer="42 W.")), serve(rules(answer="43 W."))
+    first = work(generate(here.url))
+    worker = Worker(factories.endpoint(name="other", base_url=there.url, model="worker"), shipped_asking("DIRECT"))
+    judges = judges_of(first)
+    plan = EsiPlan(suite=first.suite, workers=[worker], **judges)
+
+    second = work(create_esi_run(plan=plan, actor=None, at=NOON))
+    third = create_esi_run(plan=plan, actor=None, at=NOON)
+
+    names = ["worker · DIRECT", "worker · DIRECT · other"]
+    assert list(System.objects.order_by("pk").values_list("name", flat=True)) == names
+    assert [run.systems.get().name for run in (first, second, third)] == [names[0], names[1], names[1]]
+    assert Response.objects.filter(superseded_at__isnull=False).count() == 0
+
+
+def test_a_system_made_before_keys_is_taken_over_by_the_same_worker_only(serve: Any) -> None:
+    server = serve(rules())
+    first = generate(server.url)
+    System.objects.update(asking_key="")
+    endpoint = ModelEndpoint.objects.get(model="worker")
+    judges = judges_of(first)
+    hotter = replace(shipped_asking("DIRECT"), temperature=1.0)
+
+    systems = [
+        create_esi_run(
+            plan=EsiPlan(suite=first.suite, workers=[Worker(endpoint, asking)], **judges), actor=None, at=NOON
+        ).systems.get()
+        for asking in (hotter, shipped_asking("DIRECT"))
+    ]
+
+    assert [system == first.systems.get() for system in systems] == [False, True]
+
+
+def test_files_of_a_suite_with_a_long_chinese_name_are_written(serve: Any, tmp_path: Path) -> None:
+    server = serve(rules())
+    run = work(generate(server.url))
+    Suite.objects.update(name="评测" * 60)
+    run.suite.refresh_from_db()
+
+    paths = write_esi_files(run=run, folder=tmp_path)
+
+    assert len({path.name for path in paths}) == 3
+    assert all(path.exists() and len(path.name.encode()) <= 255 for path in paths)
+    assert paths[0].name.startswith("评测评测")

@@ -1,0 +1,170 @@
+"""Rules graded in threads: the worker's claim lives on, programs run side by side, equal ones once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from judging import stop_requests
+from judging.grading.marks import GradingOptions, ResponseGrade
+from judging.grading.rule_graders.programs import Program, ProgramOutcome
+from judging.grading.rule_graders.rules import GradedCase
+from judging.llm.chat import Conversation
+from judging.models import Lease, Run, RunKind, RunStatus, RunTask, Score
+from judging.services.evaluation.cores import core_count
+from judging.services.evaluation.evaluator_tasks import GradingExecutor
+from judging.services.evaluation.rule_tasks import CaseBatch, SharedOutcomes, grade_all
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.run_worker import work_through
+from judging.services.tasks import executors
+from tests import factories
+from tests.factories import NOON
+
+TESTS = {"unit_test": {"tests": ["assert check()"]}}
+
+
+@dataclass
+class SlowRunner:
+    """Takes the sandbox's place: waits, notes how many programs ran at once, and says "passed"."""
+
+    wait: Callable[[], object] = lambda: time.sleep(0.05)
+    running: int = 0
+    most: int = 0
+    programs: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, program: Program) -> ProgramOutcome:
+        with self.lock:
+            self.programs.append(program.source)
+            self.running += 1
+            self.most = max(self.most, self.running)
+        self.wait()
+        with self.lock:
+            self.running -= 1
+        return ProgramOutcome(True, "passed")
+
+
+def answer(number: int) -> str:
+    return f"```python\ndef check():\n    return {number}\n```"
+
+
+def test_grade_all_runs_programs_side_by_side_up_to_the_cores() -> None:
+    runner = SlowRunner()
+    case = GradedCase(TESTS, "python")
+
+    grades = grade_all(case, [answer(n) for n in range(8)], options=GradingOptions(), runner=runner)
+
+    assert [grade.score for grade in grades] == [1.0] * 8
+    assert (len(runner.programs), runner.most) == (8, core_count())
+
+
+def test_grade_all_runs_equal_programs_once() -> None:
+    runner = SlowRunner()
+
+    grades = grade_all(GradedCase(TESTS, "python"), [answer(1)] * 5, options=GradingOptions(), runner=runner)
+
+    assert ([grade.score for grade in grades], len(runner.programs)) == ([1.0] * 5, 1)
+
+
+def test_shared_outcomes_hand_a_crash_of_the_runner_to_everyone() -> None:
+    class Broken:
+        def run(self, program: Program) -> ProgramOutcome:
+            raise RuntimeError("no sandbox at all")
+
+    shared = SharedOutcomes(Broken())
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no sandbox"):
+            shared.run(Program("python", "pass", 1.0))
+
+
+def last_word(talk: Conversation[ResponseGrade]) -> ResponseGrade:
+    while True:
+        try:
+            talk.send(())
+        except StopIteration as end:
+            grade: ResponseGrade = end.value
+            return grade
+        time.sleep(0.01)
+
+
+def test_case_batch_says_not_yet_until_the_program_has_ended() -> None:
+    ended = threading.Event()
+    batch = CaseBatch(GradedCase(TESTS, "python"), GradingOptions(), SlowRunner(wait=ended.wait), {7: answer(1)})
+    talk = batch.converse(7)
+
+    assert (next(talk), talk.send(())) == ((), ())
+    ended.set()
+
+    assert last_word(talk).score == 1.0
+
+
+@pytest.fixture
+def use_runner() -> Iterator[Callable[[Any], None]]:
+    def use(runner: Any) -> None:
+        executors.register(RunKind.GRADING, GradingExecutor(runner_for=lambda *, compat: runner))
+
+    yield use
+    executors.register(RunKind.GRADING, GradingExecutor())
+
+
+def make_run(answers: int) -> Run:
+    case, system = factories.case(grading=TESTS, lang="python"), factories.system()
+    for number in range(answers):
+        factories.response(prompt=case.prompt, system=system, attempt=number, text=answer(number))
+    plan = RunPlan(suite=factories.suite(cases=[case]), systems=[system], evaluators=[EvaluatorChoice()])
+    return create_run(plan=plan, actor=None, at=NOON)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_work_through_keeps_its_claim_while_a_program_runs(use_runner: Callable[[Any], None]) -> None:
+    seen: set[datetime] = set()
+
+    def until_extended_twice() -> None:
+        deadline = time.monotonic() + 20
+        while len(seen) < 3 and time.monotonic() < deadline:
+            seen.update(Lease.objects.values_list("expires_at", flat=True))
+            time.sleep(0.1)
+        connection.close()  # that of this thread
+
+    use_runner(SlowRunner(wait=until_extended_twice))
+    run = make_run(1)
+
+    ended = work_through(run_id=run.pk, threads=4, now=timezone.now)
+
+    run.refresh_from_db()
+    assert (ended, len(seen), run.status, run.done) == ("empty", 3, RunStatus.FINISHED, 1)
+    assert Score.objects.get().value == 1.0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_work_through_stops_without_waiting_for_what_has_not_begun(
+    use_runner: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = threading.Event()
+
+    def ask_and_go_on() -> None:
+        asked.set()
+        time.sleep(1.5)
+
+    runner = SlowRunner(wait=ask_and_go_on)
+    monkeypatch.setattr(stop_requests, "requested", asked.is_set)
+    use_runner(runner)
+    run = make_run(40)
+
+    ended = work_through(run_id=run.pk, threads=4, now=timezone.now)
+
+    time.sleep(2)  # the programs that had begun end; none begins after them
+    run.refresh_from_db()
+    assert (ended, run.status, run.done + run.failed) == ("asked", RunStatus.RUNNING, Score.objects.count())
+    assert len(runner.programs) <= 2 * core_count()
+    assert RunTask.objects.filter(status="waiting").count() == 40 - run.done
+    assert not Lease.objects.exists()

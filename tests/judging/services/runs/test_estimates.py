@@ -1,0 +1,166 @@
+"""Estimates: calls from the judge's own count, unknown prices unknown, cases a judge cannot judge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from judging.models import Call, ModelEndpoint
+from judging.services.runs import estimates
+from judging.services.runs.estimates import TYPICAL_REPLY_TOKENS, estimate_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from tests import factories
+from tests.factories import NOON
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.run_rows import HALF, answered_suite, level_judge, work
+
+pytestmark = pytest.mark.django_db
+
+
+def test_estimate_run_counts_calls_and_knows_the_price() -> None:
+    suite, systems = answered_suite(cases=4, systems=2)
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", input_price=Decimal(2), output_price=Decimal(10))
+    plan = RunPlan(
+        suite=suite, systems=systems, evaluators=[EvaluatorChoice(), EvaluatorChoice(judge=judge, rubric=rubric)]
+    )
+
+    estimate = estimate_run(plan=plan, threads=50, at=timezone.now())
+
+    tokens = estimate.prompt_tokens
+    # dollars per million tokens, half-even to the millionth
+    cost = ((2 * tokens + 10 * 8 * TYPICAL_REPLY_TOKENS) / Decimal(1_000_000)).quantize(Decimal("0.000001"))
+    assert (estimate.tasks, estimate.calls, estimate.unpriced, estimate.seconds) == (16, 8, (), None)
+    assert tokens > 8 * 100
+    assert (estimate.cost, estimate.known_cost) == (cost, cost)
+
+
+def test_estimate_run_says_no_time_where_nobody_is_called() -> None:
+    suite, systems = answered_suite(cases=2)
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice()])
+
+    estimate = estimate_run(plan=plan, threads=50, at=timezone.now())
+
+    assert (estimate.tasks, estimate.calls, estimate.seconds, estimate.untimed) == (2, 0, None, ())
+
+
+def test_estimate_run_leaves_an_unknown_price_unknown() -> None:
+    suite, systems = answered_suite(cases=2)
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1")
+    plan = RunPlan(
+        suite=suite, systems=systems, evaluators=[EvaluatorChoice(), EvaluatorChoice(judge=judge, rubric=rubric)]
+    )
+
+    estimate = estimate_run(plan=plan, threads=50, at=timezone.now())
+
+    assert (estimate.cost, estimate.known_cost) == (None, Decimal(0))
+    assert estimate.unpriced == (f"{judge.name} · {rubric.name}",)
+
+
+def test_estimate_run_says_how_many_responses_cannot_be_judged() -> None:
+    suite, systems = answered_suite(cases=3)
+    judge = factories.judge(kind="accuracy", endpoint=level_judge()[0].endpoint)  # needs a reference; these have none
+
+    estimate = estimate_run(
+        plan=RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge)]),
+        threads=50,
+        at=timezone.now(),
+    )
+
+    (part,) = estimate.evaluators
+    assert (part.tasks, part.calls, part.not_possible, part.sample, part.cost) == (3, 0, 3, 3, Decimal(0))
+
+
+def test_estimate_run_takes_the_latency_of_the_latest_calls() -> None:
+    suite, systems = answered_suite(cases=5)
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", max_concurrency=2)
+    for number, seconds in enumerate((1.0, 2.0)):
+        Call.objects.create(
+            key=f"{number:064x}",
+            endpoint=judge.endpoint,
+            status="finished",
+            request={},
+            seconds=seconds,
+            finished_at=NOON,
+        )
+
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+
+    assert (
+        estimate_run(plan=plan, threads=50, at=timezone.now()).seconds == 4.5
+    )  # 5 calls, 2 at once: 3 rounds of 1.5 s
+
+
+def test_estimate_run_takes_the_time_of_the_last_test_and_names_whom_nothing_is_known_of() -> None:
+    suite, systems = answered_suite(cases=4, systems=2)
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", name="encke")
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+    unknown = estimate_run(plan=plan, threads=4, at=timezone.now())
+    failed = {"works": False, "seconds": 0.1, "problem": "No."}
+
+    found = []
+    for last_test in (failed, {"works": True, "seconds": 0.5}):
+        ModelEndpoint.objects.filter(name="encke").update(last_test=last_test)
+        estimate = estimate_run(plan=plan, threads=4, at=timezone.now())
+        found.append((estimate.seconds, estimate.untimed))
+
+    assert (unknown.seconds, unknown.untimed) == (None, ("encke",))
+    assert found == [(None, ("encke",)), (1.0, ())]  # 8 calls, 4 at once: two rounds of half a second
+
+
+def test_estimate_run_counts_the_thinking_of_a_reasoning_model() -> None:
+    suite, systems = answered_suite(cases=1)
+    price = {"input_price": Decimal(0), "output_price": Decimal(10)}
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", reasoning=True, **price)
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+
+    assert estimate_run(plan=plan, threads=4, at=timezone.now()).cost == Decimal(
+        "0.02"
+    )  # 2,000 tokens at 10 USD a million
+
+
+def test_estimate_run_counts_at_most_a_re_ask_of_every_reply() -> None:
+    suite, systems = answered_suite(cases=2)
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", input_price=Decimal(0), output_price=Decimal(100_000))
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+
+    estimate = estimate_run(plan=plan, threads=50, at=timezone.now())
+
+    # ten cents a token, two responses: 1,024 tokens, twice that where they were too few, both again at twice the limit
+    assert estimate.most == 2 * (1024 + 2048 + 2048 + 4096) / Decimal(10)
+
+
+def test_estimate_run_leaves_out_what_an_earlier_run_has_paid_for(fake_llm: FakeLLM) -> None:
+    suite, systems = answered_suite(cases=3, systems=2)
+    prices = {"input_price": Decimal(2), "output_price": Decimal(10)}
+    judge, rubric = level_judge(url=fake_llm.url, **prices)
+    judge_all = EvaluatorChoice(judge=judge, rubric=rubric)
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(), judge_all])
+    before = estimate_run(plan=plan, threads=4, at=timezone.now())
+    fake_llm.config(reply=HALF)
+    work(create_run(plan=replace(plan, systems=systems[:1]), actor=None, at=NOON))
+
+    after, fresh = [estimate_run(plan=one, threads=4, at=timezone.now()) for one in (plan, replace(plan, fresh=True))]
+
+    assert [(one.calls, one.made) for one in (before, after, fresh)] == [(6, 0), (6, 3), (6, 0)]
+    assert after.prompt_tokens < before.prompt_tokens
+    assert fresh.cost == before.cost
+    # three replies of typical length less, and what was sent for them
+    tokens_less = before.prompt_tokens - after.prompt_tokens
+    saved = (2 * tokens_less + 10 * 3 * TYPICAL_REPLY_TOKENS) / Decimal(1_000_000)
+    assert before.known_cost - after.known_cost == saved
+    assert (after.most or 0) > after.known_cost
+
+
+def test_estimate_run_takes_some_responses_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimates, "SAMPLE", 4)
+    suite, systems = answered_suite(cases=9)
+    judge, rubric = level_judge()
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+
+    estimate = estimate_run(plan=plan, threads=4, at=timezone.now())
+
+    (part,) = estimate.evaluators
+    assert (part.sample, part.calls, estimate.is_sampled) == (3, 9, True)  # every third

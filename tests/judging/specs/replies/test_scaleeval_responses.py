@@ -1,0 +1,120 @@
+"""ScaleEval's response files make a suite and every model's responses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.problems import Parsed
+from judging.specs.replies.scaleeval_responses import ScaleEvalImport, parse_scaleeval_responses
+from judging.specs.types import CaseSpec, ResponseSpec
+
+
+def rows(*pairs: tuple[str, str], category: str = "math") -> bytes:
+    lines = [json.dumps({"prompt": prompt, "category": category, "response": text}) for prompt, text in pairs]
+    return "\n".join(lines).encode()
+
+
+def short(parsed: Parsed[ScaleEvalImport]) -> list[tuple[str, str, str]]:
+    return [(problem.code, problem.file, problem.place) for problem in parsed.problems]
+
+
+@pytest.mark.parametrize("top", ["", "responses/", "scaleeval/responses/"])
+def test_parse_scaleeval_responses_keys_cases_by_line(top: str) -> None:
+    files = {
+        f"{top}m1/math.jsonl": rows(("same", " a"), ("same", "b")),
+        f"{top}m2/math.jsonl": rows(("same", "c"), ("same", "d\r\n")),
+    }
+
+    parsed = parse_scaleeval_responses(Bundle(files))
+
+    assert parsed.problems == ()
+    assert parsed.value is not None
+    first = f"{top}m1/math.jsonl"
+    assert parsed.value.suite.cases == (
+        CaseSpec("math-1", "same", scenario="math", source_path=f"{first}, line 1"),
+        CaseSpec("math-2", "same", scenario="math", source_path=f"{first}, line 2"),
+    )
+    assert parsed.value.responses == (
+        ResponseSpec("math-1", "m1", 0, " a", f"{first}, line 1"),
+        ResponseSpec("math-2", "m1", 0, "b", f"{first}, line 2"),
+        ResponseSpec("math-1", "m2", 0, "c", f"{top}m2/math.jsonl, line 1"),
+        ResponseSpec("math-2", "m2", 0, "d\r\n", f"{top}m2/math.jsonl, line 2"),
+    )
+
+
+def test_parse_scaleeval_responses_names_both_places_of_different_prompts() -> None:
+    files = {"responses/a/x.jsonl": rows(("p", "1"), ("q", "2")), "responses/b/x.jsonl": rows(("p", "1"), ("r", "2"))}
+
+    parsed = parse_scaleeval_responses(Bundle(files))
+
+    assert parsed.value is None
+    assert short(parsed) == [("prompt-mismatch", "responses/b/x.jsonl", "line 2")]
+    assert "responses/a/x.jsonl, line 2" in parsed.errors[0].message
+
+
+def test_parse_scaleeval_responses_warns_of_a_shorter_file() -> None:
+    files = {"responses/a/x.jsonl": rows(("p", "1")), "responses/b/x.jsonl": rows(("p", "1"), ("q", "2"))}
+
+    parsed = parse_scaleeval_responses(Bundle(files))
+
+    assert short(parsed) == [("fewer-responses", "responses/a/x.jsonl", "")]
+    assert parsed.value is not None
+    assert [case.key for case in parsed.value.suite.cases] == ["x-1", "x-2"]
+
+
+def test_parse_scaleeval_responses_orders_lines_as_numbers() -> None:
+    parsed = parse_scaleeval_responses(Bundle({"responses/a/x.jsonl": rows(*[(str(n), "r") for n in range(1, 12)])}))
+
+    assert parsed.value is not None
+    assert [case.key for case in parsed.value.suite.cases] == [f"x-{n}" for n in range(1, 12)]
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b'{"prompt": "p"}', "scaleeval-row"),
+        (b'{"prompt": "p", "response": null}', "scaleeval-row"),
+        (b"{", "bad-json"),
+    ],
+)
+def test_parse_scaleeval_responses_names_what_is_wrong(data: bytes, code: str) -> None:
+    parsed = parse_scaleeval_responses(Bundle({"responses/a/x.jsonl": data}))
+
+    assert (parsed.value, short(parsed)) == (None, [(code, "responses/a/x.jsonl", "line 1")])
+
+
+def test_parse_scaleeval_responses_says_how_to_name_files() -> None:
+    assert short(parse_scaleeval_responses(Bundle({"x.jsonl": b"{}"}))) == [("no-scaleeval-files", "", "")]
+
+
+@given(st.binary(max_size=200))
+def test_parse_scaleeval_responses_never_raises(data: bytes) -> None:
+    parsed = parse_scaleeval_responses(Bundle({"responses/a/x.jsonl": data, "responses/b/x.jsonl": data}))
+
+    assert (parsed.value is None) == bool(parsed.errors)
+
+
+@pytest.mark.shared_data
+def test_parse_scaleeval_responses_reads_the_shared_files(shared_data: Path) -> None:
+    top = shared_data / "debate" / "original"
+    files = Bundle({p.relative_to(top).as_posix(): p.read_bytes() for p in top.rglob("*.jsonl")})
+
+    parsed = parse_scaleeval_responses(files)
+
+    # 3 scenarios of 40 prompts, each answered by the two models of its recorded debate
+    assert parsed.problems == ()
+    assert parsed.value is not None
+    assert (len(parsed.value.suite.cases), len(parsed.value.responses)) == (120, 240)
+    assert {case.scenario for case in parsed.value.suite.cases} == {"brainstorming", "math", "write"}
+    assert {response.system for response in parsed.value.responses} == {"gpt3.5", "claude-instant", "gemini"}
+    texts = {(r.system, r.case_key): r.text for r in parsed.value.responses}
+    debates = top / "scaleeval/results/gpt3.5_vs_claude/reasoning/multiagent_score/math.jsonl"
+    for item in json.loads(debates.read_text(encoding="utf-8")):
+        pair = {texts["gpt3.5", f"math-{item['id']}"], texts["claude-instant", f"math-{item['id']}"]}
+        assert pair == {item["Submission 1"], item["Submission 2"]}

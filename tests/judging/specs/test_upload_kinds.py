@@ -1,0 +1,54 @@
+"""Uploads are told by what they hold."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judging.specs.files.bundles import Bundle
+from judging.specs.upload_kinds import UploadKind, sniff, sniff_all
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "kind"),
+    [
+        ("s.yaml", b"cases: [a.yaml]", UploadKind.SUITE),
+        ("eval_1.yaml", b"prompt_path: p.txt\ngrading: {}", UploadKind.SUITE),
+        ("gpt/params.yaml", b"answer_paths: {}", UploadKind.RESPONSES_FOLDER),
+        ("r.jsonl", b'{"case_id": "a", "system": "m", "response": "x"}', UploadKind.RESPONSES_JSONL),
+        ("r.jsonl", b'{"id": 1, "question": "q", "gt_answer": "a", "model_answer": "m"}', UploadKind.RESPONSES_JSONL),
+        ("math.jsonl", b'{"prompt": "p", "category": "math", "response": "x"}', UploadKind.RESPONSES_JSONL),
+        ("r.json", b'[{"id": "a", "answer": "x"}]', UploadKind.RESPONSES_JSONL),
+        ("r.csv", b"filename,completion\r\na,b", UploadKind.RESPONSES_CSV),
+        ("responses/m/math.jsonl", b'{"prompt": "p", "response": "x"}', UploadKind.SCALEEVAL_RESPONSES),
+        ("m/math.jsonl", b'{"prompt": "p", "response": "x"}', UploadKind.SCALEEVAL_RESPONSES),
+        ("c.yaml", b"criteria: {a: {1: x}}", UploadKind.CRITERIA),
+        ("rubric.xlsx", b"PK", UploadKind.LEVEL_RUBRIC),
+        ("QA.jsonl", b'{"id": 1, "question": "q", "answer": "a"}', UploadKind.QUESTIONS),
+        ("QA.jsonl", b'\n\n{"id": 1, "instruction": "i", "question": "q"}', UploadKind.QUESTIONS),
+        ("x.csv", b"a,b", UploadKind.UNKNOWN),
+        ("x.txt", b"hello", UploadKind.UNKNOWN),
+        ("x.jsonl", b"{", UploadKind.UNKNOWN),
+        ("x.yaml", b"a: [", UploadKind.UNKNOWN),
+    ],
+)
+def test_sniff_tells_the_kind(path: str, data: bytes, kind: UploadKind) -> None:
+    assert sniff(Bundle({path: data})) is kind
+
+
+def test_sniff_all_lists_what_others_build_on_first() -> None:
+    files = {
+        "QA.jsonl": b'{"id": 1, "question": "q", "answer": "a"}',
+        "responses/gpt/params.yaml": b"answer_paths: {}",
+        "suite.yaml": b"cases: [a.yaml]",
+    }
+
+    kinds = sniff_all(Bundle(files))
+
+    assert kinds == (UploadKind.SUITE, UploadKind.RESPONSES_FOLDER, UploadKind.QUESTIONS)
+
+
+@given(st.binary(max_size=100), st.sampled_from(["a.yaml", "params.yaml", "a.jsonl", "a.csv", "responses/a/b.jsonl"]))
+def test_sniff_never_raises(data: bytes, path: str) -> None:
+    assert sniff(Bundle({path: data})) in UploadKind

@@ -1,0 +1,71 @@
+"""Agreement with people from routed and audited items, one response a case and several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judging.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
+from judging.statistics.estimators.strata import Inference, TooFew, make_stratum, stratified_mean
+
+
+def agreed(case: int, *, is_equal: bool | None, is_routed: bool = False) -> ComparedItem:
+    people = None if is_equal is None else int(is_equal)
+    return ComparedItem(case, 1, people, is_routed)
+
+
+def test_share_equal_weights_the_audit_for_all_that_was_not_routed() -> None:
+    # 90 items the judge was sure of, 30 of them drawn, 27 right; 10 routed ones, all wrong. Pooled: 67.5%.
+    drawn = [agreed(n, is_equal=n >= 3) for n in range(30)]
+    others = [agreed(n, is_equal=None) for n in range(30, 90)]
+    routed = [agreed(n, is_equal=False, is_routed=True) for n in range(90, 100)]
+
+    found = share_equal([*drawn, *others, *routed])
+
+    labels = [0.0] * 3 + [1.0] * 27
+    strata = [make_stratum(labels, [0.0] * 30, [0.0] * 60), make_stratum([0.0] * 10, [0.0] * 10)]
+    assert found == stratified_mean(strata)
+    assert isinstance(found, Inference)
+    assert found.point == pytest.approx(0.81)
+
+
+def test_share_equal_takes_the_case_as_its_unit() -> None:
+    items = [agreed(case, is_equal=case % 2 == 0) for case in range(20) for _ in range(5)]
+
+    found = share_equal(items)
+
+    assert found == stratified_mean([make_stratum([1.0, 0.0] * 10, [0.0] * 20)])
+
+
+def test_share_equal_leaves_out_items_without_a_verdict() -> None:
+    items = [agreed(case, is_equal=True) for case in range(19)] + [ComparedItem(99, None, 1, False)]
+
+    assert share_equal(items) == TooFew(19, 20)
+
+
+def test_share_equal_of_partly_routed_cases_is_unbiased() -> None:
+    # Two items a case: the first is routed and right in 30%, the second is right in 90%. Truth .6, 40 of 200 drawn.
+    random = np.random.default_rng(4)
+    points, covered = [], 0
+    for _ in range(300):
+        right = random.random((200, 2)) < (0.3, 0.9)
+        items = [agreed(case, is_equal=bool(right[case, 0]), is_routed=True) for case in range(200)]
+        items += [agreed(case, is_equal=bool(right[case, 1]) if case < 40 else None) for case in range(200)]
+        found = share_equal(items)
+        assert isinstance(found, Inference)
+        points.append(found.unbounded)
+        covered += found.low <= 0.6 <= found.high
+
+    assert np.mean(points) == pytest.approx(0.6, abs=0.01)
+    assert covered >= 0.93 * 300
+
+
+def test_shown_kappa_needs_thirty_cases() -> None:
+    assert shown_kappa([agreed(n, is_equal=True) for n in range(29)], labels=2) == TooFew(29, 30)
+
+
+def test_shown_kappa_of_one_label_is_undefined() -> None:
+    found = shown_kappa([agreed(n, is_equal=True) for n in range(30)], labels=2)
+
+    assert found.estimate.value is None
+    assert found.estimate.reason == "Everyone chose the same label; agreement corrected for chance is undefined."

@@ -1,0 +1,62 @@
+"""The columns give the figures that the items give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judging.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
+from judging.statistics.estimators.agreement_columns import (
+    NONE,
+    ComparedColumns,
+    audit_alone,
+    share_equal_of,
+    shown_kappa_of,
+)
+
+
+def random_columns(seed: int, *, items: int, cases: int, labels: int) -> tuple[ComparedColumns, np.ndarray]:
+    """Return items of which rules sent some, the audit drew some, and people left some undecided; and the audited."""
+    random = np.random.default_rng(seed)
+    judge, people = random.integers(0, labels, items), random.integers(0, labels, items)
+    people = np.where(random.random(items) < 0.7, judge, people)
+    owner = random.integers(0, cases, items) * 7 + 3
+    routed, audited = random.random(items) < 0.3, np.isin(owner, random.permutation(np.unique(owner))[: cases // 2])
+    is_asked = (routed | audited) & (random.random(items) < 0.9)
+    columns = ComparedColumns(
+        owner,
+        np.where(random.random(items) < 0.1, NONE, judge),
+        np.where(is_asked, people, NONE),
+        routed,
+    )
+    return columns, audited
+
+
+def as_items(columns: ComparedColumns) -> list[ComparedItem]:
+    rows = zip(*(part.tolist() for part in (columns.cases, columns.judge, columns.people)), strict=True)
+    return [
+        ComparedItem(case, None if judge == NONE else judge, None if people == NONE else people, bool(is_routed))
+        for (case, judge, people), is_routed in zip(rows, columns.routed, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("items", "cases", "labels"), [(400, 120, 3), (90, 90, 2), (1200, 40, 5), (30, 12, 2), (1, 1, 2)]
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_columns_give_what_items_give(seed: int, items: int, cases: int, labels: int) -> None:
+    columns, audited = random_columns(seed, items=items, cases=cases, labels=labels)
+
+    for own in (columns, audit_alone(columns, audited)):
+        for planned in (0, cases):
+            assert share_equal_of(own, planned=planned) == share_equal(as_items(own), planned=planned)
+            found = shown_kappa_of(own, labels=labels, planned=planned)
+            assert found == shown_kappa(as_items(own), labels=labels, planned=planned)
+
+
+def test_columns_of_nothing_are_too_few() -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    columns = ComparedColumns(nothing, nothing, nothing, np.zeros(0, dtype=bool))
+
+    assert share_equal_of(columns) == share_equal([])
+    assert shown_kappa_of(columns, labels=2) == shown_kappa([], labels=2)

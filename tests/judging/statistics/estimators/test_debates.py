@@ -1,0 +1,86 @@
+"""Win rates and rankings from debates that people were asked about for different reasons."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.statistics.estimates import Estimate
+from judging.statistics.estimators.debates import (
+    DebatedPair,
+    outcome_win_rate,
+    ranked_by_outcomes,
+    ranked_by_people,
+    win_rate,
+)
+from judging.statistics.estimators.differences import RankSet
+from judging.statistics.estimators.strata import make_stratum, stratified_mean
+
+
+def test_win_rate_weights_audited_debates_for_all_that_agreed() -> None:
+    # 90 agreed on A, of 30 audited people confirm 27; 30 open ones, all given to B. Pooled: 45%; truth about 67.5%.
+    debates = [DebatedPair(n, "A", "B", 1.0, 1.0 if n < 27 else 0.0) for n in range(30)]
+    debates += [DebatedPair(n, "A", "B", 1.0, None) for n in range(30, 90)]
+    debates += [DebatedPair(n, "A", "B", None, 0.0) for n in range(90, 120)]
+
+    found = win_rate(debates)
+
+    agreed = make_stratum([1.0] * 27 + [0.0] * 3, [1.0] * 30, [1.0] * 60)
+    assert found == stratified_mean([agreed, make_stratum([0.0] * 30, [0.0] * 30)])
+    assert found.estimate.value == pytest.approx(0.675)
+
+
+def test_outcome_win_rate_of_few_cases_has_no_interval() -> None:
+    debates = [DebatedPair(n // 2, "A", "B", 1.0, None) for n in range(30)]
+
+    assert outcome_win_rate(debates) == Estimate(1.0, None, None, 15, "Too few cases for an interval: 15 of 20.")
+
+
+def test_ranked_by_people_counts_what_people_decided() -> None:
+    # 60 debates without agreement that people decided 20 : 0 for the earlier letter of each pair.
+    pairs = [("A", "B"), ("B", "C"), ("A", "C")]
+    debates = [DebatedPair(n, *pair, None, 1.0) for pair in pairs for n in range(20)]
+
+    found = ranked_by_people(debates)
+
+    ranks = [(row.name, row.ranks) for row in found.systems]
+    assert ranks == [("A", RankSet(1, 1)), ("B", RankSet(2, 2)), ("C", RankSet(3, 3))]
+
+
+def test_ranked_by_people_refuses_while_debates_wait() -> None:
+    found = ranked_by_people([DebatedPair(n, "A", "B", None, None if n == 3 else 1.0) for n in range(30)])
+
+    assert found.systems == ()
+    assert (
+        found.reason
+        == "Debates without agreement that wait for people: 1. A ranking by people's word needs all of them."
+    )
+
+
+def test_ranked_by_people_refuses_agreed_debates_without_an_audit() -> None:
+    found = ranked_by_people([DebatedPair(n, "A", "B", 1.0, None) for n in range(30)])
+
+    assert found.reason == "No agreed debate was audited, so nothing says how people would have decided those."
+
+
+def test_ranked_by_outcomes_names_groups_that_never_met() -> None:
+    debates = [DebatedPair(n, "A", "B", 1.0, None) for n in range(30)]
+    debates += [DebatedPair(n, "C", "D", 1.0, None) for n in range(30)]
+
+    found = ranked_by_outcomes(debates)
+
+    assert (found.systems, found.groups) == ((), (("A", "B"), ("C", "D")))
+
+
+def test_ranked_by_outcomes_of_few_cases_has_no_intervals() -> None:
+    debates = [DebatedPair(n, first, second, 1.0, None) for n in range(19) for first, second in ("AB", "BC", "AC")]
+
+    found = ranked_by_outcomes(debates).systems
+
+    assert [(row.name, row.ranks, row.strength.low) for row in found] == [(name, RankSet(1, 3), None) for name in "ABC"]
+    assert found[0].strength.reason == "Too few cases for an interval: 19 of 20."
+
+
+def test_ranked_by_people_needs_twenty_audited_cases() -> None:
+    debates = [DebatedPair(n, "A", "B", 1.0, 1.0 if n < 19 else None) for n in range(60)]
+
+    assert ranked_by_people(debates).reason == "Too few: 19 of 20 audited cases of debates that agreed."

@@ -1,0 +1,45 @@
+"""The win rate at equal length as reports show it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judging.statistics.estimators.length_control import length_control, length_controlled_win_rate
+from judging.statistics.estimators.strata import census_mean
+
+
+def test_length_control_takes_a_preference_for_length_away() -> None:
+    # An even match whose longer answers win with log odds of 2: the first is longer in two of three cases.
+    random = np.random.default_rng(4)
+    longer = random.normal(60, 120, size=400)
+    wins = (random.random(400) < 1 / (1 + np.exp(-2 * np.tanh(longer / longer.std())))).astype(float)
+
+    found = length_control(wins, longer, range(400))
+
+    plain = length_controlled_win_rate(wins, longer, range(400))
+    assert found.raw == census_mean(wins)
+    assert (found.equal_length.value, found.equal_length.n) == (plain.point, 400)
+    assert found.raw.value is not None
+    assert found.raw.value > 0.58
+    assert found.equal_length.value == pytest.approx(0.5, abs=0.06)
+    assert found.effect.value == pytest.approx(2, abs=0.5)
+    assert found.effect.low is not None
+    assert found.effect.low > 0
+
+
+def test_length_control_says_too_few_below_30_cases() -> None:
+    found = length_control([1.0, 0.0] * 29, [5.0, -3.0] * 29, [place // 2 for place in range(58)])
+
+    assert (found.raw.n, found.raw.value) == (29, 0.5)
+    assert (found.equal_length.value, found.equal_length.reason) == (None, "Too few: 29 of 30.")
+
+
+def test_length_control_says_where_nothing_is_known_at_equal_length() -> None:
+    same = length_control([1.0, 0.0] * 20, [7.0] * 40, range(40))
+    decided = length_control([1.0, 0.0] * 20, [50.0, -50.0] * 20, range(40))
+
+    assert same.equal_length.reason == "The differences in length are all the same."
+    assert decided.equal_length.reason == (
+        "Length alone decides who wins here, so nothing is known of answers of equal length."
+    )

@@ -1,0 +1,91 @@
+"""Figures that may be watched while labels arrive: intervals and p-values that hold at every look."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judging.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
+from judging.statistics.estimators.debates import DebatedPair, ranked_by_people, win_rate
+from judging.statistics.estimators.differences import paired_difference
+from judging.statistics.estimators.strata import (
+    Inference,
+    look_multiplier,
+    look_p_value,
+    make_stratum,
+    people_only,
+    shown_mean,
+)
+
+LOOKS = (30, 50, 80, 120, 160, 200)
+
+
+@pytest.mark.parametrize("n", [20, 60, 200])
+def test_look_p_value_is_05_where_the_interval_ends_at_zero(n: int) -> None:
+    reach = look_multiplier(n, 100)
+
+    assert look_p_value(reach, 1.0, n=n, planned=100) == pytest.approx(0.05, abs=1e-9)
+    assert look_p_value(-reach, 1.0, n=n, planned=100) == pytest.approx(0.05, abs=1e-9)
+    assert look_p_value(2 * reach, 1.0, n=n, planned=100) < 0.001
+    assert look_p_value(0.0, 1.0, n=n, planned=100) == 1.0
+    assert (look_p_value(0.0, 0.0, n=n, planned=100), look_p_value(0.1, 0.0, n=n, planned=100)) == (1.0, 0.0)
+
+
+def test_shown_mean_at_every_look_is_wider_and_starts_as_late() -> None:
+    strata = [make_stratum([1.0, 0.0] * 25, [1.0, 0.0] * 20 + [0.0, 1.0] * 5, [1.0, 0.0] * 100)]
+
+    once, always = shown_mean(strata), shown_mean(strata, planned=100)
+
+    assert isinstance(once, Inference)
+    assert isinstance(always, Inference)
+    assert (always.point, always.error) == (once.point, once.error)
+    assert 1.5 <= (always.high - always.low) / (once.high - once.low) <= 1.75  # 1.57 at n = 50 by the specification
+    assert shown_mean([people_only([1.0] * 19)], planned=100) == shown_mean([people_only([1.0] * 19)])
+
+
+def test_differences_of_equal_systems_are_told_apart_at_any_look_in_5_percent_of_boards() -> None:
+    # 400 audits of 200 cases looked at six times, both systems right in 80%: with p-values for one look 15% are told
+    # apart at some look. 3 standard errors of .05 are .033.
+    random = np.random.default_rng(2)
+    once = always = 0
+    for _ in range(400):
+        gaps = (random.random(200) < 0.8).astype(float) - (random.random(200) < 0.8)
+        found = [
+            [paired_difference([people_only(gaps[:n], others=1000 - n)], planned=planned) for n in LOOKS]
+            for planned in (0, 200)
+        ]
+        p_values = [min(one.p_value for one in row if isinstance(one, Inference)) for row in found]
+        once, always = once + (p_values[0] <= 0.05), always + (p_values[1] <= 0.05)
+
+    assert once / 400 > 0.083
+    assert always / 400 <= 0.083
+
+
+def test_agreement_and_kappa_are_wider_at_every_look() -> None:
+    items = [
+        ComparedItem(case, case % 2, case % 2 if case % 9 else 1 - case % 2, is_routed=False) for case in range(60)
+    ]
+
+    share = [share_equal(items, planned=planned).estimate for planned in (0, 60)]
+    kappa = [shown_kappa(items, labels=2, planned=planned).estimate for planned in (0, 60)]
+
+    for once, always in (share, kappa):
+        assert always.value == once.value
+        assert (always.low or 0) < (once.low or 0)
+
+
+def test_rankings_by_people_are_wider_at_every_look() -> None:
+    debates = []
+    for case in range(40):
+        for first, second in (("ant", "bee"), ("bee", "cow"), ("ant", "cow")):
+            points = float(case % 10 != 0)
+            debates.append(DebatedPair(case, first, second, points, points if case < 30 else None))
+
+    once, always = ranked_by_people(debates), ranked_by_people(debates, planned=30)
+    rates = [win_rate([one for one in debates if one.first == "ant"], planned=planned).estimate for planned in (0, 30)]
+
+    for row, wider in zip(once.systems, always.systems, strict=True):
+        assert (wider.name, wider.strength.value) == (row.name, row.strength.value)
+        assert (wider.strength.low or 0) < (row.strength.low or 0)
+        assert wider.ranks.last - wider.ranks.first >= row.ranks.last - row.ranks.first
+    assert (rates[1].low or 0) < (rates[0].low or 0)

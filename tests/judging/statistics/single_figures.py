@@ -1,0 +1,66 @@
+"""Figures of agreement one by one, and tables from counts: published examples come so, reports do not."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from judging.statistics.coefficients.ac1 import gwet_of
+from judging.statistics.coefficients.agreement import agreement_report
+from judging.statistics.coefficients.alpha import Metric
+from judging.statistics.coefficients.fleiss import brennan_prediger_of
+from judging.statistics.coefficients.kappa import CohenKappa, Weights, cohen_of, contingency
+from judging.statistics.coefficients.percent import percent_of
+from judging.statistics.coefficients.profiles import count_profiles, item_features
+from judging.statistics.coefficients.ratings import MISSING, RatingTable, numeric_values
+from judging.statistics.estimates import Estimate
+
+
+def percent_agreement(table: RatingTable) -> Estimate:
+    """Return percent agreement."""
+    return percent_of(item_features(count_profiles(table)))
+
+
+def gwet_ac1(table: RatingTable) -> Estimate:
+    """Return Gwet's AC1."""
+    return gwet_of(item_features(count_profiles(table)), table.labels)
+
+
+def brennan_prediger(table: RatingTable) -> Estimate:
+    """Return Brennan-Prediger's kappa."""
+    return brennan_prediger_of(item_features(count_profiles(table)), table.labels)
+
+
+def krippendorff_alpha(table: RatingTable, metric: Metric = Metric.NOMINAL) -> Estimate:
+    """Return Krippendorff's alpha as a report has it."""
+    return dict(agreement_report(table, metrics=(metric,)).alpha)[metric]
+
+
+def cohen_kappa(table: RatingTable, first: str, second: str, weights: Weights = Weights.NONE) -> CohenKappa:
+    """Return Cohen's kappa of two raters."""
+    return cohen_of(contingency(table, first, second), table.labels, weights)
+
+
+def from_counts(counts: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> RatingTable:
+    """Return a table with the given number of answers per item and label; its columns are not persons."""
+    scale = tuple(str(label) for label in labels)
+    given = np.array(counts, dtype=np.int64).reshape(-1, len(scale))
+    totals = given.sum(axis=1)
+    width = int(totals.max(initial=0))
+    codes = np.full((len(given), width), MISSING, dtype=np.int64)
+    codes[np.arange(width) < totals[:, None]] = np.repeat(
+        np.tile(np.arange(len(scale)), len(given)), given.reshape(-1).astype(np.intp)
+    )
+    items, names = (tuple(f"{word}{n}" for n in range(size)) for word, size in (("i", len(given)), ("r", width)))
+    return RatingTable(items, names, scale, codes, numeric_values(scale), raters_known=False)
+
+
+def from_contingency(table: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> RatingTable:
+    """Return the table behind a square matrix (rows = first rater, columns = second), one item per count."""
+    scale = tuple(str(label) for label in labels)
+    cells = np.array(table, dtype=np.int64)
+    pairs = np.stack(np.divmod(np.arange(cells.size), len(scale)), axis=1)
+    codes = np.repeat(pairs, cells.reshape(-1), axis=0).astype(np.int64)
+    items = tuple(str(n) for n in range(len(codes)))
+    return RatingTable(items, ("rater 1", "rater 2"), scale, codes, numeric_values(scale))

@@ -1,0 +1,40 @@
+"""Bins of a reliability diagram, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.statistics.estimators.strata import people_only, shown_mean
+from judging.statistics.reliability import ReliabilityBin, reliability
+from judging.statistics.risk_coverage import AuditedVerdict
+
+
+def test_reliability_bins_hold_twenty_cases_and_keep_equal_confidences_together() -> None:
+    # 25 at .5 (5 right), 22 at .8 (all right), 3 at .9: too few for a bin of their own.
+    verdicts = [AuditedVerdict(0.5, place < 5, place) for place in range(25)]
+    verdicts += [AuditedVerdict(0.8, True, 100 + place) for place in range(22)]
+    verdicts += [AuditedVerdict(0.9, False, 200 + place) for place in range(3)]
+
+    low, high = reliability(verdicts)
+
+    assert low == ReliabilityBin(0.5, 0.5, 0.5, shown_mean([people_only([1.0] * 5 + [0.0] * 20)]).estimate)
+    assert (high.low, high.high, high.agreement.value, high.agreement.n) == (0.8, 0.9, 22 / 25, 25)
+    assert high.confidence == pytest.approx((22 * 0.8 + 3 * 0.9) / 25)
+
+
+def test_reliability_averages_the_verdicts_of_a_case() -> None:
+    verdicts = [AuditedVerdict(0.5, place % 2 == 0, place // 2) for place in range(40)]
+
+    (found,) = reliability(verdicts)
+
+    assert (found.agreement.value, found.agreement.n) == (0.5, 20)
+
+
+def test_reliability_of_few_cases_has_no_bins() -> None:
+    assert reliability([AuditedVerdict(0.5, True, place % 19) for place in range(60)]) == ()
+
+
+def test_reliability_of_many_cases_has_twenty_bins() -> None:
+    found = reliability([AuditedVerdict(place / 2000, place % 2 == 0, place) for place in range(2000)])
+
+    assert [part.agreement.n for part in found] == [100] * 20

@@ -1,0 +1,129 @@
+"""Thresholds with a guarantee, by hand and by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from judging.statistics.risk_coverage import (
+    AuditedVerdict,
+    Decision,
+    Step,
+    choose_threshold,
+    error_bound,
+    labels_needed,
+    risk_coverage,
+)
+
+
+def apart(confidences: Sequence[float], correct: Sequence[bool]) -> list[AuditedVerdict]:
+    """Return verdicts on one case each."""
+    pairs = zip(confidences, correct, strict=True)
+    return [AuditedVerdict(confidence, is_correct, case) for case, (confidence, is_correct) in enumerate(pairs)]
+
+
+@pytest.mark.parametrize(("rate", "labels"), [(0.0, 22), (0.02, 38), (0.05, 78), (0.08, 424)])
+def test_labels_needed_reproduces_the_published_numbers(rate: float, labels: int) -> None:
+    assert labels_needed(rate) == labels
+
+
+def test_labels_needed_refuses_a_rate_that_cannot_be_shown() -> None:
+    with pytest.raises(ValueError, match=r"10\.0% cannot be shown"):
+        labels_needed(0.1, limit=2000)
+
+
+def test_error_bound_without_errors_has_a_closed_form() -> None:
+    # 1 - delta^(1/n)
+    assert error_bound(0, 22) == pytest.approx(1 - 0.1 ** (1 / 22))
+    assert error_bound(5, 5) == 1.0
+
+
+def test_choose_threshold_takes_the_smallest_that_passes_all_the_way() -> None:
+    # 30 verdicts at .9 without error pass (bound .0739); 40 more at .8 with 1 error pass (70, 1: .0544); 10 at .7 that
+    # are all wrong end the walk (80, 11), and what lies below is never looked at, though its bound (580, 11) is .0305.
+    confidences = [0.9] * 30 + [0.8] * 40 + [0.7] * 10 + [0.6] * 500
+    correct = [True] * 30 + [True] * 39 + [False] + [False] * 10 + [True] * 500
+
+    steps = risk_coverage(apart(confidences, correct))
+
+    assert steps == (
+        Step(0.9, 30, 0, 30, 30, 30 / 580, 0 / 30, error_bound(0, 30)),
+        Step(0.8, 70, 1, 70, 70, 70 / 580, 1 / 70, error_bound(1, 70)),
+        Step(0.7, 80, 11, 80, 80, 80 / 580, 11 / 80, error_bound(11, 80)),
+        Step(0.6, 580, 11, 580, 580, 580 / 580, 11 / 580, error_bound(11, 580)),
+    )
+    assert choose_threshold(steps) == Decision(
+        steps[1], 0, "Accepts 12%, wrong in at most 5.4% with 90% certainty."
+    )  # 70 of 580
+
+
+def test_risk_coverage_counts_a_case_once() -> None:
+    # Two verdicts on each of 40 cases, two wrong in all: an error rate of 2 / 80 over 40 cases is one case.
+    verdicts = [AuditedVerdict(0.9, place not in (0, 7), place // 2) for place in range(80)]
+
+    assert risk_coverage(verdicts) == (Step(0.9, 80, 2, 40, 40, 1.0, 2 / 80, error_bound(1, 40)),)
+
+
+def test_risk_coverage_weights_verdicts_by_their_inclusion_probability() -> None:
+    # 40 cases drawn at 1 in 10, none wrong, and 40 drawn whole, 10 wrong: they stand for 440, of which 10 are wrong.
+    # Kish: (40 * 10 + 40)² / (40 * 100 + 40) = 193600 / 4040 = 47.9 cases; 10 / 440 of 47 is 1.07, counted as 2.
+    rare = [AuditedVerdict(0.9, True, place, 10.0) for place in range(40)]
+    whole = [AuditedVerdict(0.9, place >= 10, 40 + place) for place in range(40)]
+
+    assert risk_coverage(rare + whole) == (Step(0.9, 80, 10, 80, 47, 1.0, 10 / 440, error_bound(2, 47)),)
+
+
+def test_choose_threshold_keeps_its_promise_over_runs_audited_at_different_rates() -> None:
+    # Two runs of 2,000 verdicts that err in 4% and in 25%, of which 30 and 300 cases are audited: pooled as they come,
+    # they show 23% wrong; all 4,000 are wrong in 14.5%. And turned round: 5.9% shown. The bound must hold both ways.
+    random = np.random.default_rng(5)
+    for rates, truth in (((0.04, 0.25), 0.145), ((0.25, 0.04), 0.145)):
+        missed = 0
+        for _ in range(300):
+            verdicts = [
+                AuditedVerdict(0.9, bool(random.random() > rate), (run, case), 2000 / n)
+                for run, (rate, n) in enumerate(zip(rates, (30, 300), strict=True))
+                for case in range(n)
+            ]
+            missed += risk_coverage(verdicts)[0].bound < truth
+        assert missed / 300 <= 0.17  # a tenth, and 4 standard errors
+
+
+def test_choose_threshold_returns_none_when_the_strictest_fails() -> None:
+    # 5 of 30 wrong is beyond any number of labels; 2 of 30 is 6.7%: labels_needed(2/30) = 193 of 130 * 193 / 30.
+    never = choose_threshold(risk_coverage(apart([0.9] * 30 + [0.5] * 100, [False] * 5 + [True] * 125)))
+    later = choose_threshold(risk_coverage(apart([0.9] * 30 + [0.5] * 100, [False] * 2 + [True] * 128)))
+
+    reason = "Even the most confident verdicts are wrong too often."
+    assert never == Decision(None, None, reason)
+    assert later == Decision(None, -(-130 * labels_needed(2 / 30) // 30) - 130, reason)
+
+
+def test_choose_threshold_needs_enough_cases() -> None:
+    found = choose_threshold(risk_coverage([AuditedVerdict(0.9, True, place % 21) for place in range(60)]))
+
+    assert found == Decision(None, 1, "21 audited cases; at least 22 are needed.")
+    assert choose_threshold([]) == Decision(None, 22, "0 audited cases; at least 22 are needed.")
+
+
+@pytest.mark.parametrize("responses", [1, 5])
+def test_choose_threshold_keeps_its_promise(responses: int) -> None:
+    # A judge that errs with probability (1 - confidence) / 2, on all responses to a case alike: the accepted error rate
+    # of a calibrated threshold may exceed .1 in at most a tenth of the trials (here 300; 4 standard errors are .07).
+    random = np.random.default_rng(3)
+    broken = 0
+    for _ in range(300):
+        confidences = np.round(random.random(300), 2)
+        correct = random.random(300) > (1 - confidences) / 2
+        verdicts = [
+            AuditedVerdict(float(confidences[case]), bool(correct[case]), case)
+            for case in range(300)
+            for _ in range(responses)
+        ]
+        chosen = choose_threshold(risk_coverage(verdicts)).chosen
+        if chosen is not None:
+            broken += (1 - chosen.threshold) / 4 > 0.1  # mean error of confidences uniform on [threshold, 1]
+
+    assert broken / 300 <= 0.17
