@@ -25,7 +25,7 @@ LONGEST_FIRST = (  # so that no process is left alone with one of these at the e
     "debate/services/test_scripted_debates.py",
     "evalsite/review/test_kill.py",
     "judging/llm/test_limiter.py",
-    "judging/services/test_recorded_runs.py",
+    "parity/test_recorded_runs.py",
     "judging/services/evaluation/test_esi_tasks.py",
     "judging/grading/rule_graders/test_rules.py",
     "evalsite/serving",
@@ -52,7 +52,7 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     "evalsite/test_access.py",
     "evalsite/test_leaks.py",
     "judging/management/test_progress.py",  # bars on a terminal
-    "judging/services/test_recorded_runs.py",
+    "parity/test_recorded_runs.py",
     "evalsite/demo/test_demo_command.py",  # brings its own database and broker
     "evalsite/serving/test_bodies.py",
     "evalsite/serving/test_broker.py",

@@ -26,7 +26,7 @@ class GradeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One remark about a grade; `code` is a key of `judging.grading.divergences.RULES`."""
+    """One remark about a grade; `code` is a key of `RULES` in tests/parity/divergences.py."""
 
     code: str
     text: str

@@ -43,13 +43,6 @@ def _count_of(rows: QuerySet[Suite] | QuerySet[Run], by: str) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
-def has_infibench_layout(suite: Suite) -> bool:
-    """Return whether each case came from a YAML file of its own, as InfiBench's do; it cannot read other suites."""
-    links = SuiteCase.objects.filter(suite=suite)
-    own_file = Q(case__source_path__endswith=".yaml") | Q(case__source_path__endswith=".yml")
-    return links.exists() and not links.exclude(own_file).exists()
-
-
 LISTED = Run.objects.exclude(kind=RunKind.SINGLE)
 
 

@@ -21,7 +21,6 @@ from judging.jobs import launch_run
 from judging.models import EvaluatorKind, Run, RunKind, RunStatus, Suite
 from judging.selectors import esi
 from judging.selectors import runs as selectors
-from judging.selectors.benchmarks import has_infibench_layout
 from judging.selectors.selections import part_words
 from judging.services.runs.estimates import estimate_run
 from judging.services.runs.people_costs import people_cost_of_plan
@@ -86,7 +85,6 @@ def run_detail(request: PageRequest, run_id: int) -> HttpResponse:
     selection = selection_from_json(run.options.get("selection") or {})
     context |= {"part_words": part_words(suite=run.suite, selection=selection)}
     context |= {"esi": esi.read_summary(run)} if run.kind == RunKind.ESI else {}
-    context["is_infibench"] = bool(context["has_rules"]) and has_infibench_layout(run.suite)
     return render(request, "judging/run_detail.html", context)
 
 

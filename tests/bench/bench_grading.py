@@ -19,7 +19,7 @@ from pathlib import Path
 from judging.grading.marks import GradingOptions
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.rules import GradedCase, grade_responses
-from tests.judging.grading.recorded_data import attempts
+from tests.parity.recorded_data import attempts
 
 Work = dict[str, list[tuple[GradedCase, list[str]]]]
 WORDS = (

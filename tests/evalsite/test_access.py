@@ -176,7 +176,6 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "reports:leaderboard-breakdown": RESEARCHERS_OBJECT,
     "reports:leaderboard-chart": RESEARCHERS_OBJECT,
     "reports:leaderboard-export": RESEARCHERS_OBJECT,
-    "reports:difference-detail": RESEARCHERS_OBJECT,
     "reports:agreement-list": RESEARCHERS,
     "reports:agreement-detail": RESEARCHERS_OBJECT,
     "reports:agreement-items": RESEARCHERS_OBJECT,

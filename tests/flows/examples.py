@@ -23,7 +23,6 @@ def make_examples(page: Page, site: LiveSite, folder: Path) -> dict[str, str]:
         "debate:record-detail": _records(page, folder),
         "debate:experiment-detail": f"/debates/experiments/{experiment}/",
         "reports:robustness-detail": _computed(page, f"/reports/robustness/{experiment}/", "#robustness-detail"),
-        "reports:difference-detail": _differences(page),
         "reports:debate-items": _computed(page, "/reports/debates/items/", "#debate-items"),
         "reports:leaderboard-compare": _two_systems(page),
     }
@@ -79,12 +78,6 @@ def _trial(page: Page) -> str:
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("main")).to_contain_text("How it was read")
     return _path(page)
-
-
-def _differences(page: Page) -> str:
-    page.goto("/runs/")
-    page.get_by_role("link", name=RUN).first.click()
-    return _computed(page, f"/reports{_path(page).replace('runs', 'differences')}", "#difference-detail")
 
 
 def _two_systems(page: Page) -> str:

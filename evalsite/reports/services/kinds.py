@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from evalsite.reports.services.boards.breakdowns import BREAKDOWN
-from evalsite.reports.services.boards.differences import DIFFERENCES
 from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD
 from evalsite.reports.services.debates.arena_reports import ARENA
 from evalsite.reports.services.debates.debate_bias import DEBATE_BIAS
@@ -19,7 +18,7 @@ from evalsite.reports.services.snapshots import ReportKind
 KINDS: dict[str, ReportKind] = {
     kind.name: kind
     for kind in (
-        *(LEADERBOARD, COMPARISON, BREAKDOWN, DIFFERENCES),
+        *(LEADERBOARD, COMPARISON, BREAKDOWN),
         *(AGREEMENT, LABEL_AGREEMENT),
         *(JUDGES, JUDGE, JUDGE_TRUST, JUDGE_BIAS),
         *(DEBATES, DEBATE_BIAS, ARENA, ROBUSTNESS),

@@ -21,7 +21,7 @@ from judging.sandbox.toolchains import sandbox_status
 from judging.services.evaluation.cores import core_count
 from judging.services.evaluation.programs import program_runner
 from judging.services.evaluation.rule_tasks import SharedOutcomes
-from tests.judging.grading.recorded_data import load_responses, read_jsonl
+from tests.parity.recorded_data import load_responses, read_jsonl
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.attack]
 FIRST_ATTEMPTS = 12

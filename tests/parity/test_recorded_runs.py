@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -19,12 +18,12 @@ from judging.grading.marks import GradingOptions
 from judging.grading.rule_graders.programs import Program, ProgramOutcome, ProgramRunner
 from judging.grading.rule_graders.rules import grade_responses
 from judging.models import Case, Response, Run, RunKind, Suite, System
-from judging.services.evaluation import comparisons
 from judging.services.evaluation.evaluator_tasks import GradingExecutor, graded_case
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
 from judging.services.tasks import executors
-from tests.judging.grading.recorded_data import read_jsonl, recorded_runner
+from tests.parity.recorded_data import read_jsonl, recorded_runner
+from tests.parity.run_differences import compare_with_results
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.django_db(transaction=True)]
 SUITES = {"v2.0.0_dev": ("gpt-4", "gpt-3.5-turbo"), "v2.1": ("rater-A", "rater-B")}
@@ -137,7 +136,7 @@ def test_every_recorded_result_is_reproduced_by_runs(
     for compat in (True, False):
         run = graded_run(suite, compat=compat)
         lines = [line for name in RECORDS for line in (folder / name).read_text(encoding="utf-8").split("\n")]
-        found = comparisons.compare_with_results(run.evaluators.get(), lines)
+        found = compare_with_results(run.evaluators.get(), lines)
 
         assert (run.total, run.done, run.failed) == (attempts, attempts, 0)
         assert (found.attempts, found.cases, found.skipped, found.missing) == (attempts, cases, 0, 0)
@@ -145,7 +144,7 @@ def test_every_recorded_result_is_reproduced_by_runs(
 
 
 def test_runs_in_both_modes_differ_from_the_original_only_by_the_spec(
-    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shared_data: Path,
 ) -> None:
     """Without the files that are not shared: tests and handlers are not run, and everything else is as recorded."""
     folder = shared_data / "grading"
@@ -154,16 +153,13 @@ def test_runs_in_both_modes_differ_from_the_original_only_by_the_spec(
         call_command("import_responses", str(folder / f"responses_{system}.jsonl"), "--benchmark", "v2.1")
     suite = Suite.objects.get(benchmark__name="v2.1")
     run = graded_run(suite, compat=False)
-    capsys.readouterr()
 
-    call_command("compare_grades", "--run", str(run.pk), "--expected", str(folder / RECORDS[0]), "--json")
+    with (folder / RECORDS[0]).open(encoding="utf-8") as lines:
+        found = compare_with_results(run.evaluators.get(), lines)
 
-    report = json.loads(capsys.readouterr().out)
     incomplete = {score.response.prompt.key for score in run.scores.filter(status="incomplete")}
-    assert (report["compared"], report["missing"], report["unexplained"]) == (144, 0, 0)
-    assert [rule["code"] for rule in report["rules"]] == ["not-run"]
-    assert {difference["case"] for difference in report["differences"]} == incomplete
+    assert (found.report.compared, found.missing, found.report.unexplained) == (144, 0, ())
+    assert set(found.report.by_code()) == {"not-run"}
+    assert {difference.case for difference in found.report.differences} == incomplete
     assert set(run.tasks.filter(status="failed").values_list("failure_kind", flat=True)) == {"not-run"}
     assert (run.done, run.failed) == (108, 36)  # 14 cases with test files and 4 with handlers, two answers to each
-    call_command("compare_grades", "--run", str(run.pk), "--json")
-    assert json.loads(capsys.readouterr().out)["differences"] == []

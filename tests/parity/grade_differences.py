@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from judging.grading.divergences import RULES
 from judging.grading.marks import CriterionGrade, JsonObject, ResponseGrade
+from tests.parity.divergences import RULES
 
 TOLERANCE = 1e-9
 

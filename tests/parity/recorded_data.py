@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -12,10 +12,13 @@ from typing import Any
 
 import yaml
 
+from judging.grading.marks import GradingOptions, ResponseGrade
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
-from judging.grading.rule_graders.rules import GradedCase
+from judging.grading.rule_graders.rules import GradedCase, grade_responses
+from tests.parity.grade_differences import Graded, ParityReport, parity_report
 
 TRUST_THE_REPLAY = "# replayed, never run"
+Attempt = tuple[dict[str, Any], GradedCase, str]  # its record, its case, its response
 
 
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
@@ -91,7 +94,7 @@ def load_responses(folder: Path) -> dict[tuple[str, str, int], str]:
     return responses
 
 
-def attempts(folder: Path) -> list[tuple[dict[str, Any], GradedCase, str]]:
+def attempts(folder: Path) -> list[Attempt]:
     """Return each comparable recorded attempt with its case and response."""
     texts = load_responses(folder)
     rows = [row for row in read_jsonl(folder / "expected_attempts.jsonl") if "note" not in row]
@@ -103,6 +106,36 @@ def attempts(folder: Path) -> list[tuple[dict[str, Any], GradedCase, str]]:
         )
         for row in rows
     ]
+
+
+def regrade(attempt: Attempt, *, compat: bool) -> tuple[ResponseGrade, ReplayRunner]:
+    """Return our grade of a recorded attempt, and the runner that replayed its programs."""
+    row, case, text = attempt
+    runner = recorded_runner(row)
+    return grade_responses(case, [text], options=GradingOptions(compat=compat), runner=runner)[0], runner
+
+
+def recorded_report(recorded: list[Attempt], *, compat: bool) -> ParityReport:
+    """Return where our grades of recorded attempts differ from their records."""
+    graded = (
+        Graded(
+            row["case_id"],
+            row["model"],
+            row["attempt"],
+            regrade((row, case, text), compat=compat)[0],
+            record=comparable_record(row),
+        )
+        for row, case, text in recorded
+    )
+    return parity_report(graded, compat=compat)
+
+
+def comparable_record(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recorded attempt without what only describes how its programs ended."""
+    sub = {
+        name: {key: value for key, value in part.items() if key != "tests"} for name, part in row.get("sub", {}).items()
+    }
+    return {"sub": sub, **{name: row[name] for name in ("got", "total", "score") if name in row}}
 
 
 def sha256(text: str) -> str:

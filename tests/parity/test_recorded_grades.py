@@ -8,17 +8,16 @@ from typing import Any
 import pytest
 
 from judging.grading.aggregates import reduce_scores
-from judging.grading.marks import GradingOptions, ResponseGrade
-from judging.grading.parity import Graded, parity_report, recorded_form
+from judging.grading.marks import GradingOptions
 from judging.grading.reports import CaseAttempts, metric_points, suite_report
 from judging.grading.rule_graders.alignment import align
 from judging.grading.rule_graders.extraction import extract_code
 from judging.grading.rule_graders.rules import GradedCase, grade_responses
 from judging.grading.rule_graders.unit_tests import canonical_language
-from tests.judging.grading.recorded_data import ReplayRunner, attempts, read_jsonl, recorded_runner, sha256
+from tests.parity.grade_differences import Graded, parity_report, recorded_form
+from tests.parity.recorded_data import Attempt, attempts, read_jsonl, recorded_report, regrade, sha256
 
 pytestmark = pytest.mark.shared_data
-Attempt = tuple[dict[str, Any], GradedCase, str]
 
 
 def near(value: float) -> Any:
@@ -36,31 +35,9 @@ def recorded(folder: Path) -> list[Attempt]:
     return attempts(folder)
 
 
-def grade(attempt: Attempt, *, compat: bool) -> tuple[ResponseGrade, ReplayRunner]:
-    row, case, text = attempt
-    runner = recorded_runner(row)
-    return grade_responses(case, [text], options=GradingOptions(compat=compat), runner=runner)[0], runner
-
-
-def record_of(row: dict[str, Any]) -> dict[str, Any]:
-    sub = {name: {key: value for key, value in part.items() if key != "tests"} for name, part in row["sub"].items()}
-    return {"got": row["got"], "total": row["total"], "score": row["score"], "sub": sub}
-
-
 @pytest.mark.parametrize("compat", [True, False])
 def test_every_recorded_attempt_is_reproduced(recorded: list[Attempt], compat: bool) -> None:
-    graded = [
-        Graded(
-            one[0]["case_id"],
-            one[0]["model"],
-            one[0]["attempt"],
-            grade(one, compat=compat)[0],
-            record=record_of(one[0]),
-        )
-        for one in recorded
-    ]
-
-    report = parity_report(graded)
+    report = recorded_report(recorded, compat=compat)
 
     assert len(recorded) > 2500
     assert (report.compared, report.differences) == (len(recorded), ())
@@ -79,7 +56,7 @@ def test_assembled_programs_are_the_recorded_ones(recorded: list[Attempt]) -> No
         tests = case.grading.get("unit_test", {}).get("tests", ())
         if row["suite"] != "v2.0.0_dev" or any("prefix_path" in test for test in tests):
             continue
-        programs = [program for program in grade(one, compat=True)[1].programs if program.purpose == "test"]
+        programs = [program for program in regrade(one, compat=True)[1].programs if program.purpose == "test"]
         for program, test in zip(programs, row["sub"].get("unit_test", {}).get("tests", ()), strict=True):
             compared += 1
             if (sha256(program.code), len(program.code)) != (test["program_sha256"], test["program_chars"]):
@@ -134,7 +111,7 @@ def test_metric_points_are_the_recorded_sub_scores(recorded: list[Attempt]) -> N
             for name, sub in row["sub"].items()
         }
 
-        assert metric_points(grade(one, compat=True)[0]) == expected
+        assert metric_points(regrade(one, compat=True)[0]) == expected
 
 
 def edge_rows(folder: Path, kind: str) -> list[dict[str, Any]]:
