@@ -59,7 +59,7 @@ class _Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
+class _RunScores:
     run: Run
     system: System
     lines: Mapping[int, int]  # case -> the line that it stood on, else its place
@@ -130,7 +130,7 @@ def _rows(run: Run, system: System) -> Iterator[dict[str, Any]]:
     """Yield one row for each line of the data set, in its order; lines without an item among them."""
     places = SuiteCase.objects.filter(suite=run.suite_id).values_list("case_id", "position", "case__metadata")
     lines = {case_id: int(facts.get("line") or position + 1) for case_id, position, facts in places}
-    stage = _Stage(run, system, lines, options_of(run).unknown_as_zero)
+    stage = _RunScores(run, system, lines, options_of(run).unknown_as_zero)
     problems = sorted(run.options["input_problems"], key=lambda problem: problem["line"])
     for row in _item_rows(stage):
         while problems and problems[0]["line"] < row["id"]:
@@ -140,7 +140,7 @@ def _rows(run: Run, system: System) -> Iterator[dict[str, Any]]:
         yield _problem_row(stage, problem)
 
 
-def _item_rows(stage: _Stage) -> Iterator[dict[str, Any]]:
+def _item_rows(stage: _RunScores) -> Iterator[dict[str, Any]]:
     items = EsiItem.objects.filter(run=stage.run, system=stage.system).order_by("position")
     parts = parts_of(stage.run)
     chunk: list[EsiItem] = []
@@ -152,7 +152,7 @@ def _item_rows(stage: _Stage) -> Iterator[dict[str, Any]]:
     yield from _chunk_rows(stage, parts, chunk)
 
 
-def _chunk_rows(stage: _Stage, parts: Any, chunk: Sequence[EsiItem]) -> Iterator[dict[str, Any]]:
+def _chunk_rows(stage: _RunScores, parts: Any, chunk: Sequence[EsiItem]) -> Iterator[dict[str, Any]]:
     responses = [item.response_id for item in chunk if item.response_id]
     names = {evaluator.pk: name for name, evaluator in parts.judges.items()}
     verdicts = {
@@ -169,7 +169,7 @@ def _chunk_rows(stage: _Stage, parts: Any, chunk: Sequence[EsiItem]) -> Iterator
 
 
 def _item_row(
-    stage: _Stage,
+    stage: _RunScores,
     item: EsiItem,
     said: Mapping[str, Verdict | None],
     score: Score | None,
@@ -206,7 +206,7 @@ def _item_row(
     }
 
 
-def _head(stage: _Stage, line: int, status: str) -> dict[str, Any]:
+def _head(stage: _RunScores, line: int, status: str) -> dict[str, Any]:
     return {
         "id": line,
         "status": status,
@@ -216,7 +216,7 @@ def _head(stage: _Stage, line: int, status: str) -> dict[str, Any]:
     }
 
 
-def _problem_row(stage: _Stage, problem: Mapping[str, Any]) -> dict[str, Any]:
+def _problem_row(stage: _RunScores, problem: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of a line that holds no item."""
     return {
         **_head(stage, problem["line"], problem["status"]),
@@ -230,7 +230,7 @@ def _problem_row(stage: _Stage, problem: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _numbers(stage: _Stage, score: Score | None) -> dict[str, Any]:
+def _numbers(stage: _RunScores, score: Score | None) -> dict[str, Any]:
     """Return sub-scores and index; without a score 0 by the original's options, else null."""
     absent = 0.0 if stage.as_zero else None
     found = score.detail if score is not None else {"sub_scores": {}, "index": absent}

@@ -20,7 +20,7 @@ from debate.services.set_plans import announce_finished
 from judging.judges.verdicts import VerdictStatus
 from judging.models import Call, Run, RunTask
 from judging.services.storable import storable
-from judging.services.tasks.executors import Finished, Prepared
+from judging.services.tasks.executors import Finished, ReadyTask
 
 BATCH = 500
 UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING)
@@ -33,7 +33,7 @@ STORED_FIELDS = (
 class DebateExecutor:
     """Does the tasks of runs of kind debate; registered by `debate.apps`."""
 
-    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[Prepared]:
+    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         """Return a conversation for each task. Four queries, whatever the number of tasks.
 
         A debate only fails where a speaker could not be reached, so a retry asks again what was not answered and
@@ -46,7 +46,7 @@ class DebateExecutor:
         setups = setups_of(debates)
         Debate.objects.filter(pk__in=list(ids), status=DebateStatus.WAITING).update(status=DebateStatus.RUNNING)
         return [
-            Prepared(ids[debate.pk], setups[debate.pk].seats[0], run_debate(setups[debate.pk])) for debate in debates
+            ReadyTask(ids[debate.pk], setups[debate.pk].seats[0], run_debate(setups[debate.pk])) for debate in debates
         ]
 
     def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:

@@ -15,7 +15,7 @@ from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.report_papers import means_rows
 from evalsite.review.models import Annotation, ImportedLabel
 from judging.models import Call, Response, Run, Score, Suite, SuiteCase
-from judging.statistics.estimators.boards import Mode
+from judging.statistics.estimators.boards import MeanKind
 from judging.tables import CONTENT_TYPES, Row, Table
 
 FORMATS = tuple(CONTENT_TYPES)
@@ -25,7 +25,7 @@ CHUNK = 2000
 GROUP_FIGURES = ("percent", "fleiss", "coefficient", "alpha", "alpha_low", "alpha_high", "ac1")
 
 
-def leaderboard_tables(payload: Payload, *, mode: Mode, certificate: str) -> dict[str, Table]:
+def leaderboard_tables(payload: Payload, *, mode: MeanKind, certificate: str) -> dict[str, Table]:
     """Return the tables behind a leaderboard by name; the matrix is that of one mode.
 
     `certificate` says whether the judge that scored it may be trusted; rules have none.
@@ -44,7 +44,7 @@ MEANS_COLUMNS = ("system", "mean", "value", "low", "high", "n", "rank", "audited
 MODE_COLUMNS = ("rank_first", "rank_last", "mean", "low", "high", "win_rate", "win_rate_low", "win_rate_high")
 SYSTEM_COLUMNS = (
     "system",
-    *(f"{mode}_{name}" for mode in Mode for name in MODE_COLUMNS),
+    *(f"{mode}_{name}" for mode in MeanKind for name in MODE_COLUMNS),
     *("n_scored", "n_unscored", "n_missing", "n_human", "n_audited", "n_drawn"),
     *("human_worst", "human_best", "corrected_worst", "corrected_best"),
     "certificate",
@@ -66,7 +66,7 @@ PAIR_COLUMNS = (
 
 def _system_row(row: Payload) -> Row:
     found: dict[str, Any] = {"system": row["system"]}
-    for mode in Mode:
+    for mode in MeanKind:
         first, last = row["ranks"][mode] or (None, None)
         mean, wins, bounds = row["figures"][mode], row["wins"][mode], row["bounds"][mode] or {}
         values = (first, last, mean["value"], mean["low"], mean["high"], wins["value"], wins["low"], wins["high"])
@@ -98,7 +98,7 @@ def _pair_row(pair: Payload, names: Mapping[int, str]) -> Row:
     }
 
 
-def _matrix_table(payload: Payload, mode: Mode) -> Table:
+def _matrix_table(payload: Payload, mode: MeanKind) -> Table:
     columns = payload["matrix"]["columns"]
     cells = payload["matrix"]["cells"][mode]
     rows = (

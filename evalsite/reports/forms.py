@@ -22,7 +22,7 @@ from judging.http import whole_number
 from judging.models import RunEvaluator
 from judging.statistics.coefficients.item_lists import Cell
 from judging.statistics.debate_rows import OUTCOME, PEOPLE, Behind
-from judging.statistics.estimators.boards import Mode
+from judging.statistics.estimators.boards import MeanKind
 from judging.statistics.risk_coverage import ALPHA, DELTA
 
 Query = Mapping[str, Any]
@@ -33,7 +33,7 @@ class LeaderboardChoice:
     """One leaderboard's choices. `options` is what its figures depend on; mode and order only choose among them."""
 
     evaluator: str
-    mode: Mode
+    mode: MeanKind
     sort: str
     options: dict[str, Any]
 
@@ -47,7 +47,7 @@ def leaderboard_choice(query: Query) -> LeaderboardChoice:
     mode = str(query.get("mode", ""))
     return LeaderboardChoice(
         evaluator=str(query.get("evaluator", "")),
-        mode=Mode(mode) if mode in set(Mode) else Mode.RAW,
+        mode=MeanKind(mode) if mode in set(MeanKind) else MeanKind.RAW,
         sort=str(query.get("sort", "")),
         options=options,
     )

@@ -9,9 +9,9 @@ from typing import Any
 from django import forms
 
 from judging.grading.esi import DEFAULT_WEIGHTS, SUB_SCORES, BadEsiOption, EsiOptions, keyword_list
-from judging.judges.answer_prompts import OWN, SHIPPED, Asking, shipped_asking
+from judging.judges.answer_prompts import OWN, SHIPPED, ResponseSettings, shipped_asking
 from judging.judges.kinds.accuracy import STRICTNESS
-from judging.judges.kinds.esi_items import JUDGES, Reading
+from judging.judges.kinds.esi_items import JUDGES, ReplyReading
 from judging.models import EndpointKind, Judge, ModelEndpoint, PromptVersion, Suite, System
 from judging.services.runs.esi_plans import ChosenJudge, EsiPlan, Worker, default_judge, default_judge_name
 
@@ -120,7 +120,10 @@ class EsiRunForm(EsiOptionsForm):
         "behind its name, or to see how far a judge agrees with itself.",
     )
     reading = forms.ChoiceField(
-        choices=[(Reading.CAREFUL, "carefully, asking once more"), (Reading.ORIGINAL, "as the original program does")],
+        choices=[
+            (ReplyReading.CAREFUL, "carefully, asking once more"),
+            (ReplyReading.ORIGINAL, "as the original program does"),
+        ],
         label="Judges' replies are read",
     )
     name = forms.CharField(required=False, max_length=200, help_text="Left empty: the suite and the time.")
@@ -180,14 +183,14 @@ class EsiRunForm(EsiOptionsForm):
             ],
             systems=list(data["systems"]),
             options=data["options"],
-            reading=Reading(data["reading"]),
+            reading=ReplyReading(data["reading"]),
             fresh=data["fresh"],
             name=data["name"],
             budget=data["budget"],
         )
 
-    def _asking(self, label: str) -> Asking:
-        return shipped_asking(label) if label in SHIPPED else Asking(label, self.own[label].text)
+    def _asking(self, label: str) -> ResponseSettings:
+        return shipped_asking(label) if label in SHIPPED else ResponseSettings(label, self.own[label].text)
 
 
 def judge_choices(kind: str, endpoints: Iterable[ModelEndpoint]) -> list[Any]:

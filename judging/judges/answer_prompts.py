@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judging.grading.answer_cleaning import REASONED_PROMPT
-from judging.judges.prompt_texts import BadPrompt, Prompt, fill, load_prompt
+from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, fill, load_prompt
 from judging.llm.chat import ChatRequest, Message
 
 SHIPPED: Mapping[str, str] = {"DIRECT": "worker_direct", "COT": "worker_cot", "EXPERT": "worker_expert"}
@@ -22,7 +22,7 @@ MAX_TOKENS, REASONED_MAX_TOKENS = 3000, 8000
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ResponseSettings:
     """How a system asks its model."""
 
     prompt_version: str  # DIRECT | COT | EXPERT | the label of an own one
@@ -45,20 +45,20 @@ class Asking:
         return {
             "prompt_version": self.prompt_version,
             "text": self.text,
-            "prompt_hash": Prompt(self.prompt_version, self.text).sha256,
+            "prompt_hash": VersionedPrompt(self.prompt_version, self.text).sha256,
             "temperature": self.temperature,
             "top_p": self.top_p,
             "max_tokens": self.max_tokens,
         }
 
 
-def asking_from_json(data: Mapping[str, Any]) -> Asking:
+def asking_from_json(data: Mapping[str, Any]) -> ResponseSettings:
     """Return a frozen asking as it was."""
     fields = ("prompt_version", "text", "temperature", "top_p", "max_tokens")
-    return Asking(**{name: data[name] for name in fields})
+    return ResponseSettings(**{name: data[name] for name in fields})
 
 
-def shipped_asking(prompt_version: str) -> Asking:
+def shipped_asking(prompt_version: str) -> ResponseSettings:
     """Return one of the shipped prompt versions.
 
     Raises:
@@ -66,7 +66,7 @@ def shipped_asking(prompt_version: str) -> Asking:
     """
     if prompt_version not in SHIPPED:
         raise BadPrompt(f"There is no prompt version {prompt_version!r}; there are {', '.join(SHIPPED)} and your own.")
-    return Asking(prompt_version, load_prompt(SHIPPED[prompt_version]).text)
+    return ResponseSettings(prompt_version, load_prompt(SHIPPED[prompt_version]).text)
 
 
 def check_worker_prompt(text: str) -> None:
@@ -75,7 +75,7 @@ def check_worker_prompt(text: str) -> None:
     Raises:
         BadPrompt: it does not show the question, or names a placeholder that there is not.
     """
-    found = Prompt(OWN, text).placeholders
+    found = VersionedPrompt(OWN, text).placeholders
     if "question" not in found:
         raise BadPrompt("The prompt must show {{question}}; {{instruction}} is there to be used too.")
     unknown = found - PLACEHOLDERS
@@ -83,9 +83,9 @@ def check_worker_prompt(text: str) -> None:
         raise BadPrompt(f"There is no {{{{{min(unknown)}}}}}; there are {{{{instruction}}}} and {{{{question}}}}.")
 
 
-def answer_request(asking: Asking, *, instruction: str, question: str, endpoint: str) -> ChatRequest:
+def answer_request(asking: ResponseSettings, *, instruction: str, question: str, endpoint: str) -> ChatRequest:
     """Return the call that asks for one answer."""
-    text = fill(Prompt(asking.prompt_version, asking.text), {"instruction": instruction, "question": question})
+    text = fill(VersionedPrompt(asking.prompt_version, asking.text), {"instruction": instruction, "question": question})
     usual = REASONED_MAX_TOKENS if asking.is_reasoned else MAX_TOKENS
     return ChatRequest(
         (Message("user", text.strip()),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any, Protocol
 
-from judging.judges.prompt_texts import Prompt
+from judging.judges.prompt_texts import VersionedPrompt
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict
@@ -16,7 +16,7 @@ class Judge(Protocol):
     """A judge is frozen: the same options and subject always ask the same."""
 
     @property
-    def prompt(self) -> Prompt: ...
+    def prompt(self) -> VersionedPrompt: ...
 
     def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]: ...
 

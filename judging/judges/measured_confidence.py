@@ -18,7 +18,7 @@ from typing import Any
 from judging.judges.interface import Judge
 from judging.judges.kinds.accuracy import AccuracyJudge
 from judging.judges.kinds.generic import GenericJudge, rated_nodes
-from judging.judges.prompt_texts import Prompt
+from judging.judges.prompt_texts import VersionedPrompt
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.together import together
@@ -44,7 +44,7 @@ class MeasuredJudge:
     way: str = "samples"
 
     @property
-    def prompt(self) -> Prompt:
+    def prompt(self) -> VersionedPrompt:
         return self.inner.prompt
 
     def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:

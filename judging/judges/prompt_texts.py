@@ -28,7 +28,7 @@ class BadPrompt(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class VersionedPrompt:
     """A prompt's text with the hash that versions it."""
 
     name: str
@@ -44,13 +44,13 @@ class Prompt:
 
 
 @cache
-def load_prompt(name: str) -> Prompt:
+def load_prompt(name: str) -> VersionedPrompt:
     """Return the prompt shipped under `name`."""
     path = files("judging.judges").joinpath("prompts", f"{name}.md")
-    return Prompt(name, path.read_text(encoding="utf-8").strip())
+    return VersionedPrompt(name, path.read_text(encoding="utf-8").strip())
 
 
-def chosen_prompt(name: str, own_text: str) -> Prompt:
+def chosen_prompt(name: str, own_text: str) -> VersionedPrompt:
     """Return the shipped prompt, or the edited text that stands in for it.
 
     Raises:
@@ -59,14 +59,14 @@ def chosen_prompt(name: str, own_text: str) -> Prompt:
     shipped = load_prompt(name)
     if not own_text:
         return shipped
-    own = Prompt(name, own_text.strip())
+    own = VersionedPrompt(name, own_text.strip())
     if own.placeholders not in (shipped.placeholders, _EARLIER.get(name)):
         wrong = ", ".join(f"{{{{{word}}}}}" for word in sorted(own.placeholders ^ shipped.placeholders))
         raise BadPrompt(f"The prompt must use exactly the placeholders of {name}.md; these differ: {wrong}.")
     return own
 
 
-def fill(prompt: Prompt, values: Mapping[str, str]) -> str:
+def fill(prompt: VersionedPrompt, values: Mapping[str, str]) -> str:
     """Return the prompt with each placeholder replaced by its value, which is not looked into again.
 
     Raises:

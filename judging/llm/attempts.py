@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Outcome(StrEnum):
+class AttemptOutcome(StrEnum):
     """What one attempt came to; what follows from it is for `retries.decide` to say."""
 
     FINISHED = "finished"
@@ -32,7 +32,7 @@ class Attempt:
     `error_text` is our own sentence, for everybody; `provider_text` is the provider's, cleaned, for administrators.
     """
 
-    outcome: Outcome
+    outcome: AttemptOutcome
     status_code: int | None = None
     error_kind: str = ""
     error_text: str = ""
@@ -56,7 +56,7 @@ class Attempt:
     @property
     def counts(self) -> bool:
         """Whether this is one of the five attempts a request has."""
-        return self.outcome is not Outcome.PARAMETER_REFUSED
+        return self.outcome is not AttemptOutcome.PARAMETER_REFUSED
 
     @property
     def is_paid(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.endpoints import Capabilities, EndpointConfig
 from judging.llm.limits import Grant, Limiter, Results
@@ -129,14 +129,14 @@ class Lane:
         A reply and the next request then do not queue twice behind those of all other threads. What the limiter hears
         is the same: the slot is held on, the answer is reported, and whoever waits for slots gets them.
         """
-        if not self.may_hand_on or attempt.outcome is not Outcome.FINISHED or now < self.blocked_until:
+        if not self.may_hand_on or attempt.outcome is not AttemptOutcome.FINISHED or now < self.blocked_until:
             return None
         return self.take()
 
     def note(self, job: Job, attempt: Attempt, *, handed_on: bool) -> None:
         """Hear of an attempt that ended, and take back its slot unless the next request has it."""
         self.held -= not handed_on
-        self.answers += attempt.outcome is Outcome.FINISHED
+        self.answers += attempt.outcome is AttemptOutcome.FINISHED
         self.results.append((attempt, job.epoch))
 
     def should_exchange(self, now: float, *, room: int) -> bool:
@@ -168,7 +168,7 @@ class Lane:
         return max(0.0, min(waits))
 
 
-FAILED_OUTCOMES = frozenset({Outcome.SERVER_ERROR, Outcome.PASSING})
+FAILED_OUTCOMES = frozenset({AttemptOutcome.SERVER_ERROR, AttemptOutcome.PASSING})
 
 
 def summarise(results: Sequence[tuple[Attempt, int]], *, epoch: int) -> Results:
@@ -178,8 +178,8 @@ def summarise(results: Sequence[tuple[Attempt, int]], *, epoch: int) -> Results:
     """
     fresh = [attempt.outcome for attempt, began in results if began == epoch]
     failed = sum(attempt.outcome in FAILED_OUTCOMES for attempt, _ in results)
-    limited = sum(outcome is Outcome.RATE_LIMITED for outcome in fresh)
-    clean = sum(outcome is not Outcome.RATE_LIMITED and outcome not in FAILED_OUTCOMES for outcome in fresh)
+    limited = sum(outcome is AttemptOutcome.RATE_LIMITED for outcome in fresh)
+    clean = sum(outcome is not AttemptOutcome.RATE_LIMITED and outcome not in FAILED_OUTCOMES for outcome in fresh)
     return Results(
         clean=clean,
         limited=limited,
@@ -190,9 +190,9 @@ def summarise(results: Sequence[tuple[Attempt, int]], *, epoch: int) -> Results:
 
 
 STATUSES = {
-    Outcome.FINISHED: ReplyStatus.FINISHED,
-    Outcome.TRUNCATED: ReplyStatus.TRUNCATED,
-    Outcome.REFUSED: ReplyStatus.REFUSED,
+    AttemptOutcome.FINISHED: ReplyStatus.FINISHED,
+    AttemptOutcome.TRUNCATED: ReplyStatus.TRUNCATED,
+    AttemptOutcome.REFUSED: ReplyStatus.REFUSED,
 }
 
 

@@ -18,7 +18,7 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from random import Random
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.endpoints import Capabilities, EndpointConfig
 from judging.llm.lanes import Job, Lane, as_probe, reply_of
@@ -118,7 +118,7 @@ class CallPool:
         if self._stopping:
             raise RuntimeError("The pool is closed.")
         self._submitted += 1
-        doubled = any(attempt.outcome is Outcome.TRUNCATED for attempt in paid)
+        doubled = any(attempt.outcome is AttemptOutcome.TRUNCATED for attempt in paid)
         limit = endpoint.output_limit(request.max_tokens)
         job = Job(token, endpoint, request, limit * 2 if doubled and limit else limit, group, list(paid), is_reserved)
         job.seconds_before = sum(attempt.seconds for attempt in paid)
@@ -207,7 +207,9 @@ class CallPool:
             job.started_at = now
         seconds_left = self._options.retry.deadline_seconds - job.elapsed(now)
         if seconds_left <= 0:
-            return Attempt(Outcome.PASSING, error_kind="deadline", error_text="The call's time was up before its turn.")
+            return Attempt(
+                AttemptOutcome.PASSING, error_kind="deadline", error_text="The call's time was up before its turn."
+            )
         try:
             return self._client.send(
                 job.endpoint,
@@ -218,7 +220,9 @@ class CallPool:
             )
         except Exception:  # a defect must cost one call, not a thread and a token that never comes back
             logger.exception("calls.send_crashed endpoint=%s", job.endpoint.name)
-            return Attempt(Outcome.CLIENT_ERROR, error_kind="internal", error_text="The call failed inside the site.")
+            return Attempt(
+                AttemptOutcome.CLIENT_ERROR, error_kind="internal", error_text="The call failed inside the site."
+            )
 
     # In the dispatcher
 

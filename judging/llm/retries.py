@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 
 
 class Action(StrEnum):
@@ -50,8 +50,16 @@ class Circumstances:
     others_succeed: bool = False  # other requests got answers from this endpoint since this one first failed
 
 
-FINAL = frozenset({Outcome.FINISHED, Outcome.REFUSED})
-HOPELESS = frozenset({Outcome.QUOTA, Outcome.SETUP, Outcome.CLIENT_ERROR, Outcome.UNUSABLE, Outcome.FORBIDDEN})
+FINAL = frozenset({AttemptOutcome.FINISHED, AttemptOutcome.REFUSED})
+HOPELESS = frozenset(
+    {
+        AttemptOutcome.QUOTA,
+        AttemptOutcome.SETUP,
+        AttemptOutcome.CLIENT_ERROR,
+        AttemptOutcome.UNUSABLE,
+        AttemptOutcome.FORBIDDEN,
+    }
+)
 
 
 def decide(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy | None = None) -> RetryDecision:
@@ -77,9 +85,9 @@ def decide(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy 
         return RetryDecision(Action.ACCEPT)
     if last.outcome in HOPELESS or last.retry_once:
         return RetryDecision(Action.GIVE_UP, reason=last.error_kind)
-    if last.outcome is Outcome.PARAMETER_REFUSED:
+    if last.outcome is AttemptOutcome.PARAMETER_REFUSED:
         return RetryDecision(Action.RETRY)
-    if last.outcome is Outcome.TRUNCATED:
+    if last.outcome is AttemptOutcome.TRUNCATED:
         return _after_truncation(attempts, now, policy)
     return _after_failure([attempt for attempt in attempts if attempt.counts], now, policy)
 
@@ -97,7 +105,7 @@ def _once_more(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPol
 
 
 def _after_truncation(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy) -> RetryDecision:
-    first_time = sum(attempt.outcome is Outcome.TRUNCATED for attempt in attempts) == 1
+    first_time = sum(attempt.outcome is AttemptOutcome.TRUNCATED for attempt in attempts) == 1
     if (
         first_time
         and attempts[-1].can_double
@@ -113,7 +121,7 @@ def _after_failure(counted: Sequence[Attempt], now: Circumstances, policy: Retry
     sleep = sleep_seconds(len(counted), jitter=now.jitter, asked=last.retry_after_seconds, policy=policy)
     if sleep > policy.cap_seconds:
         return RetryDecision(Action.REQUEUE, sleep, reason=last.error_kind)
-    if len(counted) >= policy.max_attempts and last.outcome is Outcome.RATE_LIMITED:
+    if len(counted) >= policy.max_attempts and last.outcome is AttemptOutcome.RATE_LIMITED:
         return RetryDecision(Action.REQUEUE, max(sleep, policy.cap_seconds), reason=last.error_kind)
     if len(counted) >= policy.max_attempts or (now.others_succeed and _same_error(counted, policy)):
         return RetryDecision(Action.GIVE_UP, reason=last.error_kind)
@@ -125,7 +133,7 @@ def _after_failure(counted: Sequence[Attempt], now: Circumstances, policy: Retry
 def _same_error(counted: Sequence[Attempt], policy: RetryPolicy) -> bool:
     last = counted[-1]
     same = sum(attempt.status_code == last.status_code for attempt in counted)
-    return last.outcome is Outcome.SERVER_ERROR and same >= policy.same_error_limit
+    return last.outcome is AttemptOutcome.SERVER_ERROR and same >= policy.same_error_limit
 
 
 def sleep_seconds(failures: int, *, jitter: float, asked: float | None, policy: RetryPolicy) -> float:

@@ -12,7 +12,7 @@ from judging.services.file_imports.staged_rubrics import Watch
 from judging.tables import Row, Table
 
 
-class CountedRows:
+class ProgressRows:
     """The rows of a table, which count themselves as they are written and tell who watches."""
 
     def __init__(self, table: Table, watch: Watch) -> None:

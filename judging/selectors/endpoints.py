@@ -105,14 +105,14 @@ def list_judges() -> QuerySet[Judge]:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptVersion:
+class PromptUse:
     """One version of what a judge sent, and how many runs used it."""
 
     prompt_hash: str
     runs: int
 
 
-def prompt_versions(judge: Judge) -> list[PromptVersion]:
+def prompt_versions(judge: Judge) -> list[PromptUse]:
     """Return the prompt versions that a judge's runs were started with, the most used first."""
     rows = (
         RunEvaluator.objects.filter(judge=judge)
@@ -122,4 +122,4 @@ def prompt_versions(judge: Judge) -> list[PromptVersion]:
         .annotate(n=Count("run", distinct=True))
         .order_by("-n", "options__prompt_hash")
     )
-    return [PromptVersion(str(row["options__prompt_hash"] or ""), row["n"]) for row in rows]
+    return [PromptUse(str(row["options__prompt_hash"] or ""), row["n"]) for row in rows]

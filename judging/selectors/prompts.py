@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from judging.judges.answer_prompts import OWN, SHIPPED
-from judging.judges.prompt_texts import Prompt, load_prompt
+from judging.judges.prompt_texts import VersionedPrompt, load_prompt
 from judging.models import Judge, PromptVersion, Run, RunEvaluator, RunKind
 
 
@@ -63,7 +63,7 @@ def uses_of(version: PromptVersion, *, kind: str) -> PromptText:
     return _used(PromptFile(version.name, kind, (text,)), text)
 
 
-def _shipped(prompt: Prompt, label: str = "as shipped") -> PromptText:
+def _shipped(prompt: VersionedPrompt, label: str = "as shipped") -> PromptText:
     return PromptText(label, prompt.text, prompt.sha256)
 
 

@@ -24,7 +24,7 @@ SIDE_BY_SIDE = 4  # systems on one page of a case
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScoredResponse:
     """A response with its newest score by each grader and judge."""
 
     response: Response
@@ -35,7 +35,7 @@ class Answer:
 class Answers:
     """Responses to one prompt, a page of systems at a time."""
 
-    shown: tuple[Answer, ...]
+    shown: tuple[ScoredResponse, ...]
     systems: tuple[System, ...]  # all that answered
     attempts: int  # of the system with most
 
@@ -53,7 +53,7 @@ def answers_to(*, prompt: Prompt, attempt: int, system_ids: Sequence[int] = ()) 
     responses = Response.objects.filter(pk__in=chosen).select_related("system").order_by("system__name", "pk")
     scores = newest_scores(chosen)
     return Answers(
-        shown=tuple(Answer(response, scores.get(response.pk, ())) for response in responses),
+        shown=tuple(ScoredResponse(response, scores.get(response.pk, ())) for response in responses),
         systems=tuple(sorted(systems.values(), key=lambda system: (system.name, system.pk))),
         attempts=max((number for _, _, number in rows), default=-1) + 1,
     )

@@ -35,7 +35,7 @@ def versions_of(rubric: Rubric) -> list[Rubric]:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemChange:
+class TreeChange:
     """One tree that differs between two versions; a side is None where the tree is not there."""
 
     case_key: str
@@ -56,7 +56,7 @@ class RubricDiff:
     added: int
     changed: int
     removed: int
-    shown: tuple[ItemChange, ...]
+    shown: tuple[TreeChange, ...]
 
     @property
     def total(self) -> int:
@@ -74,7 +74,7 @@ def rubric_diff(*, before: Rubric, after: Rubric) -> RubricDiff:
     added = sum(key not in old for key in changed)
     shown = [*changed, *gone][:MOST_CHANGES]
     trees = RubricItem.objects.in_bulk([side[key].pk for key in shown for side in (old, new) if key in side])
-    changes = (ItemChange(key, *(trees[side[key].pk] if key in side else None for side in (old, new))) for key in shown)
+    changes = (TreeChange(key, *(trees[side[key].pk] if key in side else None for side in (old, new))) for key in shown)
     return RubricDiff(added, len(changed) - added, len(gone), tuple(changes))
 
 

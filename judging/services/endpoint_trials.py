@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.endpoints import Capabilities, EndpointConfig, is_forbidden_variable, key_variable_refusal
 from judging.llm.transport.client import ChatClient
@@ -85,14 +85,14 @@ def _missing_key(endpoint: ModelEndpoint, config: EndpointConfig) -> str:
 def _ask(config: EndpointConfig) -> tuple[EndpointTrial, Capabilities]:
     config = replace(config, read_timeout=TEST_SECONDS_REASONING if config.reasoning else TEST_SECONDS)
     capabilities, used = config.capabilities, frozenset[str]()
-    attempt = Attempt(Outcome.PARAMETER_REFUSED)
+    attempt = Attempt(AttemptOutcome.PARAMETER_REFUSED)
     client = ChatClient(threads=1, policy=address_policy(), proxy=proxy_of(settings.PROXY))
     try:
         for _ in range(TEST_TRIES):
             attempt = client.send(config, TRIAL, capabilities=capabilities)
             used = used_by(attempt)
             capabilities = capabilities.learn(refused=attempt.refused)
-            if attempt.outcome is not Outcome.PARAMETER_REFUSED:
+            if attempt.outcome is not AttemptOutcome.PARAMETER_REFUSED:
                 break
     finally:
         client.close()
@@ -113,7 +113,9 @@ def used_by(attempt: Attempt) -> frozenset[str]:
 
 def judge_attempt(attempt: Attempt, used: frozenset[str], config: EndpointConfig) -> EndpointTrial:
     """Return what the last attempt of a trial shows."""
-    answered = attempt.outcome is Outcome.FINISHED or (attempt.outcome is Outcome.TRUNCATED and attempt.text.strip())
+    answered = attempt.outcome is AttemptOutcome.FINISHED or (
+        attempt.outcome is AttemptOutcome.TRUNCATED and attempt.text.strip()
+    )
     told = {
         "seconds": attempt.seconds,
         "provider_text": attempt.provider_text,
@@ -150,7 +152,7 @@ def _problem(attempt: Attempt, config: EndpointConfig) -> str:
     said = attempt.error_text or "The endpoint did not answer."
     if attempt.error_kind == "address" and re.search(r"/v\d", urlsplit(config.base_url).path) is None:
         return f"{said} The address has no /v1; most servers answer at {config.base_url}/v1."
-    if attempt.outcome is Outcome.TRUNCATED and not config.reasoning:
+    if attempt.outcome is AttemptOutcome.TRUNCATED and not config.reasoning:
         return f"{said} It may be a reasoning model: mark it as one, or raise its least output limit."
     if attempt.error_kind == "timeout":
         return f"{said} The test waits {config.read_seconds:.0f} seconds; a run waits longer."

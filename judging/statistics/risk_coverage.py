@@ -38,7 +38,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ThresholdDecision:
     """Verdicts at or above the threshold of `chosen` stand; None: no threshold keeps the error rate."""
 
     chosen: Step | None
@@ -74,7 +74,7 @@ def risk_coverage(verdicts: Sequence[AuditedVerdict], *, delta: float = DELTA) -
     return tuple(steps)
 
 
-def choose_threshold(steps: Sequence[Step], *, alpha: float = ALPHA, delta: float = DELTA) -> Decision:
+def choose_threshold(steps: Sequence[Step], *, alpha: float = ALPHA, delta: float = DELTA) -> ThresholdDecision:
     """Return the smallest threshold whose bound, and that of every stricter one, is at most alpha.
 
     `steps` come from `risk_coverage` over the audit arm only: on verdicts chosen for low confidence the guarantee does
@@ -85,7 +85,7 @@ def choose_threshold(steps: Sequence[Step], *, alpha: float = ALPHA, delta: floa
     fewest = labels_needed(0.0, alpha=alpha, delta=delta)
     total = steps[-1].proving if steps else 0
     if total < fewest:
-        return Decision(None, fewest - total, f"{total} audited cases; at least {fewest} are needed.")
+        return ThresholdDecision(None, fewest - total, f"{total} audited cases; at least {fewest} are needed.")
     chosen = None
     for step in steps:
         if step.proving < fewest:
@@ -95,9 +95,9 @@ def choose_threshold(steps: Sequence[Step], *, alpha: float = ALPHA, delta: floa
         chosen = step
     if chosen is None:
         needed = _further_labels(steps, fewest, alpha=alpha, delta=delta)
-        return Decision(None, needed, "Even the most confident verdicts are wrong too often.")
+        return ThresholdDecision(None, needed, "Even the most confident verdicts are wrong too often.")
     reason = f"Accepts {chosen.coverage:.0%}, wrong in at most {chosen.bound:.1%} with {1 - delta:.0%} certainty."
-    return Decision(chosen, 0, reason)
+    return ThresholdDecision(chosen, 0, reason)
 
 
 def _further_labels(steps: Sequence[Step], fewest: int, *, alpha: float, delta: float) -> int | None:

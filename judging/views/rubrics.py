@@ -47,7 +47,7 @@ def rubric_detail(request: PageRequest, rubric_id: int) -> HttpResponse:
     return render(request, "judging/rubric_detail.html", context)
 
 
-def _sides(change: rubrics.ItemChange) -> tuple[Outline | None, Outline | None]:
+def _sides(change: rubrics.TreeChange) -> tuple[Outline | None, Outline | None]:
     """Return the outlines of a tree before and after; where both are there, what differs is marked."""
     old, new = (outline_of_tree(item.tree) if item else None for item in (change.before, change.after))
     return mark_differences(old, new) if old and new else (old, new)

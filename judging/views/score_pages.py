@@ -39,7 +39,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """A stretch of text, marked or not."""
 
     text: str
@@ -196,22 +196,22 @@ def _spans(detail: Any) -> list[Span]:
     return found
 
 
-def pieces_of(text: str, spans: Sequence[Span]) -> list[Piece]:
+def pieces_of(text: str, spans: Sequence[Span]) -> list[TextPiece]:
     """Return the text cut at the spans; of spans that overlap the first is marked.
 
     Places count in the text with its line ends as `\\n`, as graders see it.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    pieces: list[Piece] = []
+    pieces: list[TextPiece] = []
     done = 0
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if span.start < done or span.end <= span.start or span.end > len(text):
             continue
         if span.start > done:
-            pieces.append(Piece(text[done : span.start]))
-        pieces.append(Piece(text[span.start : span.end], span))
+            pieces.append(TextPiece(text[done : span.start]))
+        pieces.append(TextPiece(text[span.start : span.end], span))
         done = span.end
-    return [*pieces, Piece(text[done:])] if done < len(text) else pieces
+    return [*pieces, TextPiece(text[done:])] if done < len(text) else pieces
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from debate.models import DebateSet
 from debate.selectors.sets import sets_by_id
 from debate.services.set_plans import announce
 from judging.management.base import BadInput, JsonCommand
-from judging.management.output import CountedRows, check_output, write_output
+from judging.management.output import ProgressRows, check_output, write_output
 from judging.management.progress import progress_bar
 from judging.tables import Table, table_bytes
 
@@ -35,11 +35,11 @@ class Command(JsonCommand):
         sets = _sets(options["sets"])
         if options["format_name"] == "zip" and options["table"]:
             raise BadInput("A ZIP archive holds every table; leave out --table, or choose csv or jsonl.")
-        counted: dict[str, CountedRows] = {}
+        counted: dict[str, ProgressRows] = {}
         with progress_bar(shown=not options["as_json"] and options["output"] != "-") as watch:
 
             def count(table: Table) -> Table:
-                counted[table.name] = CountedRows(table, watch)
+                counted[table.name] = ProgressRows(table, watch)
                 return counted[table.name].table
 
             written = write_output(options["output"], _pieces(sets, options, count))

@@ -8,12 +8,12 @@ from typing import Any
 from evalsite.reports.services.boards.board_charts import rank_words
 from evalsite.reports.services.paper_tables import Basis, PaperTable
 from evalsite.reports.services.payloads import Payload
-from judging.statistics.estimators.boards import Mode
+from judging.statistics.estimators.boards import MeanKind
 
-MODE_NAMES = {Mode.RAW: "raw", Mode.HUMAN: "human only", Mode.CORRECTED: "corrected"}
+MODE_NAMES = {MeanKind.RAW: "raw", MeanKind.HUMAN: "human only", MeanKind.CORRECTED: "corrected"}
 
 
-def board_papers(payload: Payload, *, mode: Mode, certificate: str) -> dict[str, PaperTable]:
+def board_papers(payload: Payload, *, mode: MeanKind, certificate: str) -> dict[str, PaperTable]:
     """Return systems, pairs and matrix of a leaderboard; ranks, pairs and matrix are those of one mode."""
     evaluator = payload["evaluator"]
     scored = f"Scored by {evaluator['name']} in the run {evaluator['run_name']}, {payload['n_cases']} cases."
@@ -56,18 +56,18 @@ def board_papers(payload: Payload, *, mode: Mode, certificate: str) -> dict[str,
     }
 
 
-def _order(row: Payload, mode: Mode) -> tuple[bool, float]:
+def _order(row: Payload, mode: MeanKind) -> tuple[bool, float]:
     value = row["figures"][mode]["value"]
     return value is None, -(value or 0.0)
 
 
-def _system(row: Payload, mode: Mode) -> dict[str, Any]:
+def _system(row: Payload, mode: MeanKind) -> dict[str, Any]:
     return {
         "rank": rank_words(row["ranks"][mode]) or None,
         "system": row["system"],
-        "raw": row["figures"][Mode.RAW],
-        "human_only": row["figures"][Mode.HUMAN],
-        "corrected": row["figures"][Mode.CORRECTED],
+        "raw": row["figures"][MeanKind.RAW],
+        "human_only": row["figures"][MeanKind.HUMAN],
+        "corrected": row["figures"][MeanKind.CORRECTED],
         "win_rate": row["wins"][mode],
         "audited": f"{row['decided']} of {row['drawn']}",
     }
@@ -162,5 +162,5 @@ def means_rows(payload: Payload) -> list[Mapping[str, Any]]:
             "drawn": row["drawn"],
         }
         for row in payload["rows"]
-        for mode in Mode
+        for mode in MeanKind
     ]

@@ -26,12 +26,12 @@ from evalsite.reports.services.report_papers import board_papers, breakdown_pape
 from evalsite.reports.views.pages import WantedTable, download_either, download_paper, report_page, waits_for_report
 from judging.http import PageRequest, page_of
 from judging.models import EvaluatorKind, RunEvaluator, Suite, System
-from judging.statistics.estimators.boards import Mode
+from judging.statistics.estimators.boards import MeanKind
 
 MODE_WORDS = {
-    Mode.RAW: ("Raw", "The mean of all scores as the grader or judge gave them."),
-    Mode.HUMAN: ("Human only", "The mean of people's final labels on the random audit sample alone."),
-    Mode.CORRECTED: ("Corrected", "All scores, corrected for the judge's bias by the random audit sample."),
+    MeanKind.RAW: ("Raw", "The mean of all scores as the grader or judge gave them."),
+    MeanKind.HUMAN: ("Human only", "The mean of people's final labels on the random audit sample alone."),
+    MeanKind.CORRECTED: ("Corrected", "All scores, corrected for the judge's bias by the random audit sample."),
 }
 CASES_SHOWN = 100
 

@@ -22,7 +22,7 @@ _WORDS = {True: MATCH, False: UNMATCH, None: UNDECIDED}
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _KeywordRule:
     content: Any
     weight: float = 1.0
     to_lower: bool = False
@@ -45,7 +45,7 @@ class _Pass:
 class _Scope:
     """What a node inherits from its rule and its parents."""
 
-    rule: _Rule
+    rule: _KeywordRule
     regex: Any = False
     depth: int = 0
 
@@ -97,13 +97,15 @@ def _entries(value: Any, what: str) -> Iterable[Any]:
     raise SpecFault("TypeError", f"`{what}` must be a list, not {value!r}.")
 
 
-def _read_rule(entry: Any, run: _Pass) -> _Rule:
+def _read_rule(entry: Any, run: _Pass) -> _KeywordRule:
     if isinstance(entry, str):
-        return _Rule(entry)
+        return _KeywordRule(entry)
     if not isinstance(entry, Mapping):
         raise SpecFault("TypeError", f"A keyword rule must be text or a mapping, not {entry!r}.")
     weight = finite(entry.get("weight", 1.0), "`weight`")
-    return _Rule(_rule_content(entry, run), weight, bool(entry.get("to_lower", False)), bool(entry.get("neg", False)))
+    return _KeywordRule(
+        _rule_content(entry, run), weight, bool(entry.get("to_lower", False)), bool(entry.get("neg", False))
+    )
 
 
 def _rule_content(entry: Mapping[str, Any], run: _Pass) -> Any:
@@ -118,13 +120,13 @@ def _rule_content(entry: Mapping[str, Any], run: _Pass) -> Any:
     return {branch: entry[branch]}
 
 
-def _points(rule: _Rule, matched: bool | None) -> float:
+def _points(rule: _KeywordRule, matched: bool | None) -> float:
     if not matched:
         return 0.0
     return -rule.weight if rule.neg else rule.weight
 
 
-def _shown(rule: _Rule, tree: dict[str, Any], points: float) -> dict[str, Any]:
+def _shown(rule: _KeywordRule, tree: dict[str, Any], points: float) -> dict[str, Any]:
     return {
         "status": _WORDS[tree["matched"]],
         "weight": rule.weight,

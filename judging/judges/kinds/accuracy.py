@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from judging.judges import reply_text
-from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
 from judging.judges.questions import ask
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
@@ -52,7 +52,7 @@ class AccuracyJudge:
     seed: int | None = None
 
     @property
-    def prompt(self) -> Prompt:
+    def prompt(self) -> VersionedPrompt:
         return chosen_prompt("accuracy", self.prompt_text)
 
     def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:

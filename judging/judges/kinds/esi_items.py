@@ -26,7 +26,7 @@ from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 JUDGES = ("accuracy", "integrity")
 
 
-class Reading(StrEnum):
+class ReplyReading(StrEnum):
     """How judges' replies are read."""
 
     CAREFUL = "careful"
@@ -42,7 +42,7 @@ class EsiJudge:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EsiResponse:
     """An answer as it came from a model or was imported."""
 
     text: str
@@ -62,8 +62,8 @@ class EsiTask:
     accuracy: EsiJudge
     integrity: EsiJudge
     request: ChatRequest | None = None
-    answer: Answer | None = None
-    reading: Reading = Reading.CAREFUL
+    answer: EsiResponse | None = None
+    reading: ReplyReading = ReplyReading.CAREFUL
     options: EsiOptions = field(default_factory=EsiOptions)
     known: Mapping[str, JudgeVerdict] = field(default_factory=dict)  # verdicts of an earlier try, by judge
 
@@ -73,7 +73,7 @@ class EsiOutcome:
     """What came of one item. Without an answer there are no verdicts and no score."""
 
     status: EsiStatus
-    answer: Answer | None = None
+    answer: EsiResponse | None = None
     cleaned: str = ""
     formatted_ok: bool = True
     verdicts: Mapping[str, JudgeVerdict] = field(default_factory=dict)
@@ -133,7 +133,7 @@ def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatRepl
 def score_item(
     *,
     verdicts: Mapping[str, JudgeVerdict],
-    answer: Answer,
+    answer: EsiResponse,
     cleaned: CleanedAnswer,
     reference: str,
     cleaning: str,
@@ -173,12 +173,12 @@ def failure_of(verdicts: Mapping[str, JudgeVerdict], status: EsiStatus) -> str:
     return f"{failed}-{verdicts[failed].status.value}"
 
 
-def _refused(reply: ChatReply, reading: Reading) -> EsiOutcome | None:
+def _refused(reply: ChatReply, reading: ReplyReading) -> EsiOutcome | None:
     """Return the end of an item without an answer; None where there is one.
 
     A truncated answer is one, and to the original program so is an empty one.
     """
-    if reading is Reading.ORIGINAL and reply.error_kind == "empty":
+    if reading is ReplyReading.ORIGINAL and reply.error_kind == "empty":
         return None
     if reply.status is ReplyStatus.FINISHED or (reply.status is ReplyStatus.TRUNCATED and reply.text):
         return None
@@ -186,17 +186,17 @@ def _refused(reply: ChatReply, reading: Reading) -> EsiOutcome | None:
     return EsiOutcome(EsiStatus.WORKER_ERROR, failure=f"answer-{kind}", reason=reply.error_text or kind)
 
 
-def _answer_of(reply: ChatReply) -> Answer:
+def _answer_of(reply: ChatReply) -> EsiResponse:
     flags = ("answer_truncated",) if reply.status is ReplyStatus.TRUNCATED else ()
     is_empty = not reply.text and reply.completion_tokens is not None
-    return Answer(reply.text, 0 if is_empty else reply.text_tokens, reply.seconds, flags)
+    return EsiResponse(reply.text, 0 if is_empty else reply.text_tokens, reply.seconds, flags)
 
 
 def _judging(task: EsiTask, name: str, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
     chosen: EsiJudge = getattr(task, name)
     if name == "accuracy" and not task.reference.strip():
         return _not_asked("The case has no reference answer.")
-    if task.reading is Reading.ORIGINAL:
+    if task.reading is ReplyReading.ORIGINAL:
         conversation = _as_original(name, chosen.judge, subject)
     else:
         conversation = chosen.judge.converse(subject)

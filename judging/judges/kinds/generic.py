@@ -11,7 +11,7 @@ from judging.grading.assertions import BadAssertion, computed_verdicts
 from judging.grading.rubric_tree import is_scored_leaf, on_scale, score_tree, walk
 from judging.judges import reply_text
 from judging.judges.kinds.relevance import CONTEXT_NOTES
-from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
 from judging.judges.questions import ask_all
 from judging.judges.reply_forms import JSON_OBJECT, reply_form, scale_schema
 from judging.judges.scores import JudgeScore
@@ -33,7 +33,7 @@ class GenericJudge:
     json_schema: bool = False
 
     @property
-    def prompt(self) -> Prompt:
+    def prompt(self) -> VersionedPrompt:
         return chosen_prompt("generic", self.prompt_text)
 
     def build_messages(self, subject: JudgeSubject, nodes: Sequence[NodeSpec] | None = None) -> tuple[Message, ...]:

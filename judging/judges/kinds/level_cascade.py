@@ -21,7 +21,7 @@ from judging.grading.cascade import (
 )
 from judging.grading.rubric_tree import score_tree
 from judging.judges import reply_text
-from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
 from judging.judges.questions import ask
 from judging.judges.reply_forms import JSON_OBJECT, TRUE_OR_FALSE, reply_form
 from judging.judges.scores import JudgeScore
@@ -62,7 +62,7 @@ class LevelCascadeJudge:
     json_schema: bool = False  # of itemised replies; holistic ones are no JSON
 
     @property
-    def prompt(self) -> Prompt:
+    def prompt(self) -> VersionedPrompt:
         return chosen_prompt(f"level_cascade_{self.mode}", self.prompt_text)
 
     def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:

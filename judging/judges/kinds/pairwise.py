@@ -14,7 +14,7 @@ from typing import Any
 
 from judging.grading.rubric_tree import exact, walk
 from judging.judges import reply_text
-from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
 from judging.judges.questions import ask_all
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
@@ -50,7 +50,7 @@ class PairwiseJudge:
     seed: int | None = None
 
     @property
-    def prompt(self) -> Prompt:
+    def prompt(self) -> VersionedPrompt:
         return chosen_prompt("pairwise", self.prompt_text)
 
     def build_messages(self, subject: JudgeSubject, *, swapped: bool = False) -> tuple[Message, ...]:

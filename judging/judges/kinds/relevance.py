@@ -10,7 +10,7 @@ from typing import Any
 
 from judging.grading.relevance import Dimensions, RelevanceOptions, RelevanceScore, final_disagrees, relevance_score
 from judging.judges import reply_text
-from judging.judges.prompt_texts import Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
 from judging.judges.questions import ask
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
@@ -89,7 +89,7 @@ class RelevanceJudge:
     seed: int | None = None
 
     @property
-    def prompt(self) -> Prompt:
+    def prompt(self) -> VersionedPrompt:
         return chosen_prompt("relevance", self.prompt_text)
 
     def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.replies.error_pages import page_of
-from judging.llm.replies.errors import Sent, classify_error
+from judging.llm.replies.errors import RequestFields, classify_error
 from judging.llm.thinking_text import without_thinking
 
 STORABLE = str.maketrans({"\x00": "\ufffd"})  # PostgreSQL cannot hold NUL in text
@@ -39,7 +39,7 @@ class Completion:
     refusal: str
 
 
-def read_completion(content: bytes, *, sent: Sent, headers: Mapping[str, str], at: datetime) -> Attempt:
+def read_completion(content: bytes, *, sent: RequestFields, headers: Mapping[str, str], at: datetime) -> Attempt:
     """Return the attempt that a reply with status 200 and this body stands for."""
     try:
         payload = json.loads(content)
@@ -56,11 +56,15 @@ def read_completion(content: bytes, *, sent: Sent, headers: Mapping[str, str], a
     return _of_choices(payload, sent, headers)
 
 
-def _of_choices(payload: Mapping[str, Any], sent: Sent, headers: Mapping[str, str]) -> Attempt:
+def _of_choices(payload: Mapping[str, Any], sent: RequestFields, headers: Mapping[str, str]) -> Attempt:
     choices = payload.get("choices")
     if choices == []:
         blocked = Attempt(
-            Outcome.REFUSED, 200, "no-choices", "The provider gave no answer, as its filters do.", retry_once=True
+            AttemptOutcome.REFUSED,
+            200,
+            "no-choices",
+            "The provider gave no answer, as its filters do.",
+            retry_once=True,
         )
         return replace(blocked, **_counts(payload.get("usage")), head=_head(payload, headers))
     try:
@@ -87,34 +91,34 @@ def _of_choices(payload: Mapping[str, Any], sent: Sent, headers: Mapping[str, st
     )
 
 
-def _outcome_of(found: Completion, sent: Sent) -> Attempt:
+def _outcome_of(found: Completion, sent: RequestFields) -> Attempt:
     finish = found.finish.lower()
     if finish in FILTERED:
         text = "The provider's content filter stopped the answer."
-        return Attempt(Outcome.REFUSED, error_kind="content-filter", error_text=text)
+        return Attempt(AttemptOutcome.REFUSED, error_kind="content-filter", error_text=text)
     if found.refusal:
-        return Attempt(Outcome.REFUSED, error_kind="refusal", error_text="The model refused to answer.")
+        return Attempt(AttemptOutcome.REFUSED, error_kind="refusal", error_text="The model refused to answer.")
     if finish in BROKEN_OFF:
         text = "The provider broke the answer off."
-        return Attempt(Outcome.PASSING, error_kind="broken-off", error_text=text)
+        return Attempt(AttemptOutcome.PASSING, error_kind="broken-off", error_text=text)
     if finish in CUT_OFF | FULL:
         text = "The answer reached the token limit."
-        return Attempt(Outcome.TRUNCATED, error_kind="truncated", error_text=text, can_double=finish in CUT_OFF)
+        return Attempt(AttemptOutcome.TRUNCATED, error_kind="truncated", error_text=text, can_double=finish in CUT_OFF)
     if finish not in FINISHED:
         text = f'The answer ended for the reason "{found.finish[:40]}", which is no answer.'
-        return Attempt(Outcome.UNUSABLE, error_kind="finish-reason", error_text=text, retry_once=True)
+        return Attempt(AttemptOutcome.UNUSABLE, error_kind="finish-reason", error_text=text, retry_once=True)
     return _whole(found, sent)
 
 
-def _whole(found: Completion, sent: Sent) -> Attempt:
+def _whole(found: Completion, sent: RequestFields) -> Attempt:
     """Return the outcome of an answer that ended as answers do; one without text is none."""
     if without_thinking(found.text):
-        return Attempt(Outcome.FINISHED)
+        return Attempt(AttemptOutcome.FINISHED)
     if found.has_reasoning or found.text.strip():
         text = "The model thought to the end of its limit and gave no answer."
-        return Attempt(Outcome.TRUNCATED, error_kind="truncated", error_text=text)
+        return Attempt(AttemptOutcome.TRUNCATED, error_kind="truncated", error_text=text)
     return Attempt(
-        Outcome.UNUSABLE,
+        AttemptOutcome.UNUSABLE,
         error_kind="empty",
         error_text="The model gave an empty answer.",
         retry_once=True,
@@ -144,12 +148,12 @@ def _is_json_object(text: str) -> bool:
 def _no_json(content: bytes) -> Attempt:
     if content.lstrip()[:1] == b"<":
         text = "The endpoint's address shows a web page, not chat completions."
-        return Attempt(Outcome.SETUP, 200, "address", text)
+        return Attempt(AttemptOutcome.SETUP, 200, "address", text)
     return _no_completion()
 
 
 def _no_completion() -> Attempt:
-    return Attempt(Outcome.PASSING, 200, "bad-reply", "The endpoint's answer is not a chat completion.")
+    return Attempt(AttemptOutcome.PASSING, 200, "bad-reply", "The endpoint's answer is not a chat completion.")
 
 
 def _error_inside(payload: Mapping[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.replies.error_pages import ErrorPage
 from judging.llm.replies.refused_fields import dispensable_field, refused_fields
 from judging.llm.replies.waits import until_daily_reset, wait_asked_by
@@ -20,7 +20,7 @@ LONG_WAIT = 60.0  # seconds; a daily quota that names a shorter wait means anoth
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class RequestFields:
     """What a request relied on: optional fields that we chose, and those that the endpoint's settings add."""
 
     used: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class ProviderError:
 
     status: int
     page: ErrorPage
-    sent: Sent
+    sent: RequestFields
     headers: Mapping[str, str]
     at: datetime
 
@@ -70,7 +70,9 @@ PASSING_STATUSES = frozenset({408, 409, 423, 424, 425, 499})
 NO_MODEL = re.compile(r"\bmodel\b|deploymentnotfound|\bdeployment\b")
 
 
-def classify_error(status: int, page: ErrorPage, *, sent: Sent, headers: Mapping[str, str], at: datetime) -> Attempt:
+def classify_error(
+    status: int, page: ErrorPage, *, sent: RequestFields, headers: Mapping[str, str], at: datetime
+) -> Attempt:
     """Return the attempt that an error stands for."""
     error = ProviderError(status, page, sent, headers, at)
     attempt = next(found for rule in RULES if (found := rule(error)) is not None)
@@ -87,7 +89,7 @@ def _out_of_money(error: ProviderError) -> Attempt | None:
     paying = status in (402, 403, 429) and NO_MONEY_AT_PAYMENT.search(page.words) and not waits
     if coded or worded or paying or status == 412 or (status == 402 and not waits):
         return Attempt(
-            Outcome.QUOTA, error_kind="quota", error_text="The account behind this endpoint has no money left."
+            AttemptOutcome.QUOTA, error_kind="quota", error_text="The account behind this endpoint has no money left."
         )
     return None
 
@@ -95,7 +97,9 @@ def _out_of_money(error: ProviderError) -> Attempt | None:
 def _too_long(error: ProviderError) -> Attempt | None:
     if TOO_LONG.search(error.page.words):
         return Attempt(
-            Outcome.CLIENT_ERROR, error_kind="context", error_text="The request is longer than the model can take."
+            AttemptOutcome.CLIENT_ERROR,
+            error_kind="context",
+            error_text="The request is longer than the model can take.",
         )
     if error.status == 413:
         return _request_refused(error, "The request is too large for this endpoint.")
@@ -106,7 +110,7 @@ def _filtered(error: ProviderError) -> Attempt | None:
     moderated = error.status == 403 and re.search(r"\bmoderation\b|\bflagged\b", error.page.words)
     if error.status in (400, 403, 422) and (FILTERED.search(error.page.words) or moderated):
         return Attempt(
-            Outcome.REFUSED,
+            AttemptOutcome.REFUSED,
             error_kind="content-filter",
             error_text="The provider's content filter stopped the request.",
         )
@@ -117,7 +121,7 @@ def _json_failed(error: ProviderError) -> Attempt | None:
     if error.status != 400 or "json_validate_failed" not in error.page.codes:
         return None
     return Attempt(
-        Outcome.UNUSABLE,
+        AttemptOutcome.UNUSABLE,
         error_kind="json-failed",
         error_text="The model did not manage to write valid JSON.",
         retry_once=True,
@@ -133,13 +137,13 @@ def _rate_limited(error: ProviderError) -> Attempt | None:
     if error.status == 429 and DAILY.search(error.page.words):
         wait = wait if wait is not None and wait > LONG_WAIT else until_daily_reset(error.at)
         return Attempt(
-            Outcome.RATE_LIMITED,
+            AttemptOutcome.RATE_LIMITED,
             error_kind="daily-quota",
             error_text="The endpoint's quota for today is used up.",
             retry_after_seconds=wait,
         )
     return Attempt(
-        Outcome.RATE_LIMITED,
+        AttemptOutcome.RATE_LIMITED,
         error_kind="rate-limited",
         error_text="The endpoint allows no more calls for now.",
         retry_after_seconds=wait,
@@ -149,9 +153,9 @@ def _rate_limited(error: ProviderError) -> Attempt | None:
 def _passing(error: ProviderError) -> Attempt | None:
     status = error.status
     if status in PASSING_STATUSES:
-        outcome = Outcome.PASSING
+        outcome = AttemptOutcome.PASSING
     elif status >= 500 and status != 501:
-        outcome = Outcome.SERVER_ERROR
+        outcome = AttemptOutcome.SERVER_ERROR
     else:
         return None
     if status == 524:
@@ -205,7 +209,7 @@ def _no_access(error: ProviderError) -> Attempt | None:
 
 def _request_refused(error: ProviderError, text: str = "") -> Attempt:
     return Attempt(
-        Outcome.CLIENT_ERROR,
+        AttemptOutcome.CLIENT_ERROR,
         error_kind=f"http-{error.status}",
         error_text=text or _said(error),
         retry_once=error.status == 422,  # at Groq also the model's own failure
@@ -228,12 +232,12 @@ RULES: tuple[Callable[[ProviderError], Attempt | None], ...] = (
 
 
 def _setup(kind: str, text: str) -> Attempt:
-    return Attempt(Outcome.SETUP, error_kind=kind, error_text=text)
+    return Attempt(AttemptOutcome.SETUP, error_kind=kind, error_text=text)
 
 
 def _field_refused(error: ProviderError, refused: frozenset[str]) -> Attempt:
     return Attempt(
-        Outcome.PARAMETER_REFUSED, error_kind=f"http-{error.status}", error_text=_said(error), refused=refused
+        AttemptOutcome.PARAMETER_REFUSED, error_kind=f"http-{error.status}", error_text=_said(error), refused=refused
     )
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import requests
 from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.bodies import build_body
 from judging.llm.chat import ChatRequest
 from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointRefused
 from judging.llm.replies.completions import read_completion
 from judging.llm.replies.error_pages import read_error
-from judging.llm.replies.errors import Sent, classify_error
+from judging.llm.replies.errors import RequestFields, classify_error
 from judging.llm.transport.connections import GuardedAdapter
 from judging.llm.transport.tunnels import Proxy
 
@@ -84,11 +84,11 @@ class ChatClient:
         try:
             status, headers, content = self._post(endpoint, body.content, read_seconds)
         except EndpointRefused as refusal:
-            attempt = Attempt(Outcome.FORBIDDEN, error_kind="refused-address", error_text=str(refusal))
+            attempt = Attempt(AttemptOutcome.FORBIDDEN, error_kind="refused-address", error_text=str(refusal))
         except (requests.RequestException, HTTPError, OSError, UnicodeError, ReplyTooSlow, ReplyTooLarge) as trouble:
             attempt = network_trouble(trouble)
         else:
-            sent = Sent(body.used, names_in(endpoint.extra))
+            sent = RequestFields(body.used, names_in(endpoint.extra))
             attempt = classify(status, headers, content, sent=sent, at=datetime.now(UTC))
         return replace(
             attempt,
@@ -162,9 +162,9 @@ def network_trouble(trouble: Exception) -> Attempt:
         kind, sentence = "proxy", "The proxy of this site (EVALSITE_PROXY) cannot be reached or refused the connection."
     elif isinstance(trouble, requests.exceptions.InvalidURL | requests.exceptions.InvalidHeader | UnicodeError):
         return Attempt(
-            Outcome.SETUP, error_kind="bad-endpoint", error_text="The endpoint's address or key is not valid."
+            AttemptOutcome.SETUP, error_kind="bad-endpoint", error_text="The endpoint's address or key is not valid."
         )
-    return Attempt(Outcome.PASSING, error_kind=kind, error_text=sentence, is_unheard=was_sent(trouble))
+    return Attempt(AttemptOutcome.PASSING, error_kind=kind, error_text=sentence, is_unheard=was_sent(trouble))
 
 
 def tls_sentence(trouble: requests.exceptions.SSLError) -> str:
@@ -191,7 +191,7 @@ def names_in(extra: Mapping[str, Any]) -> frozenset[str]:
     return frozenset([*extra, *inner])
 
 
-def classify(status: int, headers: Mapping[str, str], content: bytes, *, sent: Sent, at: datetime) -> Attempt:
+def classify(status: int, headers: Mapping[str, str], content: bytes, *, sent: RequestFields, at: datetime) -> Attempt:
     """Return the attempt that this answer to a request stands for."""
     if status == 200:
         return read_completion(content, sent=sent, headers=headers, at=at)

@@ -14,9 +14,9 @@ from judging.exports import write_esi_files
 from judging.grading.esi import BadEsiOption, EsiOptions, keyword_list
 from judging.http import whole_number
 from judging.jobs import launch_run
-from judging.judges.answer_prompts import OWN, SHIPPED, Asking, shipped_asking
+from judging.judges.answer_prompts import OWN, SHIPPED, ResponseSettings, shipped_asking
 from judging.judges.kinds.accuracy import STRICTNESS, strictness_of
-from judging.judges.kinds.esi_items import Reading
+from judging.judges.kinds.esi_items import ReplyReading
 from judging.management.base import BadInput, JsonCommand
 from judging.management.run_progress import wait_for_run
 from judging.management.run_reports import audit_report, audit_words
@@ -104,7 +104,7 @@ def _plan(options: dict[str, Any]) -> EsiPlan:
         workers=[_worker(text) for text in options["worker"]],
         systems=[_system(name) for name in options["system"]],
         options=_esi_options(options),
-        reading=Reading.ORIGINAL if options["original"] else Reading.CAREFUL,
+        reading=ReplyReading.ORIGINAL if options["original"] else ReplyReading.CAREFUL,
         fresh=options["fresh"],
         name=options["name"],
         budget=_money(options["budget"]),
@@ -162,7 +162,7 @@ def _worker(text: str) -> Worker:
     own = PromptVersion.objects.filter(name=OWN, label=prompt, is_active=True).first()
     if own is None:
         raise BadInput(f"There is no prompt version {prompt!r}; write ENDPOINT={'|'.join(SHIPPED)} or one of your own.")
-    return Worker(endpoint, Asking(own.label, own.text))
+    return Worker(endpoint, ResponseSettings(own.label, own.text))
 
 
 def _system(name: str) -> System:

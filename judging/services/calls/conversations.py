@@ -45,7 +45,7 @@ class Talk:
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class PendingRequest:
     """A request in the pool, or on its way there, with every place that waits for its reply."""
 
     key: str

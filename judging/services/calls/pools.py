@@ -30,7 +30,7 @@ LEXICAL_SLICE_SECONDS = 0.05  # baselines are computed in `wait` this long befor
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class CallResult:
     """What became of a request: its reply, or word that it has to be asked again."""
 
     token: str
@@ -40,12 +40,12 @@ class Heard:
 
 
 @dataclass(slots=True)
-class Share:
+class PoolShare:
     """One run's part of the pool. Runs take turns at an endpoint, and each can be withdrawn by itself."""
 
     pool: OpenPool
     group: int
-    inbox: list[Heard] = field(default_factory=list)
+    inbox: list[CallResult] = field(default_factory=list)
     lexical: deque[tuple[str, Target, ChatRequest]] = field(default_factory=deque)
 
     def submit(
@@ -69,7 +69,7 @@ class Share:
             f"{self.group}:{token}", target.config, bare, paid=paid, group=self.group, is_reserved=is_reserved
         )
 
-    def heard(self) -> list[Heard]:
+    def heard(self) -> list[CallResult]:
         """Return what came back with the last `OpenPool.wait`."""
         heard, self.inbox = self.inbox, []
         return heard
@@ -77,7 +77,7 @@ class Share:
     def withdraw(self) -> None:
         """Stop sending: what is not on its way will be heard of, to be asked again; replies on their way still come."""
         taken_back = ChatReply(ReplyStatus.FAILED, error_kind="withdrawn", attempts=0)
-        self.inbox += [Heard(token, taken_back, again_seconds=0.0) for token, *_ in self.lexical]
+        self.inbox += [CallResult(token, taken_back, again_seconds=0.0) for token, *_ in self.lexical]
         self.lexical.clear()
         self.pool.pool.withdraw(self.group)
 
@@ -93,12 +93,12 @@ class OpenPool:
 
     pool: CallPool | SendingProcess
     learned: dict[str, tuple[EndpointConfig, Capabilities]] = field(default_factory=dict)
-    shares: dict[int, Share] = field(default_factory=dict)
+    shares: dict[int, PoolShare] = field(default_factory=dict)
     groups: count[int] = field(default_factory=count)
 
-    def share(self) -> Share:
+    def share(self) -> PoolShare:
         """Return a new part of the pool, for one run."""
-        made = Share(self, next(self.groups))
+        made = PoolShare(self, next(self.groups))
         self.shares[made.group] = made
         return made
 
@@ -113,7 +113,7 @@ class OpenPool:
         for item in self.pool.completed(0.0 if ready else timeout):
             group, _, token = str(item.token).partition(":")
             if int(group) in self.shares:
-                self.shares[int(group)].inbox.append(Heard(token, item.reply, item.requeue_seconds, item.paid))
+                self.shares[int(group)].inbox.append(CallResult(token, item.reply, item.requeue_seconds, item.paid))
         if self.learned:
             self.note_learned()
 
@@ -125,7 +125,7 @@ class OpenPool:
                 if time.monotonic() >= until:
                     return
                 token, target, request = share.lexical.popleft()
-                share.inbox.append(Heard(token, baseline_reply(target, request)))
+                share.inbox.append(CallResult(token, baseline_reply(target, request)))
 
     def note_learned(self) -> None:
         """Store what was learned of endpoints, unless they have been changed since."""

@@ -19,7 +19,7 @@ from judging.llm.identity import call_key
 from judging.selectors.targets import Target, request_body
 from judging.services.calls import ledger, pools
 from judging.services.calls.ledger import CallRecord
-from judging.services.calls.pools import Heard, Share
+from judging.services.calls.pools import CallResult, PoolShare
 
 WAIT_SECONDS = 120.0
 THREADS = 4
@@ -104,7 +104,9 @@ def hold(conversation: Conversation[Any], target: Target, *, at: datetime, budge
         pool.close()
 
 
-def _ask(requests: Sequence[ChatRequest], target: Target, share: Share, purse: Purse, at: datetime) -> list[TriedCall]:
+def _ask(
+    requests: Sequence[ChatRequest], target: Target, share: PoolShare, purse: Purse, at: datetime
+) -> list[TriedCall]:
     named = [replace(request, endpoint=target.config.name) for request in requests]
     keys = [call_key(target.config, request) for request in named]
     known = ledger.find_finished(keys, at=at)
@@ -129,10 +131,12 @@ def _ask(requests: Sequence[ChatRequest], target: Target, share: Share, purse: P
 class _Asking:
     """Requests that are sent as far as the purse carries them, and the replies in `got` as they come."""
 
-    def __init__(self, wanted: Mapping[str, ChatRequest], target: Target, share: Share, purse: Purse) -> None:
+    def __init__(self, wanted: Mapping[str, ChatRequest], target: Target, share: PoolShare, purse: Purse) -> None:
         self.wanted, self.target, self.share, self.purse = wanted, target, share, purse
         self.got: dict[str, ChatReply] = {}
-        self.waiting = [(0.0, Heard(key, NOT_ASKED)) for key in wanted]  # (when it may be sent, what was heard of it)
+        self.waiting = [
+            (0.0, CallResult(key, NOT_ASKED)) for key in wanted
+        ]  # (when it may be sent, what was heard of it)
         self.amounts: dict[str, Decimal] = {}  # set aside for the requests that are under way
 
     def finish(self) -> None:
@@ -170,7 +174,7 @@ class _Asking:
                 f"can cost more than the ${left} that remain. What was answered is kept; ask again with a higher one."
             )
 
-    def _hear(self, heard: Heard) -> None:
+    def _hear(self, heard: CallResult) -> None:
         amount = self.amounts.pop(heard.token)
         if heard.again_seconds is None:
             self.got[heard.token] = heard.reply

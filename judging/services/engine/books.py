@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
 
-from judging.services.calls.conversations import Asked
+from judging.services.calls.conversations import PendingRequest
 from judging.services.engine.state import EngineState
 from judging.services.tasks import leases, results
 from judging.services.tasks.leases import InFlight
@@ -61,7 +61,7 @@ class Bookkeeping(EngineState):
             trouble.blocked_until = 0.0
             self.exhausted = False
 
-    def _sent(self, more: Sequence[Asked] = ()) -> InFlight:
+    def _sent(self, more: Sequence[PendingRequest] = ()) -> InFlight:
         """Return how many calls may be on their way, with those about to be, and what they may cost.
 
         What waits in the pool cannot be told from what was sent.
@@ -69,7 +69,7 @@ class Bookkeeping(EngineState):
         sent = [asked for asked in (*self.asked.values(), *more) if not asked.target.is_lexical]
         return InFlight(len(sent), sum((asked.at_stake for asked in sent), Decimal(0)))
 
-    def _in_flight(self, more: Sequence[Asked] = ()) -> InFlight:
+    def _in_flight(self, more: Sequence[PendingRequest] = ()) -> InFlight:
         """Return what nobody would hear of if this worker died now: calls on their way, and those not stored yet."""
         sent = self._sent(more)
         if self.run.budget is None:

@@ -7,14 +7,14 @@ import logging
 import time
 
 from judging.llm.chat import ChatReply, ReplyStatus
-from judging.services.calls.conversations import Asked
+from judging.services.calls.conversations import PendingRequest
 from judging.services.calls.troubles import LONGEST_HOLD_SECONDS, REFUSALS, pause_seconds
-from judging.services.engine.call_requests import Asking
+from judging.services.engine.call_requests import CallRequests
 
 logger = logging.getLogger(__name__)
 
 
-class Hearing(Asking):
+class Hearing(CallRequests):
     """Hands replies to the conversations that wait for them, and asks again for the rest."""
 
     def _hear(self) -> None:
@@ -28,7 +28,7 @@ class Hearing(Asking):
             if not self.stopping:
                 self._refused(asked, heard.again_seconds, was_full=not heard.paid)
 
-    def _answered(self, asked: Asked, reply: ChatReply) -> None:
+    def _answered(self, asked: PendingRequest, reply: ChatReply) -> None:
         record = asked.record(reply)
         self.records.append(record)
         trouble = self.troubles[asked.endpoint]
@@ -54,7 +54,7 @@ class Hearing(Asking):
             else:
                 self.suspects.append((asked, record))
 
-    def _refused(self, asked: Asked, seconds: float, *, was_full: bool) -> None:
+    def _refused(self, asked: PendingRequest, seconds: float, *, was_full: bool) -> None:
         """Ask again later: from here where that is soon, else the task goes back and this worker is free of it.
 
         `was_full`: the endpoint took no more; otherwise an attempt was paid for and came to nothing.

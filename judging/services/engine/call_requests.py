@@ -12,7 +12,7 @@ from functools import partial
 
 from judging.llm.identity import call_key
 from judging.services.calls import ledger
-from judging.services.calls.conversations import Asked
+from judging.services.calls.conversations import PendingRequest
 from judging.services.calls.ledger import CallRecord
 from judging.services.engine.tasks import AHEAD_SECONDS, TaskWork
 from judging.services.tasks import leases
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 RESERVE_SECONDS = 0.25  # between two looks for money that others may give back
 
 
-class Asking(TaskWork):
+class CallRequests(TaskWork):
     """Hands requests to the pool and sets money aside for them."""
 
     def _ask(self) -> None:
@@ -51,8 +51,8 @@ class Asking(TaskWork):
         if self.held_back and not self.stopping:
             self._send()
 
-    def _keyed(self) -> dict[str, Asked]:
-        wanted: dict[str, Asked] = {}
+    def _keyed(self) -> dict[str, PendingRequest]:
+        wanted: dict[str, PendingRequest] = {}
         for talk, place, request in self.to_ask:
             if not self._holds(talk):
                 continue
@@ -66,11 +66,11 @@ class Asking(TaskWork):
             if key in wanted:
                 wanted[key].places.append((talk, place))
             else:
-                wanted[key] = Asked(key, name, target, request, [(talk, place)])
+                wanted[key] = PendingRequest(key, name, target, request, [(talk, place)])
         self.to_ask.clear()
         return wanted
 
-    def _line_up(self, asked: Asked) -> None:
+    def _line_up(self, asked: PendingRequest) -> None:
         twin = self.asked.get(asked.key) or self.held_back.get(asked.key) or self.to_repeat.get(asked.key)
         if twin is not None:
             twin.places.extend(asked.places)
@@ -97,7 +97,7 @@ class Asking(TaskWork):
             if not persistently(partial(leases.may_become_affordable, lease=self.lease, amount=least)):
                 self._stop("budget")
 
-    def _announce(self, more: Sequence[Asked]) -> bool:
+    def _announce(self, more: Sequence[PendingRequest]) -> bool:
         """Note what is about to be sent, so that it is booked should this worker die; False: the claim lapsed."""
         in_flight = self._in_flight(more)
         if in_flight.calls <= self._announced:
@@ -110,7 +110,7 @@ class Asking(TaskWork):
         self._announced = in_flight.calls
         return True
 
-    def _paid_for(self, wanted: Sequence[Asked]) -> list[Asked]:
+    def _paid_for(self, wanted: Sequence[PendingRequest]) -> list[PendingRequest]:
         """Set money aside for what is wanted, and return what the budget carries now."""
         unpriced = next((asked for asked in self.held_back.values() if asked.worst is None), None)
         if unpriced is not None:
@@ -132,7 +132,7 @@ class Asking(TaskWork):
             asked.reserved = asked.reserved or asked.worst or Decimal(0)
         return affordable
 
-    def _next_in_turn(self) -> list[Asked]:
+    def _next_in_turn(self) -> list[PendingRequest]:
         """Return what may be sent soon: little more than what an endpoint takes at once until this is looked at again,
         since all of it counts as spent where this worker dies."""
         sent = Counter(asked.target.endpoint_id for asked in self.asked.values())
@@ -150,7 +150,7 @@ class Asking(TaskWork):
                 found.append(asked)
         return found
 
-    def _put_back(self, asked: Asked) -> None:
+    def _put_back(self, asked: PendingRequest) -> None:
         """Let the tasks that wait for this wait for any worker."""
         bound = self.endpoints.evaluators_on([asked.endpoint])
         for talk, _ in asked.places:

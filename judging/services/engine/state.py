@@ -13,20 +13,20 @@ from judging.llm.attempts import Attempt
 from judging.llm.chat import ChatRequest
 from judging.models import Lease, Run, RunTask
 from judging.selectors.targets import Target
-from judging.services.calls.conversations import Asked, Talk
+from judging.services.calls.conversations import PendingRequest, Talk
 from judging.services.calls.frozen_endpoints import RunEndpoints
 from judging.services.calls.ledger import CallRecord
-from judging.services.calls.pools import Heard
+from judging.services.calls.pools import CallResult
 from judging.services.calls.troubles import Trouble
 from judging.services.tasks import results
-from judging.services.tasks.executors import Executor, Prepared
+from judging.services.tasks.executors import Executor, ReadyTask
 from judging.services.tasks.leases import InFlight
 
 FLUSH_SECONDS = 0.2
 
 
 class Calls(Protocol):
-    """What sends a run's requests; `judging.services.calls.pools.Share` is the real one."""
+    """What sends a run's requests; `judging.services.calls.pools.PoolShare` is the real one."""
 
     def submit(
         self,
@@ -39,7 +39,7 @@ class Calls(Protocol):
     ) -> None:
         """Take a request; its token will come out of `heard` once."""
 
-    def heard(self) -> list[Heard]:
+    def heard(self) -> list[CallResult]:
         """Return what came back."""
 
     def withdraw(self) -> None:
@@ -71,15 +71,17 @@ class EngineState:
     ) -> None:
         self.run, self.lease, self.executor = run, lease, executor
         self.calls, self.endpoints, self.options = calls, endpoints, options
-        self.to_begin: deque[tuple[RunTask, Prepared]] = deque()
+        self.to_begin: deque[tuple[RunTask, ReadyTask]] = deque()
         self.talks: dict[int, Talk] = {}
         self.to_ask: deque[tuple[Talk, int, ChatRequest]] = deque()
         self.dormant: list[Talk] = []  # they asked for nothing yet and are looked at again and again
-        self.asked: dict[str, Asked] = {}  # in the pool
-        self.held_back: dict[str, Asked] = {}  # not sent yet, perhaps for want of money
+        self.asked: dict[str, PendingRequest] = {}  # in the pool
+        self.held_back: dict[str, PendingRequest] = {}  # not sent yet, perhaps for want of money
         self.postponed: list[tuple[float, str]] = []  # monotonic time to ask again, key
-        self.to_repeat: dict[str, Asked] = {}  # by key, the postponed ones
-        self.suspects: list[tuple[Asked, CallRecord]] = []  # failed as every other request may: not delivered yet
+        self.to_repeat: dict[str, PendingRequest] = {}  # by key, the postponed ones
+        self.suspects: list[
+            tuple[PendingRequest, CallRecord]
+        ] = []  # failed as every other request may: not delivered yet
         self.troubles: dict[str, Trouble] = defaultdict(Trouble)  # by endpoint
         self.records: list[CallRecord] = []
         self.unstored: dict[str, CallRecord] = {}  # finished calls on their way to the ledger

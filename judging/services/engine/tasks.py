@@ -16,7 +16,7 @@ from judging.services.calls.conversations import Talk, repeated
 from judging.services.calls.ledger import CallRecord
 from judging.services.engine.books import Bookkeeping
 from judging.services.tasks import leases
-from judging.services.tasks.executors import Crash, Prepared
+from judging.services.tasks.executors import Crash, ReadyTask
 from judging.services.transactions import persistently
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class TaskWork(Bookkeeping):
         lack = self.options.threads + spare - busy
         return min(lack, CLAIM_SIZE) if lack >= spare // 2 else 0
 
-    def _prepared(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, Prepared]]:
+    def _prepared(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, ReadyTask]]:
         """Return the tasks with their conversations; those that workers died with too often are given up."""
         fresh = [task for task in tasks if task.tries < MOST_TRIES]
         for task in tasks:
@@ -65,12 +65,12 @@ class TaskWork(Bookkeeping):
             logger.exception("judging.claim_crashed run_id=%s", self.run.pk)
         return [pair for task in fresh for pair in self._prepare_alone(task)]
 
-    def _prepare(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, Prepared]]:
+    def _prepare(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, ReadyTask]]:
         by_id = {task.pk: task for task in tasks}
         prepared = persistently(partial(self.executor.prepare, run=self.run, tasks=tasks))
         return [(by_id[one.task_id], one) for one in prepared]
 
-    def _prepare_alone(self, task: RunTask) -> list[tuple[RunTask, Prepared]]:
+    def _prepare_alone(self, task: RunTask) -> list[tuple[RunTask, ReadyTask]]:
         try:
             return self._prepare([task])
         except (OperationalError, InterfaceError):

@@ -15,7 +15,7 @@ from judging import signals
 from judging.grading.esi import FULL, SUB_SCORES, EsiOptions, EsiScore
 from judging.grading.esi_summary import EsiStatus
 from judging.judges.answer_prompts import answer_request, asking_from_json
-from judging.judges.kinds.esi_items import JUDGES, Answer, EsiJudge, EsiOutcome, EsiTask, Reading, esi_item
+from judging.judges.kinds.esi_items import JUDGES, EsiJudge, EsiOutcome, EsiResponse, EsiTask, ReplyReading, esi_item
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
@@ -25,7 +25,7 @@ from judging.services.evaluation.esi_options import options_of
 from judging.services.evaluation.evaluator_tasks import judge_score_fields, verdict_fields
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
 from judging.services.storable import storable
-from judging.services.tasks.executors import Finished, Prepared
+from judging.services.tasks.executors import Finished, ReadyTask
 
 NOTHING_MORE = JudgeSubject(question="", response="")  # these two judges' scores need the verdict alone
 
@@ -60,7 +60,7 @@ def cleaning_of(run: Run, item: EsiItem) -> str:
 class EsiExecutor:
     """Prepares and stores the items of ESI runs."""
 
-    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[Prepared]:
+    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         """Return a conversation for each item."""
         related = ("case__prompt", "system", "response")
         items = EsiItem.objects.select_related(*related).in_bulk([cast(int, task.subject_id) for task in tasks])
@@ -69,7 +69,7 @@ class EsiExecutor:
         known = _known_verdicts(parts, [item.response_id for item in items.values() if item.response_id])
         options = options_of(run)
         return [
-            Prepared(task.pk, "", esi_item(_task(run, items[cast(int, task.subject_id)], judges, known, options)))
+            ReadyTask(task.pk, "", esi_item(_task(run, items[cast(int, task.subject_id)], judges, known, options)))
             for task in tasks
         ]
 
@@ -137,7 +137,7 @@ def _task(
     answer, request, answered = None, None, item.response_id or 0
     if item.response is not None:
         flags = ("answer_truncated",) if item.response.metadata.get("truncated") else ()
-        answer = Answer(item.response.text, item.response.completion_tokens, item.answer_seconds, flags)
+        answer = EsiResponse(item.response.text, item.response.completion_tokens, item.answer_seconds, flags)
     else:
         frozen = run.options["workers"][str(item.system_id)]
         request = answer_request(
@@ -152,7 +152,7 @@ def _task(
         integrity=judges["integrity"],
         request=request,
         answer=answer,
-        reading=Reading(run.options["reading"]),
+        reading=ReplyReading(run.options["reading"]),
         options=options,
         known={name: known[name, answered] for name in JUDGES if (name, answered) in known},
     )
@@ -194,7 +194,7 @@ def _store_answers(run: Run, done: Done, at: datetime) -> None:
         transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Response, benchmark_id=benchmark_id))
 
 
-def _response(run: Run, item: EsiItem, answer: Answer, at: datetime) -> Response:
+def _response(run: Run, item: EsiItem, answer: EsiResponse, at: datetime) -> Response:
     frozen = run.options["workers"][str(item.system_id)]
     return Response(
         prompt_id=item.case.prompt_id,

@@ -36,7 +36,7 @@ from judging.services.evaluation.programs import program_runner
 from judging.services.evaluation.rule_tasks import CaseBatch
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
 from judging.services.storable import storable
-from judging.services.tasks.executors import Finished, Prepared
+from judging.services.tasks.executors import Finished, ReadyTask
 from judging.services.trees import tree_from_json
 
 NEEDS = {
@@ -98,7 +98,7 @@ class Judged:
 
 
 @dataclass(slots=True)
-class _Stage:
+class _ClaimContext:
     """Everything that a claim's tasks need, read with a fixed number of queries."""
 
     run: Run
@@ -120,23 +120,23 @@ class GradingExecutor:
     def __init__(self, runner_for: Callable[..., ProgramRunner] = program_runner) -> None:
         self.runner_for = runner_for
 
-    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[Prepared]:
+    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         """Return a conversation for each task."""
         stage = _read_stage(run, tasks)
         return [self._prepare(stage, task) for task in tasks]
 
-    def _prepare(self, stage: _Stage, task: RunTask) -> Prepared:
+    def _prepare(self, stage: _ClaimContext, task: RunTask) -> ReadyTask:
         evaluator_id, response_id = _about(task)
         evaluator, response = stage.evaluators[evaluator_id], stage.responses[response_id]
         case = stage.cases[response.prompt_id]
         if evaluator.kind == EvaluatorKind.GRADER:
             batch = self._batch_of(stage, evaluator, case)
             batch.texts[task.pk] = response.text
-            return Prepared(task.pk, "", _grade(batch, task.pk))
+            return ReadyTask(task.pk, "", _grade(batch, task.pk))
         tree = stage.tree_for(evaluator, case.key)
-        return Prepared(task.pk, evaluator.options["endpoint"], _judge(evaluator, case, response, tree))
+        return ReadyTask(task.pk, evaluator.options["endpoint"], _judge(evaluator, case, response, tree))
 
-    def _batch_of(self, stage: _Stage, evaluator: RunEvaluator, case: Case) -> CaseBatch:
+    def _batch_of(self, stage: _ClaimContext, evaluator: RunEvaluator, case: Case) -> CaseBatch:
         key = (evaluator.pk, case.pk)
         if key not in stage.batches:
             compat = bool(stage.run.options.get("compat"))
@@ -239,7 +239,7 @@ def _judge(
     return Judged(verdict=verdict, score=score)
 
 
-def _read_stage(run: Run, tasks: Sequence[RunTask]) -> _Stage:
+def _read_stage(run: Run, tasks: Sequence[RunTask]) -> _ClaimContext:
     evaluators = {evaluator.pk: evaluator for evaluator in run.evaluators.all()}
     wanted = {response_id for _, response_id in map(_about, tasks)}
     responses = Response.objects.filter(pk__in=wanted).select_related("prompt").in_bulk()
@@ -251,7 +251,7 @@ def _read_stage(run: Run, tasks: Sequence[RunTask]) -> _Stage:
     keys = {case.key for case in cases.values()}
     items = RubricItem.objects.filter(Q(case_key__in=keys) | Q(case_key=""), rubric_id__in=rubrics)
     trees = {(item.rubric_id, item.case_key): item.tree for item in items}
-    return _Stage(run, evaluators, responses, cases, trees)
+    return _ClaimContext(run, evaluators, responses, cases, trees)
 
 
 def _verdict_row(run: Run, item: Finished, at: datetime) -> Verdict:

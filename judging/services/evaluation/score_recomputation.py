@@ -24,7 +24,7 @@ from judging import signals
 from judging.grading.answer_cleaning import CleanedAnswer
 from judging.grading.esi import EsiOptions
 from judging.grading.esi_summary import EsiStatus
-from judging.judges.kinds.esi_items import JUDGES, Answer, failure_of, score_item
+from judging.judges.kinds.esi_items import JUDGES, EsiResponse, failure_of, score_item
 from judging.judges.registry import BadJudgeOption, judge_kind
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.models import (
@@ -234,7 +234,7 @@ def _index_score(
     flags = ("answer_truncated",) if row.response.metadata.get("truncated") else ()
     score = score_item(
         verdicts=verdicts,
-        answer=Answer(row.response.text, row.response.completion_tokens, flags=flags),
+        answer=EsiResponse(row.response.text, row.response.completion_tokens, flags=flags),
         cleaned=CleanedAnswer(item.cleaned, item.formatted_ok),
         reference=item.case.reference,
         cleaning=cleaning_of(run, item),

@@ -18,7 +18,7 @@ SAMPLE = 500  # case keys that are looked up to find a benchmark
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BenchmarkChoice:
     """A benchmark that may be meant."""
 
     slug: str
@@ -28,13 +28,13 @@ class Choice:
 class UnknownTarget(ValueError):
     """No benchmark, or more than one, fits; the message says which were looked at, and `choices` which fit."""
 
-    def __init__(self, message: str, choices: tuple[Choice, ...] = ()) -> None:
+    def __init__(self, message: str, choices: tuple[BenchmarkChoice, ...] = ()) -> None:
         super().__init__(message)
         self.choices = choices
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ImportTarget:
     """Where an import goes. `benchmark` is None for a new one."""
 
     slug: str
@@ -43,16 +43,16 @@ class Target:
     suite: Suite | None = None  # the chosen or the newest
 
 
-def new_target(named: str, suite_name: str) -> Target:
+def new_target(named: str, suite_name: str) -> ImportTarget:
     """Return the benchmark that a suite goes to: the named one, else the one of the suite's name, stored or new."""
     name = named or suite_name
     stored = _benchmark_named(name)
     if stored is None:
-        return Target(benchmark_slug_of(name), name)
-    return Target(stored.slug, stored.name, stored, newest_suite(stored))
+        return ImportTarget(benchmark_slug_of(name), name)
+    return ImportTarget(stored.slug, stored.name, stored, newest_suite(stored))
 
 
-def find_target(*, keys: Sequence[str], named: str, suite_id: int | None) -> Target:
+def find_target(*, keys: Sequence[str], named: str, suite_id: int | None) -> ImportTarget:
     """Return the stored benchmark for things keyed by case: the named one, else the one that has the cases.
 
     Raises:
@@ -62,11 +62,11 @@ def find_target(*, keys: Sequence[str], named: str, suite_id: int | None) -> Tar
         suite = Suite.objects.select_related("benchmark").filter(pk=suite_id).first()
         if suite is None:
             raise UnknownTarget("The chosen suite does not exist any more.")
-        return Target(suite.benchmark.slug, suite.benchmark.name, suite.benchmark, suite)
+        return ImportTarget(suite.benchmark.slug, suite.benchmark.name, suite.benchmark, suite)
     benchmark = _benchmark_named(named) if named else _benchmark_with(keys)
     if benchmark is None:
         raise UnknownTarget(f"There is no benchmark {named!r}.")
-    return Target(benchmark.slug, benchmark.name, benchmark, newest_suite(benchmark))
+    return ImportTarget(benchmark.slug, benchmark.name, benchmark, newest_suite(benchmark))
 
 
 def newest_suite(benchmark: Benchmark) -> Suite | None:
@@ -79,7 +79,7 @@ def known_cases(suite: Suite) -> KnownCases:
     return _cases_of([suite])
 
 
-def cases_of_any(choices: Sequence[Choice]) -> KnownCases:
+def cases_of_any(choices: Sequence[BenchmarkChoice]) -> KnownCases:
     """Return the cases that any of several benchmarks has in its newest suite."""
     benchmarks = Benchmark.objects.filter(slug__in=[choice.slug for choice in choices]).order_by("pk")
     return _cases_of([suite for benchmark in benchmarks if (suite := newest_suite(benchmark)) is not None])
@@ -112,7 +112,7 @@ def _benchmark_with(keys: Sequence[str]) -> Benchmark:
         raise UnknownTarget(f"No benchmark here has these cases ({shown}).")
     if len(best) > 1:
         message = f"More than one benchmark has these cases: {', '.join(benchmark.name for benchmark in best)}."
-        raise UnknownTarget(message, tuple(Choice(benchmark.slug, benchmark.name) for benchmark in best))
+        raise UnknownTarget(message, tuple(BenchmarkChoice(benchmark.slug, benchmark.name) for benchmark in best))
     return best[0]
 
 

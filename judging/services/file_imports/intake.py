@@ -11,8 +11,8 @@ from typing import Any
 from judging.services.file_imports.import_targets import (
     NO_TARGET,
     SAMPLE,
-    Choice,
-    Target,
+    BenchmarkChoice,
+    ImportTarget,
     UnknownTarget,
     cases_of_any,
     find_target,
@@ -95,12 +95,12 @@ class Intake:
     """An upload as read. `target` is None where nothing in it needs a benchmark."""
 
     kinds: tuple[UploadKind, ...]
-    target: Target | None = None
+    target: ImportTarget | None = None
     suite: SuiteSpec | None = None
     responses: tuple[ResponseSpec, ...] = ()
     rubrics: tuple[StagedRubric, ...] = ()
     problems: tuple[Problem, ...] = ()
-    choices: tuple[Choice, ...] = ()  # benchmarks that fit, where more than one does
+    choices: tuple[BenchmarkChoice, ...] = ()  # benchmarks that fit, where more than one does
 
     @property
     def has_errors(self) -> bool:
@@ -146,13 +146,13 @@ def read_intake(files: Files, options: ImportOptions, watch: Watch = unwatched) 
     bundle = bundle_of(files)
     if bundle.value is None:
         return Intake(kinds=(), problems=bundle.problems)
-    reader = _Reader(bundle.value, options, watch)
+    reader = _UploadReader(bundle.value, options, watch)
     reader.findings.extend(bundle.problems)
     return reader.read()
 
 
 @dataclass(slots=True)
-class _Reader:
+class _UploadReader:
     bundle: Bundle
     options: ImportOptions
     watch: Watch
@@ -160,9 +160,9 @@ class _Reader:
     suite: SuiteSpec | None = None
     responses: tuple[ResponseSpec, ...] = ()
     rubrics: list[StagedRubric] = field(default_factory=list)
-    target: Target | None = None
+    target: ImportTarget | None = None
     kinds: tuple[UploadKind, ...] = ()
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[BenchmarkChoice, ...] = ()
 
     @property
     def missing_files(self) -> MissingFiles:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from judging.judges.answer_prompts import answer_request
-from judging.judges.kinds.esi_items import JUDGES, Answer, EsiJudge, EsiTask, esi_item
+from judging.judges.kinds.esi_items import JUDGES, EsiJudge, EsiResponse, EsiTask, esi_item
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.llm.chat import ChatRequest, Message
@@ -82,7 +82,7 @@ def _stored_items(plan: EsiPlan) -> Iterator[tuple[str, EsiTask]]:
     cases = {case.prompt_id: case for case in found}
     for response in responses:
         flags = ("answer_truncated",) if response.metadata.get("truncated") else ()
-        answer = Answer(response.text, response.completion_tokens, None, flags)
+        answer = EsiResponse(response.text, response.completion_tokens, None, flags)
         cleaning = response.system.prompt_version
         yield "", _item(plan, cases[response.prompt_id], judges, cleaning=cleaning, answer=answer)
 
@@ -104,7 +104,7 @@ def _item(
     *,
     cleaning: str,
     request: ChatRequest | None = None,
-    answer: Answer | None = None,
+    answer: EsiResponse | None = None,
 ) -> EsiTask:
     instruction, question = question_of(case)
     return EsiTask(

@@ -13,8 +13,8 @@ from django.db import transaction
 
 from judging import signals
 from judging.grading.esi import EsiOptions
-from judging.judges.answer_prompts import Asking
-from judging.judges.kinds.esi_items import JUDGES, Reading
+from judging.judges.answer_prompts import ResponseSettings
+from judging.judges.kinds.esi_items import JUDGES, ReplyReading
 from judging.judges.registry import judge_kind
 from judging.models import (
     Case,
@@ -46,7 +46,7 @@ class Worker:
     """A model that answers, with the prompt that it is asked with."""
 
     endpoint: ModelEndpoint
-    asking: Asking
+    asking: ResponseSettings
 
     @property
     def system_name(self) -> str:
@@ -78,7 +78,7 @@ class EsiPlan:
     workers: Sequence[Worker] = ()
     systems: Sequence[System] = ()
     options: EsiOptions = field(default_factory=EsiOptions)
-    reading: Reading = Reading.CAREFUL
+    reading: ReplyReading = ReplyReading.CAREFUL
     name: str = ""
     budget: Decimal | None = None  # USD
     fresh: bool = False  # ask for every reply again, also where an earlier run has one

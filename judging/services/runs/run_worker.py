@@ -22,7 +22,7 @@ from judging.llm.sender_process import SenderLost
 from judging.models import Lease, Run
 from judging.services.calls import pools
 from judging.services.calls.frozen_endpoints import RunEndpoints
-from judging.services.calls.pools import OpenPool, Share
+from judging.services.calls.pools import OpenPool, PoolShare
 from judging.services.engine.state import FLUSH_SECONDS, EngineOptions
 from judging.services.engine.worker import Engine
 from judging.services.evaluation.evaluator_tasks import outdated_judges
@@ -154,7 +154,7 @@ class _RunWork:
     """The work on one run: its tasks are written, then its engine works through them."""
 
     run: Run
-    share: Share
+    share: PoolShare
     options: WorkOptions
     planner: TaskPlanner = field(init=False)
     lease: Lease | None = None

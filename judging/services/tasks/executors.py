@@ -14,7 +14,7 @@ from judging.models import Run, RunKind, RunTask
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class ReadyTask:
     """A task ready to be talked through."""
 
     task_id: int
@@ -41,7 +41,7 @@ class Crash:
 class Executor(Protocol):
     """Builds conversations for tasks and stores their results."""
 
-    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[Prepared]:
+    def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         """Return a conversation for each task, in any order, with a number of queries that does not grow."""
 
     def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:

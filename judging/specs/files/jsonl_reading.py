@@ -34,7 +34,7 @@ class RowLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JsonLine:
     """One object with the line it starts on (from 1)."""
 
     line: int
@@ -54,7 +54,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 def read_rows(
     bundle: Bundle, path: str, limits: RowLimits | None = None, tell: Tell = untold
-) -> Parsed[tuple[Row, ...]]:
+) -> Parsed[tuple[JsonLine, ...]]:
     """Return the objects of a JSON Lines file or a JSON array; blank lines are skipped.
 
     Characters that no database stores (NUL, lone surrogates) are replaced by U+FFFD, with a warning. Other texts are
@@ -77,8 +77,8 @@ def read_rows(
     return Parsed(None if findings.has_errors else tuple(rows), findings.as_tuple())
 
 
-def _line_rows(lines: Iterable[str], path: str, findings: Findings, limits: RowLimits) -> list[Row]:
-    rows: list[Row] = []
+def _line_rows(lines: Iterable[str], path: str, findings: Findings, limits: RowLimits) -> list[JsonLine]:
+    rows: list[JsonLine] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -93,8 +93,8 @@ def _line_rows(lines: Iterable[str], path: str, findings: Findings, limits: RowL
     return rows
 
 
-def _array_rows(text: str, path: str, findings: Findings) -> list[Row]:
-    rows: list[Row] = []
+def _array_rows(text: str, path: str, findings: Findings) -> list[JsonLine]:
+    rows: list[JsonLine] = []
     position = text.index("[") + 1
     line = text.count("\n", 0, position) + 1
     while True:
@@ -127,7 +127,7 @@ def _reason(failure: Exception) -> str:
     return "it is nested too deeply" if isinstance(failure, RecursionError) else str(failure)
 
 
-def _keep(rows: list[Row], value: Any, line: int, path: str, findings: Findings) -> None:
+def _keep(rows: list[JsonLine], value: Any, line: int, path: str, findings: Findings) -> None:
     if not isinstance(value, dict):
         findings.add(NOT_AN_OBJECT, path, at_line(line), "The row is not an object.", json.dumps(value)[:200])
         return
@@ -139,7 +139,7 @@ def _keep(rows: list[Row], value: Any, line: int, path: str, findings: Findings)
     if changed:
         message = "NUL characters or broken Unicode were replaced by U+FFFD."
         findings.add(MENDED_TEXT, path, at_line(line), message)
-    rows.append(Row(line, cleaned))
+    rows.append(JsonLine(line, cleaned))
 
 
 def _storable(value: Any, depth: int = 0) -> tuple[Any, bool]:

@@ -117,7 +117,7 @@ class _Scalars(SafeConstructor, Resolver):
 
 
 @dataclass(slots=True)
-class _Reader:
+class _NodeBuilder:
     """Builds nodes from parser events."""
 
     events: Iterator[yaml.Event]
@@ -281,7 +281,7 @@ def read_yaml(data: bytes, file: str, limits: YamlLimits | None = None) -> Parse
         return Parsed(None, text.problems)
     findings = Findings()
     try:
-        reader = _Reader(iter(yaml.parse(text.value, Loader=_LOADER)), limits, file, findings)
+        reader = _NodeBuilder(iter(yaml.parse(text.value, Loader=_LOADER)), limits, file, findings)
         return Parsed(reader.document(), findings.as_tuple())
     except _Refused as refusal:
         findings.add(refusal.rule, file, at_line(refusal.line), refusal.message, refusal.offending)

@@ -39,7 +39,7 @@ _COND_NAMES = ("ans", "context")
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _LintedRule:
     """What holds for every node of one rule."""
 
     to_lower: bool
@@ -82,7 +82,7 @@ def _lint_rule(lint: Lint, rule: Node, path: str, earlier: int) -> float:
     lint.unknown_keys(rule, _RULE_KEYS, path)
     weight = lint.weight(rule, path)
     negative = lint.switch(rule, "neg", path)
-    inside = _Rule(to_lower=lint.switch(rule, "to_lower", path), earlier=earlier)
+    inside = _LintedRule(to_lower=lint.switch(rule, "to_lower", path), earlier=earlier)
     content = rule.get("content")
     if content is None and ("or" in rule.fields or "and" in rule.fields):
         message = "`or` / `and` directly in a rule stop the original grader; they are read here as if below `content`."
@@ -109,7 +109,7 @@ def _lint_ignored_at_rule(lint: Lint, rule: Node, path: str) -> None:
             )
 
 
-def _lint_node(lint: Lint, node: Node, path: str, rule: _Rule, *, regex: bool) -> None:
+def _lint_node(lint: Lint, node: Node, path: str, rule: _LintedRule, *, regex: bool) -> None:
     """Check one node of a rule's content."""
     if not node.is_mapping:
         _lint_literal(lint, node, path)
@@ -125,7 +125,7 @@ def _lint_node(lint: Lint, node: Node, path: str, rule: _Rule, *, regex: bool) -
         _lint_cond(lint, cond, join(path, "cond"), rule)
 
 
-def _lint_ignored_inside(lint: Lint, node: Node, path: str, rule: _Rule) -> None:
+def _lint_ignored_inside(lint: Lint, node: Node, path: str, rule: _LintedRule) -> None:
     lower, weight, negative = node.get("to_lower"), node.get("weight"), node.get("neg")
     if lower is not None and bool(lower.content) != rule.to_lower:
         lint.say(NESTED_LOWER, lower, join(path, "to_lower"), "`to_lower` inside a rule's content is ignored.")
@@ -135,7 +135,7 @@ def _lint_ignored_inside(lint: Lint, node: Node, path: str, rule: _Rule) -> None
         lint.say(NESTED_NEG, negative, join(path, "neg"), "`neg` inside a rule's content is ignored.")
 
 
-def _lint_branches(lint: Lint, node: Node, path: str, rule: _Rule, *, regex: bool) -> None:
+def _lint_branches(lint: Lint, node: Node, path: str, rule: _LintedRule, *, regex: bool) -> None:
     present = [key for key in ("or", "and", "content") if key in node.fields]
     if not present:
         lint.say(NO_CONTENT, node, path, "The node has none of `content`, `or`, `and`.", ", ".join(node.fields))
@@ -150,7 +150,7 @@ def _lint_branches(lint: Lint, node: Node, path: str, rule: _Rule, *, regex: boo
         _lint_list(lint, branch, place, rule, regex=regex)
 
 
-def _lint_list(lint: Lint, branch: Node, path: str, rule: _Rule, *, regex: bool) -> None:
+def _lint_list(lint: Lint, branch: Node, path: str, rule: _LintedRule, *, regex: bool) -> None:
     word = path.rsplit(".", 1)[-1]
     if not branch.is_list:
         lint.say(NOT_A_LIST, branch, path, f"`{word}` must be a list.")
@@ -169,7 +169,7 @@ def _lint_literal(lint: Lint, node: Node, path: str) -> None:
         lint.say(EMPTY_KEYWORD, node, path, "An empty keyword matches every response.", "''")
 
 
-def _lint_cond(lint: Lint, node: Node, path: str, rule: _Rule) -> None:
+def _lint_cond(lint: Lint, node: Node, path: str, rule: _LintedRule) -> None:
     tree = lint.condition(node, path, _COND_NAMES)
     for index in _context_indexes(tree) if tree is not None else ():
         if not -rule.earlier <= index < rule.earlier:

@@ -10,7 +10,7 @@ from typing import Any
 
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule
-from judging.specs.files.jsonl_reading import ROW_LIMIT, Row, RowLimits
+from judging.specs.files.jsonl_reading import ROW_LIMIT, JsonLine, RowLimits
 from judging.specs.files.text_reading import normalise_newlines
 from judging.specs.replies.response_rows import CASE_FIELDS, SYSTEM_FIELDS, TEXT_FIELDS
 from judging.specs.spreadsheets.cell_values import Cell
@@ -102,10 +102,10 @@ def table_rows(bundle: Bundle, path: str, findings: Findings, limits: RowLimits)
     return rows
 
 
-def question_rows(bundle: Bundle, path: str, findings: Findings) -> list[Row]:
+def question_rows(bundle: Bundle, path: str, findings: Findings) -> list[JsonLine]:
     """Return the rows of a table of questions, without their empty cells."""
     rows = table_rows(bundle, path, findings, RowLimits())
-    return [Row(row.number, {name: text for name, text in row.fields.items() if text.strip()}) for row in rows]
+    return [JsonLine(row.number, {name: text for name, text in row.fields.items() if text.strip()}) for row in rows]
 
 
 def _csv_rows(bundle: Bundle, path: str, findings: Findings) -> Iterator[TableRow]:

@@ -138,12 +138,12 @@ def parse_responses_folder(
     """
     findings = Findings()
     collector = Collector(findings, system, known, SKIPPED_CASE)
-    folders: list[_Folder] = []
+    folders: list[_ResponseFolder] = []
     for path in find_response_folders(bundle):
         parsed = read_yaml(bundle.read(path), path)
         findings.extend(parsed.problems)
         if parsed.value is not None:
-            folders.append(_Folder(path, parsed.value))
+            folders.append(_ResponseFolder(path, parsed.value))
     if not folders and not findings.has_errors:
         findings.add(NO_FOLDER, "", "", "The upload holds no params.yaml that lists answers.")
     models = [folder.model for folder in folders]
@@ -154,7 +154,7 @@ def parse_responses_folder(
 
 
 @dataclass(frozen=True, slots=True)
-class _Folder:
+class _ResponseFolder:
     path: str  # of params.yaml
     params: Node
 
@@ -181,7 +181,7 @@ class _Reading:
     tell: Tell
 
 
-def _read_folder(reading: _Reading, folder: _Folder, system: str) -> None:
+def _read_folder(reading: _Reading, folder: _ResponseFolder, system: str) -> None:
     collector = reading.collector
     lint = Lint(collector.findings, folder.path)
     answers = folder.params.get("answer_paths")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
-from judging.specs.files.jsonl_reading import Row, read_rows
+from judging.specs.files.jsonl_reading import JsonLine, read_rows
 from judging.specs.files.problems import Parsed
 from judging.specs.files.row_counts import Tell, untold
 from judging.specs.types import CaseSpec, ResponseSpec, SuiteSpec
@@ -58,12 +58,12 @@ def _files(bundle: Bundle) -> list[_File]:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ScaleEvalReader:
     findings: Findings
     cases: dict[str, CaseSpec] = field(default_factory=dict)
     responses: list[ResponseSpec] = field(default_factory=list)
 
-    def read(self, file: _File, rows: tuple[Row, ...]) -> None:
+    def read(self, file: _File, rows: tuple[JsonLine, ...]) -> None:
         """Take in the rows of one model's file for one scenario."""
         for number, row in enumerate(rows, start=1):
             prompt, text = row.fields.get("prompt"), row.fields.get("response")
@@ -76,7 +76,7 @@ class _Reader:
             self._take_case(key, prompt, file, row)
             self.responses.append(ResponseSpec(key, file.model, 0, text, f"{file.path}, {place}"))
 
-    def _take_case(self, key: str, prompt: str, file: _File, row: Row) -> None:
+    def _take_case(self, key: str, prompt: str, file: _File, row: JsonLine) -> None:
         known = self.cases.get(key)
         if known is None:
             category = row.fields.get("category")
@@ -101,7 +101,7 @@ def parse_scaleeval_responses(
     files = _files(bundle)
     if not files:
         findings.add(NO_FILES, "", "", "The upload holds no response files.")
-    reader = _Reader(findings)
+    reader = _ScaleEvalReader(findings)
     counts: dict[str, dict[str, int]] = {}
     total = sum(bundle.read(file.path).count(b"\n") for file in files)
     for file in sorted(files, key=lambda file: (file.scenario, file.model)):

@@ -15,7 +15,7 @@ from typing import Any
 
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
-from judging.specs.files.jsonl_reading import Row, RowLimits, first_text, read_rows
+from judging.specs.files.jsonl_reading import JsonLine, RowLimits, first_text, read_rows
 from judging.specs.files.problems import Parsed
 from judging.specs.files.row_counts import Tell, untold
 from judging.specs.suites.cases_yaml import BAD_ROLE, CONTEXT_ROLES
@@ -42,9 +42,9 @@ def parse_questions_jsonl(
     return suite_of_rows(rows.value or (), path, findings, name)
 
 
-def suite_of_rows(rows: Iterable[Row], path: str, findings: Findings, name: str = "") -> Parsed[SuiteSpec]:
+def suite_of_rows(rows: Iterable[JsonLine], path: str, findings: Findings, name: str = "") -> Parsed[SuiteSpec]:
     """Return a suite with one case per row, wherever the rows were read."""
-    reader = _Reader(path, findings)
+    reader = _QuestionReader(path, findings)
     for row in rows:
         reader.add(row)
     suite = SuiteSpec(
@@ -54,13 +54,13 @@ def suite_of_rows(rows: Iterable[Row], path: str, findings: Findings, name: str 
 
 
 @dataclass(slots=True)
-class _Reader:
+class _QuestionReader:
     path: str
     findings: Findings
     cases: list[CaseSpec] = field(default_factory=list)
     lines: dict[str, int] = field(default_factory=dict)  # key -> line
 
-    def add(self, row: Row) -> None:
+    def add(self, row: JsonLine) -> None:
         """Add the case of one row."""
         fields, place = row.fields, at_line(row.line)
         key = (first_text(fields, ID_FIELDS) or str(row.line)).strip()

@@ -44,7 +44,7 @@ TOO_FEW_AUDITED = "Too few: {} of {} audited cases."
 ONE_SYSTEM = "No other system has a score on the same case."
 
 
-class Mode(StrEnum):
+class MeanKind(StrEnum):
     """Which mean a leaderboard shows."""
 
     RAW = "raw"
@@ -93,7 +93,7 @@ class Board:
     pairs: tuple[ComparedPair, ...]
 
 
-def board(data: BoardData, mode: Mode) -> Board:
+def board(data: BoardData, mode: MeanKind) -> Board:
     """Return the leaderboard of one mode."""
     systems = range(len(data.judge))
     figures = tuple(system_mean(data, system, mode) for system in systems)
@@ -115,9 +115,9 @@ def audited(data: BoardData, system: int) -> tuple[int, int]:
     return int((drawn & ~np.isnan(data.labels[system])).sum()), int(drawn.sum())
 
 
-def system_mean(data: BoardData, system: int, mode: Mode) -> SystemFigure:
+def system_mean(data: BoardData, system: int, mode: MeanKind) -> SystemFigure:
     """Return a system's mean, or why there is none."""
-    if mode is Mode.RAW:
+    if mode is MeanKind.RAW:
         judge = data.judge[system]
         return SystemFigure(census_mean(judge[~np.isnan(judge)], scale=data.scale))
     parts = _parts(data, system, mode)
@@ -132,12 +132,12 @@ def system_mean(data: BoardData, system: int, mode: Mode) -> SystemFigure:
     return SystemFigure(estimate, bounds)
 
 
-def system_inference(data: BoardData, system: int, mode: Mode, *, needed: int) -> Inference | TooFew:
+def system_inference(data: BoardData, system: int, mode: MeanKind, *, needed: int) -> Inference | TooFew:
     """Return a system's mean with what tests need, or that it has fewer than `needed` cases, audited where it counts.
 
     `n` of the raw mean are its scored cases.
     """
-    if mode is not Mode.RAW:
+    if mode is not MeanKind.RAW:
         return _inference(_parts(data, system, mode), data, needed=needed)
     judge = data.judge[system]
     known = judge[~np.isnan(judge)]
@@ -145,7 +145,7 @@ def system_inference(data: BoardData, system: int, mode: Mode, *, needed: int) -
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
+class _SystemStrata:
     """A system's cases as strata: those with a score, audited or not, and those known or decided in another way."""
 
     sampled: Stratum
@@ -155,13 +155,13 @@ class _Parts:
     known: int  # missing responses with a null score
 
 
-def _parts(data: BoardData, system: int, mode: Mode) -> _Parts:
+def _parts(data: BoardData, system: int, mode: MeanKind) -> _SystemStrata:
     judge, missing, labels = data.judge[system], data.missing[system], data.labels[system]
     scored = ~missing & ~np.isnan(judge)
     decided = scored & data.drawn[system] & ~np.isnan(labels)
     known = missing & ~np.isnan(judge)
-    values = judge if mode is Mode.CORRECTED else np.zeros(len(judge))
-    return _Parts(
+    values = judge if mode is MeanKind.CORRECTED else np.zeros(len(judge))
+    return _SystemStrata(
         make_stratum(labels[decided], values[decided], values[scored & ~decided]),
         make_stratum(labels[decided], values[decided], values[scored & ~data.drawn[system]]),
         values[scored & data.drawn[system] & ~decided],
@@ -170,7 +170,7 @@ def _parts(data: BoardData, system: int, mode: Mode) -> _Parts:
     )
 
 
-def _inference(parts: _Parts, data: BoardData, *, needed: int) -> Inference | TooFew:
+def _inference(parts: _SystemStrata, data: BoardData, *, needed: int) -> Inference | TooFew:
     n = len(parts.sampled.labels)
     is_census = not len(parts.sampled.others)
     if n < needed and not (is_census and n + parts.known >= needed):
@@ -190,19 +190,19 @@ def _critical(data: BoardData, n: int) -> float | None:
     return look_multiplier(n, data.planned) if data.planned and n >= FEWEST_CASES else None
 
 
-def pair_difference(data: BoardData, first: int, second: int, mode: Mode) -> Inference | TooFew:
+def pair_difference(data: BoardData, first: int, second: int, mode: MeanKind) -> Inference | TooFew:
     """Return first minus second over the cases on which both have a score."""
     judge = data.judge[first] - data.judge[second]
     scored = ~np.isnan(judge)
     width = data.scale.high - data.scale.low
     scale = Scale(-width, width)
-    if mode is Mode.RAW:
+    if mode is MeanKind.RAW:
         return paired_difference([people_only(judge[scored])], scale=scale)
     labels = data.labels[first] - data.labels[second]
     absent = data.missing[[first, second]].all(axis=0) & scored
     seen = (data.drawn[[first, second]] | data.missing[[first, second]]).all(axis=0)
     decided = scored & ~absent & seen & ~np.isnan(labels)
-    values = judge if mode is Mode.CORRECTED else np.zeros(len(judge))
+    values = judge if mode is MeanKind.CORRECTED else np.zeros(len(judge))
     sampled = make_stratum(labels[decided], values[decided], values[scored & ~absent & ~decided])
     known = make_stratum(judge[absent], judge[absent])
     return paired_difference([sampled, known], scale=scale, planned=data.planned)
@@ -226,7 +226,7 @@ def _beaten(values: Floats) -> Floats:
     return shares
 
 
-def _win_rate(wins: BoardData, system: int, mode: Mode) -> Estimate:
+def _win_rate(wins: BoardData, system: int, mode: MeanKind) -> Estimate:
     if np.isnan(wins.judge[system]).all():
         return Estimate(None, None, None, 0, ONE_SYSTEM)
     return system_mean(wins, system, mode).estimate

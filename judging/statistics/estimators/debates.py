@@ -83,7 +83,7 @@ def outcome_win_rate(debates: Iterable[DebatedPair]) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcomes:
+class DebateArrays:
     """Debates as arrays: cases, positions of the two systems, the first one's points by debate and people (or NaN)."""
 
     cases: Ints
@@ -125,7 +125,7 @@ class Strengths:
         return float(2 * scipy.special.stdtr(self.degrees, -gap / error))
 
 
-def bradley_terry(outcomes: Outcomes, *, systems: int, degrees: int, pseudo_errors: float = 1.0) -> Strengths:
+def bradley_terry(outcomes: DebateArrays, *, systems: int, degrees: int, pseudo_errors: float = 1.0) -> Strengths:
     """Return strengths s with P(i beats j) = 1 / (1 + exp(s_j - s_i)), ties half, by people's word where it was asked.
 
     An agreed debate counts its outcome, and an audited one the difference to people's word, divided by the inclusion
@@ -250,7 +250,7 @@ def _strength(found: Strengths, position: int, *, played: int, cases: int) -> Es
     return Estimate(value, *found.interval(position), played)
 
 
-def _arrays(debates: Sequence[DebatedPair], positions: Mapping[str, int]) -> Outcomes:
+def _arrays(debates: Sequence[DebatedPair], positions: Mapping[str, int]) -> DebateArrays:
     """Return the debates as arrays, each pair the same way round."""
     rows = []
     for debate in debates:
@@ -259,10 +259,10 @@ def _arrays(debates: Sequence[DebatedPair], positions: Mapping[str, int]) -> Out
         rows.append((first, second, *points) if first < second else (second, first, *(1 - value for value in points)))
     table = np.array(rows, dtype=np.float64)
     cases = cluster_codes([debate.case for debate in debates])
-    return Outcomes(cases, table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3])
+    return DebateArrays(cases, table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3])
 
 
-def _connected(outcomes: Outcomes, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def _connected(outcomes: DebateArrays, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     edges = scipy.sparse.coo_array(
         (np.ones(len(outcomes.first)), (outcomes.first, outcomes.second)), shape=(len(names), len(names))
     )

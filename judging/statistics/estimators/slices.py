@@ -13,7 +13,7 @@ from judging.statistics.estimates import Estimate, Floats
 from judging.statistics.estimators.boards import (
     BoardData,
     Flags,
-    Mode,
+    MeanKind,
     pair_difference,
     system_inference,
     system_mean,
@@ -53,7 +53,7 @@ class SliceFigure:
     against_rest: Claim
 
 
-def system_slices(data: BoardData, slices: Sequence[Flags], mode: Mode) -> tuple[tuple[SliceFigure, ...], ...]:
+def system_slices(data: BoardData, slices: Sequence[Flags], mode: MeanKind) -> tuple[tuple[SliceFigure, ...], ...]:
     """Return every system on every slice, shape (systems, slices); claims by Holm over all of them together.
 
     `slices` say by case what belongs to each; the rest of one are the others. A mean is shown from 20 cases on (of the
@@ -72,7 +72,7 @@ def system_slices(data: BoardData, slices: Sequence[Flags], mode: Mode) -> tuple
     return tuple(tuple(replace(cell, against_rest=next(claims)) for cell in row) for row in rows)
 
 
-def pair_slices(data: BoardData, slices: Sequence[Flags], mode: Mode) -> tuple[Claim, ...]:
+def pair_slices(data: BoardData, slices: Sequence[Flags], mode: MeanKind) -> tuple[Claim, ...]:
     """Return the first system of the data minus the second within each slice; claims by Holm over the slices."""
     found = []
     for inside in slices:
@@ -88,7 +88,7 @@ def adjusted(claims: Sequence[Claim]) -> tuple[Claim, ...]:
     return tuple(claim if claim.p_value is None else replace(claim, holm_p=next(corrected)) for claim in claims)
 
 
-def _against_rest(inside: BoardData, rest: BoardData, system: int, mode: Mode) -> Claim:
+def _against_rest(inside: BoardData, rest: BoardData, system: int, mode: MeanKind) -> Claim:
     """Return slice minus rest, two independent samples of cases: Welch's degrees of freedom."""
     found = [system_inference(part, system, mode, needed=FEWEST_FOR_CLAIMS) for part in (inside, rest)]
     one, other = found
@@ -98,7 +98,7 @@ def _against_rest(inside: BoardData, rest: BoardData, system: int, mode: Mode) -
     error = math.sqrt(sum(squares))
     degrees = error**4 / (squares[0] ** 2 / one.degrees + squares[1] ** 2 / other.degrees)
     gap, width = one.centre - other.centre, inside.scale.high - inside.scale.low
-    planned = 0 if mode is Mode.RAW else min(inside.planned, rest.planned)
+    planned = 0 if mode is MeanKind.RAW else min(inside.planned, rest.planned)
     if planned:
         n = min(one.n, other.n)
         reach, p_value = look_multiplier(n, planned) * error, look_p_value(gap, error, n=n, planned=planned)

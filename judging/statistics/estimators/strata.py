@@ -157,7 +157,7 @@ def stratified_mean(
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _StratumPart:
     point: float
     centre: float  # with pseudo-cases
     sampling: float  # variance from having labelled a sample only
@@ -165,7 +165,7 @@ class _Part:
     tuning: float
 
 
-def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float, own_spread: bool) -> _Part:
+def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float, own_spread: bool) -> _StratumPart:
     labels, judge = stratum.labels, stratum.judge
     n, size = len(labels), stratum.size
     if n < 2 and len(stratum.others):
@@ -180,7 +180,7 @@ def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float, own_spread: 
     _, label_squares = _with_pseudo_cases(label_mean, float(((labels - label_mean) ** 2).sum()), n, scale, pseudo)
     seen = n + 2 * pseudo
     sampling = (1 - n / size) * residual_squares / ((seen - 1) * seen) if len(stratum.others) else 0.0
-    return _Part(point, centre, sampling, label_squares / (seen - 1) if seen > 1 else 0.0, tuning)
+    return _StratumPart(point, centre, sampling, label_squares / (seen - 1) if seen > 1 else 0.0, tuning)
 
 
 def _best_tuning(stratum: Stratum, scale: Scale, *, own_spread: bool) -> float:

@@ -8,7 +8,7 @@ import pytest
 
 from judging.grading.cascade import CascadeOptions
 from judging.judges.kinds.level_cascade import LevelCascadeJudge
-from judging.judges.prompt_texts import BadPrompt, Prompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
 from judging.judges.registry import KINDS, BadJudgeOption, UnknownJudge, judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.specs.types import NodeSpec
@@ -86,9 +86,9 @@ def test_chosen_prompt_refuses_an_edit_that_loses_or_adds_a_placeholder() -> Non
 
 
 def test_fill_inserts_values_once_and_names_missing_ones() -> None:
-    assert fill(Prompt("p", "{{a}} {{b}}"), {"a": "{{b}} {0} %s $x \\1", "b": "B"}) == "{{b}} {0} %s $x \\1 B"
+    assert fill(VersionedPrompt("p", "{{a}} {{b}}"), {"a": "{{b}} {0} %s $x \\1", "b": "B"}) == "{{b}} {0} %s $x \\1 B"
     with pytest.raises(BadPrompt, match="needs b"):
-        fill(Prompt("p", "{{a}} {{b}}"), {"a": ""})
+        fill(VersionedPrompt("p", "{{a}} {{b}}"), {"a": ""})
 
 
 def test_as_data_cannot_be_closed_from_inside() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.retries import (
     Action,
     Circumstances,
@@ -12,25 +12,25 @@ from judging.llm.retries import (
     sleep_seconds,
 )
 
-FINISHED = Attempt(Outcome.FINISHED, 200)
-TRUNCATED = Attempt(Outcome.TRUNCATED, 200, "truncated")
-REFUSED = Attempt(Outcome.REFUSED, 200, "refusal")
-LIMITED = Attempt(Outcome.RATE_LIMITED, 429, "rate-limited")
-QUOTA = Attempt(Outcome.QUOTA, 429, "quota")
-HTTP_500 = Attempt(Outcome.SERVER_ERROR, 500, "http-500")
-HTTP_503 = Attempt(Outcome.SERVER_ERROR, 503, "http-503")
-HTTP_404 = Attempt(Outcome.CLIENT_ERROR, 404, "http-404")
-TIMEOUT = Attempt(Outcome.PASSING, None, "timeout")
-EMPTY = Attempt(Outcome.UNUSABLE, 200, "empty", retry_once=True)
-EMPTY_JSON = Attempt(Outcome.UNUSABLE, 200, "empty", retry_once=True, json_at_fault=True)
-NO_CHOICES = Attempt(Outcome.REFUSED, 200, "no-choices", retry_once=True)
-WRONG_KEY = Attempt(Outcome.SETUP, 401, "key")
-FULL_CONTEXT = Attempt(Outcome.TRUNCATED, 200, "truncated", can_double=False)
-PARAMETER = Attempt(Outcome.PARAMETER_REFUSED, 400, "http-400", refused=frozenset({"seed"}))
+FINISHED = Attempt(AttemptOutcome.FINISHED, 200)
+TRUNCATED = Attempt(AttemptOutcome.TRUNCATED, 200, "truncated")
+REFUSED = Attempt(AttemptOutcome.REFUSED, 200, "refusal")
+LIMITED = Attempt(AttemptOutcome.RATE_LIMITED, 429, "rate-limited")
+QUOTA = Attempt(AttemptOutcome.QUOTA, 429, "quota")
+HTTP_500 = Attempt(AttemptOutcome.SERVER_ERROR, 500, "http-500")
+HTTP_503 = Attempt(AttemptOutcome.SERVER_ERROR, 503, "http-503")
+HTTP_404 = Attempt(AttemptOutcome.CLIENT_ERROR, 404, "http-404")
+TIMEOUT = Attempt(AttemptOutcome.PASSING, None, "timeout")
+EMPTY = Attempt(AttemptOutcome.UNUSABLE, 200, "empty", retry_once=True)
+EMPTY_JSON = Attempt(AttemptOutcome.UNUSABLE, 200, "empty", retry_once=True, json_at_fault=True)
+NO_CHOICES = Attempt(AttemptOutcome.REFUSED, 200, "no-choices", retry_once=True)
+WRONG_KEY = Attempt(AttemptOutcome.SETUP, 401, "key")
+FULL_CONTEXT = Attempt(AttemptOutcome.TRUNCATED, 200, "truncated", can_double=False)
+PARAMETER = Attempt(AttemptOutcome.PARAMETER_REFUSED, 400, "http-400", refused=frozenset({"seed"}))
 
 
 def limited(seconds: float) -> Attempt:
-    return Attempt(Outcome.RATE_LIMITED, 429, "rate-limited", retry_after_seconds=seconds)
+    return Attempt(AttemptOutcome.RATE_LIMITED, 429, "rate-limited", retry_after_seconds=seconds)
 
 
 # Sleeps below with jitter 0.5: 0.5 x min(60, 2 x 2^(n-1)) = 1, 2, 4, 8 s after 1, 2, 3, 4 failures.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.endpoints import EndpointConfig
 from judging.models import ModelEndpoint
 from judging.selectors.targets import config_of
@@ -136,7 +136,7 @@ def test_try_endpoint_says_why_nothing_came_back() -> None:
     ],
 )
 def test_judge_attempt_guesses_what_the_address_lacks(url: str, hint: str) -> None:
-    attempt = Attempt(Outcome.SETUP, 404, "address", "Nothing is there.")
+    attempt = Attempt(AttemptOutcome.SETUP, 404, "address", "Nothing is there.")
 
     trial = judge_attempt(attempt, frozenset(), EndpointConfig("a", url))
 

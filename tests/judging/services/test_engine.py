@@ -16,7 +16,7 @@ from judging import stop_requests
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call, Lease, ModelEndpoint, RubricItem, Run, RunStatus, RunTask, Verdict
 from judging.services.calls.frozen_endpoints import RunEndpoints
-from judging.services.calls.pools import Heard
+from judging.services.calls.pools import CallResult
 from judging.services.engine.state import EngineOptions
 from judging.services.engine.worker import Engine
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run, plan_tasks
@@ -71,10 +71,10 @@ class LateCalls:
     def withdraw(self) -> None:
         pass
 
-    def heard(self) -> list[Heard]:
+    def heard(self) -> list[CallResult]:
         done, self.waiting = self.waiting, []
         reply = ChatReply(ReplyStatus.FINISHED, HALF, "stop", 100, 20)
-        return [Heard(token, reply) for token in done]
+        return [CallResult(token, reply) for token in done]
 
 
 def _engine(run: Run, calls: LateCalls, *, should_stop: Callable[[], bool] = lambda: False) -> Engine:

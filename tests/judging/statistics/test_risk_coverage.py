@@ -9,8 +9,8 @@ import pytest
 
 from judging.statistics.risk_coverage import (
     AuditedVerdict,
-    Decision,
     Step,
+    ThresholdDecision,
     choose_threshold,
     error_bound,
     labels_needed,
@@ -54,7 +54,7 @@ def test_choose_threshold_takes_the_smallest_that_passes_all_the_way() -> None:
         Step(0.7, 80, 11, 80, 80, 80 / 580, 11 / 80, error_bound(11, 80)),
         Step(0.6, 580, 11, 580, 580, 580 / 580, 11 / 580, error_bound(11, 580)),
     )
-    assert choose_threshold(steps) == Decision(
+    assert choose_threshold(steps) == ThresholdDecision(
         steps[1], 0, "Accepts 12%, wrong in at most 5.4% with 90% certainty."
     )  # 70 of 580
 
@@ -97,15 +97,15 @@ def test_choose_threshold_returns_none_when_the_strictest_fails() -> None:
     later = choose_threshold(risk_coverage(apart([0.9] * 30 + [0.5] * 100, [False] * 2 + [True] * 128)))
 
     reason = "Even the most confident verdicts are wrong too often."
-    assert never == Decision(None, None, reason)
-    assert later == Decision(None, -(-130 * labels_needed(2 / 30) // 30) - 130, reason)
+    assert never == ThresholdDecision(None, None, reason)
+    assert later == ThresholdDecision(None, -(-130 * labels_needed(2 / 30) // 30) - 130, reason)
 
 
 def test_choose_threshold_needs_enough_cases() -> None:
     found = choose_threshold(risk_coverage([AuditedVerdict(0.9, True, place % 21) for place in range(60)]))
 
-    assert found == Decision(None, 1, "21 audited cases; at least 22 are needed.")
-    assert choose_threshold([]) == Decision(None, 22, "0 audited cases; at least 22 are needed.")
+    assert found == ThresholdDecision(None, 1, "21 audited cases; at least 22 are needed.")
+    assert choose_threshold([]) == ThresholdDecision(None, 22, "0 audited cases; at least 22 are needed.")
 
 
 @pytest.mark.parametrize("responses", [1, 5])

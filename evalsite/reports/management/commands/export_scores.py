@@ -12,7 +12,7 @@ from evalsite.reports.exports import FORMATS, score_table
 from evalsite.reports.selectors.leaderboards import suite_named
 from judging.exports import write_esi_files
 from judging.management.base import BadInput, JsonCommand
-from judging.management.output import CountedRows, check_output, write_output
+from judging.management.output import ProgressRows, check_output, write_output
 from judging.management.progress import progress_bar
 from judging.models import Run, RunKind
 from judging.signals import acted
@@ -44,7 +44,7 @@ class Command(JsonCommand):
         check_output(options["output"], as_json=options["as_json"])
         table, subject, subject_id = _scores(options)
         with progress_bar(shown=not options["as_json"] and options["output"] != "-") as watch:
-            counted = CountedRows(table, watch)
+            counted = ProgressRows(table, watch)
             written = write_output(options["output"], table_bytes(counted.table, options["format_name"]))
         detail = {"table": "scores", "format": options["format_name"], "rows": counted.rows}
         acted.send(

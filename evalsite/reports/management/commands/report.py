@@ -10,7 +10,7 @@ from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import Reading
 from evalsite.reports.management.report_sources import REPORTS
 from judging.management.base import JsonCommand
-from judging.statistics.estimators.boards import Mode
+from judging.statistics.estimators.boards import MeanKind
 from judging.tables import table_bytes
 
 
@@ -30,7 +30,10 @@ class Command(JsonCommand):
         parser.add_argument("--run", type=int, help="leaderboard: the suite and evaluators of this run")
         parser.add_argument("--evaluator", default="", help="leaderboard: name of the grader or judge")
         parser.add_argument(
-            "--mode", choices=[mode.value for mode in Mode], default=Mode.RAW.value, help="leaderboard: of the tables"
+            "--mode",
+            choices=[mode.value for mode in MeanKind],
+            default=MeanKind.RAW.value,
+            help="leaderboard: of the tables",
         )
         parser.add_argument(
             "--looks", choices=("once", "every"), default="once", help="leaderboard: intervals valid at every look"

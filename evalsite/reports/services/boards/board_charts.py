@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from evalsite.reports.services.charts import STEPS, Tick
 from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.shown_rows import Axis, common_axis
-from judging.statistics.estimators.boards import Mode
+from judging.statistics.estimators.boards import MeanKind
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 190, 24, 34, 40
 ROW_HEIGHT, GAP = 44, 11  # of a system's row, and between its three means
 MOST_SYSTEMS = 50  # the best; the table has all
 NAME_LETTERS = 26
 MOST_TICKS = 6
-LEGEND = {Mode.RAW: (LEFT, "Raw"), Mode.HUMAN: (LEFT + 70, "Human only"), Mode.CORRECTED: (LEFT + 175, "Corrected")}
+LEGEND = {
+    MeanKind.RAW: (LEFT, "Raw"),
+    MeanKind.HUMAN: (LEFT + 70, "Human only"),
+    MeanKind.CORRECTED: (LEFT + 175, "Corrected"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +77,10 @@ class BoardChart:
 
 def board_chart(rows: Sequence[Payload]) -> BoardChart | None:
     """Return the chart of the rows of `showing.leaderboard_rows`, in their order; None without any mean."""
-    drawn = [row for row in rows if any(row["figures"][one]["value"] is not None for one in Mode)][:MOST_SYSTEMS]
+    drawn = [row for row in rows if any(row["figures"][one]["value"] is not None for one in MeanKind)][:MOST_SYSTEMS]
     if not drawn:
         return None
-    axis = common_axis([row["figures"][one] for row in drawn for one in Mode])
+    axis = common_axis([row["figures"][one] for row in drawn for one in MeanKind])
     return BoardChart(
         title="Raw, human-only and corrected means",
         rows=tuple(_row(row, place, axis) for place, row in enumerate(drawn)),
@@ -91,7 +95,7 @@ def _row(row: Payload, place: int, axis: Axis) -> BoardRow:
     middle = TOP + ROW_HEIGHT * (place + 0.5)
     dots = [
         _dot(row, one, middle + GAP * (number - 1), axis)
-        for number, one in enumerate(Mode)
+        for number, one in enumerate(MeanKind)
         if row["figures"][one]["value"] is not None
     ]
     name = row["system"] if len(row["system"]) <= NAME_LETTERS else f"{row['system'][: NAME_LETTERS - 1]}…"
@@ -108,7 +112,7 @@ def rank_words(ranks: Sequence[int] | None) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _dot(row: Payload, mode: Mode, y: float, axis: Axis) -> Dot:
+def _dot(row: Payload, mode: MeanKind, y: float, axis: Axis) -> Dot:
     found, name = row["figures"][mode], LEGEND[mode][1]
     says = f"{row['system']}, {name.lower()}: {found['value']:.1%}"
     if found["low"] is None:

@@ -14,7 +14,7 @@ from evalsite.reports.services.paper_tables import Basis, PaperTable
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.shown_rows import shade
 from judging.statistics.estimates import within
-from judging.statistics.estimators.boards import BoardData, Flags, Mode
+from judging.statistics.estimators.boards import BoardData, Flags, MeanKind
 from judging.statistics.estimators.slices import (
     Claim,
     SliceFigure,
@@ -89,7 +89,7 @@ def slices_payload(
                         system_ids, system_slices(data, list(dimension.slices.values()), mode), strict=True
                     )
                 }
-                for mode in Mode
+                for mode in MeanKind
             },
         }
         for dimension in dimensions
@@ -117,7 +117,7 @@ def pair_slices_payload(dimensions: Sequence[Dimension], data: BoardData) -> lis
             "left_out": dimension.left_out,
             "claims": {
                 mode.value: [claim_payload(claim) for claim in pair_slices(data, list(dimension.slices.values()), mode)]
-                for mode in Mode
+                for mode in MeanKind
             },
         }
         for dimension in dimensions
@@ -127,7 +127,7 @@ def pair_slices_payload(dimensions: Sequence[Dimension], data: BoardData) -> lis
 TITLES = {"scenario": "scenario", "type": "question type", "lang": "language", "length": "length of the responses"}
 
 
-def shown_slices(payload: Payload, *, mode: Mode) -> list[Payload]:
+def shown_slices(payload: Payload, *, mode: MeanKind) -> list[Payload]:
     """Return the slices of a stored leaderboard for its page: a row for each system, best first, cells with shades."""
     return [
         {
@@ -150,7 +150,7 @@ def shown_slices(payload: Payload, *, mode: Mode) -> list[Payload]:
     ]
 
 
-def shown_pair_slices(payload: Payload, *, mode: Mode) -> list[Payload]:
+def shown_pair_slices(payload: Payload, *, mode: MeanKind) -> list[Payload]:
     """Return the slices of a stored comparison for its page, each with the difference of the two systems."""
     return [
         {
@@ -162,7 +162,7 @@ def shown_pair_slices(payload: Payload, *, mode: Mode) -> list[Payload]:
     ]
 
 
-def slice_table(payload: Payload, *, mode: Mode) -> PaperTable:
+def slice_table(payload: Payload, *, mode: MeanKind) -> PaperTable:
     """Return every system on every slice in one mode, one line each."""
     rows = [
         {

@@ -22,7 +22,7 @@ from judging.statistics.estimates import Estimate, Floats, Interval, undefined, 
 from judging.statistics.estimators.boards import (
     Board,
     BoardData,
-    Mode,
+    MeanKind,
     SystemFigure,
     audited,
     board,
@@ -33,7 +33,7 @@ from judging.statistics.estimators.length_control import length_control
 from judging.statistics.estimators.strata import Bounds, Inference, Scale
 
 Clip = tuple[float, float]
-MODES = tuple(Mode)
+MODES = tuple(MeanKind)
 NO_NUMBERS = "The labels of this queue are no numbers, so they cannot be averaged."
 FEW_FOR_SIGN = "Too few cases to tell two systems apart: {} of {}."
 MATRIX_COLUMNS = 40
@@ -215,13 +215,13 @@ def _scale(judge: Floats, people: Floats) -> Scale:
     return Scale(min(0.0, float(values.min())), max(1.0, float(values.max()))) if values.size else Scale()
 
 
-def _rows(suite: _Suite, boards: Mapping[Mode, Board]) -> list[Payload]:
+def _rows(suite: _Suite, boards: Mapping[MeanKind, Board]) -> list[Payload]:
     rows = [_row(suite, boards, row) for row in range(len(suite.system_ids))]
     rows.sort(key=lambda row: (row["figures"]["raw"]["value"] is None, -(row["figures"]["raw"]["value"] or 0.0)))
     return rows
 
 
-def _row(suite: _Suite, boards: Mapping[Mode, Board], row: int) -> Payload:
+def _row(suite: _Suite, boards: Mapping[MeanKind, Board], row: int) -> Payload:
     pk = suite.system_ids[row]
     judge, missing = suite.data.judge[row], suite.data.missing[row]
     scored = int((~np.isnan(judge) & ~missing).sum())
@@ -243,8 +243,8 @@ def _row(suite: _Suite, boards: Mapping[Mode, Board], row: int) -> Payload:
     }
 
 
-def _shown(suite: _Suite, system_id: int, mode: Mode, found: SystemFigure) -> Estimate:
-    if mode is not Mode.RAW and system_id in suite.without_numbers:
+def _shown(suite: _Suite, system_id: int, mode: MeanKind, found: SystemFigure) -> Estimate:
+    if mode is not MeanKind.RAW and system_id in suite.without_numbers:
         return undefined(NO_NUMBERS, n=found.estimate.n)
     return _clipped(found.estimate, suite.clip)
 
@@ -260,13 +260,13 @@ def _ranks(ranks: RankSet | None) -> list[int] | None:
     return None if ranks is None else [ranks.first, ranks.last]
 
 
-def _pair(pair: ComparedPair, suite: _Suite, mode: Mode) -> Payload:
+def _pair(pair: ComparedPair, suite: _Suite, mode: MeanKind) -> Payload:
     found = pair.difference
     if isinstance(found, Inference):
         difference, p_value = found.estimate, found.p_value
     else:
         gaps = suite.data.judge[pair.first] - suite.data.judge[pair.second]
-        is_raw = mode is Mode.RAW and not np.isnan(gaps).all()
+        is_raw = mode is MeanKind.RAW and not np.isnan(gaps).all()
         value = float(np.nanmean(gaps)) if is_raw else None
         difference = Estimate(value, None, None, found.n, FEW_FOR_SIGN.format(found.n, found.needed))
         p_value = None
@@ -299,8 +299,8 @@ def _matrix(suite: _Suite) -> Payload:
     return {"dimension": dimension, "columns": names, "cells": cells}
 
 
-def _cell(suite: _Suite, part: BoardData, row: int, mode: Mode) -> Payload:
-    if mode is Mode.RAW:
+def _cell(suite: _Suite, part: BoardData, row: int, mode: MeanKind) -> Payload:
+    if mode is MeanKind.RAW:
         known = part.judge[row][~np.isnan(part.judge[row])]
         mean = with_interval(float(known.mean()), Interval(None, None), n=known.size) if known.size else undefined("")
     else:

@@ -18,8 +18,8 @@ from judging.statistics.coefficients.alternative_annotator import Annotators
 from judging.statistics.risk_coverage import (
     ALPHA,
     DELTA,
-    Decision,
     Step,
+    ThresholdDecision,
     choose_threshold,
     risk_coverage,
 )
@@ -42,7 +42,7 @@ class Calibration:
     alpha: float
     delta: float
     steps: tuple[Step, ...]
-    decision: Decision
+    decision: ThresholdDecision
 
     @property
     def accepted(self) -> float:

@@ -20,10 +20,10 @@ from evalsite.reports.services.charts import (
 )
 from evalsite.reports.services.judges.anchor_drift import AnchorDrift
 from judging.statistics.reliability import ReliabilityBin
-from judging.statistics.risk_coverage import Decision, Step
+from judging.statistics.risk_coverage import Step, ThresholdDecision
 
 
-def risk_coverage_chart(steps: Sequence[Step], decision: Decision, *, alpha: float, delta: float) -> Chart:
+def risk_coverage_chart(steps: Sequence[Step], decision: ThresholdDecision, *, alpha: float, delta: float) -> Chart:
     """Return error rate and bound by the share of verdicts accepted, with the target and the chosen threshold."""
     risks, bounds = [], []
     for step in steps:

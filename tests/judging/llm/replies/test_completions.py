@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.replies.completions import read_completion
-from judging.llm.replies.errors import Sent
+from judging.llm.replies.errors import RequestFields
 
 NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 
 
 def read(payload: Any, *, used: frozenset[str] = frozenset()) -> Attempt:
     content = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    return read_completion(content, sent=Sent(used), headers={}, at=NOON)
+    return read_completion(content, sent=RequestFields(used), headers={}, at=NOON)
 
 
 def reply(content: Any, finish: str | None = "stop", **message: Any) -> dict[str, Any]:
@@ -25,41 +25,46 @@ def reply(content: Any, finish: str | None = "stop", **message: Any) -> dict[str
 @pytest.mark.parametrize(
     ("payload", "outcome", "kind"),
     [
-        *((reply("yes", finish), Outcome.FINISHED, "") for finish in ("stop", "eos", "end_turn", "", None)),
-        *((reply("ye", finish), Outcome.TRUNCATED, "truncated") for finish in ("length", "MAX_TOKENS", "model_length")),
+        *((reply("yes", finish), AttemptOutcome.FINISHED, "") for finish in ("stop", "eos", "end_turn", "", None)),
         *(
-            (reply("y", finish), Outcome.REFUSED, "content-filter")
+            (reply("ye", finish), AttemptOutcome.TRUNCATED, "truncated")
+            for finish in ("length", "MAX_TOKENS", "model_length")
+        ),
+        *(
+            (reply("y", finish), AttemptOutcome.REFUSED, "content-filter")
             for finish in ("content_filter", "SAFETY", "RECITATION", "sensitive")
         ),
         *(
-            (reply("half", finish), Outcome.PASSING, "broken-off")
+            (reply("half", finish), AttemptOutcome.PASSING, "broken-off")
             for finish in ("error", "abort", "insufficient_system_resource", "network_error")
         ),
         *(
-            (reply("half", finish), Outcome.UNUSABLE, "finish-reason")
+            (reply("half", finish), AttemptOutcome.UNUSABLE, "finish-reason")
             for finish in ("tool_calls", "repetition", "never heard of")
         ),
-        (reply("", refusal="I will not."), Outcome.REFUSED, "refusal"),
-        (reply(""), Outcome.UNUSABLE, "empty"),
-        (reply(" \n\t "), Outcome.UNUSABLE, "empty"),
-        (reply(None, reasoning_content="Let me see"), Outcome.TRUNCATED, "truncated"),
-        (reply("<think>Let me see"), Outcome.TRUNCATED, "truncated"),
-        (reply("<think>Let me see</think>\n"), Outcome.TRUNCATED, "truncated"),
-        (reply([{"type": "thinking", "thinking": []}]), Outcome.TRUNCATED, "truncated"),
-        ({"choices": []}, Outcome.REFUSED, "no-choices"),
-        ({"error": {"code": 429, "message": "x"}}, Outcome.RATE_LIMITED, "rate-limited"),
-        ({"error": {"code": 402, "message": "x"}}, Outcome.QUOTA, "quota"),
-        ({"error": "overloaded"}, Outcome.SERVER_ERROR, "http-500"),
-        ({"choices": [{"error": {"code": 503}, "message": {}}]}, Outcome.SERVER_ERROR, "http-503"),
-        (b"<!DOCTYPE html><p>Sign in", Outcome.SETUP, "address"),
-        (b"\n\n\n" + json.dumps(reply("yes")).encode(), Outcome.FINISHED, ""),
+        (reply("", refusal="I will not."), AttemptOutcome.REFUSED, "refusal"),
+        (reply(""), AttemptOutcome.UNUSABLE, "empty"),
+        (reply(" \n\t "), AttemptOutcome.UNUSABLE, "empty"),
+        (reply(None, reasoning_content="Let me see"), AttemptOutcome.TRUNCATED, "truncated"),
+        (reply("<think>Let me see"), AttemptOutcome.TRUNCATED, "truncated"),
+        (reply("<think>Let me see</think>\n"), AttemptOutcome.TRUNCATED, "truncated"),
+        (reply([{"type": "thinking", "thinking": []}]), AttemptOutcome.TRUNCATED, "truncated"),
+        ({"choices": []}, AttemptOutcome.REFUSED, "no-choices"),
+        ({"error": {"code": 429, "message": "x"}}, AttemptOutcome.RATE_LIMITED, "rate-limited"),
+        ({"error": {"code": 402, "message": "x"}}, AttemptOutcome.QUOTA, "quota"),
+        ({"error": "overloaded"}, AttemptOutcome.SERVER_ERROR, "http-500"),
+        ({"choices": [{"error": {"code": 503}, "message": {}}]}, AttemptOutcome.SERVER_ERROR, "http-503"),
+        (b"<!DOCTYPE html><p>Sign in", AttemptOutcome.SETUP, "address"),
+        (b"\n\n\n" + json.dumps(reply("yes")).encode(), AttemptOutcome.FINISHED, ""),
         *(
-            (body, Outcome.PASSING, "bad-reply")
+            (body, AttemptOutcome.PASSING, "bad-reply")
             for body in (b"", b"null", b"[]", b"{}", b'{"choices": [{}]}', b'{"choices": [{"message": "x"}]}', b"\xff")
         ),
     ],
 )
-def test_read_completion_takes_for_finished_only_what_is_an_answer(payload: Any, outcome: Outcome, kind: str) -> None:
+def test_read_completion_takes_for_finished_only_what_is_an_answer(
+    payload: Any, outcome: AttemptOutcome, kind: str
+) -> None:
     attempt = read(payload)
 
     assert (attempt.outcome, attempt.error_kind) == (outcome, kind)
@@ -87,7 +92,7 @@ def test_read_completion_keeps_only_text_that_can_be_stored(message: dict[str, o
 
     attempt = read({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
 
-    assert attempt == Attempt(Outcome.FINISHED, 200, text=text, finish_reason="stop")
+    assert attempt == Attempt(AttemptOutcome.FINISHED, 200, text=text, finish_reason="stop")
 
 
 def test_read_completion_bounds_token_counts() -> None:
@@ -110,7 +115,9 @@ def test_read_completion_keeps_the_head_of_the_reply() -> None:
     payload = {**reply("yes"), "id": "c-1", "model": "m-2026", "system_fingerprint": None, "provider": "x" * 999}
     payload["choices"][0]["native_finish_reason"] = "STOP"
 
-    attempt = read_completion(json.dumps(payload).encode(), sent=Sent(), headers={"x-request-id": "r-1"}, at=NOON)
+    attempt = read_completion(
+        json.dumps(payload).encode(), sent=RequestFields(), headers={"x-request-id": "r-1"}, at=NOON
+    )
 
     assert attempt.head == {
         "id": "c-1",

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.replies.error_pages import read_error
-from judging.llm.replies.errors import Sent, classify_error
+from judging.llm.replies.errors import RequestFields, classify_error
 from judging.llm.retries import Action, Circumstances, decide
 from judging.llm.thinking_text import without_thinking
 from judging.llm.transport.client import classify
@@ -22,7 +22,7 @@ EXTRA = frozenset({"reasoning_effort", "thinking", "type"})
 
 def error(status: int, body: Any, headers: Mapping[str, str] | None = None, used: frozenset[str] = USED) -> Attempt:
     page = read_error(body if isinstance(body, bytes) else json.dumps(body).encode())
-    return classify_error(status, page, sent=Sent(used, EXTRA), headers=headers or {}, at=NOON)
+    return classify_error(status, page, sent=RequestFields(used, EXTRA), headers=headers or {}, at=NOON)
 
 
 def said(message: str, **fields: Any) -> dict[str, Any]:
@@ -30,108 +30,108 @@ def said(message: str, **fields: Any) -> dict[str, Any]:
 
 
 # Our own wording after the shapes that providers document -> (outcome, kind, fields refused)
-ERRORS: list[tuple[str, int, Any, tuple[Outcome, str, set[str]]]] = [
-    ("no money", 429, said("x", type="insufficient_quota"), (Outcome.QUOTA, "quota", set())),
-    ("no money in words", 403, {"error": "This team has no credits"}, (Outcome.QUOTA, "quota", set())),
-    ("payment required", 402, b"<html>", (Outcome.QUOTA, "quota", set())),
-    ("own spending limit", 400, said("Your API usage limits are reached"), (Outcome.QUOTA, "quota", set())),
+ERRORS: list[tuple[str, int, Any, tuple[AttemptOutcome, str, set[str]]]] = [
+    ("no money", 429, said("x", type="insufficient_quota"), (AttemptOutcome.QUOTA, "quota", set())),
+    ("no money in words", 403, {"error": "This team has no credits"}, (AttemptOutcome.QUOTA, "quota", set())),
+    ("payment required", 402, b"<html>", (AttemptOutcome.QUOTA, "quota", set())),
+    ("own spending limit", 400, said("Your API usage limits are reached"), (AttemptOutcome.QUOTA, "quota", set())),
     (
         "a thinking budget is no money",
         400,
         said("budget_tokens must be at least 1024"),
-        (Outcome.CLIENT_ERROR, "http-400", set()),
+        (AttemptOutcome.CLIENT_ERROR, "http-400", set()),
     ),
-    ("context in a 500", 500, said("It exceeds the context size"), (Outcome.CLIENT_ERROR, "context", set())),
-    ("too large", 413, b"", (Outcome.CLIENT_ERROR, "http-413", set())),
-    ("filter", 400, said("x", code="content_filter"), (Outcome.REFUSED, "content-filter", set())),
-    ("moderation", 403, said("Stopped by moderation"), (Outcome.REFUSED, "content-filter", set())),
-    ("wrong JSON", 400, said("x", code="json_validate_failed"), (Outcome.UNUSABLE, "json-failed", set())),
-    ("daily", 429, said("x", quotaId="CallsPerDayPerModel"), (Outcome.RATE_LIMITED, "daily-quota", set())),
-    ("slow down in a 503", 503, said("x", code="slow_down"), (Outcome.RATE_LIMITED, "rate-limited", set())),
-    ("too early", 425, b"", (Outcome.PASSING, "http-425", set())),
-    ("locked", 423, b"", (Outcome.PASSING, "http-423", set())),
-    ("client closed", 499, b"", (Outcome.PASSING, "http-499", set())),
-    ("overloaded", 529, b"", (Outcome.SERVER_ERROR, "http-529", set())),
-    ("not made", 501, b"", (Outcome.CLIENT_ERROR, "http-501", set())),
-    ("key", 401, b"", (Outcome.SETUP, "key", set())),
-    ("key in a 400", 400, [said("x", details=[{"reason": "API_KEY_INVALID"}])], (Outcome.SETUP, "key", set())),
-    ("no model", 404, said("The model m is unknown here"), (Outcome.SETUP, "model", set())),
-    ("no model in a 400", 400, {"message": "Model does not exist."}, (Outcome.SETUP, "model", set())),
-    ("no path", 404, b"<html>", (Outcome.SETUP, "address", set())),
-    ("redirect", 307, b"", (Outcome.SETUP, "redirect", set())),
-    ("no access", 403, b"", (Outcome.SETUP, "access", set())),
+    ("context in a 500", 500, said("It exceeds the context size"), (AttemptOutcome.CLIENT_ERROR, "context", set())),
+    ("too large", 413, b"", (AttemptOutcome.CLIENT_ERROR, "http-413", set())),
+    ("filter", 400, said("x", code="content_filter"), (AttemptOutcome.REFUSED, "content-filter", set())),
+    ("moderation", 403, said("Stopped by moderation"), (AttemptOutcome.REFUSED, "content-filter", set())),
+    ("wrong JSON", 400, said("x", code="json_validate_failed"), (AttemptOutcome.UNUSABLE, "json-failed", set())),
+    ("daily", 429, said("x", quotaId="CallsPerDayPerModel"), (AttemptOutcome.RATE_LIMITED, "daily-quota", set())),
+    ("slow down in a 503", 503, said("x", code="slow_down"), (AttemptOutcome.RATE_LIMITED, "rate-limited", set())),
+    ("too early", 425, b"", (AttemptOutcome.PASSING, "http-425", set())),
+    ("locked", 423, b"", (AttemptOutcome.PASSING, "http-423", set())),
+    ("client closed", 499, b"", (AttemptOutcome.PASSING, "http-499", set())),
+    ("overloaded", 529, b"", (AttemptOutcome.SERVER_ERROR, "http-529", set())),
+    ("not made", 501, b"", (AttemptOutcome.CLIENT_ERROR, "http-501", set())),
+    ("key", 401, b"", (AttemptOutcome.SETUP, "key", set())),
+    ("key in a 400", 400, [said("x", details=[{"reason": "API_KEY_INVALID"}])], (AttemptOutcome.SETUP, "key", set())),
+    ("no model", 404, said("The model m is unknown here"), (AttemptOutcome.SETUP, "model", set())),
+    ("no model in a 400", 400, {"message": "Model does not exist."}, (AttemptOutcome.SETUP, "model", set())),
+    ("no path", 404, b"<html>", (AttemptOutcome.SETUP, "address", set())),
+    ("redirect", 307, b"", (AttemptOutcome.SETUP, "redirect", set())),
+    ("no access", 403, b"", (AttemptOutcome.SETUP, "access", set())),
     (
         "own field in a 403",
         403,
         said("logprobs are not allowed with it"),
-        (Outcome.PARAMETER_REFUSED, "http-403", {"logprobs"}),
+        (AttemptOutcome.PARAMETER_REFUSED, "http-403", {"logprobs"}),
     ),
     (
         "no server takes all of it",
         404,
         said("No endpoints found that can handle the parameters."),
-        (Outcome.PARAMETER_REFUSED, "http-404", {"logprobs"}),
+        (AttemptOutcome.PARAMETER_REFUSED, "http-404", {"logprobs"}),
     ),
     (
         "no server takes the format",
         404,
         said("No endpoints found that support response_format"),
-        (Outcome.PARAMETER_REFUSED, "http-404", {"json_schema"}),
+        (AttemptOutcome.PARAMETER_REFUSED, "http-404", {"json_schema"}),
     ),
     (
         "one of two",
         400,
         said("temperature and top_p cannot both be specified"),
-        (Outcome.PARAMETER_REFUSED, "http-400", {"top_p"}),
+        (AttemptOutcome.PARAMETER_REFUSED, "http-400", {"top_p"}),
     ),
     (
         "only one value",
         400,
         said("invalid temperature: only 1 is allowed"),
-        (Outcome.PARAMETER_REFUSED, "http-400", {"temperature"}),
+        (AttemptOutcome.PARAMETER_REFUSED, "http-400", {"temperature"}),
     ),
     (
         "a deprecated field",
         400,
         said("`temperature` is deprecated"),
-        (Outcome.PARAMETER_REFUSED, "http-400", {"temperature"}),
+        (AttemptOutcome.PARAMETER_REFUSED, "http-400", {"temperature"}),
     ),
     (
         "the named parameter",
         400,
         said("Must be at least 1.", param="temperature"),
-        (Outcome.PARAMETER_REFUSED, "http-400", {"temperature"}),
+        (AttemptOutcome.PARAMETER_REFUSED, "http-400", {"temperature"}),
     ),
     (
         "part of a schema",
         400,
         [said('Unknown name "additionalProperties" at generation_config.response_schema')],
-        (Outcome.PARAMETER_REFUSED, "http-400", {"json_schema"}),
+        (AttemptOutcome.PARAMETER_REFUSED, "http-400", {"json_schema"}),
     ),
     (
         "system role",
         400,
         said("Only user and assistant roles are supported!"),
-        (Outcome.PARAMETER_REFUSED, "http-400", {"system_role"}),
+        (AttemptOutcome.PARAMETER_REFUSED, "http-400", {"system_role"}),
     ),
     (
         "system instruction",
         400,
         said("Developer instruction is not enabled for this model"),
-        (Outcome.PARAMETER_REFUSED, "http-400", {"system_role"}),
+        (AttemptOutcome.PARAMETER_REFUSED, "http-400", {"system_role"}),
     ),
-    ("extra field", 400, said("x is not supported", param="reasoning_effort"), (Outcome.SETUP, "config", set())),
+    ("extra field", 400, said("x is not supported", param="reasoning_effort"), (AttemptOutcome.SETUP, "config", set())),
     (
         "limit too high",
         400,
         said("max_tokens is too large: 99999.", param="max_tokens"),
-        (Outcome.CLIENT_ERROR, "http-400", set()),
+        (AttemptOutcome.CLIENT_ERROR, "http-400", set()),
     ),
     (
         "what was sent is not quoted",
         422,
         {"detail": [{"msg": "not allowed", "input": "seed"}]},
-        (Outcome.CLIENT_ERROR, "http-422", set()),
+        (AttemptOutcome.CLIENT_ERROR, "http-422", set()),
     ),
 ]
 
@@ -139,7 +139,9 @@ ERRORS: list[tuple[str, int, Any, tuple[Outcome, str, set[str]]]] = [
 @pytest.mark.parametrize(
     ("status", "body", "expected"), [case[1:] for case in ERRORS], ids=[case[0] for case in ERRORS]
 )
-def test_classify_error_follows_the_table(status: int, body: Any, expected: tuple[Outcome, str, set[str]]) -> None:
+def test_classify_error_follows_the_table(
+    status: int, body: Any, expected: tuple[AttemptOutcome, str, set[str]]
+) -> None:
     attempt = error(status, body)
 
     assert (attempt.outcome, attempt.error_kind, set(attempt.refused)) == expected
@@ -148,7 +150,7 @@ def test_classify_error_follows_the_table(status: int, body: Any, expected: tupl
 def test_classify_error_takes_a_held_budget_for_passing() -> None:
     held = error(402, said("Your calls in flight hold the budget"), {"retry-after": "4"})
 
-    assert (held.outcome, held.retry_after_seconds) == (Outcome.RATE_LIMITED, 4.0)
+    assert (held.outcome, held.retry_after_seconds) == (AttemptOutcome.RATE_LIMITED, 4.0)
 
 
 def test_classify_error_waits_for_a_daily_quota_until_it_is_renewed() -> None:
@@ -198,15 +200,15 @@ def action_of(attempt: Attempt, expected: str) -> str:
     """Return the action that follows from an attempt, in the words of the cases."""
     decision = decide([attempt], Circumstances(elapsed_seconds=0.0, jitter=0.0))
     twice = decide([attempt, attempt], Circumstances(elapsed_seconds=0.0, jitter=0.0))
-    if attempt.outcome is Outcome.FINISHED:
+    if attempt.outcome is AttemptOutcome.FINISHED:
         return "finished" if without_thinking(attempt.text) == attempt.text else "finished:strip_reasoning"
-    if attempt.outcome is Outcome.TRUNCATED:
+    if attempt.outcome is AttemptOutcome.TRUNCATED:
         return "truncated:double_once" if decision.double_tokens else "truncated:no_double"
-    if attempt.outcome is Outcome.REFUSED:
+    if attempt.outcome is AttemptOutcome.REFUSED:
         return "refused" if decision.action is Action.ACCEPT else "retry:once_then_refused"
-    if attempt.outcome is Outcome.PARAMETER_REFUSED:
+    if attempt.outcome is AttemptOutcome.PARAMETER_REFUSED:
         return ",".join(sorted((SWAPS.get(name, f"drop:{name}") for name in attempt.refused), key=str))
-    if attempt.outcome in (Outcome.QUOTA, Outcome.SETUP):
+    if attempt.outcome in (AttemptOutcome.QUOTA, AttemptOutcome.SETUP):
         return f"pause:{attempt.error_kind}"
     if attempt.error_kind == "daily-quota":
         return "pause:daily_quota"
@@ -221,7 +223,7 @@ def action_of(attempt: Attempt, expected: str) -> str:
         return expected if expected.startswith("retry:once") and twice.action is Action.GIVE_UP else "retry:once?"
     if attempt.retry_after_seconds is not None:
         return f"retry_after:{round(attempt.retry_after_seconds, 1):g}"
-    halves = attempt.outcome is Outcome.RATE_LIMITED and expected == "retry:halve_concurrency"
+    halves = attempt.outcome is AttemptOutcome.RATE_LIMITED and expected == "retry:halve_concurrency"
     return "retry:halve_concurrency" if halves else "retry"
 
 
@@ -233,7 +235,7 @@ def test_classify_does_what_is_documented_for_every_provider(shared_data: Path) 
     found = {}
     for case in cases:
         body = case["body"] if isinstance(case["body"], str) else json.dumps(case["body"])
-        sent = Sent(asked_of(case), EXTRA)
+        sent = RequestFields(asked_of(case), EXTRA)
         attempt = classify(case["status"], case["headers"], body.encode(), sent=sent, at=NOON)
         found[case["provider"], case["name"]] = action_of(attempt, case["expected_action"])
 

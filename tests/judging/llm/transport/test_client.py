@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from judging.llm.attempts import Attempt, Outcome
+from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.endpoints import AddressPolicy, EndpointConfig
 from judging.llm.transport.client import ChatClient
@@ -41,10 +41,16 @@ def endpoint(fake_llm: FakeLLM) -> EndpointConfig:
 # What each fault of the fake server is taken for; tokens are len // 4 + 1 of prompt and reply.
 FAULTS = {
     "[[fake:reply=yes]]": Attempt(
-        Outcome.FINISHED, 200, accepted=USED, text="yes", finish_reason="stop", prompt_tokens=5, completion_tokens=1
+        AttemptOutcome.FINISHED,
+        200,
+        accepted=USED,
+        text="yes",
+        finish_reason="stop",
+        prompt_tokens=5,
+        completion_tokens=1,
     ),
     "[[fake:reply=0123456789]][[fake:truncated]]": Attempt(
-        Outcome.TRUNCATED,
+        AttemptOutcome.TRUNCATED,
         200,
         "truncated",
         "The answer reached the token limit.",
@@ -55,7 +61,7 @@ FAULTS = {
         completion_tokens=2,
     ),
     "[[fake:filter]]": Attempt(
-        Outcome.REFUSED,
+        AttemptOutcome.REFUSED,
         200,
         "content-filter",
         "The provider's content filter stopped the answer.",
@@ -65,7 +71,7 @@ FAULTS = {
         completion_tokens=1,
     ),
     "[[fake:refusal]]": Attempt(
-        Outcome.REFUSED,
+        AttemptOutcome.REFUSED,
         200,
         "refusal",
         "The model refused to answer.",
@@ -76,7 +82,7 @@ FAULTS = {
         completion_tokens=1,
     ),
     "[[fake:429]][[fake:retry_after=7]]": Attempt(
-        Outcome.RATE_LIMITED,
+        AttemptOutcome.RATE_LIMITED,
         429,
         "rate-limited",
         "The endpoint allows no more calls for now.",
@@ -84,36 +90,54 @@ FAULTS = {
         retry_after_seconds=7.0,
     ),
     "[[fake:429]][[fake:retry_after=-1]]": Attempt(
-        Outcome.RATE_LIMITED,
+        AttemptOutcome.RATE_LIMITED,
         429,
         "rate-limited",
         "The endpoint allows no more calls for now.",
         "Rate limit reached",
     ),
     "[[fake:quota]]": Attempt(
-        Outcome.QUOTA,
+        AttemptOutcome.QUOTA,
         429,
         "quota",
         "The account behind this endpoint has no money left.",
         "You exceeded your current quota.",
     ),
-    "[[fake:500]]": Attempt(Outcome.SERVER_ERROR, 500, "http-500", "The endpoint answered HTTP 500.", "asked for 500"),
-    "[[fake:503]]": Attempt(Outcome.SERVER_ERROR, 503, "http-503", "The endpoint answered HTTP 503.", "asked for 503"),
-    "[[fake:408]]": Attempt(Outcome.PASSING, 408, "http-408", "The endpoint answered HTTP 408.", "asked for 408"),
-    "[[fake:409]]": Attempt(Outcome.PASSING, 409, "http-409", "The endpoint answered HTTP 409.", "asked for 409"),
-    "[[fake:400]]": Attempt(Outcome.CLIENT_ERROR, 400, "http-400", "The endpoint answered HTTP 400.", "asked for 400"),
-    "[[fake:401]]": Attempt(Outcome.SETUP, 401, "key", "The endpoint does not accept the key.", "asked for 401"),
-    "[[fake:402]]": Attempt(
-        Outcome.QUOTA, 402, "quota", "The account behind this endpoint has no money left.", "asked for 402"
+    "[[fake:500]]": Attempt(
+        AttemptOutcome.SERVER_ERROR, 500, "http-500", "The endpoint answered HTTP 500.", "asked for 500"
     ),
-    "[[fake:redirect]]": Attempt(Outcome.SETUP, 302, "redirect", "The endpoint redirects; redirects are not followed."),
+    "[[fake:503]]": Attempt(
+        AttemptOutcome.SERVER_ERROR, 503, "http-503", "The endpoint answered HTTP 503.", "asked for 503"
+    ),
+    "[[fake:408]]": Attempt(
+        AttemptOutcome.PASSING, 408, "http-408", "The endpoint answered HTTP 408.", "asked for 408"
+    ),
+    "[[fake:409]]": Attempt(
+        AttemptOutcome.PASSING, 409, "http-409", "The endpoint answered HTTP 409.", "asked for 409"
+    ),
+    "[[fake:400]]": Attempt(
+        AttemptOutcome.CLIENT_ERROR, 400, "http-400", "The endpoint answered HTTP 400.", "asked for 400"
+    ),
+    "[[fake:401]]": Attempt(AttemptOutcome.SETUP, 401, "key", "The endpoint does not accept the key.", "asked for 401"),
+    "[[fake:402]]": Attempt(
+        AttemptOutcome.QUOTA, 402, "quota", "The account behind this endpoint has no money left.", "asked for 402"
+    ),
+    "[[fake:redirect]]": Attempt(
+        AttemptOutcome.SETUP, 302, "redirect", "The endpoint redirects; redirects are not followed."
+    ),
     "[[fake:html]]": Attempt(
-        Outcome.SETUP, 200, "address", "The endpoint's address shows a web page, not chat completions."
+        AttemptOutcome.SETUP, 200, "address", "The endpoint's address shows a web page, not chat completions."
     ),
     "[[fake:drop]]": Attempt(
-        Outcome.PASSING, None, "connection", "The connection to the endpoint failed or broke off.", is_unheard=True
+        AttemptOutcome.PASSING,
+        None,
+        "connection",
+        "The connection to the endpoint failed or broke off.",
+        is_unheard=True,
     ),
-    "[[fake:hang]]": Attempt(Outcome.PASSING, None, "timeout", "The endpoint did not answer in time.", is_unheard=True),
+    "[[fake:hang]]": Attempt(
+        AttemptOutcome.PASSING, None, "timeout", "The endpoint did not answer in time.", is_unheard=True
+    ),
 }
 
 
@@ -205,15 +229,15 @@ def test_send_trusts_the_certificates_that_it_is_given(client: ChatClient, certi
             attempt = client.send(EndpointConfig("tls", url, "m", ca_bundle=bundle), asking("hello"))
             found.append((attempt.outcome, attempt.error_kind))
 
-    assert found == [(Outcome.PASSING, "tls"), (Outcome.FINISHED, "")]
+    assert found == [(AttemptOutcome.PASSING, "tls"), (AttemptOutcome.FINISHED, "")]
 
 
 def test_send_never_reaches_a_forbidden_address(endpoint: EndpointConfig, fake_llm: FakeLLM) -> None:
     attempt = ChatClient(policy=AddressPolicy()).send(endpoint, asking("hello"))
     by_name = replace(endpoint, base_url=endpoint.base_url.replace("127.0.0.1", "localhost"))
 
-    assert (attempt.outcome, attempt.error_kind) == (Outcome.FORBIDDEN, "refused-address")
-    assert ChatClient(policy=AddressPolicy()).send(by_name, asking("hello")).outcome is Outcome.FORBIDDEN
+    assert (attempt.outcome, attempt.error_kind) == (AttemptOutcome.FORBIDDEN, "refused-address")
+    assert ChatClient(policy=AddressPolicy()).send(by_name, asking("hello")).outcome is AttemptOutcome.FORBIDDEN
     assert fake_llm.stats()["calls"] == 0
 
 
@@ -223,7 +247,7 @@ def test_send_never_reaches_a_forbidden_address(endpoint: EndpointConfig, fake_l
 def test_send_reports_a_bad_address_or_key(client: ChatClient, endpoint: EndpointConfig) -> None:
     attempt = client.send(endpoint, asking("hello"))
 
-    assert attempt.outcome is not Outcome.FINISHED
+    assert attempt.outcome is not AttemptOutcome.FINISHED
     assert "Evil" not in attempt.error_text
 
 
@@ -232,7 +256,7 @@ def test_send_ignores_proxies_and_passwords_of_the_environment(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
 
-    assert client.send(endpoint, asking("hello")).outcome is Outcome.FINISHED
+    assert client.send(endpoint, asking("hello")).outcome is AttemptOutcome.FINISHED
 
 
 @contextmanager
@@ -272,7 +296,7 @@ def test_send_gives_up_on_a_reply_that_trickles(client: ChatClient) -> None:
     with raw_server([head, *[b" "] * 100], pause_seconds=0.05) as url:
         attempt = client.send(EndpointConfig("slow", url, "m", read_timeout=0.4), asking("hello"))
 
-    assert (attempt.outcome, attempt.error_kind) == (Outcome.PASSING, "timeout")
+    assert (attempt.outcome, attempt.error_kind) == (AttemptOutcome.PASSING, "timeout")
     assert 0.4 <= attempt.seconds < 2.0
 
 
@@ -281,4 +305,4 @@ def test_send_gives_up_on_a_reply_that_floods(client: ChatClient) -> None:
     with raw_server([head, *[b" " * 1_000_000] * 50], pause_seconds=0) as url:
         attempt = client.send(EndpointConfig("flood", url, "m"), asking("hello"))
 
-    assert (attempt.outcome, attempt.error_kind) == (Outcome.PASSING, "too-large")
+    assert (attempt.outcome, attempt.error_kind) == (AttemptOutcome.PASSING, "too-large")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from judging.llm.attempts import Outcome
+from judging.llm.attempts import AttemptOutcome
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.endpoints import AddressPolicy, EndpointConfig
 from judging.llm.transport.client import ChatClient
@@ -110,7 +110,7 @@ def test_send_goes_through_the_proxy_to_the_address_that_was_checked(
 
     attempts = [client.send(EndpointConfig("a", "http://api.example.com:8000/v1", "m"), REQUEST) for _ in range(2)]
 
-    assert [attempt.outcome for attempt in attempts] == [Outcome.FINISHED] * 2
+    assert [attempt.outcome for attempt in attempts] == [AttemptOutcome.FINISHED] * 2
     assert proxy.heads == [  # one connection for both; "bWU6c2VjcmV0" is me:secret in base 64
         [
             f"CONNECT {PUBLIC}:8000 HTTP/1.1",
@@ -129,7 +129,7 @@ def test_send_asks_the_proxy_for_no_forbidden_address(
 
     attempt = client_through(proxy.port).send(EndpointConfig("a", "http://api.example.com/v1", "m"), REQUEST)
 
-    assert (attempt.outcome, attempt.error_kind) == (Outcome.FORBIDDEN, "refused-address")
+    assert (attempt.outcome, attempt.error_kind) == (AttemptOutcome.FORBIDDEN, "refused-address")
     assert (proxy.heads, fake_llm.stats()["calls"]) == ([], 0)
 
 
@@ -140,7 +140,7 @@ def test_send_reaches_private_addresses_that_are_allowed_without_the_proxy(
 
     attempt = client.send(EndpointConfig("a", fake_llm.url, "m"), REQUEST)
 
-    assert (attempt.outcome, proxy.heads) == (Outcome.FINISHED, [])
+    assert (attempt.outcome, proxy.heads) == (AttemptOutcome.FINISHED, [])
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_send_says_that_the_proxy_refused(refusal: bytes, proxy: ForwardProxy) -
 
     attempt = client_through(proxy.port).send(EndpointConfig("a", f"https://{PUBLIC}/v1", "m"), REQUEST)
 
-    assert (attempt.outcome, attempt.error_kind, attempt.is_unheard) == (Outcome.PASSING, "proxy", False)
+    assert (attempt.outcome, attempt.error_kind, attempt.is_unheard) == (AttemptOutcome.PASSING, "proxy", False)
     assert "EVALSITE_PROXY" in attempt.error_text
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from judging.exports import write_esi_files
 from judging.grading.esi import EsiOptions
 from judging.judges.answer_prompts import shipped_asking
-from judging.judges.kinds.esi_items import Reading
+from judging.judges.kinds.esi_items import ReplyReading
 from judging.models import (
     Call,
     EsiItem,
@@ -294,7 +294,7 @@ def test_the_recorded_run_is_reproduced_through_the_site(serve: Any, shared_data
     summary.pop("options")
     assert summary == json.loads((folder / "expected_summary_original.json").read_text())
     assert (tmp_path / names[1]).read_text().splitlines()[-1].startswith("13\tERROR_INPUT_JSON_DECODE\t")
-    assert Run.objects.get().options["reading"] == Reading.ORIGINAL
+    assert Run.objects.get().options["reading"] == ReplyReading.ORIGINAL
 
 
 def recorded_script(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

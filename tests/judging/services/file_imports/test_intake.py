@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from judging.models import Response
-from judging.services.file_imports.import_targets import Choice
+from judging.services.file_imports.import_targets import BenchmarkChoice
 from judging.services.file_imports.imports import Checked, check_import, store_import
 from judging.services.file_imports.intake import ImportOptions
 from tests import factories
@@ -115,7 +115,10 @@ def test_read_intake_offers_the_benchmarks_that_fit_and_says_what_fits_none() ->
     checked = check(csv([*ROWS, ["spain", "ada", 0, "Madrid"]]))
 
     assert said(checked) == [("error", "", "no-benchmark"), ("error", "line 4", "unknown-case")]
-    assert checked.intake.choices == (Choice("capitals", "Capitals"), Choice("capitals-a-copy", "Capitals, a copy"))
+    assert checked.intake.choices == (
+        BenchmarkChoice("capitals", "Capitals"),
+        BenchmarkChoice("capitals-a-copy", "Capitals, a copy"),
+    )
     assert said(check(csv(ROWS), benchmark="capitals-a-copy")) == []
 
 

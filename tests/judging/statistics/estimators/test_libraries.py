@@ -15,7 +15,7 @@ from judging.statistics.coefficients.alpha import Metric
 from judging.statistics.coefficients.ratings import from_rows
 from judging.statistics.estimates import Floats
 from judging.statistics.estimators.agreement import LabelPairs, weighted_kappa
-from judging.statistics.estimators.debates import Outcomes, bradley_terry
+from judging.statistics.estimators.debates import DebateArrays, bradley_terry
 from judging.statistics.estimators.differences import PSEUDO, holm
 from judging.statistics.estimators.drift import mcnemar_mid_p
 from judging.statistics.estimators.strata import DIFFERENCE, make_stratum, stratified_mean
@@ -84,7 +84,7 @@ def test_bradley_terry_equals_a_clustered_binomial_model(seed: int) -> None:
     points = random.choice([0.0, 0.5, 1.0], size=180, p=[0.3, 0.2, 0.5])
     cases = np.repeat(np.arange(60), 3)
 
-    found = bradley_terry(Outcomes(cases, first, second, points, points), systems=3, degrees=59)
+    found = bradley_terry(DebateArrays(cases, first, second, points, points), systems=3, degrees=59)
 
     design = np.zeros((180, 3))
     design[np.arange(180), first], design[np.arange(180), second] = 1, -1

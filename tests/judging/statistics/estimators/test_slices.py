@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judging.statistics.estimators.boards import BoardData, Mode, system_mean
+from judging.statistics.estimators.boards import BoardData, MeanKind, system_mean
 from judging.statistics.estimators.slices import length_bands, pair_slices, system_slices
 from tests.audited_boards import drawn_cases, noisy_judge
 
@@ -32,10 +32,10 @@ def test_system_slices_show_the_mean_of_each_slice_and_the_difference_to_the_res
     data = audited_data([[0.95] * 300 + [0.4] * 300], n_drawn=300)
     easy, hard = halves(600)
 
-    (found,) = system_slices(data, [easy, hard], Mode.CORRECTED)
+    (found,) = system_slices(data, [easy, hard], MeanKind.CORRECTED)
 
     assert [cell.mean for cell in found] == [
-        system_mean(data.only(inside), 0, Mode.CORRECTED).estimate for inside in (easy, hard)
+        system_mean(data.only(inside), 0, MeanKind.CORRECTED).estimate for inside in (easy, hard)
     ]
     first, second = (cell.against_rest for cell in found)
     gap = (found[0].mean.value or 0) - (found[1].mean.value or 0)
@@ -50,12 +50,12 @@ def test_system_slices_claim_nothing_below_30_audited_cases() -> None:
     data = audited_data([[1.0] * 100 + [0.0] * 100], n_drawn=200)
     small = np.arange(200) < 25
 
-    (found,) = system_slices(data, [small, ~small], Mode.HUMAN)
+    (found,) = system_slices(data, [small, ~small], MeanKind.HUMAN)
 
     assert found[0].mean.is_defined
     assert found[0].against_rest.difference.reason == found[1].against_rest.difference.reason == "Too few: 25 of 30."
     assert (found[0].against_rest.holm_p, found[0].against_rest.holds) == (None, False)
-    assert system_slices(data, [np.arange(200) < 12, ~small], Mode.HUMAN)[0][0].mean.reason == (
+    assert system_slices(data, [np.arange(200) < 12, ~small], MeanKind.HUMAN)[0][0].mean.reason == (
         "Too few: 12 of 20 audited cases."
     )
 
@@ -63,7 +63,7 @@ def test_system_slices_claim_nothing_below_30_audited_cases() -> None:
 def test_pair_slices_compare_two_systems_on_the_same_cases_of_a_slice() -> None:
     data = audited_data([[0.95] * 300 + [0.5] * 300, [0.5] * 600], n_drawn=400)
 
-    first, second = pair_slices(data, halves(600), Mode.CORRECTED)
+    first, second = pair_slices(data, halves(600), MeanKind.CORRECTED)
 
     assert (first.holds, second.holds) == (True, False)
     assert first.difference.value == pytest.approx(0.45, abs=0.12)
@@ -72,8 +72,8 @@ def test_pair_slices_compare_two_systems_on_the_same_cases_of_a_slice() -> None:
 
 def test_slices_at_every_look_are_wider() -> None:
     rates = [[0.9] * 300 + [0.6] * 300]
-    once = system_slices(audited_data(rates, n_drawn=300), halves(600), Mode.CORRECTED)[0][0]
-    always = system_slices(audited_data(rates, n_drawn=300, planned=300), halves(600), Mode.CORRECTED)[0][0]
+    once = system_slices(audited_data(rates, n_drawn=300), halves(600), MeanKind.CORRECTED)[0][0]
+    always = system_slices(audited_data(rates, n_drawn=300, planned=300), halves(600), MeanKind.CORRECTED)[0][0]
 
     for one, wider in ((once.mean, always.mean), (once.against_rest.difference, always.against_rest.difference)):
         assert wider.value == one.value
@@ -82,8 +82,8 @@ def test_slices_at_every_look_are_wider() -> None:
     assert (always.against_rest.p_value or 0) > (once.against_rest.p_value or 0)
 
 
-@pytest.mark.parametrize("mode", [Mode.RAW, Mode.HUMAN, Mode.CORRECTED])
-def test_slices_of_one_rate_are_claimed_to_differ_in_5_percent_of_tables(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [MeanKind.RAW, MeanKind.HUMAN, MeanKind.CORRECTED])
+def test_slices_of_one_rate_are_claimed_to_differ_in_5_percent_of_tables(mode: MeanKind) -> None:
     # Six slices of one rate and three systems, 240 of 600 cases audited: some claim in at most 5% of 300 tables, give
     # or take 3 standard errors of .0126.
     random = np.random.default_rng(6)

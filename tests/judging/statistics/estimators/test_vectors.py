@@ -14,7 +14,7 @@ import pytest
 from evalsite.review.audit_plans import Pilot, detectable_difference, planned_half_width
 from judging.statistics.estimates import Floats
 from judging.statistics.estimators.agreement import LabelPairs, weighted_kappa
-from judging.statistics.estimators.debates import Outcomes, bradley_terry
+from judging.statistics.estimators.debates import DebateArrays, bradley_terry
 from judging.statistics.estimators.differences import (
     PSEUDO,
     case_means,
@@ -130,7 +130,7 @@ def make_kappa(
 
 
 def make_strengths(systems: int, cases_drawn: int, **columns: list[Any]) -> dict[str, object]:
-    outcomes = Outcomes(
+    outcomes = DebateArrays(
         np.array(columns["case"]),
         np.array(columns["first"]),
         np.array(columns["second"]),

@@ -7,12 +7,16 @@ from typing import Any
 from evalsite.reports.services.boards.board_charts import LEFT, MOST_SYSTEMS, RIGHT, WIDTH, board_chart, rank_words
 from evalsite.reports.services.payloads import figure
 from judging.statistics.estimates import Estimate, undefined
-from judging.statistics.estimators.boards import Mode
+from judging.statistics.estimators.boards import MeanKind
 
 
 def row(name: str, raw: float, *, corrected: Estimate | None = None) -> dict[str, Any]:
     few = undefined("Too few: 3 of 20 audited cases.")
-    figures = {Mode.RAW: Estimate(raw, raw - 0.1, raw + 0.1, 40), Mode.HUMAN: few, Mode.CORRECTED: corrected or few}
+    figures = {
+        MeanKind.RAW: Estimate(raw, raw - 0.1, raw + 0.1, 40),
+        MeanKind.HUMAN: few,
+        MeanKind.CORRECTED: corrected or few,
+    }
     return {
         "system": name,
         "figures": {mode.value: figure(found) for mode, found in figures.items()},

@@ -12,7 +12,7 @@ from django.urls import reverse
 from evalsite.reports.services.boards.leaderboard_slices import slice_table
 from evalsite.reports.services.boards.leaderboards import compute_comparison, compute_leaderboard
 from judging.models import Case, Response, RunEvaluator
-from judging.statistics.estimators.boards import Mode
+from judging.statistics.estimators.boards import MeanKind
 from tests.audited_boards import drawn_cases, noisy_judge, store_board
 
 pytestmark = pytest.mark.django_db
@@ -49,7 +49,7 @@ def test_compute_leaderboard_claims_where_a_system_differs_between_slices() -> N
     assert [column["name"].split(",")[0] for column in length["columns"]] == ["short", "medium", "long"]
     assert sum(column["cases"] for column in length["columns"]) == 200
     names = {row["system_id"]: row["system"] for row in payload["rows"]}
-    for mode in Mode:
+    for mode in MeanKind:
         signs = {
             names[int(pk)][:9]: [cell["rest"]["sign"] for cell in row] for pk, row in scenario["cells"][mode].items()
         }
@@ -110,6 +110,6 @@ def test_slices_are_downloaded_in_every_format(researcher: Client, format_name: 
     answer = researcher.get(url, {"mode": "corrected"})
 
     assert answer.status_code == 200
-    table = slice_table(compute_leaderboard(evaluator.pk, {}), mode=Mode.CORRECTED)
+    table = slice_table(compute_leaderboard(evaluator.pk, {}), mode=MeanKind.CORRECTED)
     assert len(table.columns) <= 8
     assert len(table.rows) == 2 * 2 + 3 * 2
