@@ -137,7 +137,7 @@ TABLES = tuple(COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _StatementCall:
     """A call of a statement: what the call was for, and the columns that say whose statement it is."""
 
     turn: dict[str, Any]
@@ -299,7 +299,7 @@ def _call_rows(set_ids: Sequence[int]) -> Iterator[Row]:
 
 def _asked_calls(
     set_ids: Sequence[int], *, with_: Sequence[str] = (), without: Sequence[str]
-) -> Iterator[tuple[_Asked, Call]]:
+) -> Iterator[tuple[_StatementCall, Call]]:
     """Yield the calls of each statement in the order asked. One query for every 500 calls."""
     asked = _asked(set_ids)
     while chunk := list(islice(asked, CHUNK)):
@@ -307,14 +307,14 @@ def _asked_calls(
         yield from ((one, calls[one.call_id]) for one in chunk if one.call_id in calls)
 
 
-def _asked(set_ids: Sequence[int]) -> Iterator[_Asked]:
+def _asked(set_ids: Sequence[int]) -> Iterator[_StatementCall]:
     columns = (*_TURN, "run_id", "call_ids", "mirrored_call_ids")
     for row in _turn_rows(set_ids, columns):
         turn = {name: row[name] for name in _TURN}
         for kind, own in (("question", row["call_ids"]), ("mirrored question", row["mirrored_call_ids"])):
             for place, call_id in enumerate(own):
                 again = "asked again" if kind == "question" else f"{kind} again"
-                yield _Asked(turn, call_id, again if place else kind, row["run_id"])
+                yield _StatementCall(turn, call_id, again if place else kind, row["run_id"])
 
 
 def _pair_rows(set_ids: Sequence[int]) -> Iterator[Row]:

@@ -20,7 +20,7 @@ from debate.protocol.options import (
     samples_for,
 )
 from debate.protocol.seats import SeatScheme
-from debate.protocol.setups import Method, Mode, Visibility
+from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.selectors.criteria import criteria_on_offer
 from debate.services.experiments import FEWEST_SYSTEMS, MOST_SYSTEMS
 from debate.services.pairs import DebateWish
@@ -36,7 +36,7 @@ PROTOCOL_FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class AgentChoice:
     """One of the lists from which speakers are chosen."""
 
     number: int
@@ -132,7 +132,7 @@ class DebateSetForm(SelectionForm):
         help_text="Replies of earlier runs are not reused, and everything is paid for again.",
     )
     mode = forms.ChoiceField(
-        choices=[(Mode.SIMULTANEOUS, "All at once"), (Mode.SEQUENTIAL, "One after the other")],
+        choices=[(RoundMode.SIMULTANEOUS, "All at once"), (RoundMode.SEQUENTIAL, "One after the other")],
         label="In a round, speakers speak",
         help_text="At once, order cannot matter; one after the other, later speakers hear earlier ones.",
     )
@@ -189,11 +189,11 @@ class DebateSetForm(SelectionForm):
         return [self[name] for name in PROTOCOL_FIELDS]
 
     @property
-    def seats(self) -> list[Seat]:
+    def seats(self) -> list[AgentChoice]:
         """What each seat's list of endpoints shows chosen."""
         chosen = self["endpoints"].value() or []
         padded = [str(value) for value in chosen][:MOST_SPEAKERS] + [""] * MOST_SPEAKERS
-        return [Seat(number, padded[number - 1]) for number in range(1, MOST_SPEAKERS + 1)]
+        return [AgentChoice(number, padded[number - 1]) for number in range(1, MOST_SPEAKERS + 1)]
 
     def clean_method(self) -> Method:
         return Method(self.cleaned_data["method"])
@@ -217,7 +217,7 @@ class DebateSetForm(SelectionForm):
         rubric, criterion = data["criterion"]
         options = {name: data[name] for name in PROTOCOL_FIELDS}
         options |= {
-            "mode": Mode(data["mode"]),
+            "mode": RoundMode(data["mode"]),
             "visibility": Visibility(data["visibility"]),
             "seating": SeatScheme(data["seating"]),
             "method": data["method"],

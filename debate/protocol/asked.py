@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from debate.protocol.setups import Method, Mode, StatementResult
+from debate.protocol.setups import Method, RoundMode, StatementResult
 
 
 def calls_by_statement(
-    statements: Sequence[StatementResult], call_ids: Sequence[int], *, method: Method, mode: Mode
+    statements: Sequence[StatementResult], call_ids: Sequence[int], *, method: Method, mode: RoundMode
 ) -> list[tuple[int, ...]]:
     """Return the calls of each statement: the question, and after it the one that asked again.
 
@@ -25,12 +25,12 @@ def calls_by_statement(
     return found
 
 
-def _steps(statements: Sequence[StatementResult], method: Method, mode: Mode) -> list[list[StatementResult]]:
+def _steps(statements: Sequence[StatementResult], method: Method, mode: RoundMode) -> list[list[StatementResult]]:
     """Return the statements that were asked for at once: all of a vote, a round, or a single turn in sequence."""
     if method is not Method.DEBATE:
         return [list(statements)]
     steps: dict[tuple[int, int], list[StatementResult]] = {}
     for said in statements:
-        alone = mode is Mode.SEQUENTIAL and said.round > 0
+        alone = mode is RoundMode.SEQUENTIAL and said.round > 0
         steps.setdefault((said.round, said.seat if alone else 0), []).append(said)
     return list(steps.values())

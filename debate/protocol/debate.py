@@ -15,9 +15,9 @@ from debate.protocol.setups import (
     DebateResult,
     DebateSetup,
     Method,
-    Mode,
     OpeningVote,
     Outcome,
+    RoundMode,
     StatementResult,
 )
 from debate.protocol.verdicts import HowRead, TextReading, looks_like_refusal, read_strict
@@ -146,7 +146,7 @@ def _hold_round(
     if number == 0:
         return (yield from _speak(_opening_turns(setup), observer))
     seats = range(1, len(setup.seats) + 1)
-    if setup.mode is Mode.SIMULTANEOUS:
+    if setup.mode is RoundMode.SIMULTANEOUS:
         return (yield from _speak([_discussion_turn(setup, number, seat, before) for seat in seats], observer))
     said: list[StatementResult] = []
     for seat in seats:

@@ -11,7 +11,7 @@ from string import Template
 from typing import Any
 
 from debate.protocol.setups import DebateSetup, Method, StatementResult
-from debate.protocol.visibility import Heard
+from debate.protocol.visibility import VisibleStatements
 from judging.llm.chat import ChatReply, ChatRequest, Message
 from judging.llm.thinking_text import behind_thinking
 
@@ -28,7 +28,7 @@ def opening_request(setup: DebateSetup, *, seat: int, mirrored: bool = False, sa
     return replace(request, sample_index=request.sample_index + sample * setup.seats.count(request.endpoint))
 
 
-def discussion_request(setup: DebateSetup, *, seat: int, round_number: int, heard: Heard) -> ChatRequest:
+def discussion_request(setup: DebateSetup, *, seat: int, round_number: int, heard: VisibleStatements) -> ChatRequest:
     """Return the question to `seat` in a discussion round, with what it may read of the others and of itself."""
     said = sorted((*heard.own, *heard.others), key=lambda statement: (statement.round, statement.seat))
     task = _fill(

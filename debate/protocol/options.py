@@ -9,7 +9,7 @@ from typing import Any
 
 from debate.protocol.consensus import StopRules
 from debate.protocol.seats import SeatScheme
-from debate.protocol.setups import Method, Mode, Visibility
+from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.protocol.variants import Damage
 
 MOST_ROUNDS = 8  # discussion rounds
@@ -18,7 +18,7 @@ FEWEST_SPEAKERS, MOST_SPEAKERS = 2, 5
 MOST_TOKENS = 32_768
 
 _ENUMS: tuple[tuple[str, type[StrEnum]], ...] = (
-    ("mode", Mode),
+    ("mode", RoundMode),
     ("visibility", Visibility),
     ("seating", SeatScheme),
     ("method", Method),
@@ -35,7 +35,7 @@ class DebateOptions:
     """
 
     max_rounds: int = 2  # discussion rounds after the opening
-    mode: Mode = Mode.SIMULTANEOUS
+    mode: RoundMode = RoundMode.SIMULTANEOUS
     visibility: Visibility = Visibility.PREVIOUS
     stop_on_consensus: bool = True
     stop_on_stability: bool = False

@@ -12,7 +12,7 @@ from debate.protocol.verdicts import HowRead, to_system_space
 from judging.judges.verdicts import VerdictStatus
 
 
-class Mode(StrEnum):
+class RoundMode(StrEnum):
     """Whether the speakers of a discussion round speak at once or one after the other. The opening is always blind."""
 
     SIMULTANEOUS = "simultaneous"
@@ -75,7 +75,7 @@ class DebateSetup:
     criterion: Criterion
     reference: str = ""
     max_rounds: int = 2  # discussion rounds after the opening
-    mode: Mode = Mode.SIMULTANEOUS
+    mode: RoundMode = RoundMode.SIMULTANEOUS
     visibility: Visibility = Visibility.PREVIOUS
     stop: StopRules = field(default_factory=StopRules)
     both_orders_opening: bool = False  # ask for the opening vote in both orders; a vote that follows the place is void

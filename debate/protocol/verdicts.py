@@ -29,7 +29,7 @@ class HowRead(StrEnum):
     EMPTY = "empty"
 
 
-class Reading(StrEnum):
+class VerdictReading(StrEnum):
     """How recorded statements are turned into verdicts."""
 
     RECORDED = "recorded"  # the score as written in the file; only the strings "0", "1" and "2" count
@@ -150,11 +150,11 @@ def read_author_compat(score: object, text: str | None) -> int:
     return 0 if strict is None else strict
 
 
-def read_verdict(reading: Reading, *, text: str | None, score: object) -> int | None:
+def read_verdict(reading: VerdictReading, *, text: str | None, score: object) -> int | None:
     """Return the verdict by position of a recorded statement under `reading`."""
-    if reading is Reading.RECORDED:
+    if reading is VerdictReading.RECORDED:
         return read_recorded(score)
-    if reading is Reading.AUTHOR_COMPAT:
+    if reading is VerdictReading.AUTHOR_COMPAT:
         return read_author_compat(score, text)
     return read_strict(text).verdict
 

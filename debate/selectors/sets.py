@@ -30,7 +30,7 @@ DEBATE_SORTS = {"case": "case__key", "scenario": "scenario", "status": "status",
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class OutcomeCounts:
     """How the debates of a set stand."""
 
     agreed: int = 0
@@ -64,7 +64,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class RunProgress:
+class RunPace:
     """How fast a run goes; None where it cannot be told yet."""
 
     per_minute: float | None
@@ -103,7 +103,7 @@ def sets_by_id(set_ids: Sequence[int]) -> list[DebateSet]:
     return list(found.filter(pk__in=set_ids).order_by("pk"))
 
 
-def outcomes_of(set_ids: Sequence[int]) -> dict[int, Outcomes]:
+def outcomes_of(set_ids: Sequence[int]) -> dict[int, OutcomeCounts]:
     """Return how the debates of these sets stand. One query."""
     rows = (
         Debate.objects.filter(debate_set_id__in=set_ids)
@@ -150,13 +150,13 @@ def baselines_of(debate_set: DebateSet) -> list[str]:
     return list(found.order_by("name").values_list("name", flat=True))
 
 
-def progress_of(run: Run, *, at: datetime) -> RunProgress:
+def progress_of(run: Run, *, at: datetime) -> RunPace:
     """Return the speed of a run and the time it still takes at that speed."""
     ended = run.done + run.failed
     if run.started_at is None or not ended or run.status not in ACTIVE:
-        return RunProgress(None, None)
+        return RunPace(None, None)
     per_second = ended / max((at - run.started_at).total_seconds(), 1.0)
-    return RunProgress(per_minute=60 * per_second, seconds_left=run.waiting / per_second)
+    return RunPace(per_minute=60 * per_second, seconds_left=run.waiting / per_second)
 
 
 def conformity_of(debate_set: DebateSet) -> Conformity:
@@ -195,8 +195,8 @@ def ballots_of(debate_set: DebateSet) -> list[Ballot]:
     ]
 
 
-def _outcomes(statuses: Counter[str], verdicts: Counter[int | None]) -> Outcomes:
-    return Outcomes(
+def _outcomes(statuses: Counter[str], verdicts: Counter[int | None]) -> OutcomeCounts:
+    return OutcomeCounts(
         agreed=statuses[DebateStatus.AGREED],
         unresolved=statuses[DebateStatus.UNRESOLVED],
         failed=statuses[DebateStatus.FAILED],

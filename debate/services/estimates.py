@@ -30,7 +30,7 @@ REPLAYED = 60  # debates, of all sets together, that are looked up in the ledger
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class DebateEstimate:
     """What sets of debates take: if all agree at once, and if none ever does and every reply is asked for twice."""
 
     debates: int
@@ -43,7 +43,7 @@ class Estimate:
     baselines: tuple[str, ...]  # endpoints that are no language models
 
 
-def estimate_all(wishes: Sequence[DebateWish], *, at: datetime) -> Estimate:
+def estimate_all(wishes: Sequence[DebateWish], *, at: datetime) -> DebateEstimate:
     """Return how many debates, calls and dollars several sets take, at least and at most; nothing is stored.
 
     Texts of sets that differ only in their criterion are measured once; some debates of each are held with the replies
@@ -63,7 +63,7 @@ def estimate_all(wishes: Sequence[DebateWish], *, at: datetime) -> Estimate:
     ]
     every = [target for group in targets for target in group]
     unpriced = tuple(dict.fromkeys(t.config.name for t in every if t.price is None and not t.is_lexical))
-    return Estimate(
+    return DebateEstimate(
         debates=sum(part.debates for part in parts),
         calls_least=sum(part.calls_least for part in parts),
         calls_most=sum(part.calls_most for part in parts),
@@ -80,7 +80,7 @@ def _compared(wish: DebateWish) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _SetEstimate:
     """The same of one set; what has no price costs nothing here."""
 
     debates: int
@@ -93,7 +93,7 @@ class _Part:
 
 def _part_of(
     wish: DebateWish, count: int, characters: float, targets: Sequence[Target], replays: Sequence[Replay]
-) -> _Part:
+) -> _SetEstimate:
     options, seats = wish.options, len(targets)
     openings = 2 if options.both_orders_opening else 1
     if options.method is not Method.DEBATE:
@@ -103,7 +103,7 @@ def _part_of(
     least, most = seats * (openings + rounds_least), seats * (openings + rounds_most) * 2
     cost_least = _sum(_least(t, characters, openings, rounds_least, seats) for t in targets)
     cost_most = _sum(_most(t, characters, openings, rounds_most, seats, options) for t in targets)
-    return _Part(
+    return _SetEstimate(
         debates=count,
         calls_least=count * least,
         calls_most=count * most,

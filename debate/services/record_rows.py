@@ -30,7 +30,7 @@ from debate.protocol.consensus import agreed_since, consensus, majority
 from debate.protocol.options import DebateOptions
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn
 from debate.protocol.seats import SeatScheme
-from debate.protocol.setups import Mode
+from debate.protocol.setups import RoundMode
 from debate.protocol.verdicts import TextReading, read_recorded, read_strict, to_system_space
 from debate.services.set_plans import announce, announce_finished
 from judging.models import Case, ImportBatch, Response, Rubric, Suite, SuiteCase, System
@@ -49,7 +49,7 @@ from judging.specs.files.problems import Problem, Severity
 
 LONGEST_SCORE = 150  # characters of a filed score that are kept; nothing longer is a verdict
 # What is known of how the original held its debates.
-ORIGINAL = DebateOptions(mode=Mode.SEQUENTIAL, seating=SeatScheme.CYCLIC, temperature=0.5)
+ORIGINAL = DebateOptions(mode=RoundMode.SEQUENTIAL, seating=SeatScheme.CYCLIC, temperature=0.5)
 Readings = Mapping[str | None, TextReading]  # by text
 Answers = Mapping[str, str]  # case key -> hash of the response's text
 # Columns of a row in a batch that its row in use takes over as they are.

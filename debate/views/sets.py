@@ -153,7 +153,7 @@ def _part_words(debate_set: DebateSet, debates: int) -> str:
     return selection.part_words(count=debates, total=debate_set.run.suite.case_count)
 
 
-def _status_counts(outcomes: sets.Outcomes) -> list[tuple[str, str, int]]:
+def _status_counts(outcomes: sets.OutcomeCounts) -> list[tuple[str, str, int]]:
     counts = [
         (DebateStatus.AGREED, outcomes.agreed),
         (DebateStatus.UNRESOLVED, outcomes.unresolved),
@@ -163,7 +163,7 @@ def _status_counts(outcomes: sets.Outcomes) -> list[tuple[str, str, int]]:
     return [(status.value, status.label, count) for status, count in counts if count]
 
 
-def _outcome_counts(debate_set: DebateSet, outcomes: sets.Outcomes) -> list[tuple[str, str, int]]:
+def _outcome_counts(debate_set: DebateSet, outcomes: sets.OutcomeCounts) -> list[tuple[str, str, int]]:
     counts = [
         ("a", f"{debate_set.system_a} better", outcomes.a_better),
         ("b", f"{debate_set.system_b} better", outcomes.b_better),

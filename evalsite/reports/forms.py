@@ -11,7 +11,7 @@ from django import forms
 from django.http import QueryDict
 
 from debate.protocol.meta.metaeval import OutcomeRule
-from debate.protocol.verdicts import Reading
+from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.services.debates.debate_basis import READINGS, RULES
 from evalsite.review.questions.scales import words_of
 from evalsite.review.selectors.labels.labelled_responses import evaluator_words, evaluators_to_label
@@ -83,7 +83,7 @@ def debate_options(query: QueryDict) -> dict[str, Any]:
         options["sets"] = sets
     if query.get("rule") in {rule.value for rule in RULES} - {OutcomeRule.UNANIMOUS.value}:
         options["rule"] = query["rule"]
-    if query.get("reading") in {reading.value for reading in READINGS} - {Reading.STRICT.value}:
+    if query.get("reading") in {reading.value for reading in READINGS} - {VerdictReading.STRICT.value}:
         options["reading"] = query["reading"]
     return options | looks_option(query)
 

@@ -12,7 +12,7 @@ import pytest
 from debate import exports
 from debate.exports import COLUMNS, REPLICATION_FORMATS, debate_table, replication_archive
 from debate.models import Debate, DebateSet, OutsideLabel
-from debate.protocol.setups import Mode
+from debate.protocol.setups import RoundMode
 from debate.selectors.sets import sets_by_id
 from debate.services.set_plans import create_debate_set
 from judging.models import Call, ModelEndpoint
@@ -85,8 +85,8 @@ def test_debate_table_writes_orders_and_labels_of_the_asked_sets_only() -> None:
     assert [(row["rater"], row["verdict"]) for row in read("labels", one.debate_set)] == [("ada", 1)]
 
 
-@pytest.mark.parametrize("mode", list(Mode))
-def test_debate_table_names_the_call_that_each_statement_rests_on(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", list(RoundMode))
+def test_debate_table_names_the_call_that_each_statement_rests_on(mode: RoundMode) -> None:
     # x states nothing and is asked again; a round later both say 1
     made = held(
         x=["Hm.", "A is better.\n\n1", "I stay.\n\n1"],

@@ -12,7 +12,7 @@ from debate.jobs import launch_debates, launch_robustness, launch_round_robin
 from debate.models import DebateSet, Experiment
 from debate.protocol.options import DebateOptions, samples_for
 from debate.protocol.seats import SeatScheme
-from debate.protocol.setups import Method, Mode, Visibility
+from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.selectors.criteria import criterion_names
 from debate.selectors.sets import sets_of_experiment
 from debate.services.experiments import round_robin_wishes
@@ -47,7 +47,7 @@ class Command(JsonCommand):
         parser.add_argument("--criterion", default="", help="name of a criterion; needed where there are several")
         parser.add_argument("--endpoints", required=True, help="endpoint names by commas: 2 to 5 debate, 1 judges")
         parser.add_argument("--rounds", type=int, default=2, help="discussion rounds at most")
-        parser.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.SIMULTANEOUS.value)
+        parser.add_argument("--mode", choices=[mode.value for mode in RoundMode], default=RoundMode.SIMULTANEOUS.value)
         parser.add_argument(
             "--visibility", choices=[one.value for one in Visibility], default=Visibility.PREVIOUS.value
         )
@@ -145,7 +145,7 @@ def _wish(options: dict[str, Any]) -> DebateWish:
         endpoints=[choices.endpoint_of(name) for name in _seats(options["endpoints"])],
         options=DebateOptions(
             max_rounds=options["rounds"],
-            mode=Mode(options["mode"]),
+            mode=RoundMode(options["mode"]),
             visibility=Visibility(options["visibility"]),
             seating=SeatScheme(options["seating"]),
             both_orders_opening=options["both_orders"],

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from debate.protocol.records import RecordedCell, RecordedItem
-from debate.protocol.verdicts import Reading, read_verdict, to_system_space
+from debate.protocol.verdicts import VerdictReading, read_verdict, to_system_space
 
 Vote = int | None
 
@@ -28,7 +28,7 @@ class Ballot:
         }
 
 
-def recorded_ballots(cell: RecordedCell, reading: Reading) -> tuple[Ballot, ...]:
+def recorded_ballots(cell: RecordedCell, reading: VerdictReading) -> tuple[Ballot, ...]:
     """Return the ballots of a recorded cell under one reading, by item id."""
     return tuple(_recorded_ballot(item, reading) for item in sorted(cell.items, key=lambda item: item.id))
 
@@ -54,7 +54,7 @@ def seat_names(judges: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _recorded_ballot(item: RecordedItem, reading: Reading) -> Ballot:
+def _recorded_ballot(item: RecordedItem, reading: VerdictReading) -> Ballot:
     return Ballot(
         item=item.id,
         submission_order=item.submission_order,

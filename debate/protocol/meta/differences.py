@@ -18,7 +18,7 @@ _WORD = re.compile(rf"(?:{_UNSPACED}|(?:(?!{_UNSPACED})\w)+|[^\w\s])\s*|\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DiffPiece:
     """A stretch of text."""
 
     text: str
@@ -29,8 +29,8 @@ class Piece:
 class Differences:
     """Two texts as stretches that are the same in both or only in one."""
 
-    a: tuple[Piece, ...]
-    b: tuple[Piece, ...]
+    a: tuple[DiffPiece, ...]
+    b: tuple[DiffPiece, ...]
 
     @property
     def are_everywhere(self) -> bool:
@@ -71,13 +71,13 @@ def _is_island(runs: Sequence[_Run], place: int) -> bool:
     return inside and sum(word[0].isalnum() for word in runs[place].a) < FEWEST_SHARED
 
 
-def _pieces(stretches: Sequence[tuple[Sequence[str], bool]]) -> tuple[Piece, ...]:
+def _pieces(stretches: Sequence[tuple[Sequence[str], bool]]) -> tuple[DiffPiece, ...]:
     """Stretches with their neighbours of the same kind made one."""
-    pieces: list[Piece] = []
+    pieces: list[DiffPiece] = []
     for words, differs in stretches:
         text = "".join(words)
         if pieces and pieces[-1].differs == differs:
-            pieces[-1] = Piece(pieces[-1].text + text, differs)
+            pieces[-1] = DiffPiece(pieces[-1].text + text, differs)
         elif text:
-            pieces.append(Piece(text, differs))
+            pieces.append(DiffPiece(text, differs))
     return tuple(pieces)

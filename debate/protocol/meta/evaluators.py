@@ -24,7 +24,7 @@ NO_CELL = "In no cell do both sides have one most frequent label, so eq. 5 is un
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class EvaluatorAgreement:
     """How an evaluator compares with outcomes."""
 
     example: Estimate  # share of the items with an outcome on which it says the same; a missing label does not
@@ -62,19 +62,19 @@ def standing(
     outcomes: Mapping[int, Label],
     cells: Mapping[Cell, Sequence[int]],
     cases: Mapping[int, Hashable],
-) -> Standing:
+) -> EvaluatorAgreement:
     """Return how the evaluator's labels compare with outcomes, over the items it was asked about; `cases` by item."""
     asked = [item for items in cells.values() for item in items if item in labels]
     if not asked:
         nothing = undefined(NOT_ASKED)
-        return Standing(nothing, nothing, nothing, nothing, 0)
+        return EvaluatorAgreement(nothing, nothing, nothing, nothing, 0)
     given, wanted = [labels[item] for item in asked], [outcomes.get(item) for item in asked]
     about = [cases[item] for item in asked]
     against = agreement_with_outcomes(given, wanted, about)
     by_cell = [labelled_by_both(items, labels, outcomes) for items in cells.values()]
     modes = [one.system_level for one in by_cell if one.system_level is not None]
     directions = [one.same_direction for one in by_cell if one.same_direction is not None]
-    return Standing(
+    return EvaluatorAgreement(
         example=against.example,
         of_all=wilson_of_cases(
             [outcome is not None and label == outcome for label, outcome in zip(given, wanted, strict=True)], about

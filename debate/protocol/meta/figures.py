@@ -29,7 +29,7 @@ from debate.protocol.meta.metaeval import (
     tally,
 )
 from debate.protocol.records import RecordedCell
-from debate.protocol.verdicts import Reading, TextReading, read_recorded, read_strict, to_system_space
+from debate.protocol.verdicts import TextReading, VerdictReading, read_recorded, read_strict, to_system_space
 
 DECIMALS = 6
 _RULES = {
@@ -40,7 +40,7 @@ _RULES = {
 _LETTERS: dict[Vote, str | None] = {1: "A", -1: "B", 0: "0", None: None}
 
 
-def figures(cells: Iterable[RecordedCell], reading: Reading) -> dict[str, Any]:
+def figures(cells: Iterable[RecordedCell], reading: VerdictReading) -> dict[str, Any]:
     """Return {cell key: figures of its debates} under one reading."""
     return {cell.key: ballot_figures(recorded_ballots(cell, reading), cell.judges) for cell in cells}
 
@@ -52,10 +52,10 @@ def all_figures(cells: Iterable[RecordedCell]) -> dict[str, Any]:
 
 def cell_figures(cell: RecordedCell) -> dict[str, Any]:
     """Return every figure of one cell: all readings, the single-judge files beside them, and what goes to people."""
-    ballots = {reading: recorded_ballots(cell, reading) for reading in Reading}
-    recorded, strict = ballots[Reading.RECORDED], ballots[Reading.STRICT]
+    ballots = {reading: recorded_ballots(cell, reading) for reading in VerdictReading}
+    recorded, strict = ballots[VerdictReading.RECORDED], ballots[VerdictReading.STRICT]
     return {
-        **{str(reading): ballot_figures(ballots[reading], cell.judges) for reading in Reading},
+        **{str(reading): ballot_figures(ballots[reading], cell.judges) for reading in VerdictReading},
         "single_files": {judge: dict(Counter(repr(row.score) for row in rows)) for judge, rows in cell.singles.items()},
         "agreement_with_single_file_scores": _agreement_with_singles(cell, recorded),
         "strict_vs_recorded": _differences(recorded, strict),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from debate.protocol.recorded.recorded_checks import check_cell, warning
 from debate.protocol.recorded.recorded_files import ResponseLine, read_criteria, read_responses, read_rows
-from debate.protocol.recorded.recorded_items import DebateRow, read_debate_rows, read_single_rows
+from debate.protocol.recorded.recorded_items import RecordedRow, read_debate_rows, read_single_rows
 from debate.protocol.recorded.recorded_orders import find_seats, find_submission_order
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn, SingleScore
 from judging.specs.files.bundles import Bundle
@@ -95,7 +95,7 @@ def _sort_files(bundle: Bundle) -> _Folder:
     return folder
 
 
-def _read_debates(bundle: Bundle, path: str, problems: list[Problem]) -> tuple[DebateRow, ...]:
+def _read_debates(bundle: Bundle, path: str, problems: list[Problem]) -> tuple[RecordedRow, ...]:
     parsed = read_rows(path, bundle.read(path))
     problems += parsed.problems
     items = read_debate_rows(path, parsed.value or ())
@@ -104,7 +104,7 @@ def _read_debates(bundle: Bundle, path: str, problems: list[Problem]) -> tuple[D
 
 
 def _read_singles(
-    bundle: Bundle, folder: _Folder, rows: Mapping[CellKey, Sequence[DebateRow]]
+    bundle: Bundle, folder: _Folder, rows: Mapping[CellKey, Sequence[RecordedRow]]
 ) -> dict[CellKey, Singles]:
     """Return each cell's single-judge files; a file whose texts belong to another criterion's cell is moved there."""
     found: dict[CellKey, Singles] = {}
@@ -132,7 +132,7 @@ def _read_singles(
     return found
 
 
-def _belongs(scores: Sequence[SingleScore], debates: Sequence[DebateRow]) -> bool:
+def _belongs(scores: Sequence[SingleScore], debates: Sequence[RecordedRow]) -> bool:
     """Return whether at least half of the debates open with the file's text of the same id."""
     texts = {row.id: row.text for row in scores}
     matching = sum(
@@ -147,7 +147,7 @@ def _home_of(
     judge: str,
     scores: Sequence[SingleScore],
     *,
-    rows: Mapping[CellKey, Sequence[DebateRow]],
+    rows: Mapping[CellKey, Sequence[RecordedRow]],
     taken: Mapping[CellKey, Singles],
 ) -> CellKey | None:
     homes = [
@@ -163,7 +163,7 @@ def _ordered(singles: Singles, judges: Sequence[str]) -> Singles:
     return {judge: singles[judge] for judge in (*known, *sorted(set(singles) - set(known)))}
 
 
-def _build_cell(key: CellKey, rows: Sequence[DebateRow], *, singles: Singles, folder: _Folder) -> RecordedCell | None:
+def _build_cell(key: CellKey, rows: Sequence[RecordedRow], *, singles: Singles, folder: _Folder) -> RecordedCell | None:
     pair, criterion, scenario = key
     path = folder.debates[key]
     systems = _systems(pair, folder.responses.get(scenario, {}))
@@ -199,7 +199,7 @@ def _build_cell(key: CellKey, rows: Sequence[DebateRow], *, singles: Singles, fo
 
 
 def _build_item(
-    row: DebateRow,
+    row: RecordedRow,
     *,
     path: str,
     responses: tuple[Sequence[ResponseLine], Sequence[ResponseLine]],
@@ -238,7 +238,7 @@ def _build_item(
     )
 
 
-def _seats(row: DebateRow, singles: Singles) -> tuple[str, ...] | None:
+def _seats(row: RecordedRow, singles: Singles) -> tuple[str, ...] | None:
     opening = [turn.text for turn in row.stages[0]]
     if not singles:
         return tuple(f"seat-{number}" for number in range(1, len(opening) + 1))

@@ -23,7 +23,7 @@ class SeatTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class DebateRow:
+class RecordedRow:
     """One debate as filed."""
 
     id: int
@@ -32,9 +32,9 @@ class DebateRow:
     stages: tuple[tuple[SeatTurn, ...], ...]  # opening first; each in seat order
 
 
-def read_debate_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[DebateRow, ...]]:
+def read_debate_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[RecordedRow, ...]]:
     """Return the debates in a file's rows, in order. Of rows with one id the first counts."""
-    found: dict[int, DebateRow] = {}
+    found: dict[int, RecordedRow] = {}
     problems: list[Problem] = []
     for number, row in enumerate(rows, start=1):
         place = f"record {number}"
@@ -52,7 +52,7 @@ def read_debate_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[DebateRow, 
         if len(stages) < _last_stage(row) + 1:
             message = f"Round {len(stages)} is incomplete; the debate was read up to the round before."
             problems.append(Problem(Severity.WARNING, path, f"item {item_id}", message, code="round-incomplete"))
-        found[item_id] = DebateRow(item_id, str(texts[0]), (str(texts[1]), str(texts[2])), stages)
+        found[item_id] = RecordedRow(item_id, str(texts[0]), (str(texts[1]), str(texts[2])), stages)
     return Parsed(tuple(found.values()), tuple(problems))
 
 

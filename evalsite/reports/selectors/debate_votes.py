@@ -22,7 +22,7 @@ from debate.models import (
     Statement,
 )
 from debate.protocol.meta.ballots import Ballot, seat_names, system_ballot
-from debate.protocol.verdicts import Reading, read_author_compat, read_recorded, to_system_space
+from debate.protocol.verdicts import VerdictReading, read_author_compat, read_recorded, to_system_space
 from debate.selectors.labels import outside_labels
 from evalsite.reports.selectors.marks import label_mark
 from evalsite.review.models import LEFT_OUT, Annotation, Provenance, Referral
@@ -128,7 +128,7 @@ def rivals_of(sets: Iterable[SetFacts]) -> dict[int, SetFacts]:
     return {pk: one for pk, one in known.items() if (one.system_a, one.system_b, one.criterion_key) in wanted}
 
 
-def decisions_of(sets: dict[int, SetFacts], *, reading: Reading = Reading.STRICT) -> list[Decision]:
+def decisions_of(sets: dict[int, SetFacts], *, reading: VerdictReading = VerdictReading.STRICT) -> list[Decision]:
     """Return the settled decisions of these sets. Three queries, no text but under `author_compat`."""
     rows = Debate.objects.filter(debate_set__in=list(sets), status__in=SETTLED).order_by("pk")
     fields = ("pk", "debate_set_id", "case_id", "response_a_id", "response_b_id", "scenario", "submission_order",
@@ -184,22 +184,22 @@ def _votes(
     set_ids: Sequence[int],
     keys: dict[int, tuple[int, int]],
     orders: dict[int, int],
-    reading: Reading,
+    reading: VerdictReading,
     sets: dict[int, SetFacts],
 ) -> dict[int, dict[int, dict[int, int | None]]]:
     """Return each debate's votes by round and place at the table."""
     found: dict[int, dict[int, dict[int, int | None]]] = defaultdict(lambda: defaultdict(dict))
     rows = Statement.objects.filter(speaker__debate__debate_set__in=set_ids, speaker__debate__status__in=SETTLED)
     fields = ["speaker_id", "round", "verdict", "recorded_verdict"]
-    if reading is Reading.AUTHOR_COMPAT:
+    if reading is VerdictReading.AUTHOR_COMPAT:
         fields.append("text")
     imported = any(one.source == DebateSource.IMPORT for one in sets.values())
     for speaker_id, number, verdict, recorded, *text in rows.values_list(*fields).iterator(CHUNK):
         debate_id, place = keys[speaker_id]
         vote = verdict
-        if imported and recorded and reading is not Reading.STRICT:
+        if imported and recorded and reading is not VerdictReading.STRICT:
             score = json.loads(recorded)
-            shown = read_recorded(score) if reading is Reading.RECORDED else read_author_compat(score, text[0])
+            shown = read_recorded(score) if reading is VerdictReading.RECORDED else read_author_compat(score, text[0])
             vote = to_system_space(shown, submission_order=orders[debate_id])
         found[debate_id][number][place] = vote
     return found

@@ -13,7 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from debate.models import DebateSet, DecisionMethod, Experiment, ExperimentKind
 from debate.protocol.meta.metaeval import OutcomeRule
-from debate.protocol.verdicts import Reading
+from debate.protocol.verdicts import VerdictReading
 from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
 from evalsite.reports.forms import arena_options, debate_options
@@ -66,7 +66,7 @@ def debate_report(request: PageRequest) -> HttpResponse:
             "has_people": bool(payload["people"]["labelled"]),
             "rule_words": RULES[OutcomeRule(payload["rule"])],
             "basis": debate_basis(payload).words,
-            "reading_words": READINGS[Reading(payload["reading"])],
+            "reading_words": READINGS[VerdictReading(payload["reading"])],
             "separated": sum(row["separated"] for row in payload["pairs"]),
         }
     if not request.htmx and context.get("has_people"):  # the fragment on bias polls for itself

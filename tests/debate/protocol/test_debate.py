@@ -16,8 +16,8 @@ from debate.protocol.setups import (
     DebateResult,
     DebateSetup,
     Method,
-    Mode,
     Outcome,
+    RoundMode,
     StatementResult,
     Visibility,
 )
@@ -89,8 +89,8 @@ def test_run_debate_agrees_in_the_opening() -> None:
     )
 
 
-@pytest.mark.parametrize(("mode", "sizes"), [(Mode.SIMULTANEOUS, [3, 3]), (Mode.SEQUENTIAL, [3, 1, 1, 1])])
-def test_run_debate_agrees_after_a_round(mode: Mode, sizes: list[int]) -> None:
+@pytest.mark.parametrize(("mode", "sizes"), [(RoundMode.SIMULTANEOUS, [3, 3]), (RoundMode.SEQUENTIAL, [3, 1, 1, 1])])
+def test_run_debate_agrees_after_a_round(mode: RoundMode, sizes: list[int]) -> None:
     result, batches = drive(replace(SETUP, mode=mode), scripted(ada="12", bob="22", cy="02"))
 
     assert [len(batch) for batch in batches] == sizes
@@ -230,7 +230,7 @@ def test_run_debate_full_visibility_shows_all_earlier_rounds() -> None:
 
 
 def test_run_debate_sequential_shows_what_was_just_said() -> None:
-    _, batches = drive(replace(SETUP, mode=Mode.SEQUENTIAL, max_rounds=1), scripted(ada="11", bob="22", cy="00"))
+    _, batches = drive(replace(SETUP, mode=RoundMode.SEQUENTIAL, max_rounds=1), scripted(ada="11", bob="22", cy="00"))
 
     heard = [[(other["speaker"], other["round"]) for other in batch[0].material["others"]] for batch in batches[1:]]
 
@@ -260,8 +260,8 @@ def test_run_debate_fences_a_submission_that_tries_to_close_its_block() -> None:
     assert f"`````text\n{setup.submission_a}\n`````" in batches[0][0].messages[1].content
 
 
-@pytest.mark.parametrize("mode", list(Mode))
-def test_replay_shows_what_was_said_and_what_is_asked_next(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", list(RoundMode))
+def test_replay_shows_what_was_said_and_what_is_asked_next(mode: RoundMode) -> None:
     setup = replace(SETUP, mode=mode)
     answer = scripted(ada="121", bob="222", cy="-11")
     result, batches = drive(setup, answer)
@@ -299,12 +299,12 @@ def test_debate_setup_refuses_what_cannot_be_held(change: dict[str, object], mes
 
 @given(
     st.lists(st.sampled_from(["1", "2", "0", REFUSAL, "??", "4"]), min_size=60, max_size=60),
-    st.sampled_from(list(Mode)),
+    st.sampled_from(list(RoundMode)),
     st.integers(0, 3),
     st.booleans(),
 )
 def test_run_debate_agrees_only_over_valid_equal_verdicts(
-    texts: list[str], mode: Mode, max_rounds: int, both: bool
+    texts: list[str], mode: RoundMode, max_rounds: int, both: bool
 ) -> None:
     script = iter(texts)
     setup = replace(SETUP, mode=mode, max_rounds=max_rounds, both_orders_opening=both)

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from debate.protocol.options import DebateOptions, options_from_json
 from debate.protocol.seats import SeatScheme
-from debate.protocol.setups import Mode, Visibility
+from debate.protocol.setups import RoundMode, Visibility
 
 
 @given(
     st.builds(
         DebateOptions,
         max_rounds=st.integers(0, 8),
-        mode=st.sampled_from(Mode),
+        mode=st.sampled_from(RoundMode),
         visibility=st.sampled_from(Visibility),
         seating=st.sampled_from(SeatScheme),
         max_tokens=st.none() | st.integers(1, 1000),

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from debate.protocol.verdicts import (
     HowRead,
-    Reading,
     TextReading,
+    VerdictReading,
     read_author_compat,
     read_recorded,
     read_strict,
@@ -116,8 +116,8 @@ def test_read_strict_holds_on_every_parser_case(shared_data: Path) -> None:
 
 
 @pytest.mark.shared_data
-@pytest.mark.parametrize("reading", [Reading.RECORDED, Reading.STRICT])
-def test_read_verdict_matches_every_recorded_turn(shared_data: Path, reading: Reading) -> None:
+@pytest.mark.parametrize("reading", [VerdictReading.RECORDED, VerdictReading.STRICT])
+def test_read_verdict_matches_every_recorded_turn(shared_data: Path, reading: VerdictReading) -> None:
     turns = [
         turn
         for file in sorted((shared_data / "debate").glob("*__*.json"))

@@ -22,7 +22,7 @@ from django.utils import timezone  # noqa: E402 models load only after setup
 
 from debate.models import Debate, DebateSet, Statement  # noqa: E402
 from debate.protocol.options import DebateOptions  # noqa: E402
-from debate.protocol.setups import Mode  # noqa: E402
+from debate.protocol.setups import RoundMode  # noqa: E402
 from debate.services.pairs import DebateWish  # noqa: E402
 from debate.services.record_imports import read_records, store_records  # noqa: E402
 from debate.services.set_plans import create_debate_set  # noqa: E402
@@ -52,7 +52,7 @@ def make(url: str, folder: str, mode: str) -> dict[str, Any]:
         rubric=Rubric.objects.get(debate_sets=imported),
         criterion=imported.criterion,
         endpoints=endpoints,
-        options=DebateOptions(mode=Mode(mode), max_rounds=2, seed=5),
+        options=DebateOptions(mode=RoundMode(mode), max_rounds=2, seed=5),
     )
     made = create_debate_set(wish=wish, actor=None, at=timezone.now())
     questions = made.debates.order_by("pk").values_list("case__prompt__text", flat=True)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from debate.services.estimates import Estimate, estimate_all
+from debate.services.estimates import DebateEstimate, estimate_all
 from debate.services.set_plans import create_debate_set
 from judging.models import Call, ModelEndpoint
 from judging.services.runs import run_worker
@@ -41,7 +41,7 @@ def test_estimate_all_counts_calls_and_dollars_at_both_ends() -> None:
 def test_estimate_all_gives_no_cost_where_a_price_is_unknown() -> None:
     wish = rows.wish("One?", endpoints=[priced("a"), factories.endpoint(name="unknown")])
 
-    assert estimate_all([wish], at=NOON) == Estimate(
+    assert estimate_all([wish], at=NOON) == DebateEstimate(
         debates=1,
         calls_least=2,
         calls_most=12,

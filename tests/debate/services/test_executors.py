@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from debate.models import Debate, DebateSet, DebateStatus, Statement
-from debate.protocol.setups import Mode
+from debate.protocol.setups import RoundMode
 from debate.services.executors import DebateExecutor
 from debate.services.set_plans import create_debate_set
 from debate.signals import debates_finished
@@ -76,9 +76,9 @@ def outcomes(made: DebateSet) -> dict[str, tuple[str, int | None, int]]:
     return {key: (status, agreed, held) for key, status, agreed, held in found}
 
 
-@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("mode", list(RoundMode))
 def test_work_through_ends_debates_as_their_script_implies(
-    mode: Mode, server: FakeLLM, speakers: list[ModelEndpoint]
+    mode: RoundMode, server: FakeLLM, speakers: list[ModelEndpoint]
 ) -> None:
     made = hold(AGREE, LATER, NEVER, REFUSE, NONSENSE, speakers=speakers, mode=mode)
 

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from debate.models import Debate, DebateSet, Statement
 from debate.protocol.meta.figures import all_figures
 from debate.protocol.options import options_from_json
-from debate.protocol.setups import Mode
+from debate.protocol.setups import RoundMode
 from debate.selectors.records import debates_report, recorded_cells
 from debate.services.record_imports import Records, plan_records, read_records, store_records
 from debate.signals import debates_finished
@@ -101,7 +101,7 @@ def test_store_records_keeps_orders_scores_and_strict_verdicts() -> None:
 
     assert (made.system_a.name, made.system_b.name, made.criterion) == ("x", "y", "math_reasoning")
     assert str(made.rubric) == "metaeval_reasoning v1"
-    assert options_from_json(made.setup).mode is Mode.SEQUENTIAL
+    assert options_from_json(made.setup).mode is RoundMode.SEQUENTIAL
     found = made.debates.order_by("source_id").values_list(
         "source_id", "submission_order", "status", "verdict", "agreed_round", "round_count", "flags"
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from debate.protocol.setups import Mode
+from debate.protocol.setups import RoundMode
 from tests.fake_llm.fixture import FakeLLM
 from tests.judging.services.own_site import OwnSite, fake_key, own_site
 
@@ -78,9 +78,9 @@ class DebateSite:
         return at, {fake_key(messages, model=model) for model, messages in stored["finished"]}
 
 
-@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("mode", list(RoundMode))
 def test_scripted_debates_end_as_implied_though_workers_are_killed(
-    mode: Mode, tmp_path: Path, own_database: str, shared_data: Path
+    mode: RoundMode, tmp_path: Path, own_database: str, shared_data: Path
 ) -> None:
     with own_site(tmp_path, own_database) as site:
         debates = DebateSite(site)

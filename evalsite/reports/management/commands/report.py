@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from debate.protocol.meta.metaeval import OutcomeRule
-from debate.protocol.verdicts import Reading
+from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.management.report_sources import REPORTS
 from judging.management.base import JsonCommand
 from judging.statistics.estimators.boards import MeanKind
@@ -46,7 +46,7 @@ class Command(JsonCommand):
             "--rule", choices=[rule.value for rule in OutcomeRule], default="", help="debates, arena: for an outcome"
         )
         parser.add_argument(
-            "--reading", choices=[one.value for one in Reading], default="", help="debates, arena: of verdicts"
+            "--reading", choices=[one.value for one in VerdictReading], default="", help="debates, arena: of verdicts"
         )
         parser.add_argument("--queue", default="", help="agreement: the queue's slug")
         parser.add_argument("--labels", default="", help="agreement: the slug of a table of imported labels")

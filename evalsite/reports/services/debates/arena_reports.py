@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from debate.models import Debate, DebateSet, DecisionMethod
 from debate.protocol.meta.metaeval import OutcomeRule
-from debate.protocol.verdicts import Reading
+from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.selectors.debate_votes import (
     INTACT,
     Decision,
@@ -38,7 +38,7 @@ def compute_arena(subject_id: int, options: Options) -> Payload:
     """
     sets = sets_by_id(_set_ids(options), method=DecisionMethod.DEBATE)
     sets = {pk: one for pk, one in sets.items() if one.damage in INTACT}
-    reading = Reading(chosen(options, "reading") or Reading.STRICT)
+    reading = VerdictReading(chosen(options, "reading") or VerdictReading.STRICT)
     rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
     every = decisions_of(sets, reading=reading)
     counts = Counter(one.owner.criterion for one in every)

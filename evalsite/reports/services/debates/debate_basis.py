@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from debate.protocol.meta.metaeval import OutcomeRule
-from debate.protocol.verdicts import Reading
+from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.services.paper_tables import Basis
 from evalsite.reports.services.payloads import Payload
 
@@ -15,9 +15,9 @@ RULES = {
     OutcomeRule.HUMAN: "people's word, for debates that agreed as their audit shows",
 }
 READINGS = {
-    Reading.STRICT: "strict, what the last line says",
-    Reading.RECORDED: "as recorded in the files",
-    Reading.AUTHOR_COMPAT: "as the original's authors mended it",
+    VerdictReading.STRICT: "strict, what the last line says",
+    VerdictReading.RECORDED: "as recorded in the files",
+    VerdictReading.AUTHOR_COMPAT: "as the original's authors mended it",
 }
 
 EVERY_LOOK = "Intervals and p-values of figures from people's labels hold at every look while labels arrive."
@@ -25,7 +25,7 @@ EVERY_LOOK = "Intervals and p-values of figures from people's labels hold at eve
 
 def debate_basis(payload: Payload) -> Basis:
     """Return the rule, the reading and the choices of debates that a report on debates was computed with."""
-    rule, reading = OutcomeRule(payload["rule"]), Reading(payload["reading"])
+    rule, reading = OutcomeRule(payload["rule"]), VerdictReading(payload["reading"])
     chosen = {name: payload["chosen"][name] for name in ("criterion", "scenario") if payload["chosen"][name]}
     only = "".join(f" Only {name} {value}." for name, value in chosen.items())
     looks = f" {EVERY_LOOK}" if payload["looks"] else ""

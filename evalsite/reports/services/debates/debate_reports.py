@@ -11,8 +11,8 @@ from itertools import combinations
 from debate.models import Debate, DecisionMethod
 from debate.protocol.meta.evaluators import (
     Cell,
+    EvaluatorAgreement,
     Label,
-    Standing,
     accuracy_difference,
     cell_agreement,
     first_place_rate,
@@ -21,7 +21,7 @@ from debate.protocol.meta.evaluators import (
     weighted_system_level,
 )
 from debate.protocol.meta.metaeval import OutcomeRule, first_consensus, leave_one_out, outcome_of, tally
-from debate.protocol.verdicts import Reading
+from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.selectors.debate_votes import (
     Decision,
     PeopleSaid,
@@ -122,14 +122,14 @@ class InView:
     view: View  # those that the filters keep
     evaluators: list[Evaluator]
     rule: OutcomeRule
-    reading: Reading
+    reading: VerdictReading
 
 
 def debates_in_view(options: Options) -> InView:
     """Return the debates of the chosen sets, or of all, and everybody who labelled the same pairs."""
     wanted = [int(pk) for pk in options.get("sets", [])]
     sets = sets_by_id(wanted or None, method=DecisionMethod.DEBATE)
-    reading = Reading(chosen(options, "reading") or Reading.STRICT)
+    reading = VerdictReading(chosen(options, "reading") or VerdictReading.STRICT)
     rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
     every = decisions_of(sets, reading=reading)
     view = _view([one for one in every if _fits(one, options)], rule, looks=bool(chosen(options, "looks")))
@@ -409,14 +409,14 @@ def _row(one: Evaluator, view: View) -> Payload:
     }
 
 
-def _against_outcomes(one: Evaluator, view: View) -> Standing:
+def _against_outcomes(one: Evaluator, view: View) -> EvaluatorAgreement:
     """Return how labels compare with the outcomes; a debate that people decided is not compared with those people."""
     found = standing(one.labels, view.outcomes, view.cells, view.cases)
     if view.said.rule not in PEOPLE_RULES:
         return found
     if one.kind == "debate":
         nothing = undefined(DECIDED_BY_PEOPLE)
-        return Standing(nothing, nothing, nothing, nothing, found.missing)
+        return EvaluatorAgreement(nothing, nothing, nothing, nothing, found.missing)
     if view.said.rule is OutcomeRule.HUMAN:
         people = agreement_with_people(one.labels, view.debates, view.said).estimate
         return replace(found, example=people, of_all=people, system=_people_system(one, view))

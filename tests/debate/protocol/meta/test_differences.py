@@ -7,43 +7,43 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate.protocol.meta.differences import MOST_WORDS, Differences, Piece, compare
+from debate.protocol.meta.differences import MOST_WORDS, Differences, DiffPiece, compare
 
 
 def test_compare_marks_the_words_that_differ() -> None:
     assert compare("The red fox", "The blue fox") == Differences(
-        a=(Piece("The ", False), Piece("red ", True), Piece("fox", False)),
-        b=(Piece("The ", False), Piece("blue ", True), Piece("fox", False)),
+        a=(DiffPiece("The ", False), DiffPiece("red ", True), DiffPiece("fox", False)),
+        b=(DiffPiece("The ", False), DiffPiece("blue ", True), DiffPiece("fox", False)),
     )
 
 
 def test_compare_marks_what_only_one_text_has() -> None:
     assert compare("It is done.", "It is not done.") == Differences(
-        a=(Piece("It is done.", False),),
-        b=(Piece("It is ", False), Piece("not ", True), Piece("done.", False)),
+        a=(DiffPiece("It is done.", False),),
+        b=(DiffPiece("It is ", False), DiffPiece("not ", True), DiffPiece("done.", False)),
     )
 
 
 def test_compare_takes_a_lone_shared_word_between_differences_for_chance() -> None:
     assert compare("Start: one, two; end here.", "Start: three, four; end here.") == Differences(
-        a=(Piece("Start: ", False), Piece("one, two", True), Piece("; end here.", False)),
-        b=(Piece("Start: ", False), Piece("three, four", True), Piece("; end here.", False)),
+        a=(DiffPiece("Start: ", False), DiffPiece("one, two", True), DiffPiece("; end here.", False)),
+        b=(DiffPiece("Start: ", False), DiffPiece("three, four", True), DiffPiece("; end here.", False)),
     )
 
 
 def test_compare_reads_scripts_without_spaces_letter_by_letter() -> None:
     assert compare("北京很大", "北京很小") == Differences(
-        a=(Piece("北京很", False), Piece("大", True)),
-        b=(Piece("北京很", False), Piece("小", True)),
+        a=(DiffPiece("北京很", False), DiffPiece("大", True)),
+        b=(DiffPiece("北京很", False), DiffPiece("小", True)),
     )
 
 
 def test_compare_marks_nothing_in_texts_that_differ_in_spaces_alone() -> None:
-    assert compare("a  b\nc", "a b c") == Differences((Piece("a  b\nc", False),), (Piece("a b c", False),))
+    assert compare("a  b\nc", "a b c") == Differences((DiffPiece("a  b\nc", False),), (DiffPiece("a b c", False),))
 
 
 def test_compare_marks_nothing_in_equal_texts() -> None:
-    assert compare("Same.", "Same.") == Differences((Piece("Same.", False),), (Piece("Same.", False),))
+    assert compare("Same.", "Same.") == Differences((DiffPiece("Same.", False),), (DiffPiece("Same.", False),))
 
 
 def test_compare_leaves_very_long_texts_alone() -> None:
@@ -58,7 +58,7 @@ def test_compare_of_the_longest_texts_without_a_word_in_common_ends_in_time() ->
     found = compare(a, b)
 
     assert time.thread_time() - began < 2
-    assert found == Differences((Piece(a, True),), (Piece(b, True),))
+    assert found == Differences((DiffPiece(a, True),), (DiffPiece(b, True),))
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

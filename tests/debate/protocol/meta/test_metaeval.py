@@ -27,7 +27,7 @@ from debate.protocol.meta.metaeval import (
     wilson_interval,
 )
 from debate.protocol.recorded.recorded import read_recorded_debates
-from debate.protocol.verdicts import Reading
+from debate.protocol.verdicts import VerdictReading
 from judging.specs.files.bundles import Bundle
 
 JUDGES = ("ada", "bob", "cy")
@@ -169,4 +169,4 @@ def test_all_figures_reproduces_every_shipped_figure(shared_data: Path) -> None:
     cells = read_recorded_debates(bundle).value or ()
 
     assert all_figures(cells)["cells"] == expected["cells"]
-    assert figures(cells, Reading.STRICT) == {key: cell["strict"] for key, cell in expected["cells"].items()}
+    assert figures(cells, VerdictReading.STRICT) == {key: cell["strict"] for key, cell in expected["cells"].items()}
