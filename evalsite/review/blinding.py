@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Part(StrEnum):
+class ItemPart(StrEnum):
     """Something about an item that a page, an export or a header could tell."""
 
     QUESTION = "question"
@@ -30,7 +30,7 @@ class Part(StrEnum):
     ARM = "arm"  # routed or audit
 
 
-class Mode(StrEnum):
+class BlindMode(StrEnum):
     """What the owner of a queue chose to show before the answer."""
 
     BLIND = "blind"
@@ -54,26 +54,26 @@ class Stage(StrEnum):
     QUORUM = "quorum"  # this person has answered and nobody else can any more
 
 
-_TASK = frozenset({Part.QUESTION, Part.RESPONSES, Part.RUBRIC, Part.OWN_ANSWER})
-_REVEALED = _TASK | {Part.TRANSCRIPT, Part.VERDICTS}
-_AFTER_QUORUM = _REVEALED | {Part.OTHER_ANSWERS, Part.FINAL_LABEL, Part.REASON}
-EVERYTHING = frozenset(Part)
+_TASK = frozenset({ItemPart.QUESTION, ItemPart.RESPONSES, ItemPart.RUBRIC, ItemPart.OWN_ANSWER})
+_REVEALED = _TASK | {ItemPart.TRANSCRIPT, ItemPart.VERDICTS}
+_AFTER_QUORUM = _REVEALED | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL, ItemPart.REASON}
+EVERYTHING = frozenset(ItemPart)
 _ADJUDICATOR_DECIDES = {  # nothing that a machine said, or the label would depend on it
-    Mode.BLIND: _TASK | {Part.OTHER_ANSWERS, Part.FINAL_LABEL},
-    Mode.DEBATE: _TASK | {Part.OTHER_ANSWERS, Part.FINAL_LABEL, Part.TRANSCRIPT},
+    BlindMode.BLIND: _TASK | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL},
+    BlindMode.DEBATE: _TASK | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL, ItemPart.TRANSCRIPT},
 }
 
 _ANNOTATOR_SEES = {
-    (Mode.BLIND, Stage.BEFORE_ANSWER): _TASK,
-    (Mode.DEBATE, Stage.BEFORE_ANSWER): _TASK | {Part.TRANSCRIPT},
-    (Mode.BLIND, Stage.COMMITTED): _REVEALED,
-    (Mode.DEBATE, Stage.COMMITTED): _REVEALED,
-    (Mode.BLIND, Stage.QUORUM): _AFTER_QUORUM,
-    (Mode.DEBATE, Stage.QUORUM): _AFTER_QUORUM,
+    (BlindMode.BLIND, Stage.BEFORE_ANSWER): _TASK,
+    (BlindMode.DEBATE, Stage.BEFORE_ANSWER): _TASK | {ItemPart.TRANSCRIPT},
+    (BlindMode.BLIND, Stage.COMMITTED): _REVEALED,
+    (BlindMode.DEBATE, Stage.COMMITTED): _REVEALED,
+    (BlindMode.BLIND, Stage.QUORUM): _AFTER_QUORUM,
+    (BlindMode.DEBATE, Stage.QUORUM): _AFTER_QUORUM,
 }
 
 
-def visible(viewer: Viewer, mode: Mode, stage: Stage) -> frozenset[Part]:
+def visible(viewer: Viewer, mode: BlindMode, stage: Stage) -> frozenset[ItemPart]:
     """Return what may leave the server for this viewer.
 
     Names of systems and models stay hidden from annotators for good, since they will meet the same systems again; the

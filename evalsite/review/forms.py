@@ -14,7 +14,7 @@ from django.http import QueryDict
 from evalsite.review.audit_plans import cases_for
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.questions.scales import VALUE_LIMIT, Label, given_scale, words_of
-from evalsite.review.selectors.screens.content import Choice, PersonAnswer
+from evalsite.review.selectors.screens.content import LabelChoice, PersonAnswer
 from evalsite.review.selectors.screens.pages import choose_members
 from judging.forms.files import SizedFileField
 
@@ -99,7 +99,7 @@ class RevisionForm(forms.Form):
         max_length=NOTE_LIMIT, label="What changed your mind?", widget=forms.Textarea(attrs={"rows": 3})
     )
 
-    def __init__(self, *arguments: Any, choices: Sequence[Choice], **options: Any) -> None:
+    def __init__(self, *arguments: Any, choices: Sequence[LabelChoice], **options: Any) -> None:
         super().__init__(*arguments, **options)
         label = self.fields["label"]
         if isinstance(label, forms.ChoiceField):
@@ -120,7 +120,7 @@ class AdjudicationForm(forms.Form):
     )
 
     def __init__(
-        self, *arguments: Any, choices: Sequence[Choice], answers: Sequence[PersonAnswer], **options: Any
+        self, *arguments: Any, choices: Sequence[LabelChoice], answers: Sequence[PersonAnswer], **options: Any
     ) -> None:
         super().__init__(*arguments, **options)
         self.labels = {f"a{answer.annotation_id}": answer.label for answer in answers}

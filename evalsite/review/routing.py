@@ -66,7 +66,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RoutingDecision:
     """`reasons` is empty and `arm` None when no person is asked."""
 
     reasons: tuple[Reason, ...]
@@ -92,10 +92,10 @@ class Decision:
         return next(reason for reason in self.reasons if (reason is Reason.AUDIT) == (arm == Arm.AUDIT))
 
 
-NOBODY = Decision(reasons=(), text="", arm=None, inclusion_probability=None, priority=0)
+NOBODY = RoutingDecision(reasons=(), text="", arm=None, inclusion_probability=None, priority=0)
 
 
-def route(facts: Facts, policy: RoutingPolicy) -> Decision:
+def route(facts: Facts, policy: RoutingPolicy) -> RoutingDecision:
     """Return whether people are asked about one subject, and why.
 
     A drawn item stays in the audit arm even where a rule would have sent it too, or else the audit would no longer be a
@@ -112,7 +112,7 @@ def route(facts: Facts, policy: RoutingPolicy) -> Decision:
     if is_audited:
         found[Reason.AUDIT] = AUDITED
     reasons = tuple(reason for reason in Reason if reason in found)
-    return Decision(
+    return RoutingDecision(
         reasons=reasons,
         text=cut(" ".join(found[reason] for reason in reasons), TEXT_LIMIT),
         arm=Arm.AUDIT if is_audited else Arm.ROUTED,

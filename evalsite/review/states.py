@@ -111,7 +111,7 @@ def transition_diagram(transitions: Sequence[Transition]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ItemOutcome:
     """What the answers so far make of an item; `label` only when it is settled."""
 
     state: ItemState
@@ -119,7 +119,7 @@ class Outcome:
     votes: tuple[tuple[str, int], ...]  # most frequent first, ties by label
 
 
-def outcome(labels: Sequence[str], *, quorum: int, unable: int = 0) -> Outcome:
+def outcome(labels: Sequence[str], *, quorum: int, unable: int = 0) -> ItemOutcome:
     """Return settled when the quorum is reached and one label has more than half of the answers, else open or split.
 
     `unable` people cannot judge the item. Once they are as many as were to answer it, and two at least, it is split.
@@ -132,11 +132,11 @@ def outcome(labels: Sequence[str], *, quorum: int, unable: int = 0) -> Outcome:
     votes = tuple(sorted(Counter(labels).items(), key=lambda vote: (-vote[1], vote[0])))
     if len(labels) < quorum:
         is_stuck = unable >= max(quorum, FEWEST_UNABLE)
-        return Outcome(ItemState.SPLIT if is_stuck else ItemState.OPEN, None, votes)
+        return ItemOutcome(ItemState.SPLIT if is_stuck else ItemState.OPEN, None, votes)
     label, count = votes[0]
     if 2 * count > len(labels):
-        return Outcome(ItemState.SETTLED, label, votes)
-    return Outcome(ItemState.SPLIT, None, votes)
+        return ItemOutcome(ItemState.SETTLED, label, votes)
+    return ItemOutcome(ItemState.SPLIT, None, votes)
 
 
 @dataclass(frozen=True, slots=True)

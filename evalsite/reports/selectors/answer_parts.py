@@ -12,7 +12,7 @@ import numpy as np
 from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
 from evalsite.reports.selectors.options import Options
 from evalsite.review.models import Queue, ReviewItem
-from evalsite.review.questions.answer_forms import Part, said_of
+from evalsite.review.questions.answer_forms import FormPart, said_of
 from evalsite.review.selectors.labels.subjects import form_of_item
 from judging.statistics.coefficients.alpha import Metric, metric_of_scale
 from judging.statistics.coefficients.ratings import MISSING, RatingTable
@@ -26,7 +26,7 @@ class PartAnswers:
     """The annotations of one part."""
 
     criterion: str
-    part: Part
+    part: FormPart
     answers: ScaledAnswers
 
 
@@ -61,7 +61,7 @@ def part_answers_of(queue: Queue, options: Options) -> list[PartAnswers]:
     return [row for _, _, row in sorted(found, key=lambda row: row[:2])]
 
 
-def metric_of(part: Part) -> Metric:
+def metric_of(part: FormPart) -> Metric:
     """Return how far apart two values of a part's scale are."""
     if part.is_check or part.scale.kind == "nominal":
         return Metric.NOMINAL
@@ -78,7 +78,7 @@ def _read(queue: Queue, options: Options) -> Mapping[tuple[str, str], _Said]:
     return found
 
 
-def _table(given: Mapping[tuple[int, str], Any], part: Part) -> RatingTable:
+def _table(given: Mapping[tuple[int, str], Any], part: FormPart) -> RatingTable:
     """Return the table of one part, its labels in the order of the scale."""
     values = sorted(set(given.values())) if not part.choices else []
     labels = [choice.value for choice in part.choices] or [said_of(value) for value in values]

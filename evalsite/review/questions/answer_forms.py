@@ -47,7 +47,7 @@ class PartsOpen(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FormPart:
     """One thing that people decide on: a check, or a dimension with its scale."""
 
     key: str  # "50.1", "accuracy"
@@ -103,7 +103,7 @@ class AnswerForm:
     """The parts of a criterion's form, and the judge whose code makes a score of them."""
 
     judge: str  # kind of judge
-    parts: tuple[Part, ...]
+    parts: tuple[FormPart, ...]
     about: JudgeSubject
     labels: tuple[Label, ...]  # the scale of the score
     known: Mapping[str, Value | None] = field(default_factory=dict)  # values that nobody is asked for
@@ -240,7 +240,7 @@ def majority_parts(given: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     return found
 
 
-def digit_of(part: Part, place: int) -> str:
+def digit_of(part: FormPart, place: int) -> str:
     """Return the key that gives a choice of a part."""
     return key_of(place, part.choices)
 
@@ -249,7 +249,7 @@ def _is_cascade(tree: NodeSpec) -> bool:
     return tree.aggregator.get("type") == "cascade"
 
 
-def _rated(tree: NodeSpec, criterion: str) -> Iterator[Part]:
+def _rated(tree: NodeSpec, criterion: str) -> Iterator[FormPart]:
     """Yield what a judge of any rubric has to rate, with what stands above it."""
     for group in walk(tree):
         head = "" if group is tree else group.text or group.key
@@ -260,9 +260,9 @@ def _rated(tree: NodeSpec, criterion: str) -> Iterator[Part]:
         yield _part(tree)
 
 
-def _part(node: NodeSpec, *, head: str = "") -> Part:
+def _part(node: NodeSpec, *, head: str = "") -> FormPart:
     anchors = tuple((_span(anchor.low, anchor.high), anchor.text) for anchor in node.anchors)
-    return Part(node.key, node.text or node.key, head, node.scale or BOOLEAN, anchors, node.points)
+    return FormPart(node.key, node.text or node.key, head, node.scale or BOOLEAN, anchors, node.points)
 
 
 def _span(low: float, high: float) -> str:
@@ -280,7 +280,7 @@ def _scored(tree: NodeSpec, criterion: str) -> NodeSpec:
     return tree if node is None else NodeSpec("root", "group", aggregator={"type": "mean"}, children=(node,))
 
 
-def _own_scale(tree: NodeSpec, part: Part) -> tuple[Label, ...]:
+def _own_scale(tree: NodeSpec, part: FormPart) -> tuple[Label, ...]:
     """Return the values of a criterion that stands alone, each worth what the judge's code makes of it."""
     node = find_node(tree, part.key)
     if node is None:

@@ -27,7 +27,7 @@ MOST_PROBLEMS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ItemFacts:
+class ItemRecord:
     """What an item is and what became of it; the same in each of its rows."""
 
     queue: str = ""
@@ -104,10 +104,10 @@ class Act:
         return self.act == UNABLE
 
 
-ITEM_COLUMNS = tuple(one.name for one in fields(ItemFacts))
+ITEM_COLUMNS = tuple(one.name for one in fields(ItemRecord))
 ACT_COLUMNS = tuple(one.name for one in fields(Act))
 COLUMNS = (*ITEM_COLUMNS, *ACT_COLUMNS)
-_KINDS = {one.name: str(one.type).partition(" |")[0] for one in (*fields(ItemFacts), *fields(Act))}
+_KINDS = {one.name: str(one.type).partition(" |")[0] for one in (*fields(ItemRecord), *fields(Act))}
 _NEEDED = ("item", "item_hash", "act", "annotator")
 _OF_ANY_ACT = ("claimed_at", "saw_swapped")
 _OF_ACTS = {ANSWERED: ("slot", "blind_label", "answered_at"), UNABLE: ("cannot_judge", "answered_at")}
@@ -135,7 +135,7 @@ class ActsOfItem:
     """An item with everything that people did with it."""
 
     place: str  # of the item's first row
-    facts: ItemFacts
+    facts: ItemRecord
     acts: tuple[PlacedAct, ...]
 
     @property
@@ -159,7 +159,7 @@ class AnnotationFile:
 
 def read_annotations(data: bytes, name: str) -> Parsed[AnnotationFile]:
     """Return what people did, item by item; every error names the line or the cell."""
-    reader = _Reader(name)
+    reader = _AnnotationReader(name)
     if name.lower().endswith((".jsonl", ".json", ".ndjson")):
         rows = list(reader.json_rows(data))
     else:
@@ -174,17 +174,17 @@ def read_annotations(data: bytes, name: str) -> Parsed[AnnotationFile]:
 
 def group(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[ActsOfItem]:
     """Yield the items of typed rows, each row with its place; rows of one item follow each other or not."""
-    found: dict[int, tuple[str, ItemFacts, list[PlacedAct]]] = {}
+    found: dict[int, tuple[str, ItemRecord, list[PlacedAct]]] = {}
     for place, row in rows:
         if row["item"] not in found:
-            found[row["item"]] = (place, ItemFacts(**{name: row[name] for name in ITEM_COLUMNS}), [])
+            found[row["item"]] = (place, ItemRecord(**{name: row[name] for name in ITEM_COLUMNS}), [])
         found[row["item"]][2].append(PlacedAct(place, Act(**{name: row[name] for name in ACT_COLUMNS})))
     for place, facts, acts in found.values():
         yield ActsOfItem(place, facts, tuple(acts))
 
 
 @dataclass(slots=True)
-class _Reader:
+class _AnnotationReader:
     file: str
     problems: list[Problem] = field(default_factory=list)
 

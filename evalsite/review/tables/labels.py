@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from evalsite.review.tables.rows import Row, Rows, problem, read_rows, remark
+from evalsite.review.tables.rows import CellRow, Rows, problem, read_rows, remark
 from judging.specs.files.problems import Parsed, Problem, Severity
 
 ITEM_NAMES = ("item", "item_id", "idx", "id", "index", "case", "key", "unit", "example")
@@ -49,7 +49,7 @@ class AboutResponses:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenLabel:
+class RaterLabel:
     """What one rater said of one item."""
 
     rater: str
@@ -74,7 +74,7 @@ class LabelledRow:
     """One item with its labels in the order of the file."""
 
     key: str
-    labels: tuple[GivenLabel, ...]
+    labels: tuple[RaterLabel, ...]
     response: NamedResponse | None = None
     criterion: str = ""
     scenario: str = ""
@@ -118,7 +118,7 @@ def read_labels(
     if isinstance(found, str):
         hint = "Name the columns yourself, or rename them to item, rater and label."
         return Parsed(None, (*parsed.problems, problem(name, "line 1", found, hint=hint, code="label-columns")))
-    reader = _Reader(name, found, tuple(labels), parsed.value, about)
+    reader = _LabelReader(name, found, tuple(labels), parsed.value, about)
     items = reader.wide() if found.raters else reader.long()
     raters = tuple(dict.fromkeys([*found.raters, *(given.rater for item in items for given in item.labels)]))
     problems = [*parsed.problems, *reader.problems]
@@ -186,7 +186,7 @@ def _about_scale(name: str, scale: Sequence[str], *, is_declared: bool) -> list[
 
 
 @dataclass(slots=True)
-class _Reader:
+class _LabelReader:
     file: str
     columns: LabelColumns
     declared: tuple[str, ...]
@@ -199,7 +199,7 @@ class _Reader:
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(problem(self.file, place, message, offending=offending, code=code))
 
-    def rows(self) -> Iterator[tuple[Row, str, NamedResponse | None]]:
+    def rows(self) -> Iterator[tuple[CellRow, str, NamedResponse | None]]:
         """Yield the rows that are about the criterion, with the key of their item."""
         criterion = _first({name.lower(): name for name in self.table.columns}, GROUPS["criterion"])
         for number, row in enumerate(self.table.rows, start=1):
@@ -219,7 +219,7 @@ class _Reader:
             text = f"{self.others:,} rows are about other criteria than {self.about.criterion!r} and are left out."
             self.problems.append(remark(self.file, "", text, code="other-criterion"))
 
-    def _response(self, row: Row) -> NamedResponse | None:
+    def _response(self, row: CellRow) -> NamedResponse | None:
         if self.about is None:
             return None
         own = self.columns
@@ -238,15 +238,15 @@ class _Reader:
                 self.error(place, f"The item {key!r} occurs twice.", offending=key, code="twin-item")
             given = [(rater, self._label(row, rater)) for rater in self.columns.raters]
             labels = [
-                GivenLabel(rater, label, None, self.table.place_of(row, rater)) for rater, label in given if label
+                RaterLabel(rater, label, None, self.table.place_of(row, rater)) for rater, label in given if label
             ]
             items.append(self._item(key, labels, row.cells, response))
         return items
 
     def long(self) -> list[LabelledRow]:
         """Return the items in the order in which they first appear."""
-        groups: dict[str, dict[str, GivenLabel]] = {}
-        first: dict[str, tuple[Row, NamedResponse | None]] = {}
+        groups: dict[str, dict[str, RaterLabel]] = {}
+        first: dict[str, tuple[CellRow, NamedResponse | None]] = {}
         own = self.columns
         for row, key, response in self.rows():
             rater = row.cells.get(own.rater, "") if own.rater else self.about.rater if self.about is not None else ""
@@ -259,13 +259,13 @@ class _Reader:
                 text = f"{rater!r} labelled the item {key!r} twice; the other is at {given[rater].place}."
                 self.error(place, text, offending=label, code="twin-label")
             elif label:
-                given[rater] = GivenLabel(rater, label, self._moment(row), place)
+                given[rater] = RaterLabel(rater, label, self._moment(row), place)
         return [
             self._item(key, list(given.values()), first[key][0].cells, first[key][1]) for key, given in groups.items()
         ]
 
     def _item(
-        self, key: str, labels: Sequence[GivenLabel], cells: Mapping[str, str], response: NamedResponse | None
+        self, key: str, labels: Sequence[RaterLabel], cells: Mapping[str, str], response: NamedResponse | None
     ) -> LabelledRow:
         names = {name.lower(): name for name in cells}
         groups = {group: _first(names, wanted) for group, wanted in GROUPS.items()}
@@ -280,7 +280,7 @@ class _Reader:
             **{group: cells[name][:GROUP_LIMIT] for group, name in groups.items() if name},
         )
 
-    def _fits(self, row: Row, column: str, text: str, what: str, limit: int) -> bool:
+    def _fits(self, row: CellRow, column: str, text: str, what: str, limit: int) -> bool:
         place = self.table.place_of(row, column)
         if not text:
             self.error(place, f"The row does not name the {what}.", code=f"no-{what}")
@@ -288,7 +288,7 @@ class _Reader:
             self.error(place, f"The {what} has more than {limit} characters.", offending=text, code=f"long-{what}")
         return 0 < len(text) <= limit
 
-    def _label(self, row: Row, column: str) -> str:
+    def _label(self, row: CellRow, column: str) -> str:
         label, place = row.cells.get(column, "").strip(), self.table.place_of(row, column)
         if label.lower() in MISSING_WORDS and label not in self.declared:
             return ""
@@ -301,7 +301,7 @@ class _Reader:
             return ""
         return label
 
-    def _moment(self, row: Row) -> datetime | None:
+    def _moment(self, row: CellRow) -> datetime | None:
         text = row.cells.get(self.columns.at, "") if self.columns.at else ""
         if not text:
             return None

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalsite.review.tables.rows import Row, problem, read_rows, remark
+from evalsite.review.tables.rows import CellRow, problem, read_rows, remark
 from judging.specs.files.problems import Parsed, Problem
 
 NAMES = {  # what a column may be called, the first that occurs is taken
@@ -108,7 +108,7 @@ def _unused_scale(name: str, has_scale: bool, is_pair: bool) -> Iterator[Problem
         yield remark(name, "", text, hint="Give one response per row to use them.", code="unused-labels")
 
 
-def _why_unfit(row: Row, columns: Mapping[str, str], seen: set[str], *, is_pair: bool) -> str:
+def _why_unfit(row: CellRow, columns: Mapping[str, str], seen: set[str], *, is_pair: bool) -> str:
     key = row.cells.get(columns["key"], "")
     if key and key in seen:
         return f"The id {key!r} occurs twice."

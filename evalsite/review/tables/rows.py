@@ -18,7 +18,7 @@ MOST_COLUMNS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CellRow:
     """One row; blank cells are left out of `cells`."""
 
     place: str
@@ -30,10 +30,10 @@ class Rows:
     """A table with its columns in their order, named as in its header."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CellRow, ...]
     letters: Mapping[str, str] = field(default_factory=dict)  # of each column; a workbook's only
 
-    def place_of(self, row: Row, column: str) -> str:
+    def place_of(self, row: CellRow, column: str) -> str:
         """Return where a cell is: `Sheet1!C14` in a workbook, `line 14, label` elsewhere."""
         if not column:
             return row.place
@@ -60,7 +60,7 @@ def read_rows(data: bytes, name: str) -> Parsed[Rows]:
 
 def _from_grid(grid: Grid, findings: Findings) -> Rows:
     columns: dict[int, str] = {}
-    rows: list[Row] = []
+    rows: list[CellRow] = []
     for number, cells in grid.rows:
         if all(is_blank(cell) for cell in cells):
             continue
@@ -72,7 +72,7 @@ def _from_grid(grid: Grid, findings: Findings) -> Rows:
             for column, cell in enumerate(cells, start=1)
             if column in columns and not is_blank(cell)
         }
-        rows.append(Row(f"{grid.sheet}!{number}" if grid.sheet else f"line {number}", kept))
+        rows.append(CellRow(f"{grid.sheet}!{number}" if grid.sheet else f"line {number}", kept))
         if len(rows) > MOST_ROWS:
             findings.error("", "too-many-rows", f"The table has more than {MOST_ROWS:,} rows.")
             break
@@ -109,7 +109,7 @@ def _from_json(data: bytes, name: str) -> Parsed[Rows]:
         columns |= dict.fromkeys(cells)
         place = f"line {row.line}"
         nested = {key: place for key, value in fields.items() if isinstance(value, dict | list)} | nested
-        rows.append(Row(place, {key: text for key, text in cells.items() if text != ""}))
+        rows.append(CellRow(place, {key: text for key, text in cells.items() if text != ""}))
     return Parsed(Rows(tuple(columns), tuple(rows)), (*parsed.problems, *_say_nested(name, nested)))
 
 

@@ -16,8 +16,8 @@ from debate.services.parked_uploads import NotKept, drop_upload, keep_upload, re
 from evalsite.review.forms import AnnotationFileForm, FilePeopleForm, QueueFileForm, is_member_search
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.selectors.screens.pages import possible_members
-from evalsite.review.services.labels.annotation_imports import ImportRefused, check_open, import_annotations
-from evalsite.review.services.labels.annotation_plans import ImportPlan, PeopleChoice, plan_import
+from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
+from evalsite.review.services.labels.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
 from evalsite.review.services.referrals.file_queues import NewQueue, create_queue
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
@@ -150,7 +150,7 @@ def _confirm(request: PageRequest, queue: Queue, token: str, name: str) -> HttpR
             done = import_annotations(
                 queue=queue, found=parsed.value, people=choice, actor=request.user, at=timezone.now()
             )
-        except ImportRefused as refusal:
+        except AnnotationImportRefused as refusal:
             plan.problems.extend(refusal.problems)
         else:
             drop_upload(token)
@@ -160,11 +160,11 @@ def _confirm(request: PageRequest, queue: Queue, token: str, name: str) -> HttpR
     return _preview(request, queue, parsed, plan, {"people": form, "token": token})
 
 
-def _plan(queue: Queue, found: AnnotationFile, people: PeopleChoice) -> ImportPlan:
+def _plan(queue: Queue, found: AnnotationFile, people: PeopleChoice) -> AnnotationPlan:
     plan = plan_import(queue=queue, found=found, people=people, at=timezone.now())
     try:
         check_open(queue)
-    except ImportRefused as refusal:
+    except AnnotationImportRefused as refusal:
         plan.problems.extend(refusal.problems)
     return plan
 
@@ -179,7 +179,7 @@ def _people_form(request: PageRequest, unknown: tuple[str, ...], data: Any) -> F
 
 
 def _preview(
-    request: PageRequest, queue: Queue, parsed: Parsed[AnnotationFile], plan: ImportPlan, context: dict[str, Any]
+    request: PageRequest, queue: Queue, parsed: Parsed[AnnotationFile], plan: AnnotationPlan, context: dict[str, Any]
 ) -> HttpResponse:
     if parsed.value is None:
         return _import_page(request, queue, context)

@@ -24,7 +24,7 @@ from evalsite.review.selectors.screens.content import choices_of
 from evalsite.review.selectors.screens.pages import queue_to_take_from
 from evalsite.review.selectors.screens.panels import NotHandedOut
 from evalsite.review.services.items import annotation_store, claims
-from evalsite.review.services.items.annotation_store import Answer, ItemGone
+from evalsite.review.services.items.annotation_store import GivenAnnotation, ItemGone
 from evalsite.review.services.items.claims import NewerDraft
 from evalsite.review.states import ReviewRefused
 from evalsite.review.views.next_items import Toast, parts_of, show_again, show_gone, show_item, show_next
@@ -80,7 +80,7 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
     form = AnnotationForm(request.POST)
     if form.is_valid():
         said = parts_of(request)
-        answer = Answer(form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True, parts=said)
+        answer = GivenAnnotation(form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True, parts=said)
         token, at = form.cleaned_data["token"], timezone.now()
         try:
             done = annotation_store.record_annotation(
@@ -173,7 +173,7 @@ def item_cannot_judge(request: PageRequest, item_id: int) -> HttpResponse:
     if not form.is_valid():
         _claim(request, item_id)
         return show_again(request, item_id, toast=Toast("Say why you cannot judge this item.", "warning"))
-    answer, token = Answer(cannot_judge=form.cleaned_data["reason"]), form.cleaned_data["token"]
+    answer, token = GivenAnnotation(cannot_judge=form.cleaned_data["reason"]), form.cleaned_data["token"]
     try:
         done = annotation_store.record_annotation(
             item_id=item_id, annotator=request.user, token=token, answer=answer, at=timezone.now()

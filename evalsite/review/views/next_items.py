@@ -19,7 +19,7 @@ from debate.protocol.meta.differences import compare
 from evalsite.review.addresses import address_of
 from evalsite.review.forms import PAIR_SKIP_REASONS, SINGLE_SKIP_REASONS, UNABLE_REASONS, AnnotationForm, RevisionForm
 from evalsite.review.models import Queue
-from evalsite.review.questions.answer_forms import MOST_PARTS, PREFIX, AnswerForm, Part, digit_of, said_of
+from evalsite.review.questions.answer_forms import MOST_PARTS, PREFIX, AnswerForm, FormPart, digit_of, said_of
 from evalsite.review.questions.scales import TEN_KEY, Label
 from evalsite.review.selectors.labels.subjects import ScoreSoFar, score_so_far
 from evalsite.review.selectors.screens.content import ItemContent
@@ -86,7 +86,7 @@ def context_of(request: PageRequest, panel: Panel, **extra: Any) -> dict[str, An
 class PartRow:
     """One part of a form as a page shows it: its number, what is said of it so far, and its choices with their keys."""
 
-    part: Part
+    part: FormPart
     number: int
     said: str
     choices: tuple[tuple[Label, str], ...]
@@ -121,7 +121,7 @@ def form_parts(form: AnswerForm | None, said: Mapping[str, str]) -> FormParts | 
     return FormParts(rows, score_so_far(form, said))
 
 
-def part_choices(part: Part) -> tuple[tuple[Label, str], ...]:
+def part_choices(part: FormPart) -> tuple[tuple[Label, str], ...]:
     """Return the values offered of a part, each with the key that gives it."""
     return tuple((choice, digit_of(part, place)) for place, choice in enumerate(part.choices))
 

@@ -21,11 +21,16 @@ from evalsite.review.models import (
     Queue,
     ReviewItem,
 )
-from evalsite.review.services.items.annotation_store import Answer, record_annotation, reveal_item, revise_annotation
+from evalsite.review.services.items.annotation_store import (
+    GivenAnnotation,
+    record_annotation,
+    reveal_item,
+    revise_annotation,
+)
 from evalsite.review.services.items.claims import claim_next, flag_item, skip_item
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, ask_more, reopen_item
 from evalsite.review.services.items.queues import recount
-from evalsite.review.services.labels.annotation_imports import Imported, ImportRefused, import_annotations
+from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, Imported, import_annotations
 from evalsite.review.services.labels.annotation_plans import PeopleChoice
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from judging.tables import write_csv, write_jsonl, write_xlsx
@@ -76,7 +81,7 @@ def answer(item: ReviewItem, person: User, label: str, note: str = "") -> Annota
     )
     at = NOON + timedelta(seconds=41, microseconds=person.pk)
     return record_annotation(
-        item_id=item.pk, annotator=person, token=str(claim.token), answer=Answer(label, note), at=at
+        item_id=item.pk, annotator=person, token=str(claim.token), answer=GivenAnnotation(label, note), at=at
     )
 
 
@@ -116,7 +121,7 @@ def busy_queue() -> Queue:
 
 def refusal_of(queue: Queue, found: AnnotationFile, **people: Any) -> list[str]:
     before = list(annotation_rows(queue)), User.objects.count()
-    with pytest.raises(ImportRefused) as caught:
+    with pytest.raises(AnnotationImportRefused) as caught:
         bring(queue, found, **people)
     assert (list(annotation_rows(queue)), User.objects.count()) == before
     return [f"{one.place}: {one.message}" for one in caught.value.problems]

@@ -5,8 +5,8 @@ import pytest
 from evalsite.review import models
 from evalsite.review.blinding import (
     EVERYTHING,
-    Mode,
-    Part,
+    BlindMode,
+    ItemPart,
     Sides,
     Stage,
     Viewer,
@@ -20,43 +20,43 @@ from evalsite.review.blinding import (
     visible,
 )
 
-TASK = {Part.QUESTION, Part.RESPONSES, Part.RUBRIC, Part.OWN_ANSWER}
-REVEALED = TASK | {Part.TRANSCRIPT, Part.VERDICTS}
+TASK = {ItemPart.QUESTION, ItemPart.RESPONSES, ItemPart.RUBRIC, ItemPart.OWN_ANSWER}
+REVEALED = TASK | {ItemPart.TRANSCRIPT, ItemPart.VERDICTS}
 
 
 @pytest.mark.parametrize(
     ("mode", "stage", "parts"),
     [
-        (Mode.BLIND, Stage.BEFORE_ANSWER, TASK),
-        (Mode.DEBATE, Stage.BEFORE_ANSWER, TASK | {Part.TRANSCRIPT}),
-        (Mode.BLIND, Stage.COMMITTED, REVEALED),
-        (Mode.DEBATE, Stage.COMMITTED, REVEALED),
-        (Mode.BLIND, Stage.QUORUM, REVEALED | {Part.OTHER_ANSWERS, Part.FINAL_LABEL, Part.REASON}),
+        (BlindMode.BLIND, Stage.BEFORE_ANSWER, TASK),
+        (BlindMode.DEBATE, Stage.BEFORE_ANSWER, TASK | {ItemPart.TRANSCRIPT}),
+        (BlindMode.BLIND, Stage.COMMITTED, REVEALED),
+        (BlindMode.DEBATE, Stage.COMMITTED, REVEALED),
+        (BlindMode.BLIND, Stage.QUORUM, REVEALED | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL, ItemPart.REASON}),
     ],
 )
-def test_visible_opens_step_by_step_for_annotators(mode: Mode, stage: Stage, parts: set[Part]) -> None:
+def test_visible_opens_step_by_step_for_annotators(mode: BlindMode, stage: Stage, parts: set[ItemPart]) -> None:
     assert visible(Viewer.ANNOTATOR, mode, stage) == parts
 
 
-@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("mode", BlindMode)
 @pytest.mark.parametrize("stage", Stage)
-def test_visible_never_shows_annotators_names_people_or_the_arm(mode: Mode, stage: Stage) -> None:
-    hidden = {Part.SYSTEM_NAMES, Part.MODEL_NAMES, Part.PEOPLE, Part.ARM}
+def test_visible_never_shows_annotators_names_people_or_the_arm(mode: BlindMode, stage: Stage) -> None:
+    hidden = {ItemPart.SYSTEM_NAMES, ItemPart.MODEL_NAMES, ItemPart.PEOPLE, ItemPart.ARM}
 
     assert not visible(Viewer.ANNOTATOR, mode, stage) & hidden
     assert not visible(Viewer.ADJUDICATOR, mode, stage) & hidden
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_visible_only_grows(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", BlindMode)
+def test_visible_only_grows(mode: BlindMode) -> None:
     before, committed, quorum = (visible(Viewer.ANNOTATOR, mode, stage) for stage in Stage)
 
     assert before < committed < quorum
 
 
 def test_visible_shows_owners_everything_and_strangers_nothing() -> None:
-    assert visible(Viewer.OWNER, Mode.BLIND, Stage.BEFORE_ANSWER) == EVERYTHING
-    assert visible(Viewer.STRANGER, Mode.BLIND, Stage.QUORUM) == frozenset()
+    assert visible(Viewer.OWNER, BlindMode.BLIND, Stage.BEFORE_ANSWER) == EVERYTHING
+    assert visible(Viewer.STRANGER, BlindMode.BLIND, Stage.QUORUM) == frozenset()
 
 
 def test_viewer_of_lets_a_claim_bind_even_the_owner() -> None:
@@ -81,7 +81,7 @@ def test_stage_of_waits_for_one_own_answer() -> None:
 
 
 def test_modes_are_those_of_the_tables() -> None:
-    assert [str(mode) for mode in Mode] == models.QueueMode.values
+    assert [str(mode) for mode in BlindMode] == models.QueueMode.values
 
 
 def test_is_swapped_is_a_fair_coin_per_person() -> None:

@@ -18,7 +18,7 @@ from django.urls import reverse
 from evalsite.accounts.roles import Role
 from evalsite.reports.services.people.agreements import compute_agreement
 from evalsite.review.models import Annotation, Assignment, ItemArm, MailChoice, Notice, NoticeKind, Queue, ReviewItem
-from evalsite.review.services.items.annotation_store import Answer, record_annotation, undo_annotation
+from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation, undo_annotation
 from evalsite.review.services.items.claims import beat, claim_next
 from evalsite.review.services.items.notices import send_waiting_mail
 from judging.management.base import BadInput
@@ -148,7 +148,7 @@ def answer_next(queue: Queue, person: Any, minutes: int, label: str = "1") -> An
     claim = claim_next(queue=queue, annotator=person, at=at)
     done = at + timedelta(seconds=30)
     return record_annotation(
-        item_id=claim.item_id, annotator=person, token=str(claim.token), answer=Answer(label), at=done
+        item_id=claim.item_id, annotator=person, token=str(claim.token), answer=GivenAnnotation(label), at=done
     )
 
 
@@ -198,7 +198,7 @@ def test_idle_time_is_not_counted_as_work() -> None:
         item_id=claim.item_id,
         annotator=ada,
         token=str(claim.token),
-        answer=Answer("1"),
+        answer=GivenAnnotation("1"),
         at=NOON + timedelta(seconds=100),
     )
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from evalsite.review import models
-from evalsite.review.routing import NOBODY, URGENT, USUAL, Arm, Decision, Facts, Reason, RoutingPolicy, route
+from evalsite.review.routing import NOBODY, URGENT, USUAL, Arm, Facts, Reason, RoutingDecision, RoutingPolicy, route
 
 POLICY = RoutingPolicy()
 
 
-def routed(reason: Reason, text: str, priority: int = USUAL) -> Decision:
-    return Decision((reason,), text, Arm.ROUTED, None, priority)
+def routed(reason: Reason, text: str, priority: int = USUAL) -> RoutingDecision:
+    return RoutingDecision((reason,), text, Arm.ROUTED, None, priority)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def routed(reason: Reason, text: str, priority: int = USUAL) -> Decision:
         ),
     ],
 )
-def test_route_says_why_in_words(facts: Facts, expected: Decision) -> None:
+def test_route_says_why_in_words(facts: Facts, expected: RoutingDecision) -> None:
     assert route(facts, POLICY) == expected
 
 
@@ -81,7 +81,7 @@ def test_route_gives_every_reason_weightiest_first() -> None:
 def test_route_keeps_a_drawn_item_in_the_audit_arm() -> None:
     found = route(Facts("v1", verdict_status="unparsed", audit_probability=0.05), POLICY)
 
-    assert found == Decision(
+    assert found == RoutingDecision(
         (Reason.UNPARSED_VERDICT, Reason.AUDIT),
         "The judge's reply could not be read. Drawn at random for the audit.",
         Arm.AUDIT,

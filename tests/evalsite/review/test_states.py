@@ -14,8 +14,8 @@ from evalsite.review.states import (
     ClaimFacts,
     ClaimState,
     ItemFacts,
+    ItemOutcome,
     ItemState,
-    Outcome,
     QueueFacts,
     QueueState,
     ReviewRefused,
@@ -47,20 +47,20 @@ def test_states_are_those_of_the_tables() -> None:
 @pytest.mark.parametrize(
     ("labels", "quorum", "expected"),
     [
-        ([], 2, Outcome(ItemState.OPEN, None, ())),
-        (["1"], 2, Outcome(ItemState.OPEN, None, (("1", 1),))),
-        (["1", "1"], 2, Outcome(ItemState.SETTLED, "1", (("1", 2),))),
-        (["1", "0"], 2, Outcome(ItemState.SPLIT, None, (("0", 1), ("1", 1)))),
-        (["1", "0", "1"], 3, Outcome(ItemState.SETTLED, "1", (("1", 2), ("0", 1)))),
-        (["1", "0", "-1"], 3, Outcome(ItemState.SPLIT, None, (("-1", 1), ("0", 1), ("1", 1)))),
+        ([], 2, ItemOutcome(ItemState.OPEN, None, ())),
+        (["1"], 2, ItemOutcome(ItemState.OPEN, None, (("1", 1),))),
+        (["1", "1"], 2, ItemOutcome(ItemState.SETTLED, "1", (("1", 2),))),
+        (["1", "0"], 2, ItemOutcome(ItemState.SPLIT, None, (("0", 1), ("1", 1)))),
+        (["1", "0", "1"], 3, ItemOutcome(ItemState.SETTLED, "1", (("1", 2), ("0", 1)))),
+        (["1", "0", "-1"], 3, ItemOutcome(ItemState.SPLIT, None, (("-1", 1), ("0", 1), ("1", 1)))),
         # A plurality of two in five is no majority.
-        (["a", "a", "b", "c", "d"], 5, Outcome(ItemState.SPLIT, None, (("a", 2), ("b", 1), ("c", 1), ("d", 1)))),
+        (["a", "a", "b", "c", "d"], 5, ItemOutcome(ItemState.SPLIT, None, (("a", 2), ("b", 1), ("c", 1), ("d", 1)))),
         # Exactly half is no majority.
-        (["a", "a", "b", "b"], 4, Outcome(ItemState.SPLIT, None, (("a", 2), ("b", 2)))),
-        (["1"], 1, Outcome(ItemState.SETTLED, "1", (("1", 1),))),
+        (["a", "a", "b", "b"], 4, ItemOutcome(ItemState.SPLIT, None, (("a", 2), ("b", 2)))),
+        (["1"], 1, ItemOutcome(ItemState.SETTLED, "1", (("1", 1),))),
     ],
 )
-def test_outcome_needs_quorum_and_strict_majority(labels: list[str], quorum: int, expected: Outcome) -> None:
+def test_outcome_needs_quorum_and_strict_majority(labels: list[str], quorum: int, expected: ItemOutcome) -> None:
     assert outcome(labels, quorum=quorum) == expected
 
 

@@ -11,7 +11,7 @@ from django.db.models import F, QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.review.models import Assignment, Queue, ReviewItem
-from evalsite.review.services.items.annotation_store import Answer, record_annotation
+from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next
 from judging.selectors.prepared import Prepared
 from tests import factories
@@ -59,7 +59,7 @@ def test_objects_come_with_what_the_query_joins_and_adds() -> None:
     item, later = factories.review_item(), factories.review_item()
     claim = claim_next(queue=item.queue, annotator=factories.user(), at=NOON)
     other = claim_next(queue=later.queue, annotator=factories.user(), at=NOON)
-    answered = Answer("1", "because")
+    answered = GivenAnnotation("1", "because")
     record_annotation(item_id=item.pk, annotator=claim.annotator, token=str(claim.token), answer=answered, at=NOON)
     prepared = Prepared(with_everything)
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.review.models import Queue
-from evalsite.review.services.labels.annotation_imports import ImportRefused, check_open, import_annotations
+from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.labels.annotation_plans import PeopleChoice, plan_import
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from judging.management.base import BadInput, JsonCommand
@@ -43,11 +43,11 @@ class Command(JsonCommand):
             if options["dry_run"]:
                 plan = plan_import(queue=queue, found=found, people=people, at=at)
                 if plan.is_refused:
-                    raise ImportRefused(plan.problems)
+                    raise AnnotationImportRefused(plan.problems)
                 warnings = [str(one) for one in plan.problems]
                 return {"dry_run": True, "queue": slug, **plan.counts(), "warnings": warnings}
             done = import_annotations(queue=queue, found=found, people=people, actor=None, at=at)
-        except ImportRefused as refusal:
+        except AnnotationImportRefused as refusal:
             raise BadInput(str(refusal)) from refusal
         warnings = [str(one) for one in done.plan.problems]
         return {"queue": slug, **done.plan.counts(), "people_added": list(done.created), "warnings": warnings}

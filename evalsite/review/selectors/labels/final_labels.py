@@ -132,7 +132,7 @@ def labels_of_evaluators(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     """A question under a criterion, with the scale that it is answered on."""
 
     frame: KeyFrame
@@ -150,7 +150,7 @@ class _Content:
     case_key: str
     system_id: int
     attempt: int
-    asked: _Asked
+    asked: _Question
 
 
 _Criterion = tuple[int | None, str, str]  # rubric, criterion, and the kind of judge that rates parts of its own
@@ -163,7 +163,7 @@ class LabelReader:
         self._parts = RubricParts()
         self._cases: dict[int, dict[int, Case]] = {}  # by suite and prompt
         self._prompts: dict[int, tuple[str, str]] = {}  # key and hash
-        self._questions: dict[tuple[int, _Criterion, int], _Asked] = {}
+        self._questions: dict[tuple[int, _Criterion, int], _Question] = {}
         self._contents: dict[tuple[int, _Criterion], dict[int, _Content]] = defaultdict(dict)  # by response
         self._labels: dict[str, _Known | None] = {}  # by the subject's key
         self._referred: dict[tuple[int, str], dict[int, _Referred] | None] = {}  # by run; None: not routed yet
@@ -233,7 +233,7 @@ class LabelReader:
             rows = Prompt.objects.filter(pk__in=ids).values_list("pk", "key", "content_hash")
             self._prompts |= {pk: (key, content_hash) for pk, key, content_hash in rows}
 
-    def _asked(self, evaluator: RunEvaluator, prompt_id: int) -> _Asked:
+    def _asked(self, evaluator: RunEvaluator, prompt_id: int) -> _Question:
         suite_id = evaluator.run.suite_id
         wanted = suite_id, criterion_of(evaluator), prompt_id
         if wanted not in self._questions:
@@ -244,7 +244,7 @@ class LabelReader:
             part = part_for(evaluator, self._parts, case_key=case_key)
             reference, scenario, lang = (case.reference, case.scenario, case.lang) if case is not None else ("", "", "")
             frame = frame_of(prompt_hash=prompt_hash, reference=reference, part=part, criterion=evaluator.criterion)
-            self._questions[wanted] = _Asked(frame, scenario, lang, part.labels)
+            self._questions[wanted] = _Question(frame, scenario, lang, part.labels)
         return self._questions[wanted]
 
     def _known(self, contents: Mapping[int, _Content], referred: Mapping[int, _Referred]) -> dict[int, _Known]:

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.labels.provenance import PAIR, RESPONSE, SHOWN, kind_of, shown_value
-from evalsite.review.tables.annotations import ActsOfItem, ItemFacts
+from evalsite.review.tables.annotations import ActsOfItem, ItemRecord
 
 CHUNK = 500
 FORMER_KINDS = {"debate": PAIR, "verdict": RESPONSE, "score": RESPONSE}  # in files of earlier versions
@@ -61,7 +61,7 @@ def _hashes(queue: Queue, ids: set[int]) -> dict[int, str]:
     return found
 
 
-def _identity(facts: ItemFacts) -> Identity:
+def _identity(facts: ItemRecord) -> Identity:
     kind = FORMER_KINDS.get(facts.subject, facts.subject)
     return facts.item_hash, kind, facts.case, facts.criterion, facts.system_a, facts.system_b
 

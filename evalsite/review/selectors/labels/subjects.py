@@ -28,7 +28,7 @@ PAIR_TEXTS = ("response_a__text", "response_b__text", "response_a__prompt__text"
 CHUNK = 5_000
 
 
-class Asked(Protocol):
+class QuestionSource(Protocol):
     """What was asked: a prompt of a benchmark, or a question out of a file."""
 
     @property
@@ -59,7 +59,7 @@ class Answered:
 class ShownSubject:
     """One or two responses to a prompt, under a rubric's criterion."""
 
-    prompt: Asked
+    prompt: QuestionSource
     reference: str
     responses: tuple[Answered, ...]  # A then B for a pair
     tree: dict[str, Any] | None  # of the rubric's version that the subject names

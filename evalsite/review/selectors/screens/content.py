@@ -11,7 +11,7 @@ from django.db.models import F
 
 from debate.models import Debate, DebateStatus, Statement
 from debate.protocol.verdicts import readable_statement
-from evalsite.review.blinding import Part, is_swapped
+from evalsite.review.blinding import ItemPart, is_swapped
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.questions.answer_forms import AnswerForm, words_of_parts
 from evalsite.review.questions.scales import (
@@ -38,7 +38,7 @@ CANNOT_JUDGE = "Cannot judge"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class LabelChoice:
     """One answer as offered to a person: A is the left side as they see it."""
 
     value: str
@@ -158,7 +158,7 @@ class ItemContent:
     criterion: str
     scenario: str
     ask: str  # the question to the annotator
-    choices: tuple[Choice, ...]
+    choices: tuple[LabelChoice, ...]
     form: AnswerForm | None  # whose parts are decided one by one in place of a choice
     is_row: bool  # the choices are numbers
     worth: str  # how the choices relate to the rubric, in words
@@ -184,18 +184,18 @@ class ItemContent:
         return tuple(answer for answer in self.answers if answer.cannot_judge)
 
 
-def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> ItemContent:
+def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], swapped: bool) -> ItemContent:
     """Return what may be seen of an item that `with_subjects` read."""
-    subject = subject_of(item, with_names=Part.SYSTEM_NAMES in parts)
+    subject = subject_of(item, with_names=ItemPart.SYSTEM_NAMES in parts)
     labels = labels_from_json(item.subject.labels)
-    has_rubric = Part.RUBRIC in parts
+    has_rubric = ItemPart.RUBRIC in parts
     rubric = rubric_lines(subject) if has_rubric else ()
     form = form_of_item(item, subject)
     return ItemContent(
-        question=subject.prompt.text if Part.QUESTION in parts else "",
-        context=subject.prompt.context if Part.QUESTION in parts else "",
+        question=subject.prompt.text if ItemPart.QUESTION in parts else "",
+        context=subject.prompt.context if ItemPart.QUESTION in parts else "",
         reference=subject.reference if has_rubric else "",
-        sides=_sides(subject, parts, swapped) if Part.RESPONSES in parts else (),
+        sides=_sides(subject, parts, swapped) if ItemPart.RESPONSES in parts else (),
         rubric=rubric,
         criterion=subject.criterion,
         scenario=item.scenario,
@@ -206,11 +206,11 @@ def read_content(*, item: ReviewItem, parts: frozenset[Part], swapped: bool) -> 
         worth=words_about_worth(labels)
         if any(line.points is not None or line.anchors or line.title for line in rubric)
         else "",
-        transcript=_transcript(item, swapped) if Part.TRANSCRIPT in parts and item.response_b_id else None,
-        verdicts=_verdicts(item, parts, labels, swapped) if Part.VERDICTS in parts else (),
-        reason=item.reason_text if Part.REASON in parts else "",
-        answers=_answers(item, parts, labels, swapped) if Part.OTHER_ANSWERS in parts else (),
-        final_label=shown_text(item.label, labels, swapped=swapped) if Part.FINAL_LABEL in parts else "",
+        transcript=_transcript(item, swapped) if ItemPart.TRANSCRIPT in parts and item.response_b_id else None,
+        verdicts=_verdicts(item, parts, labels, swapped) if ItemPart.VERDICTS in parts else (),
+        reason=item.reason_text if ItemPart.REASON in parts else "",
+        answers=_answers(item, parts, labels, swapped) if ItemPart.OTHER_ANSWERS in parts else (),
+        final_label=shown_text(item.label, labels, swapped=swapped) if ItemPart.FINAL_LABEL in parts else "",
         is_superseded=subject.is_superseded,
     )
 
@@ -229,10 +229,10 @@ def swapped_for(*, item: ReviewItem, person_id: int) -> bool:
     return has_sides and is_swapped(first.shuffle, str(person_id), retest=first is not item)
 
 
-def choices_of(labels: tuple[Label, ...]) -> tuple[Choice, ...]:
+def choices_of(labels: tuple[Label, ...]) -> tuple[LabelChoice, ...]:
     """Return the answers offered, each with its key."""
     return tuple(
-        Choice(label.value, label.text, key_of(place, labels), short_of(label), meaning_of(label))
+        LabelChoice(label.value, label.text, key_of(place, labels), short_of(label), meaning_of(label))
         for place, label in enumerate(labels)
     )
 
@@ -266,9 +266,9 @@ def _span(low: float, high: float) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-def _sides(subject: ShownSubject, parts: frozenset[Part], swapped: bool) -> tuple[Side, ...]:
+def _sides(subject: ShownSubject, parts: frozenset[ItemPart], swapped: bool) -> tuple[Side, ...]:
     responses = list(subject.responses)[::-1] if swapped else list(subject.responses)
-    names = [response.system if Part.SYSTEM_NAMES in parts else "" for response in responses]
+    names = [response.system if ItemPart.SYSTEM_NAMES in parts else "" for response in responses]
     letters = LETTERS if subject.is_pair else ("",)
     return tuple(Side(letter, row.text, name) for letter, row, name in zip(letters, responses, names, strict=True))
 
@@ -318,7 +318,7 @@ def debates_about(item: ReviewItem) -> list[Debate]:
 
 
 def _verdicts(
-    item: ReviewItem, parts: frozenset[Part], labels: tuple[Label, ...], swapped: bool
+    item: ReviewItem, parts: frozenset[ItemPart], labels: tuple[Label, ...], swapped: bool
 ) -> tuple[MachineVerdict, ...]:
     if item.material_id is not None:
         return ()
@@ -333,7 +333,7 @@ def _verdicts(
     rows = Verdict.objects.filter(**asked).distinct().select_related("evaluator", "score")
     found = [
         MachineVerdict(
-            source=row.evaluator.name if Part.MODEL_NAMES in parts else f"Judge {number}",
+            source=row.evaluator.name if ItemPart.MODEL_NAMES in parts else f"Judge {number}",
             text=_value_text(row),
             rationale=row.rationale,
             confidence=row.confidence,
@@ -371,15 +371,15 @@ def _brief(value: Any) -> str:
 
 
 def _answers(
-    item: ReviewItem, parts: frozenset[Part], labels: tuple[Label, ...], swapped: bool
+    item: ReviewItem, parts: frozenset[ItemPart], labels: tuple[Label, ...], swapped: bool
 ) -> tuple[PersonAnswer, ...]:
     rows = Annotation.objects.filter(item=item).select_related("assignment", "annotator")
     rows = rows.order_by(F("slot").asc(nulls_last=True), "pk")
-    sees_verdicts = Part.VERDICTS in parts  # a revision tells what somebody who saw them made of them
+    sees_verdicts = ItemPart.VERDICTS in parts  # a revision tells what somebody who saw them made of them
     return tuple(
         PersonAnswer(
             annotation_id=row.pk,
-            name=str(row.annotator) if Part.PEOPLE in parts else f"Person {number}",
+            name=str(row.annotator) if ItemPart.PEOPLE in parts else f"Person {number}",
             label=shown_label(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
             text=CANNOT_JUDGE
             if row.cannot_judge
@@ -390,7 +390,7 @@ def _answers(
             revision_note=row.revision_note if sees_verdicts else "",
             saw_swapped=row.assignment.swapped != swapped,
             at=row.created_at,
-            source_file=row.source_file if Part.PEOPLE in parts else "",
+            source_file=row.source_file if ItemPart.PEOPLE in parts else "",
             cannot_judge=row.cannot_judge,
         )
         for number, row in enumerate(rows, start=1)

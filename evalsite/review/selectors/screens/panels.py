@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
 
-from evalsite.review.blinding import EVERYTHING, Mode, Part, Stage, Viewer, stage_of, viewer_of, visible
+from evalsite.review.blinding import EVERYTHING, BlindMode, ItemPart, Stage, Viewer, stage_of, viewer_of, visible
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
 from evalsite.review.questions.answer_forms import words_of_parts
 from evalsite.review.questions.scales import Label, labels_from_json
@@ -151,11 +151,11 @@ def _remarks(item: ReviewItem) -> tuple[Remark, ...]:
     return tuple(remarks_on([item.pk]).get(item.pk, ()))
 
 
-def _parts(viewer: Viewer, item: ReviewItem, is_revealed: bool) -> frozenset[Part]:
+def _parts(viewer: Viewer, item: ReviewItem, is_revealed: bool) -> frozenset[ItemPart]:
     if viewer is Viewer.OWNER:
         return EVERYTHING
     stage = stage_of(has_answered=True, takes_answers=item.is_open) if is_revealed else Stage.BEFORE_ANSWER
-    return visible(viewer, Mode(item.queue.mode), stage)
+    return visible(viewer, BlindMode(item.queue.mode), stage)
 
 
 def _state(item: ReviewItem, claim: Assignment | None, annotation: Annotation | None) -> str:
@@ -185,7 +185,7 @@ def read_adjudication(*, item_id: int, user: User, at: datetime) -> Panel:
     is_decided = item.settled_at is not None
     is_revealed = annotation is not None or (is_decided and has_seen_verdicts(item=item, person=user))
     stage = stage_of(has_answered=is_revealed, takes_answers=item.is_open)
-    parts = visible(viewer, Mode(item.queue.mode), stage)
+    parts = visible(viewer, BlindMode(item.queue.mode), stage)
     return Panel(
         item=item,
         state=ANSWERED,

@@ -39,7 +39,7 @@ class ItemGone(ReviewRefused):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GivenAnnotation:
     """What a person answered; the label is in system space (1 = A, 0 = neither, -1 = B) or as they see the sides."""
 
     label: str = ""
@@ -50,7 +50,9 @@ class Answer:
 
 
 @transaction.atomic
-def record_annotation(*, item_id: int, annotator: User, token: str, answer: Answer, at: datetime) -> Annotation:
+def record_annotation(
+    *, item_id: int, annotator: User, token: str, answer: GivenAnnotation, at: datetime
+) -> Annotation:
     """Store one blind answer and settle the item once its quorum is reached.
 
     Who cannot judge the item leaves its slot to somebody else, and is not asked about it again.
@@ -107,7 +109,7 @@ def _annotation(given: GivenLabel, claim: Assignment, *, item: ReviewItem, at: d
     )
 
 
-def _given(answer: Answer, item: ReviewItem, claim: Assignment | None) -> GivenLabel:
+def _given(answer: GivenAnnotation, item: ReviewItem, claim: Assignment | None) -> GivenLabel:
     label = answer.label
     if answer.is_as_seen and claim is not None:
         label = shown_label(label, labels_from_json(item.subject.labels), swapped=claim.swapped)

@@ -30,7 +30,13 @@ from evalsite.review.models import (
 )
 from evalsite.review.selectors.screens.content import swapped_for
 from evalsite.review.selectors.screens.pages import ORDERS, is_stuck
-from evalsite.review.selectors.screens.waiting_items import TOUCHED, Standing, is_member, standing_of, why_nothing_for
+from evalsite.review.selectors.screens.waiting_items import (
+    TOUCHED,
+    QueueAccess,
+    is_member,
+    standing_of,
+    why_nothing_for,
+)
 from evalsite.review.services.items.acts import announce
 from evalsite.review.services.items.item_locks import LockedItem, lock_item, with_claims
 from evalsite.review.services.items.looks import has_looked
@@ -54,7 +60,7 @@ class NewerDraft(Exception):
     """The stored draft is newer than the one that the page began with."""
 
 
-def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: Standing | None = None) -> Assignment:
+def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAccess | None = None) -> Assignment:
     """Return this person's claim on the next item; first an item they left in the middle, if its slot is still free.
 
     The claim's item and the item's queue are at hand. `standing` spares reading again how the person stands.

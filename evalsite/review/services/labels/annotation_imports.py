@@ -36,7 +36,7 @@ from evalsite.review.services.items.final_labels import drop_final_labels, keep_
 from evalsite.review.services.items.given_labels import agreed_parts
 from evalsite.review.services.items.notices import notify_adjudicators
 from evalsite.review.services.items.queues import recount
-from evalsite.review.services.labels.annotation_plans import ImportPlan, ItemChange, PeopleChoice, plan_import
+from evalsite.review.services.labels.annotation_plans import AnnotationPlan, ItemChange, PeopleChoice, plan_import
 from evalsite.review.tables.annotations import ANSWERED, SKIPPED, UNABLE, Act, AnnotationFile
 from judging import signals
 from judging.specs.files.problems import Problem, Severity
@@ -57,7 +57,7 @@ ITEM_FIELDS = ("quorum", "status", "label", "settled_at", "reopened_at", "answer
 ARCHIVED = "This queue is archived and takes no answers. Bring it back first."
 
 
-class ImportRefused(ValueError):
+class AnnotationImportRefused(ValueError):
     """The file cannot be imported as it is; nothing was stored."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -69,14 +69,14 @@ class ImportRefused(ValueError):
 class Imported:
     """What an import has done."""
 
-    plan: ImportPlan
+    plan: AnnotationPlan
     created: tuple[str, ...]  # people who were added, switched off
 
 
 def check_open(queue: Queue) -> None:
     """Accept a queue that takes answers. Raises: ImportRefused."""
     if queue.status == QueueStatus.ARCHIVED:
-        raise ImportRefused([Problem(Severity.ERROR, "", "", ARCHIVED, code="archived")])
+        raise AnnotationImportRefused([Problem(Severity.ERROR, "", "", ARCHIVED, code="archived")])
 
 
 @transaction.atomic
@@ -93,7 +93,7 @@ def import_annotations(
     _lock([change.item_id for change in seen.changes if change.item_id is not None])
     plan = plan_import(queue=queue, found=found, people=people, at=at)  # again: nobody can answer these now
     if plan.is_refused:
-        raise ImportRefused(plan.problems)
+        raise AnnotationImportRefused(plan.problems)
     if plan.is_empty:
         return Imported(plan, ())
     created = _add_people(plan.unknown, actor)
@@ -123,10 +123,10 @@ def _add_people(names: Sequence[str], actor: User | None) -> tuple[str, ...]:
             UnicodeUsernameValidator()(name)
         except ValidationError as error:
             text = f"{name!r} cannot be a user name: {' '.join(error.messages)} Say who it is here instead."
-            raise ImportRefused([Problem(Severity.ERROR, "", "", text)]) from error
+            raise AnnotationImportRefused([Problem(Severity.ERROR, "", "", text)]) from error
         if User.objects.filter(username__iexact=name).exists():
             text = f"{name!r} differs only in capitals from a person here. Say who it is."
-            raise ImportRefused([Problem(Severity.ERROR, "", "", text)])
+            raise AnnotationImportRefused([Problem(Severity.ERROR, "", "", text)])
         person = User(username=name, is_active=False)
         person.set_unusable_password()
         person.save()
@@ -141,7 +141,7 @@ def _add_people(names: Sequence[str], actor: User | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _people_of(plan: ImportPlan, people: PeopleChoice) -> dict[str, int]:
+def _people_of(plan: AnnotationPlan, people: PeopleChoice) -> dict[str, int]:
     names = {act.annotator for change in plan.changes for act in change.acts}
     names |= {change.adjudged.adjudicator for change in plan.changes if change.adjudged is not None}
     names |= {people.here(change.facts.only_for) for change in plan.changes}

@@ -14,8 +14,8 @@ from evalsite.review.selectors.labels.item_matches import match_items
 from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.selectors.labels.subjects import form_of_item, label_of_parts
 from evalsite.review.services.items.decisions import MOST_ANSWERS
-from evalsite.review.states import ItemState, Outcome, outcome
-from evalsite.review.tables.annotations import Act, ActsOfItem, AnnotationFile, ItemFacts, PlacedAct, group
+from evalsite.review.states import ItemOutcome, ItemState, outcome
+from evalsite.review.tables.annotations import Act, ActsOfItem, AnnotationFile, ItemRecord, PlacedAct, group
 from evalsite.review.tables.rows import problem
 from judging.specs.files.problems import Problem, Severity
 
@@ -53,7 +53,7 @@ class Adjudged:
 class ItemChange:
     """What happens to one item. `item_id` is None for a test-retest that is not here yet."""
 
-    facts: ItemFacts
+    facts: ItemRecord
     item_id: int | None
     first_id: int | None  # of the item that a test-retest repeats
     acts: tuple[Act, ...]  # new ones, under the names of people here
@@ -66,7 +66,7 @@ class ItemChange:
 
 
 @dataclass(slots=True)
-class ImportPlan:
+class AnnotationPlan:
     """What an import would do. With errors it does nothing."""
 
     changes: list[ItemChange] = field(default_factory=list)
@@ -98,9 +98,9 @@ class ImportPlan:
         }
 
 
-def plan_import(*, queue: Queue, found: AnnotationFile, people: PeopleChoice, at: datetime) -> ImportPlan:
+def plan_import(*, queue: Queue, found: AnnotationFile, people: PeopleChoice, at: datetime) -> AnnotationPlan:
     """Return what the file would bring into the queue; with the items locked, what it will bring."""
-    plan = ImportPlan()
+    plan = AnnotationPlan()
     matches = match_items(queue=queue, items=found.items, names=people.names)
     planner = _Planner(queue, found.name, people, at, plan)
     plan.unknown = planner.look_for_people(found.items)
@@ -124,14 +124,14 @@ def plan_import(*, queue: Queue, found: AnnotationFile, people: PeopleChoice, at
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _ItemAnnotations:
     """What people say of one item, here and in the file."""
 
     answers: tuple[Act, ...]
     unable: int  # who cannot judge it
     quorum: int
 
-    def outcome(self, *, revised: bool = False) -> Outcome:
+    def outcome(self, *, revised: bool = False) -> ItemOutcome:
         """Return what the labels make of the item; `revised`: those after the reveal, where there are any."""
         labels = [(revised and act.revised_label) or act.blind_label for act in self.answers]
         return outcome(labels, quorum=self.quorum, unable=self.unable)
@@ -143,7 +143,7 @@ class _Planner:
     file: str
     people: PeopleChoice
     at: datetime
-    plan: ImportPlan
+    plan: AnnotationPlan
 
     def say(self, place: str, text: str, *, hint: str = "", offending: str = "") -> None:
         if len(self.plan.problems) < MOST_PROBLEMS:
@@ -198,7 +198,7 @@ class _Planner:
         told = {placed.act.annotator for placed in mapped if placed.act.is_answer or placed.act.is_unable}
         same = {*answers, *unable} == told
         is_whole = same and quorum == (one.facts.quorum or 1)
-        given = _Given(tuple(answers.values()), len(unable), quorum)
+        given = _ItemAnnotations(tuple(answers.values()), len(unable), quorum)
         status, label, settled_at = self._fate(one, item, given, is_whole=is_whole)
         acts = _seated([placed.act for placed in fresh], stored.values())
         self.plan.changes.append(
@@ -216,7 +216,7 @@ class _Planner:
             )
         )
 
-    def _reopened_at(self, item: ReviewItem | None, status: ItemStatus, given: _Given) -> datetime | None:
+    def _reopened_at(self, item: ReviewItem | None, status: ItemStatus, given: _ItemAnnotations) -> datetime | None:
         """Return since when an item waits for a researcher although its answers have a majority."""
         if item is not None and item.reopened_at is not None and status != ItemStatus.ADJUDICATED:
             return item.reopened_at
@@ -292,7 +292,7 @@ class _Planner:
                 self.warn(one.place, f"{name} of {one.facts.name} differs here; what is stored here stays.")
 
     def _fate(
-        self, one: ActsOfItem, item: ReviewItem | None, given: _Given, *, is_whole: bool
+        self, one: ActsOfItem, item: ReviewItem | None, given: _ItemAnnotations, *, is_whole: bool
     ) -> tuple[ItemStatus, str, datetime | None]:
         """Return status, label and time of settling: as the file tells where the answers are just the file's."""
         facts = one.facts
@@ -326,7 +326,7 @@ def _completed(act: Act, known: Act) -> Act:
     )
 
 
-def _is_possible(facts: ItemFacts, made: ItemState, label: str) -> bool:
+def _is_possible(facts: ItemRecord, made: ItemState, label: str) -> bool:
     """Return whether a status of the file agrees with its answers; reopened items are split whatever people said."""
     if facts.status == ItemStatus.ADJUDICATED:
         return bool(facts.adjudicated_label) and facts.final_label == facts.adjudicated_label
@@ -335,7 +335,7 @@ def _is_possible(facts: ItemFacts, made: ItemState, label: str) -> bool:
     return facts.status == made.value and facts.final_label == label
 
 
-def _adjudged_of(facts: ItemFacts, people: PeopleChoice | None = None) -> Adjudged | None:
+def _adjudged_of(facts: ItemRecord, people: PeopleChoice | None = None) -> Adjudged | None:
     if facts.adjudicated_at is None:
         return None
     who = people or PeopleChoice()

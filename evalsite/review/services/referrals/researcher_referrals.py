@@ -28,7 +28,7 @@ from judging.models import Run, RunKind, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ReferredItems:
     """What was sent where; no items where all were with people already."""
 
     queue: Queue
@@ -45,7 +45,7 @@ class Sent:
         return text
 
 
-def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> Sent:
+def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItems:
     """Open an item for the question behind a verdict; where it is with people already, nothing changes.
 
     Raises:
@@ -53,7 +53,7 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> Sent:
     """
     known = people_of(verdict)
     if known.queue is not None:
-        return Sent(known.queue, 0)
+        return ReferredItems(known.queue, 0)
     if verdict.response.superseded_at is not None:
         raise ReviewRefused("Another text has replaced this response; people would judge one that no report counts.")
     refusal = why_not_yet(verdict.run) if verdict.run.kind == RunKind.ESI else ""
@@ -68,10 +68,10 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> Sent:
             announce(actor=actor, action="item.sent", subject=item, detail={"verdict": verdict.pk})
     if item is None:
         raise ReviewRefused(f"Nobody is asked: people have decided this already, and “{known.answer}” is used here.")
-    return Sent(queue, 1) if is_mine else Sent(known.queue or queue, 0)
+    return ReferredItems(queue, 1) if is_mine else ReferredItems(known.queue or queue, 0)
 
 
-def send_rest(*, run: Run, actor: User, at: datetime) -> Sent:
+def send_rest(*, run: Run, actor: User, at: datetime) -> ReferredItems:
     """Open an item for everything unsettled in a run that is not in its queue yet, and for what the audit drew.
 
     Raises:
@@ -83,7 +83,7 @@ def send_rest(*, run: Run, actor: User, at: datetime) -> Sent:
     count = open_items_for_run(run=run, at=at, sent_by=actor)
     queue = Queue.objects.get(run=run)
     announce(actor=actor, action="queue.rest_sent", subject=queue, detail={"run": run.pk, "items": count})
-    return Sent(queue, count)
+    return ReferredItems(queue, count)
 
 
 @transaction.atomic

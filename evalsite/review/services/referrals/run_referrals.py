@@ -14,7 +14,7 @@ from django.db.models import Avg, Count
 from evalsite.review.models import ItemArm, Queue, Referral
 from evalsite.review.questions.answer_forms import scale_of
 from evalsite.review.questions.scales import Label, joined_scale, nearest_label
-from evalsite.review.routing import Decision, Facts, Reason, RoutingPolicy, route
+from evalsite.review.routing import Facts, Reason, RoutingDecision, RoutingPolicy, route
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.selectors.asked import FLIP_FLAGS
 from evalsite.review.selectors.labels.audits import drawn_share, keys_of_run, plan_of, share_chosen
@@ -217,7 +217,7 @@ def _referred(finding: _Finding, response: Response, routing: _Routing, known: f
     yield Referred(subject, item, _referrals(finding, decision, routing))
 
 
-def _referrals(finding: _Finding, decision: Decision, routing: _Routing) -> list[Referral]:
+def _referrals(finding: _Finding, decision: RoutingDecision, routing: _Routing) -> list[Referral]:
     """Return why one response is referred: an entry of the audit, and one of each evaluator that is in doubt."""
     about: dict[str, Any] = {"run_id": routing.queue.run_id, "response_id": finding.response_id}
     found = []

@@ -24,7 +24,7 @@ from evalsite.review.models import (
     Subject,
 )
 from evalsite.review.questions.scales import labels_to_json
-from evalsite.review.routing import Decision, RoutingPolicy
+from evalsite.review.routing import RoutingDecision, RoutingPolicy
 from evalsite.review.sampling import AuditDraw, draw_sample, uniform_number
 from evalsite.review.selectors.labels.audits import default_size
 from evalsite.review.selectors.labels.subjects import SubjectFacts, subjects_by_key
@@ -144,7 +144,7 @@ def known_arms(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[Any, ...], frozens
     return found
 
 
-def new_referral(decision: Decision, arm: str, **fields: Any) -> Referral:
+def new_referral(decision: RoutingDecision, arm: str, **fields: Any) -> Referral:
     """Return a referral in one arm of a decision, not stored yet."""
     chance = decision.inclusion_probability if arm == ItemArm.AUDIT else None
     return Referral(arm=arm, inclusion_probability=chance, **fields)
@@ -155,7 +155,7 @@ def shuffle_of(queue: Queue, key: str) -> int:
     return int(uniform_number("item", queue.pk, key) * 2**53)
 
 
-def new_item(queue: Queue, decision: Decision, shuffle: int, at: datetime) -> ReviewItem:
+def new_item(queue: Queue, decision: RoutingDecision, shuffle: int, at: datetime) -> ReviewItem:
     """Return an item for a decision, without what it is about, not stored yet."""
     return ReviewItem(
         queue=queue,

@@ -7,7 +7,7 @@ import pytest
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Adjudication, LabelTable, Look, ReviewItem
 from evalsite.review.selectors.screens.pages import question_of
-from evalsite.review.services.items.annotation_store import Answer, record_annotation
+from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next
 from evalsite.review.services.labels.label_tables import LabelUpload, store_labels
 from judging.models import Verdict
@@ -42,7 +42,7 @@ def disagreement(*labels: str) -> ReviewItem:
             item_id=claim.item_id,
             annotator=person,
             token=str(claim.token),
-            answer=Answer(label, f"{name} read it"),
+            answer=GivenAnnotation(label, f"{name} read it"),
             at=factories.NOON,
         )
     return item

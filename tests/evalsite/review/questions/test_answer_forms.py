@@ -9,7 +9,7 @@ import pytest
 
 from evalsite.review.questions.answer_forms import (
     AnswerForm,
-    Part,
+    FormPart,
     PartsOpen,
     form_of,
     majority_parts,
@@ -191,12 +191,12 @@ def test_read_wants_a_word_on_each_check(said: dict[str, str]) -> None:
 
 
 def test_values_are_read_back_as_they_are_said() -> None:
-    part = Part("x", "x", scale=ScaleSpec("numeric", 0, 10, 0.5))
+    part = FormPart("x", "x", scale=ScaleSpec("numeric", 0, 10, 0.5))
 
     assert part.read(said_of(7.5)) == 7.5
     assert part.read(said_of(7)) == 7
     assert part.read("7.3") is None
-    assert Part("c", "c").read(said_of(False)) is False
+    assert FormPart("c", "c").read(said_of(False)) is False
 
 
 def test_words_of_parts_name_what_is_met_and_the_values_of_scales() -> None:

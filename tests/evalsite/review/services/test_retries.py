@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Adjudication, Annotation, Assignment, ItemArm, Queue, ReviewItem
-from evalsite.review.services.items.annotation_store import Answer, record_annotation
+from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next, keep_draft
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
@@ -62,7 +62,7 @@ def annotated(queue: Queue, *labels: str) -> ReviewItem:
         claim = claim_next(queue=queue, annotator=person, at=NOON)
         item = claim.item
         parts = {f"{level}.1": "met" if label == str(level) else "not met" for level in (100, 50, 25)}
-        answer = Answer(label, parts=parts)
+        answer = GivenAnnotation(label, parts=parts)
         record_annotation(item_id=item.pk, annotator=person, token=str(claim.token), answer=answer, at=NOON)
     assert item is not None
     return item

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.review.tables.annotations import COLUMNS, Act, ItemFacts, PlacedAct, read_annotations
+from evalsite.review.tables.annotations import COLUMNS, Act, ItemRecord, PlacedAct, read_annotations
 from judging.tables import write_csv, write_jsonl, write_xlsx
 
 pytestmark = pytest.mark.backend_free
@@ -55,11 +55,11 @@ def written(rows: list[dict[str, Any]], kind: str) -> bytes:
     return b"".join((write_csv if kind == "csv" else write_jsonl)(rows, columns=COLUMNS))
 
 
-def typed(row: dict[str, Any]) -> tuple[ItemFacts, Act]:
+def typed(row: dict[str, Any]) -> tuple[ItemRecord, Act]:
     def of(kind: type[Any]) -> Any:
         return kind(**{name: row[name] for name in kind.__dataclass_fields__})
 
-    return of(ItemFacts), of(Act)
+    return of(ItemRecord), of(Act)
 
 
 # surrogates cannot be stored; U+FFFE and U+FFFF are no characters and no workbook can hold them

@@ -19,7 +19,7 @@ from evalsite.accounts.roles import Role
 from evalsite.review.exports import ANNOTATION_COLUMNS
 from evalsite.review.models import ItemStatus, Queue, QueueStatus, ReviewItem
 from evalsite.review.selectors.screens import pages
-from evalsite.review.services.items.annotation_store import Answer, record_annotation
+from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next
 from tests import factories
 from tests.debate import rows
@@ -41,7 +41,11 @@ def answer(queue: Queue, *labels: str) -> None:
         person = factories.user("", Role.ANNOTATOR)
         claim = claim_next(queue=queue, annotator=person, at=NOON)
         record_annotation(
-            item_id=claim.item_id, annotator=person, token=str(claim.token), answer=Answer(label, "=why"), at=NOON
+            item_id=claim.item_id,
+            annotator=person,
+            token=str(claim.token),
+            answer=GivenAnnotation(label, "=why"),
+            at=NOON,
         )
 
 

@@ -25,7 +25,12 @@ from evalsite.reports.services.payloads import Payload, figure
 from evalsite.review.models import Annotation, Certificate, FinalLabel, Provenance, Queue, Referral, ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT
 from evalsite.review.sampling import uniform_number
-from evalsite.review.services.items.annotation_store import Answer, record_annotation, reveal_item, revise_annotation
+from evalsite.review.services.items.annotation_store import (
+    GivenAnnotation,
+    record_annotation,
+    reveal_item,
+    revise_annotation,
+)
 from evalsite.review.services.items.claims import claim_next
 from evalsite.review.services.items.final_labels import keep_final_label
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
@@ -248,7 +253,7 @@ def test_no_figure_follows_people_who_turn_to_the_judge_after_the_reveal(setting
     ada = factories.user("ada")
     for _ in range(20):
         claim = claim_next(queue=run.queue, annotator=ada, at=NOON)
-        told = Answer("wrong")
+        told = GivenAnnotation("wrong")
         record_annotation(item_id=claim.item_id, annotator=ada, token=str(claim.token), answer=told, at=NOON)
     blind = _against_ada(judge)
 

@@ -18,13 +18,13 @@ from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Ite
 from evalsite.review.selectors import WaitingFor, read_waiting
 from evalsite.review.selectors.screens.waiting_items import (
     Progress,
-    Standing,
+    QueueAccess,
     answers_missing,
     progress_of,
     standing_of,
     workload_of,
 )
-from evalsite.review.services.items.annotation_store import Answer, record_annotation
+from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import (
     NewerDraft,
     NothingNow,
@@ -46,7 +46,7 @@ LATER = NOON + timedelta(minutes=3)  # after a lease of two minutes
 
 def answer(claim: Assignment, label: str = "1", *, at: Any = NOON) -> Annotation:
     return record_annotation(
-        item_id=claim.item_id, annotator=claim.annotator, token=str(claim.token), answer=Answer(label), at=at
+        item_id=claim.item_id, annotator=claim.annotator, token=str(claim.token), answer=GivenAnnotation(label), at=at
     )
 
 
@@ -361,9 +361,9 @@ def test_standing_of_tells_what_was_left_and_who_may_take_nothing(django_assert_
     paused = standing_of(queue=queue, user=ben)
     gone = standing_of(queue=Queue(pk=0), user=ben)
 
-    mine = Standing(may_take=True, left=(begun.item_id,), progress=Progress(done=1, waiting=2))
-    bens = Standing(may_take=True, left=(), progress=Progress(done=0, waiting=3))
-    nothing = Standing(may_take=True, left=(), progress=Progress(0, 0))
+    mine = QueueAccess(may_take=True, left=(begun.item_id,), progress=Progress(done=1, waiting=2))
+    bens = QueueAccess(may_take=True, left=(), progress=Progress(done=0, waiting=3))
+    nothing = QueueAccess(may_take=True, left=(), progress=Progress(0, 0))
     assert found == [mine, bens, nothing]
     assert barred == replace(mine, may_take=False)
     assert paused == replace(bens, may_take=False)

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from evalsite.accounts.models import AuditEntry
 from evalsite.review.models import Adjudication, Annotation, FinalLabel, ItemStatus, QueueMode, ReviewItem
 from evalsite.review.services.items.annotation_store import (
-    Answer,
+    GivenAnnotation,
     record_annotation,
     reveal_item,
     revise_annotation,
@@ -40,7 +40,11 @@ def answered(*labels: str, quorum: int = 2) -> tuple[ReviewItem, list[Annotation
         claim = claim_next(queue=item.queue, annotator=person, at=NOON)
         answers.append(
             record_annotation(
-                item_id=item.pk, annotator=person, token=str(claim.token), answer=Answer(label, "note"), at=NOON
+                item_id=item.pk,
+                annotator=person,
+                token=str(claim.token),
+                answer=GivenAnnotation(label, "note"),
+                at=NOON,
             )
         )
     item.refresh_from_db()
@@ -114,7 +118,7 @@ def test_a_majority_that_was_shown_the_debate_is_informed() -> None:
     item, person = factories.review_item(queue=queue), factories.user()
     claim = claim_next(queue=queue, annotator=person, at=NOON)
 
-    record_annotation(item_id=item.pk, annotator=person, token=str(claim.token), answer=Answer("1"), at=NOON)
+    record_annotation(item_id=item.pk, annotator=person, token=str(claim.token), answer=GivenAnnotation("1"), at=NOON)
 
     assert labels_of(item) == [("1", "informed", False)]
 
@@ -224,7 +228,7 @@ def test_ask_more_opens_a_split_item_for_one_more_person() -> None:
     assert state(item) == (ItemStatus.OPEN, "", 2, 1)
     third = factories.user()
     claim = claim_next(queue=item.queue, annotator=third, at=NOON)
-    record_annotation(item_id=item.pk, annotator=third, token=str(claim.token), answer=Answer("1"), at=NOON)
+    record_annotation(item_id=item.pk, annotator=third, token=str(claim.token), answer=GivenAnnotation("1"), at=NOON)
     assert state(item) == (ItemStatus.SETTLED, "1", 3, 0)
 
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Notice, ReviewItem
-from evalsite.review.services.items.annotation_store import Answer, record_annotation
+from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import NothingNow, claim_next, keep_draft, take_back
 from evalsite.review.services.items.reassignments import HANDED_TIME, Moved, hand_item, withdraw_all, withdraw_item
 from evalsite.review.states import ReviewRefused
@@ -98,7 +98,7 @@ def test_a_late_answer_of_the_former_holder_is_refused_and_its_text_kept(item: R
 
     with pytest.raises(ReviewRefused, match="no longer hold this item"):
         record_annotation(
-            item_id=item.pk, annotator=ada, token=str(claim.token), answer=Answer("1", "my reasons"), at=NOON
+            item_id=item.pk, annotator=ada, token=str(claim.token), answer=GivenAnnotation("1", "my reasons"), at=NOON
         )
 
     assert keep_draft(item_id=item.pk, annotator=ada, values={"note": "my reasons"}, at=NOON)
@@ -134,7 +134,7 @@ def test_hand_item_refuses_what_would_break_the_queue(item: ReviewItem, owner: U
 def test_hand_item_refuses_whoever_has_answered(owner: User) -> None:
     item, ada = factories.review_item(queue=factories.queue(quorum=2)), annotator("ada")
     claim = claim_next(queue=item.queue, annotator=ada, at=NOON)
-    record_annotation(item_id=item.pk, annotator=ada, token=str(claim.token), answer=Answer("1", ""), at=NOON)
+    record_annotation(item_id=item.pk, annotator=ada, token=str(claim.token), answer=GivenAnnotation("1", ""), at=NOON)
 
     with pytest.raises(ReviewRefused, match="already answered"):
         hand(item, ada, owner)
@@ -161,7 +161,9 @@ def test_withdraw_all_moves_what_the_heir_may_answer(owner: User) -> None:
     for item in items:
         hand(item, ada, owner)
     claim = hand(items[0], ben, owner)
-    record_annotation(item_id=items[0].pk, annotator=ben, token=str(claim.token), answer=Answer("1", ""), at=NOON)
+    record_annotation(
+        item_id=items[0].pk, annotator=ben, token=str(claim.token), answer=GivenAnnotation("1", ""), at=NOON
+    )
 
     moved = withdraw_all(queue=queue, person=ada, heir=ben, actor=owner, reason="left the team", at=NOON)
 

@@ -25,7 +25,7 @@ from evalsite.review.models import (
 )
 from evalsite.review.services.items.claims import claim_next
 from evalsite.review.services.items.decisions import reopen_item
-from evalsite.review.services.labels.annotation_imports import ImportRefused
+from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused
 from judging.tables import write_csv
 from tests import factories
 from tests.evalsite.review.exchanged import KINDS, answer, bring, busy_queue, emptied, exported, read
@@ -175,7 +175,7 @@ def test_an_archived_queue_takes_no_import() -> None:
     found = read(exported(queue, "csv"))
     queue.status = QueueStatus.ARCHIVED
 
-    with pytest.raises(ImportRefused, match="archived"):
+    with pytest.raises(AnnotationImportRefused, match="archived"):
         bring(queue, found)
 
 
