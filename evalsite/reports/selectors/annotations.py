@@ -153,7 +153,9 @@ def read_answers(queue: Queue, options: Options) -> QueueAnswers:
     span = mine.aggregate(first=Min("created_at"), last=Max("created_at"))
     starts = period_starts(span["first"], span["last"]) if span["first"] else ()
     rows = mine.order_by("item_id", "pk").annotate(period=_period_of("created_at", starts))
-    given = _Given.of(rows.values_list("item_id", "annotator_id", "label", "period", "seconds", "active_seconds"))
+    given = _AnnotationColumns.of(
+        rows.values_list("item_id", "annotator_id", "label", "period", "seconds", "active_seconds")
+    )
     names = dict(User.objects.filter(pk__in=set(given.people)).values_list("pk", "username"))
     people = {person: names[person] for person in dict.fromkeys(given.people)}
     found = _answers(given, _chosen_items(items, options), people, _scales_of(items, options), keep_unanswered=False)
@@ -166,7 +168,7 @@ def read_labels(table: LabelTable, options: Options) -> QueueAnswers:
     span = labels.aggregate(first=Min("given_at"), last=Max("given_at"))
     starts = period_starts(span["first"], span["last"]) if span["first"] else ()
     rows = labels.order_by("item_id", "pk").annotate(period=_period_of("given_at", starts), none=_NONE)
-    given = _Given.of(rows.values_list("item_id", "rater", "label", "period", "none", "none"))
+    given = _AnnotationColumns.of(rows.values_list("item_id", "rater", "label", "period", "none", "none"))
     raters = {name: name for name in dict.fromkeys(given.people)}
     places = _chosen_items(LabelledItem.objects.filter(table=table).annotate(arm=Value("")), options)
     scales = _Scales(labels_from_json(table.labels))
@@ -241,7 +243,7 @@ def _chosen_items(items: QuerySet[Any], options: Options) -> dict[int, tuple[str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Given:
+class _AnnotationColumns:
     """Answers as columns, ordered by item."""
 
     items: Sequence[int]
@@ -252,7 +254,7 @@ class _Given:
     active: Sequence[float | None]
 
     @classmethod
-    def of(cls, rows: QuerySet[Any, Any]) -> _Given:
+    def of(cls, rows: QuerySet[Any, Any]) -> _AnnotationColumns:
         """Return the columns as the database gives them: the ORM would handle each of half a million rows twice.
 
         Column by column: `zip(*found)` makes an iterator of every row, and the garbage collector reads them all.
@@ -264,7 +266,7 @@ class _Given:
 
 
 def _answers(
-    given: _Given,
+    given: _AnnotationColumns,
     places: dict[int, tuple[str, ...]],
     names: dict[Any, str],
     scales: _Scales,

@@ -31,7 +31,7 @@ class PartAnswers:
 
 
 @dataclass(slots=True)
-class _Said:
+class _PartAnnotations:
     """What people said of one part."""
 
     item_id: int  # one that has the part
@@ -68,13 +68,13 @@ def metric_of(part: FormPart) -> Metric:
     return metric_of_scale([float(choice.value) for choice in part.choices]) if part.choices else Metric.INTERVAL
 
 
-def _read(queue: Queue, options: Options) -> Mapping[tuple[str, str], _Said]:
-    found: dict[tuple[str, str], _Said] = {}
+def _read(queue: Queue, options: Options) -> Mapping[tuple[str, str], _PartAnnotations]:
+    found: dict[tuple[str, str], _PartAnnotations] = {}
     rows = answers_of(queue, options).exclude(parts={})
     fields = ("item_id", "item__criterion", "annotator__username", "parts")
     for item_id, criterion, person, parts in rows.values_list(*fields).iterator(CHUNK):
         for key, value in parts.items():
-            found.setdefault((criterion, key), _Said(item_id)).given[item_id, person] = value
+            found.setdefault((criterion, key), _PartAnnotations(item_id)).given[item_id, person] = value
     return found
 
 

@@ -58,7 +58,7 @@ class SetFacts:
 
 
 @dataclass(slots=True)
-class Seat:
+class AgentPart:
     """One judge's part in one decision."""
 
     name: str
@@ -68,7 +68,7 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DebateDecision:
     """One settled debate, or one decision of a baseline. Verdicts are in system space, in the chosen reading."""
 
     pk: int
@@ -79,7 +79,7 @@ class Decision:
     order: int  # 0: A was shown as submission 1; 1: B was
     stored_verdict: int | None
     ballot: Ballot
-    seats: tuple[Seat, ...]
+    seats: tuple[AgentPart, ...]
     calls: int
     cost: Decimal | None
 
@@ -128,7 +128,7 @@ def rivals_of(sets: Iterable[SetFacts]) -> dict[int, SetFacts]:
     return {pk: one for pk, one in known.items() if (one.system_a, one.system_b, one.criterion_key) in wanted}
 
 
-def decisions_of(sets: dict[int, SetFacts], *, reading: VerdictReading = VerdictReading.STRICT) -> list[Decision]:
+def decisions_of(sets: dict[int, SetFacts], *, reading: VerdictReading = VerdictReading.STRICT) -> list[DebateDecision]:
     """Return the settled decisions of these sets. Three queries, no text but under `author_compat`."""
     rows = Debate.objects.filter(debate_set__in=list(sets), status__in=SETTLED).order_by("pk")
     fields = ("pk", "debate_set_id", "case_id", "response_a_id", "response_b_id", "scenario", "submission_order",
@@ -146,7 +146,7 @@ def decisions_of(sets: dict[int, SetFacts], *, reading: VerdictReading = Verdict
         ballot = system_ballot(item=pk, submission_order=order, judges=names, rounds=rounds)
         statements = sum(len(seat.statuses) for seat in taken)
         found.append(
-            Decision(
+            DebateDecision(
                 pk, sets[set_id], case_id, (a, b), scenario or "", order, verdict, ballot, tuple(taken),
                 calls or statements, cost,
             )
@@ -154,19 +154,19 @@ def decisions_of(sets: dict[int, SetFacts], *, reading: VerdictReading = Verdict
     return found
 
 
-def _seats(set_ids: Sequence[int]) -> tuple[dict[int, list[Seat]], dict[int, tuple[int, int]]]:
+def _seats(set_ids: Sequence[int]) -> tuple[dict[int, list[AgentPart]], dict[int, tuple[int, int]]]:
     """Return the seats of each debate, and of each speaker its debate and its place there."""
-    seats: dict[int, list[Seat]] = defaultdict(list)
+    seats: dict[int, list[AgentPart]] = defaultdict(list)
     keys: dict[int, tuple[int, int]] = {}
     rows = Speaker.objects.filter(debate__debate_set__in=set_ids).order_by("debate_id", "seat")
     for pk, debate_id, name in rows.values_list("pk", "debate_id", "name").iterator(CHUNK):
         keys[pk] = (debate_id, len(seats[debate_id]))
-        seats[debate_id].append(Seat(name))
+        seats[debate_id].append(AgentPart(name))
     _read_statuses(seats, keys, set_ids)
     return seats, keys
 
 
-def _read_statuses(seats: dict[int, list[Seat]], keys: dict[int, tuple[int, int]], set_ids: Sequence[int]) -> None:
+def _read_statuses(seats: dict[int, list[AgentPart]], keys: dict[int, tuple[int, int]], set_ids: Sequence[int]) -> None:
     rows = Statement.objects.filter(speaker__debate__debate_set__in=set_ids).order_by("round", "pk")
     fields = ("speaker_id", "status", "position_verdict", "recorded_verdict", "round", "asked_cost")
     for speaker_id, status, position, recorded, number, cost in rows.values_list(*fields).iterator(CHUNK):

@@ -14,7 +14,7 @@ CHOICES_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class EvaluatorBoard:
     """The leaderboard of one evaluator, and how much of the suite its run covers."""
 
     evaluator: RunEvaluator
@@ -35,10 +35,10 @@ class Board:
 class EvaluatorChoices:
     """The fullest board of each evaluator's name, and all boards, newest run first."""
 
-    fullest: tuple[Board, ...]
-    every: tuple[Board, ...]
+    fullest: tuple[EvaluatorBoard, ...]
+    every: tuple[EvaluatorBoard, ...]
 
-    def pick(self, evaluator_id: str) -> Board | None:
+    def pick(self, evaluator_id: str) -> EvaluatorBoard | None:
         """Return the one asked for, else the default: a real judge or rules before a baseline, then the fullest."""
         asked = next((board for board in self.every if str(board.evaluator.pk) == evaluator_id), None)
         return asked or next(iter(self.fullest), None)
@@ -84,14 +84,14 @@ def suite_named(name: str) -> Suite | None:
 
 def _choices(rows: Sequence[RunEvaluator], systems: dict[int, set[int]]) -> EvaluatorChoices:
     known = set().union(*(systems[row.run_id] for row in rows))
-    every = [Board(row, len(systems[row.run_id]), len(known)) for row in rows]
-    fullest: dict[str, Board] = {}
+    every = [EvaluatorBoard(row, len(systems[row.run_id]), len(known)) for row in rows]
+    fullest: dict[str, EvaluatorBoard] = {}
     for board in sorted(every, key=_fullness):  # stable: of two that are equally full the newer one
         fullest.setdefault(board.evaluator.name, board)
     return EvaluatorChoices(tuple(fullest.values()), tuple(every))
 
 
-def _fullness(board: Board) -> tuple[bool, bool, int, int]:
+def _fullness(board: EvaluatorBoard) -> tuple[bool, bool, int, int]:
     """Return what orders boards: a baseline last, a run at work after finished ones, then systems and responses."""
     row = board.evaluator
     return (row.is_baseline, row.run.status != RunStatus.FINISHED, -board.system_count, -row.done)

@@ -15,7 +15,7 @@ BAR_WIDTH, BAR_HEIGHT = 9, 28
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class SharedAxis:
     """The two ends of the axis that all intervals of a table share."""
 
     low: float
@@ -51,20 +51,20 @@ def leaderboard_rows(payload: Payload, *, mode: str, sort: str) -> list[Payload]
     return sorted(known, key=keys[field], reverse=sort.startswith("-")) + unknown
 
 
-def common_axis(figures: Sequence[Payload]) -> Axis:
+def common_axis(figures: Sequence[Payload]) -> SharedAxis:
     """Return an axis in steps of 0.05 that holds every figure and interval; from 0 to 1 where there are none."""
     ends = [figure[end] for figure in figures for end in ("value", "low", "high") if figure[end] is not None]
     if not ends:
-        return Axis(0.0, 1.0)
+        return SharedAxis(0.0, 1.0)
     low, high = math.floor(min(ends) / AXIS_STEP) * AXIS_STEP, math.ceil(max(ends) / AXIS_STEP) * AXIS_STEP
-    return Axis(round(low, 2), round(max(high, low + AXIS_STEP), 2))
+    return SharedAxis(round(low, 2), round(max(high, low + AXIS_STEP), 2))
 
 
-def difference_axis(figure: Payload) -> Axis:
+def difference_axis(figure: Payload) -> SharedAxis:
     """Return an axis in steps of 0.05 that holds a difference and its interval, with zero in the middle."""
     ends = [abs(figure[end]) for end in ("value", "low", "high") if figure[end] is not None]
     reach = round(max(1, math.ceil(max(ends, default=1.0) / AXIS_STEP)) * AXIS_STEP, 2)
-    return Axis(-reach, reach)
+    return SharedAxis(-reach, reach)
 
 
 def shade(value: float | None) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evalsite.reports.services.charts import STEPS, Tick
 from evalsite.reports.services.payloads import Payload
-from evalsite.reports.services.shown_rows import Axis, common_axis
+from evalsite.reports.services.shown_rows import SharedAxis, common_axis
 from judging.statistics.estimators.boards import MeanKind
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 190, 24, 34, 40
@@ -91,7 +91,7 @@ def board_chart(rows: Sequence[Payload]) -> BoardChart | None:
     )
 
 
-def _row(row: Payload, place: int, axis: Axis) -> BoardRow:
+def _row(row: Payload, place: int, axis: SharedAxis) -> BoardRow:
     middle = TOP + ROW_HEIGHT * (place + 0.5)
     dots = [
         _dot(row, one, middle + GAP * (number - 1), axis)
@@ -112,7 +112,7 @@ def rank_words(ranks: Sequence[int] | None) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _dot(row: Payload, mode: MeanKind, y: float, axis: Axis) -> Dot:
+def _dot(row: Payload, mode: MeanKind, y: float, axis: SharedAxis) -> Dot:
     found, name = row["figures"][mode], LEGEND[mode][1]
     says = f"{row['system']}, {name.lower()}: {found['value']:.1%}"
     if found["low"] is None:
@@ -121,12 +121,12 @@ def _dot(row: Payload, mode: MeanKind, y: float, axis: Axis) -> Dot:
     return Dot(mode.value, _x(found["value"], axis), y, _x(found["low"], axis), _x(found["high"], axis), says)
 
 
-def _x(value: float, axis: Axis) -> float:
+def _x(value: float, axis: SharedAxis) -> float:
     share = (value - axis.low) / (axis.high - axis.low)
     return round(LEFT + min(1.0, max(0.0, share)) * (WIDTH - LEFT - RIGHT), 1)
 
 
-def _ticks(axis: Axis) -> list[float]:
+def _ticks(axis: SharedAxis) -> list[float]:
     """Return at most six round values within an axis."""
     rough = (axis.high - axis.low) / (MOST_TICKS - 1)
     power = 10 ** math.floor(math.log10(rough))

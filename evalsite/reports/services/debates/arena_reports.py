@@ -10,7 +10,7 @@ from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.selectors.debate_votes import (
     INTACT,
-    Decision,
+    DebateDecision,
     debates_mark,
     decisions_of,
     people_said,
@@ -77,14 +77,14 @@ def _set_ids(options: Options) -> list[int] | None:
     return [int(pk) for pk in options.get("sets", [])] or None
 
 
-def _undecided(decisions: Sequence[Decision], said: Verdicts) -> int:
+def _undecided(decisions: Sequence[DebateDecision], said: Verdicts) -> int:
     """Return how many debates count for nothing: without an outcome, or waiting for the people who are to decide."""
     if said.rule is OutcomeRule.HUMAN:
         return sum(one.pk in said.open and one.pk not in said.people for one in decisions)
     return sum(said.outcomes[one.pk] is None for one in decisions)
 
 
-def _ranking(decisions: Sequence[Decision], said: Verdicts) -> Payload:
+def _ranking(decisions: Sequence[DebateDecision], said: Verdicts) -> Payload:
     """Return ranks, strength and win rate by system; or the reason why these systems have no common ranking."""
     systems = sorted({name for one in decisions for name in (one.owner.system_a, one.owner.system_b)})
     n = len(decisions) - _undecided(decisions, said)
@@ -99,7 +99,7 @@ def _ranking(decisions: Sequence[Decision], said: Verdicts) -> Payload:
     return base | {"rows": [_row(row, decisions, said) for row in found.systems]}
 
 
-def _row(row: RankedSystem, decisions: Sequence[Decision], said: Verdicts) -> Payload:
+def _row(row: RankedSystem, decisions: Sequence[DebateDecision], said: Verdicts) -> Payload:
     return {
         "system": row.name,
         "ranks": [row.ranks.first, row.ranks.last],
@@ -109,9 +109,9 @@ def _row(row: RankedSystem, decisions: Sequence[Decision], said: Verdicts) -> Pa
     }
 
 
-def _pair_rows(decisions: Sequence[Decision], said: Verdicts, lengths: Mapping[int, int]) -> list[Payload]:
+def _pair_rows(decisions: Sequence[DebateDecision], said: Verdicts, lengths: Mapping[int, int]) -> list[Payload]:
     """Return how the debates of every two systems ended, and how often the first was better, ties half."""
-    pairs: dict[tuple[str, str], list[Decision]] = {}
+    pairs: dict[tuple[str, str], list[DebateDecision]] = {}
     for one in decisions:
         first, second = sorted((one.owner.system_a, one.owner.system_b))
         pairs.setdefault((first, second), []).append(one)
@@ -122,7 +122,9 @@ def _pair_rows(decisions: Sequence[Decision], said: Verdicts, lengths: Mapping[i
     ]
 
 
-def _length_control(first: str, decisions: Sequence[Decision], said: Verdicts, lengths: Mapping[int, int]) -> Payload:
+def _length_control(
+    first: str, decisions: Sequence[DebateDecision], said: Verdicts, lengths: Mapping[int, int]
+) -> Payload:
     """Return the first system's win rate at equal length, and what length does; by the outcomes of debates alone."""
     if said.rule is OutcomeRule.HUMAN:
         nothing = figure(undefined(NO_CONTROL))
@@ -139,7 +141,7 @@ def _length_control(first: str, decisions: Sequence[Decision], said: Verdicts, l
     return {"equal_length": figure(found.equal_length), "length_effect": figure(found.effect)}
 
 
-def _pair_row(first: str, second: str, decisions: Sequence[Decision], said: Verdicts) -> Payload:
+def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], said: Verdicts) -> Payload:
     results: Counter[int] = Counter()
     for one in decisions:
         outcome = said.outcomes[one.pk]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evalsite.reports.selectors.debate_votes import Decision, debates_mark
+from evalsite.reports.selectors.debate_votes import DebateDecision, debates_mark
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.response_facts import ResponseFacts, response_facts
 from evalsite.reports.services.debates.debate_reports import Evaluator, View, debates_in_view, label_weights
@@ -34,7 +34,7 @@ def compute_debate_bias(subject_id: int, options: Options) -> Payload:
 def _bias(
     one: Evaluator,
     view: View,
-    labelled: Sequence[Decision],
+    labelled: Sequence[DebateDecision],
     facts: Mapping[int, ResponseFacts],
     models: Mapping[str, str],
 ) -> Payload:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from debate.protocol.meta.metaeval import OutcomeRule, outcome_of
-from evalsite.reports.selectors.debate_votes import Decision, PeopleSaid
+from evalsite.reports.selectors.debate_votes import DebateDecision, PeopleSaid
 from judging.statistics.estimates import Estimate
 from judging.statistics.estimators.agreement import ComparedItem, agreement_difference, share_equal
 from judging.statistics.estimators.debates import (
@@ -39,7 +39,9 @@ class Verdicts:
     planned: int = 0  # cases of agreed debates that the audit drew; 0: intervals are for one look
 
 
-def verdicts_of(debates: Iterable[Decision], people: PeopleSaid, rule: OutcomeRule, *, looks: bool = False) -> Verdicts:
+def verdicts_of(
+    debates: Iterable[DebateDecision], people: PeopleSaid, rule: OutcomeRule, *, looks: bool = False
+) -> Verdicts:
     """Return what the debates and people said under a rule; with `looks`, for intervals valid at every look."""
     known = list(debates)
     human: dict[int | str, int] = {pk: label for pk, label in people.final.items()}  # noqa: C416 - widens the key
@@ -53,7 +55,7 @@ def verdicts_of(debates: Iterable[Decision], people: PeopleSaid, rule: OutcomeRu
 
 
 def agreement_with_people(
-    labels: Mapping[int, Label], debates: Iterable[Decision], said: Verdicts, *, decided_only: bool = False
+    labels: Mapping[int, Label], debates: Iterable[DebateDecision], said: Verdicts, *, decided_only: bool = False
 ) -> Inference | TooFew:
     """Return how often labels equal people's over the debates they were asked about, or those that came to an end."""
     asked = _asked(debates, said, (labels,), decided_only=decided_only)
@@ -63,7 +65,7 @@ def agreement_with_people(
 def difference_with_people(
     first: Mapping[int, Label],
     second: Mapping[int, Label],
-    debates: Iterable[Decision],
+    debates: Iterable[DebateDecision],
     said: Verdicts,
     *,
     decided_only: bool,
@@ -74,8 +76,8 @@ def difference_with_people(
 
 
 def _asked(
-    debates: Iterable[Decision], said: Verdicts, sources: Sequence[Mapping[int, Label]], *, decided_only: bool
-) -> list[Decision]:
+    debates: Iterable[DebateDecision], said: Verdicts, sources: Sequence[Mapping[int, Label]], *, decided_only: bool
+) -> list[DebateDecision]:
     return [
         one
         for one in debates
@@ -83,14 +85,14 @@ def _asked(
     ]
 
 
-def _items(labels: Mapping[int, Label], debates: Iterable[Decision], said: Verdicts) -> list[ComparedItem]:
+def _items(labels: Mapping[int, Label], debates: Iterable[DebateDecision], said: Verdicts) -> list[ComparedItem]:
     return [
         ComparedItem(one.case_id, labels[one.pk], said.people.get(one.pk), is_routed=one.pk in said.open)
         for one in debates
     ]
 
 
-def ranking(debates: Iterable[Decision], said: Verdicts) -> Ranking:
+def ranking(debates: Iterable[DebateDecision], said: Verdicts) -> Ranking:
     """Return the ranking of systems under the rule."""
     pairs = _pairs(debates, said)
     return (
@@ -98,14 +100,14 @@ def ranking(debates: Iterable[Decision], said: Verdicts) -> Ranking:
     )
 
 
-def rate_of(system: str, debates: Iterable[Decision], said: Verdicts) -> Estimate:
+def rate_of(system: str, debates: Iterable[DebateDecision], said: Verdicts) -> Estimate:
     """Return a system's win rate against all it met, under the rule."""
     met = [one for one in debates if system in (one.owner.system_a, one.owner.system_b)]
     pairs = [pair if pair.first == system else _turned(pair) for pair in _pairs(met, said)]
     return win_rate(pairs, planned=said.planned).estimate if said.rule is OutcomeRule.HUMAN else outcome_win_rate(pairs)
 
 
-def people_rate(debates: Iterable[Decision], said: Verdicts) -> Estimate:
+def people_rate(debates: Iterable[DebateDecision], said: Verdicts) -> Estimate:
     """Return the win rate of system A by people's word over all debates of one pair."""
     pairs = []
     for one in debates:
@@ -114,7 +116,7 @@ def people_rate(debates: Iterable[Decision], said: Verdicts) -> Estimate:
     return win_rate(pairs, planned=said.planned).estimate
 
 
-def _pairs(debates: Iterable[Decision], said: Verdicts) -> list[DebatedPair]:
+def _pairs(debates: Iterable[DebateDecision], said: Verdicts) -> list[DebatedPair]:
     is_human = said.rule is OutcomeRule.HUMAN
     return [
         DebatedPair(

@@ -23,7 +23,7 @@ from debate.protocol.meta.evaluators import (
 from debate.protocol.meta.metaeval import OutcomeRule, first_consensus, leave_one_out, outcome_of, tally
 from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.selectors.debate_votes import (
-    Decision,
+    DebateDecision,
     PeopleSaid,
     SetFacts,
     debates_mark,
@@ -97,7 +97,7 @@ class Evaluator:
 class View:
     """The debates that the report is about, with their outcomes."""
 
-    debates: list[Decision]
+    debates: list[DebateDecision]
     outcomes: Mapping[int, Label]
     people: PeopleSaid
     said: Verdicts
@@ -118,7 +118,7 @@ class InView:
     """What a report on debates is about, by its options."""
 
     sets: Mapping[int, SetFacts]
-    every: list[Decision]  # of these sets
+    every: list[DebateDecision]  # of these sets
     view: View  # those that the filters keep
     evaluators: list[Evaluator]
     rule: OutcomeRule
@@ -179,12 +179,12 @@ def _behind(view: View, evaluators: Sequence[Evaluator]) -> list[DebateRow]:
     ]
 
 
-def _fits(one: Decision, options: Options) -> bool:
+def _fits(one: DebateDecision, options: Options) -> bool:
     scenario, criterion = chosen(options, "scenario"), chosen(options, "criterion")
     return scenario in ("", one.scenario) and criterion in ("", one.owner.criterion)
 
 
-def _view(debates: list[Decision], rule: OutcomeRule, *, looks: bool) -> View:
+def _view(debates: list[DebateDecision], rule: OutcomeRule, *, looks: bool) -> View:
     people = people_said([one.pk for one in debates])
     cells: dict[Cell, list[int]] = defaultdict(list)
     for one in debates:
@@ -213,7 +213,7 @@ def _evaluators(view: View, sets: Mapping[int, SetFacts]) -> list[Evaluator]:
     return [*found.values(), own] if view.debates else []
 
 
-def _add_openings(found: dict[str, Evaluator], debate: Decision) -> None:
+def _add_openings(found: dict[str, Evaluator], debate: DebateDecision) -> None:
     votes = debate.ballot.by_system(0)
     for (name, vote), seat in zip(votes.items(), debate.seats, strict=True):
         one = found.setdefault(f"opening:{name}", Evaluator(f"opening:{name}", name, "opening", judges=(name,)))
@@ -333,7 +333,7 @@ def _in_cell(labels: Mapping[int, Label], outcomes: Mapping[int, Label], items: 
 
 
 def _people_in_cell(
-    labels: Mapping[int, Label], items: Sequence[int], view: View, debates: Mapping[int, Decision]
+    labels: Mapping[int, Label], items: Sequence[int], view: View, debates: Mapping[int, DebateDecision]
 ) -> Payload | None:
     """Return agreement with people in one cell, routed and audited debates weighted, and the system level."""
     asked = [item for item in items if item in labels]
@@ -447,7 +447,7 @@ def _wins(view: View, evaluators: Sequence[Evaluator]) -> list[Payload]:
     ]
 
 
-def _rate(debates: Sequence[Decision], labels: Mapping[int, Label]) -> Estimate:
+def _rate(debates: Sequence[DebateDecision], labels: Mapping[int, Label]) -> Estimate:
     """Return A's win rate by an evaluator's labels, ties half; the unit is the case."""
     given = [(one.case_id, (1 + label) / 2) for one in debates if (label := labels.get(one.pk)) is not None]
     return census_mean(list(case_means([points for _, points in given], [case for case, _ in given]).values()))

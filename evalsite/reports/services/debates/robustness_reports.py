@@ -10,7 +10,7 @@ from debate.protocol.meta.metaeval import OutcomeRule, outcome_of
 from debate.protocol.variants import Damage
 from evalsite.reports.selectors.debate_votes import (
     INTACT,
-    Decision,
+    DebateDecision,
     debates_mark,
     decisions_of,
     people_said,
@@ -66,7 +66,7 @@ def compute_robustness(experiment_id: int, options: Options) -> Payload:
     }
 
 
-def _conditions(decisions: Sequence[Decision]) -> dict[tuple[str, Damage], Condition]:
+def _conditions(decisions: Sequence[DebateDecision]) -> dict[tuple[str, Damage], Condition]:
     found: dict[tuple[str, Damage], Condition] = {}
     for one in decisions:
         damage = Damage(one.owner.damage or Damage.NONE)
@@ -79,7 +79,7 @@ def _conditions(decisions: Sequence[Decision]) -> dict[tuple[str, Damage], Condi
     return found
 
 
-def _reference(decisions: Sequence[Decision]) -> tuple[dict[Subject, int], str]:
+def _reference(decisions: Sequence[DebateDecision]) -> tuple[dict[Subject, int], str]:
     """Return what the judges are held against, and what that is: people's labels, else the debates of one set.
 
     Of several sets of debates over these pairs the one with most outcomes counts, so that no set of other agents

@@ -111,7 +111,7 @@ def compute_judge(subject_id: int, options: Options) -> Payload:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _JudgeRecord:
     """What a version of a judge did in all its runs, and what others said of the same."""
 
     record: JudgeRecord
@@ -120,14 +120,14 @@ class _Said:
     test_lacks: str
 
 
-def _compared(rows: Sequence[RunEvaluator], reader: PeopleReader) -> _Said:
+def _compared(rows: Sequence[RunEvaluator], reader: PeopleReader) -> _JudgeRecord:
     replies = rows_of_judge(rows)
     people = compared_with_people(rows, replies, reader)
     debates = judge_rows.compared_with_debates(rows)
-    return _Said(record_of([*replies.values()]), people, debates, _test_lacks(people, reader))
+    return _JudgeRecord(record_of([*replies.values()]), people, debates, _test_lacks(people, reader))
 
 
-def _judge_row(rows: Sequence[RunEvaluator], version: str, said: _Said) -> Payload:
+def _judge_row(rows: Sequence[RunEvaluator], version: str, said: _JudgeRecord) -> Payload:
     record, people, debates = said.record, said.people, said.debates
     spent = record.spent
     return {

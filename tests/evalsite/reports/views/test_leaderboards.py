@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.reports.services.shown_rows import Axis
+from evalsite.reports.services.shown_rows import SharedAxis
 from judging.models import Response, RunEvaluator, System
 from tests import factories
 from tests.audited_boards import drawn_cases, noisy_judge, store_board
@@ -27,7 +27,7 @@ def test_leaderboard_compare_draws_the_difference_around_zero(scored: Scored, re
     answer = researcher.get(address(scored, scored.ada, scored.bob))
 
     # ada - bob by case: 1, 0, 1, 0.5; mean 0.625, without an interval
-    assert (answer.status_code, answer.context["axis"]) == (200, Axis(-0.65, 0.65))
+    assert (answer.status_code, answer.context["axis"]) == (200, SharedAxis(-0.65, 0.65))
 
 
 def test_leaderboard_compare_says_that_two_systems_share_no_case(scored: Scored, researcher: Client) -> None:
