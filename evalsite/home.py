@@ -54,7 +54,7 @@ RECENT_ANSWERS = 200  # that an estimate of people's time rests on
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRow:
+class AnnotatorQueue:
     """One queue as its annotator sees it."""
 
     queue: Queue
@@ -70,7 +70,7 @@ class QueueRow:
 class AnnotatorHome:
     """What waits for one person, and how they are doing today."""
 
-    rows: tuple[QueueRow, ...]
+    rows: tuple[AnnotatorQueue, ...]
     answers_today: int
     median_seconds: float | None
 
@@ -123,7 +123,7 @@ class FailedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class DaySpend:
+class SpendBar:
     """What calls to priced endpoints cost on one day."""
 
     day: date
@@ -148,7 +148,7 @@ class ResearcherHome:
 
     is_empty: bool
     board: BoardHead | None  # None: no run has scored anything yet
-    spend: tuple[DaySpend, ...]
+    spend: tuple[SpendBar, ...]
     live: tuple[LiveRun, ...]
     people_work: tuple[PeopleWork, ...]
     splits: int
@@ -228,8 +228,8 @@ def annotator_home(*, user: User, at: datetime) -> AnnotatorHome:
     )
 
 
-def _queue_row(queue: Any) -> QueueRow:
-    return QueueRow(queue, done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
+def _queue_row(queue: Any) -> AnnotatorQueue:
+    return AnnotatorQueue(queue, done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
 
 
 def live_runs(*, at: datetime) -> tuple[LiveRun, ...]:
@@ -320,18 +320,18 @@ def admin_home(*, at: datetime) -> AdminHome:
     )
 
 
-def spend_by_day(*, at: datetime) -> tuple[DaySpend, ...]:
+def spend_by_day(*, at: datetime) -> tuple[SpendBar, ...]:
     """Return the spending of the last days that had any, newest first; sums are kept for a minute."""
     first = localtime(at).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=SPEND_DAYS - 1)
     key = f"home-spend-{first:%Y%m%d}"
-    known: tuple[DaySpend, ...] | None = cache.get(key)
+    known: tuple[SpendBar, ...] | None = cache.get(key)
     if known is None:
         known = _spend_since(first)
         cache.set(key, known, SPEND_SECONDS)
     return known
 
 
-def _spend_since(first: datetime) -> tuple[DaySpend, ...]:
+def _spend_since(first: datetime) -> tuple[SpendBar, ...]:
     priced = ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL).values_list("pk", flat=True)
     hours = CallHour.objects.filter(endpoint__in=list(priced), hour__gte=first)
     rows = list(
@@ -342,7 +342,7 @@ def _spend_since(first: datetime) -> tuple[DaySpend, ...]:
     )
     dearest = max((row["cost_sum"] or Decimal(0) for row in rows), default=Decimal(0))
     return tuple(
-        DaySpend(
+        SpendBar(
             day=row["day"],
             calls=row["n"],
             cost=row["cost_sum"] or Decimal(0),
