@@ -19,7 +19,7 @@ from debate.protocol.options import (
     DebateOptions,
     samples_for,
 )
-from debate.protocol.seats import SeatScheme
+from debate.protocol.orders import SeatScheme
 from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.selectors.criteria import criteria_on_offer
 from debate.services.experiments import FEWEST_SYSTEMS, MOST_SYSTEMS

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from debate.protocol.consensus import StopRules
-from debate.protocol.seats import SeatScheme
+from debate.protocol.orders import SeatScheme
 from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.protocol.variants import Damage
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Speaker, Statement
-from debate.protocol.meta.ballots import seat_names
 from debate.protocol.meta.figures import all_figures, reading_differences
+from debate.protocol.meta.votes import seat_names
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn, SingleScore
 from debate.selectors.criteria import criteria_by_case
 

@@ -19,8 +19,8 @@ from debate.models import (
     Speaker,
     Statement,
 )
-from debate.protocol.meta.ballots import Ballot, seat_names, system_ballot
 from debate.protocol.meta.conformity import JudgeConformity, conformity, moved_toward
+from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
 from judging.models import EndpointKind, ModelEndpoint, Run
 from judging.states import ACTIVE
 

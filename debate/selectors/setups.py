@@ -9,7 +9,7 @@ from django.db.models import Prefetch
 
 from debate.models import Debate, Speaker
 from debate.protocol.options import DebateOptions, options_from_json
-from debate.protocol.seats import Orders
+from debate.protocol.orders import Orders
 from debate.protocol.setups import Criterion, DebateSetup
 from debate.protocol.variants import damaged
 from debate.selectors.criteria import criteria_by_case

@@ -28,8 +28,8 @@ from debate.models import (
 )
 from debate.protocol.consensus import agreed_since, consensus, majority
 from debate.protocol.options import DebateOptions
+from debate.protocol.orders import SeatScheme
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn
-from debate.protocol.seats import SeatScheme
 from debate.protocol.setups import RoundMode
 from debate.protocol.verdicts import TextReading, read_recorded, read_strict, to_system_space
 from debate.services.set_plans import announce, announce_finished

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from debate.models import Debate, DebateSet, DecisionMethod, Experiment, Speaker
-from debate.protocol.seats import Orders, draw_orders
+from debate.protocol.orders import Orders, draw_orders
 from debate.protocol.setups import Method
 from debate.selectors.criteria import criterion_names
 from debate.services.pairs import DebateWish, Pair

@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from debate.jobs import launch_debates, launch_robustness, launch_round_robin
 from debate.models import DebateSet, Experiment
 from debate.protocol.options import DebateOptions, samples_for
-from debate.protocol.seats import SeatScheme
+from debate.protocol.orders import SeatScheme
 from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.selectors.criteria import criterion_names
 from debate.selectors.sets import sets_of_experiment

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from debate.protocol.meta.ballots import Ballot, Vote
 from debate.protocol.meta.metaeval import Share
+from debate.protocol.meta.votes import Ballot, Vote
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
-from debate.protocol.meta.ballots import Ballot, Vote, recorded_ballots
-from debate.protocol.meta.juries import cohen_kappa, fleiss_kappa, krippendorff_alpha, raw_agreement
 from debate.protocol.meta.metaeval import (
     Agreement,
     OutcomeRule,
@@ -28,6 +26,8 @@ from debate.protocol.meta.metaeval import (
     rounds_held,
     tally,
 )
+from debate.protocol.meta.panel_agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, raw_agreement
+from debate.protocol.meta.votes import Ballot, Vote, recorded_ballots
 from debate.protocol.records import RecordedCell
 from debate.protocol.verdicts import TextReading, VerdictReading, read_recorded, read_strict, to_system_space
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from math import sqrt
 
 from debate.protocol.consensus import consensus, majority
-from debate.protocol.meta.ballots import Ballot, Vote
+from debate.protocol.meta.votes import Ballot, Vote
 
 
 class OutcomeRule(StrEnum):

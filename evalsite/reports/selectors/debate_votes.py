@@ -21,7 +21,7 @@ from debate.models import (
     Speaker,
     Statement,
 )
-from debate.protocol.meta.ballots import Ballot, seat_names, system_ballot
+from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
 from debate.protocol.verdicts import VerdictReading, read_author_compat, read_recorded, to_system_space
 from debate.selectors.labels import outside_labels
 from evalsite.reports.selectors.marks import label_mark

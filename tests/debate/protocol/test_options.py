@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.protocol.options import DebateOptions, options_from_json
-from debate.protocol.seats import SeatScheme
+from debate.protocol.orders import SeatScheme
 from debate.protocol.setups import RoundMode, Visibility
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from debate.models import Debate, DebateSet, Speaker
 from debate.protocol.options import DebateOptions, options_from_json
-from debate.protocol.seats import draw_orders
+from debate.protocol.orders import draw_orders
 from debate.services.pairs import pairs_of
 from debate.services.set_plans import DebatesRefused, create_debate_set
 from judging.models import ModelEndpoint, RunKind, RunStatus

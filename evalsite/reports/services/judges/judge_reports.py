@@ -13,13 +13,13 @@ from django.db.models import Sum
 from debate.models import Debate
 from debate.protocol.meta.evaluators import agreement_with_outcomes, standing
 from debate.protocol.meta.metaeval import leave_one_out, opening_votes
-from evalsite.reports.selectors import speakers
+from evalsite.reports.selectors import agents
+from evalsite.reports.selectors.agents import EndedDebate, SpeakerWork
 from evalsite.reports.selectors.judges import judge_rows
 from evalsite.reports.selectors.judges.judge_rows import Compared
 from evalsite.reports.selectors.judges.people_columns import PartsSaid, PeopleReader, WithPeople, compared_with_people
 from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.selectors.options import Options, chosen
-from evalsite.reports.selectors.speakers import EndedDebate, SpeakerWork
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind
@@ -65,8 +65,8 @@ def compute_judges(subject_id: int, options: Options) -> Payload:
     looks = chosen(options, "looks")
     reader = PeopleReader(looks=bool(looks))
     judges = [_judge_row(rows, key, _compared(rows, reader)) for (_, key), rows in versions.items()]
-    work = speakers.speaker_work()
-    ended = speakers.ended_debates()
+    work = agents.speaker_work()
+    ended = agents.ended_debates()
     seats = [_speaker_row(one, list(work.values()), ended) for one in work.values()]
     return {
         "judges": sorted(judges, key=lambda row: (row["is_baseline"], row["name"], row["newest_run"])),
@@ -183,7 +183,7 @@ def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequen
         opening_votes(ballots, work.name), [debate.verdict for debate in sat], [debate.case_id for debate in sat]
     )
     alone = leave_one_out(ballots, work.name).of_resolved
-    spent = speakers.debate_spending(work, others)
+    spent = agents.debate_spending(work, others)
     no_cost = "No price is known." if spent else SHARED if work.run_ids else IMPORTED
     return {
         "name": work.name,

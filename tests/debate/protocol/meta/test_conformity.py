@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from debate.protocol.meta.ballots import Ballot
 from debate.protocol.meta.conformity import JudgeConformity, Move, conformity, moved_toward, moves
+from debate.protocol.meta.votes import Ballot
 
 
 def ballot(item: int, *rounds: tuple[int | None, int | None, int | None]) -> Ballot:

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from debate.protocol.meta.ballots import Ballot, seat_names, system_ballot
 from debate.protocol.meta.figures import all_figures, ballot_figures, figures
-from debate.protocol.meta.juries import cohen_kappa, fleiss_kappa, krippendorff_alpha, raw_agreement
 from debate.protocol.meta.metaeval import (
     OutcomeRule,
     PositionBias,
@@ -26,6 +24,8 @@ from debate.protocol.meta.metaeval import (
     position_bias,
     wilson_interval,
 )
+from debate.protocol.meta.panel_agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, raw_agreement
+from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
 from debate.protocol.recorded.recorded import read_recorded_debates
 from debate.protocol.verdicts import VerdictReading
 from judging.specs.files.bundles import Bundle

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Avg, Count, Q, Sum
 
 from debate.models import Debate, DebateStatus, DecisionMethod, Speaker, Statement
-from debate.protocol.meta.ballots import Ballot, seat_names, system_ballot
+from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
 from judging.models import Call, EndpointKind
 
 ENDED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)

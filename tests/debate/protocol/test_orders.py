@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from debate.protocol.seats import Orders, SeatScheme, draw_orders
+from debate.protocol.orders import Orders, SeatScheme, draw_orders
 
 JUDGES = ("ada", "bob", "cy")
 
