@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.grading.marks import GradeStatus, Note, ResponseGrade
+from judging.grading.grades import GradeStatus, Note, ResponseGrade
 
 _PLAIN_MODES: dict[str, Callable[[Sequence[float]], float]] = {
     "avg": lambda scores: float(np.mean(scores)),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.grading.marks import ResponseGrade
+from judging.grading.grades import ResponseGrade
 
 # An attempt must reach this sum to count as a group's best, as in the newer original.
 _LOWEST_BEST = -1e-6

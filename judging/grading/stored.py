@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from judging.grading.marks import CriterionGrade, ResponseGrade
+from judging.grading.grades import CriterionGrade, ResponseGrade
 
 ENVIRONMENT = "environment"  # what unit tests ran with: tool or library -> version, and the sandbox's profile
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from judging.grading.marks import CriterionGrade, GradeStatus, ResponseGrade
+from judging.grading.grades import CriterionGrade, GradeStatus, ResponseGrade
 from judging.grading.reports import CaseAttempts, ReportRow, metric_points, suite_report
 from judging.models import Case, EvaluatorKind, Run, RunEvaluator, Score, ScoreStatus, System
 

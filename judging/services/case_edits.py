@@ -12,7 +12,7 @@ from django.db import transaction
 
 from judging import signals
 from judging.grading.aggregates import score_case
-from judging.grading.marks import GradingOptions, ResponseGrade
+from judging.grading.grades import GradingOptions, ResponseGrade
 from judging.models import Case, ImportBatch, Response, Suite, SuiteCase
 from judging.services.evaluation.evaluator_tasks import graded_case
 from judging.services.evaluation.programs import program_runner

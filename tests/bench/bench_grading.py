@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from judging.grading.marks import GradingOptions
+from judging.grading.grades import GradingOptions
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.rules import GradedCase, grade_responses
 from tests.parity.recorded_data import attempts

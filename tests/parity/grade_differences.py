@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from judging.grading.marks import CriterionGrade, JsonObject, ResponseGrade
+from judging.grading.grades import CriterionGrade, JsonObject, ResponseGrade
 from tests.parity.divergences import RULES
 
 TOLERANCE = 1e-9

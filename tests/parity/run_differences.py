@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from judging.grading.aggregates import score_case
-from judging.grading.marks import CriterionGrade, Fault, GradeStatus, Note, ResponseGrade
+from judging.grading.grades import CriterionGrade, Fault, GradeStatus, Note, ResponseGrade
 from judging.models import Case, RunEvaluator, Score
 from judging.services.evaluation.evaluator_tasks import graded_case
 from tests.parity.grade_differences import (

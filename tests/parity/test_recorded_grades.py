@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judging.grading.aggregates import reduce_scores
-from judging.grading.marks import GradingOptions
+from judging.grading.grades import GradingOptions
 from judging.grading.reports import CaseAttempts, metric_points, suite_report
 from judging.grading.rule_graders.alignment import align
 from judging.grading.rule_graders.extraction import extract_code

@@ -14,7 +14,7 @@ import yaml
 from django.core.management import call_command
 from django.utils import timezone
 
-from judging.grading.marks import GradingOptions
+from judging.grading.grades import GradingOptions
 from judging.grading.rule_graders.programs import Program, ProgramOutcome, ProgramRunner
 from judging.grading.rule_graders.rules import grade_responses
 from judging.models import Case, Response, Run, RunKind, Suite, System

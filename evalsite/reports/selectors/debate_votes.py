@@ -24,7 +24,7 @@ from debate.models import (
 from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
 from debate.protocol.verdicts import VerdictReading, read_author_compat, read_recorded, to_system_space
 from debate.selectors.labels import outside_labels
-from evalsite.reports.selectors.marks import label_mark
+from evalsite.reports.selectors.data_versions import label_mark
 from evalsite.review.models import LEFT_OUT, Annotation, Provenance, Referral
 from evalsite.review.selectors.labels.final_labels import labels_of_debates
 from evalsite.review.subject_keys import turned_label

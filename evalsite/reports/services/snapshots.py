@@ -17,7 +17,7 @@ from django.db import transaction
 
 from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors import options as chosen_options
-from evalsite.reports.selectors.marks import LABEL_CLOCK, code_mark
+from evalsite.reports.selectors.data_versions import LABEL_CLOCK, code_mark
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.payloads import Payload
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judging.grading.marks import (
+from judging.grading.grades import (
     CriterionGrade,
     GradeStatus,
     GradingOptions,

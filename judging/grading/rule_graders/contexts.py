@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judging.grading.marks import GradingOptions
+from judging.grading.grades import GradingOptions
 from judging.grading.rule_graders.custom import Handlers
 from judging.grading.rule_graders.regexes import Matcher
 

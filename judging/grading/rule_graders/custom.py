@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judging.grading.marks import NotDecided, SpecFault
+from judging.grading.grades import NotDecided, SpecFault
 from judging.grading.rule_graders.programs import Program, ProgramRunner
 
 HANDLER_TIMEOUT_SECONDS = 10.0

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from judging.grading.marks import CriterionGrade, GradeStatus, NotDecided, Note, SpecFault, finite, readable_weight
+from judging.grading.grades import CriterionGrade, GradeStatus, NotDecided, Note, SpecFault, finite, readable_weight
 from judging.grading.rule_graders.conditions import ConditionFault, evaluate_condition
 from judging.grading.rule_graders.contexts import GradingContext
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import regex
 
-from judging.grading.marks import NotDecided, SpecFault
+from judging.grading.grades import NotDecided, SpecFault
 
 LONGEST_PATTERN = 5_000  # characters
 _QUANTIFIER = re.compile(r"\{(?:\d+(?:,\d*)?|,\d*)\}")

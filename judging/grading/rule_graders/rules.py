@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judging.grading.marks import (
+from judging.grading.grades import (
     CriterionGrade,
     Fault,
     GradeStatus,

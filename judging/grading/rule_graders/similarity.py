@@ -17,7 +17,7 @@ from typing import Any
 
 from rapidfuzz.distance import LCSseq
 
-from judging.grading.marks import CriterionGrade, NotDecided, SpecFault, finite, number, readable_weight
+from judging.grading.grades import CriterionGrade, NotDecided, SpecFault, finite, number, readable_weight
 from judging.grading.rule_graders.union_lcs import Layout, lay_out, union_hits
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")

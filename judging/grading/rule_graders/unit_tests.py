@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judging.grading.marks import (
+from judging.grading.grades import (
     CriterionGrade,
     GradeStatus,
     GradingOptions,

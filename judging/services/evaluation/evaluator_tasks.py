@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from judging.grading.marks import GradeStatus, GradingOptions, ResponseGrade
+from judging.grading.grades import GradeStatus, GradingOptions, ResponseGrade
 from judging.grading.rule_graders.programs import ProgramRunner
 from judging.grading.rule_graders.rules import GradedCase
 from judging.grading.stored import grade_to_json

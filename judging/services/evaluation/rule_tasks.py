@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from judging.grading.marks import GradingOptions, ResponseGrade
+from judging.grading.grades import GradingOptions, ResponseGrade
 from judging.grading.rule_graders.programs import Program, ProgramOutcome, ProgramRunner
 from judging.grading.rule_graders.rules import GradedCase, grade_responses
 from judging.llm.chat import Conversation

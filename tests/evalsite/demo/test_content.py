@@ -15,7 +15,7 @@ from evalsite.accounts.roles import Role, role_of
 from evalsite.demo.content import DATA, SYSTEMS, load_content
 from evalsite.demo.people import PEOPLE, admit_people
 from evalsite.demo.work import start_work
-from judging.grading.marks import GradingOptions
+from judging.grading.grades import GradingOptions
 from judging.grading.rule_graders.rules import GradedCase, grade_responses
 from judging.models import Benchmark, Case, Judge, ModelEndpoint, Response, RubricItem, Run, Suite
 from judging.services.baselines import ensure_baselines

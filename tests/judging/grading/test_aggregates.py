@@ -14,7 +14,7 @@ from judging.grading.aggregates import (
     reduce_scores,
     score_case,
 )
-from judging.grading.marks import GradeStatus, ResponseGrade
+from judging.grading.grades import GradeStatus, ResponseGrade
 
 SCORES = [0.5, 1.0, 0.0, 1.0, 0.25]
 

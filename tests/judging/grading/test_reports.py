@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.marks import CriterionGrade, GradeStatus, ResponseGrade
+from judging.grading.grades import CriterionGrade, GradeStatus, ResponseGrade
 from judging.grading.reports import CaseAttempts, ReportRow, metric_points, suite_report
 
 

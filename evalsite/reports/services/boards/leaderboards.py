@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from evalsite.reports.selectors.case_scores import FILTERS, SuiteScores, read_scores, suite_cases
+from evalsite.reports.selectors.data_versions import evaluator_mark
 from evalsite.reports.selectors.human_labels import HumanLabel, human_labels
 from evalsite.reports.selectors.leaderboards import evaluator_with_run
-from evalsite.reports.selectors.marks import evaluator_mark
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.response_facts import response_lengths
 from evalsite.reports.services.boards.leaderboard_slices import dimensions_of, pair_slices_payload, slices_payload

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from evalsite.base.formats import number
+from evalsite.reports.selectors.data_versions import work_mark
 from evalsite.reports.selectors.judges import judge_rows
 from evalsite.reports.selectors.judges.audited_verdicts import AuditedResponse, audited_responses
-from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.selectors.response_facts import response_facts
 from evalsite.reports.services.paper_tables import Basis, PaperTable

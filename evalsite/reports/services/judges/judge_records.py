@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evalsite.reports.models import Snapshot
+from evalsite.reports.selectors.data_versions import results_mark
 from evalsite.reports.selectors.judges.judge_rows import read_rows
-from evalsite.reports.selectors.marks import results_mark
 from judging.judges.reply_rows import ReplyRows
 from judging.models import RunEvaluator, RunStatus
 

@@ -15,10 +15,10 @@ from debate.protocol.meta.evaluators import agreement_with_outcomes, standing
 from debate.protocol.meta.metaeval import leave_one_out, opening_votes
 from evalsite.reports.selectors import agents
 from evalsite.reports.selectors.agents import EndedDebate, SpeakerWork
+from evalsite.reports.selectors.data_versions import work_mark
 from evalsite.reports.selectors.judges import judge_rows
 from evalsite.reports.selectors.judges.judge_rows import Compared
 from evalsite.reports.selectors.judges.people_columns import PartsSaid, PeopleReader, WithPeople, compared_with_people
-from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.payloads import Payload, figure

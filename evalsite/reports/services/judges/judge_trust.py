@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from evalsite.reports.selectors.data_versions import work_mark
 from evalsite.reports.selectors.judges import judge_rows
 from evalsite.reports.selectors.judges.audited_verdicts import (
     AuditedResponse,
@@ -16,7 +17,6 @@ from evalsite.reports.selectors.judges.audited_verdicts import (
     audited_responses,
     blind_annotations,
 )
-from evalsite.reports.selectors.marks import work_mark
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.snapshots import ReportKind

@@ -18,7 +18,7 @@ from evalsite.reports.selectors.annotations import (
     unable_in,
 )
 from evalsite.reports.selectors.answer_parts import PartAnswers, part_answers_of
-from evalsite.reports.selectors.marks import queue_mark
+from evalsite.reports.selectors.data_versions import queue_mark
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.payloads import Payload, figure
 from evalsite.reports.services.people.habits import habits_payload, read_habits

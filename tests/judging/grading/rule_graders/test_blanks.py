@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.marks import CriterionGrade, GradeStatus, GradingOptions, NotDecided, SpecFault
+from judging.grading.grades import CriterionGrade, GradeStatus, GradingOptions, NotDecided, SpecFault
 from judging.grading.rule_graders.blanks import align_responses, grade_blanks, nominal_total
 from judging.grading.rule_graders.contexts import make_context
 from judging.grading.rule_graders.custom import Handlers

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from judging.grading.marks import NotDecided, SpecFault
+from judging.grading.grades import NotDecided, SpecFault
 from judging.grading.rule_graders.custom import (
     HandlerReply,
     Handlers,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.marks import CriterionGrade, GradeStatus, GradingOptions, NotDecided, Note, SpecFault
+from judging.grading.grades import CriterionGrade, GradeStatus, GradingOptions, NotDecided, Note, SpecFault
 from judging.grading.rule_graders.contexts import make_context
 from judging.grading.rule_graders.custom import Handlers
 from judging.grading.rule_graders.keywords import grade_keywords, nominal_total

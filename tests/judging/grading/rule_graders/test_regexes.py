@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judging.grading.marks import NotDecided, SpecFault
+from judging.grading.grades import NotDecided, SpecFault
 from judging.grading.rule_graders.regexes import LONGEST_PATTERN, Matcher, escape_extensions
 
 # exponential, or of high degree, on a row of x; no single letter is required, which would let the search stop at once

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judging.grading.marks import Fault, GradeStatus, GradingOptions, ResponseGrade
+from judging.grading.grades import Fault, GradeStatus, GradingOptions, ResponseGrade
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.rules import GradedCase, grade_response, grade_responses
 from tests.parity.divergences import RULES

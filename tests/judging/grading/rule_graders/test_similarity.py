@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judging.grading.marks import NotDecided, SpecFault
+from judging.grading.grades import NotDecided, SpecFault
 from judging.grading.rule_graders.similarity import TYPES, grade_similarity, nominal_total, rouge_scores
 
 

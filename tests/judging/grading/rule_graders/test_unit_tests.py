@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.marks import GradeStatus, GradingOptions, NotDecided, ResponseGrade, SpecFault
+from judging.grading.grades import GradeStatus, GradingOptions, NotDecided, ResponseGrade, SpecFault
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.unit_tests import (
     PRELUDES,

@@ -14,7 +14,7 @@ from django.db import connection
 from django.utils import timezone
 
 from judging import stop_requests
-from judging.grading.marks import GradingOptions, ResponseGrade
+from judging.grading.grades import GradingOptions, ResponseGrade
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.rules import GradedCase
 from judging.llm.chat import Conversation

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from debate.models import DebateStatus
-from evalsite.reports.selectors.marks import work_mark
+from evalsite.reports.selectors.data_versions import work_mark
 from evalsite.reports.services.debates.debate_reports import compute_debates
 from evalsite.reports.services.judges.judge_reports import NO_DEBATES, NO_PEOPLE, compute_judge, compute_judges
 from evalsite.review.questions.scales import JUDGEMENT, labels_to_json

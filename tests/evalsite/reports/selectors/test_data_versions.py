@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.reports.selectors.marks import evaluator_mark, queue_mark, work_mark
+from evalsite.reports.selectors.data_versions import evaluator_mark, queue_mark, work_mark
 from evalsite.review.models import Queue
 from evalsite.review.selectors.labels.audits import subject_of_run
 from evalsite.review.services.referrals.audits import plan_audit
