@@ -25,7 +25,6 @@ REPLICATION_FORMATS = {  # how each table stands in the archive: long texts as J
     "pairs": "jsonl", "statements": "jsonl", "calls": "jsonl",
 }  # fmt: skip
 LETTERS = {1: "A", 0: "tie", -1: "B", None: ""}
-Rows = Callable[[Sequence[int]], Iterator[Row]]
 
 _DEBATE = {
     "set_id": "id of the set of debates",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -41,8 +40,6 @@ from judging.services.file_imports.upload_store import BytesGone
 from judging.services.storable import storable
 from judging.services.transactions import persistently
 from judging.specs.files.problems import Parsed, Problem
-
-logger = logging.getLogger(__name__)
 
 PREFIX = "records/"
 KEPT_FOR = timedelta(days=1)

@@ -104,12 +104,6 @@ def check_transition(before: StrEnum, after: StrEnum) -> None:
         raise ReviewRefused(f"{kinds.get(type(before), 'It')} that is {before} cannot become {after}.")
 
 
-def transition_diagram(transitions: Sequence[Transition]) -> str:
-    """Return a Mermaid state diagram of one table, for the README."""
-    rows = (f"    {row.before} --> {row.after}: {row.when}" for row in transitions)
-    return "\n".join(["stateDiagram-v2", *rows])
-
-
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
     """What the answers so far make of an item; `label` only when it is settled."""

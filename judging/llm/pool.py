@@ -17,6 +17,7 @@ from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
 from random import Random
+from typing import Self
 
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
@@ -82,18 +83,12 @@ class CallPool:
         self._idle = self._options.threads  # less than none where an endpoint uses its least share
         self._least = max(1, self._options.threads // LEAST_SHARE)
         self._withdrawn: set[Hashable] = set()  # groups that send no more
-        self._submitted = self._returned = self._unsent = 0
         self._stopping = False
         self._dispatcher = threading.Thread(target=self._dispatch_forever, name="calls-dispatch", daemon=True)
         self._dispatcher.start()
         self._threads: list[threading.Thread] = []
 
     # For the coordinator
-
-    @property
-    def outstanding(self) -> int:
-        """How many submitted tokens have not come back yet."""
-        return self._submitted - self._returned - self._unsent
 
     def submit(
         self,
@@ -117,7 +112,6 @@ class CallPool:
         """
         if self._stopping:
             raise RuntimeError("The pool is closed.")
-        self._submitted += 1
         doubled = any(attempt.outcome is AttemptOutcome.TRUNCATED for attempt in paid)
         limit = endpoint.output_limit(request.max_tokens)
         job = Job(token, endpoint, request, limit * 2 if doubled and limit else limit, group, list(paid), is_reserved)
@@ -133,7 +127,6 @@ class CallPool:
                 done.append(item)
             elif self._options.on_capabilities is not None:
                 self._options.on_capabilities(item.endpoint, item.capabilities)
-        self._returned += len(done)
         return done
 
     def withdraw(self, group: Hashable) -> None:
@@ -152,7 +145,6 @@ class CallPool:
         withdrawn: SimpleQueue[list[Hashable]] = SimpleQueue()
         self._inbox.put(lambda: withdrawn.put(self._withdraw()))
         unsent = withdrawn.get()
-        self._unsent += len(unsent)
         self._dispatcher.join(max(0.0, grace_seconds))
         for _ in self._threads:
             self._work.put(None)
@@ -163,7 +155,7 @@ class CallPool:
         self.close()
         self._client.close()
 
-    def __enter__(self) -> CallPool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

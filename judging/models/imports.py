@@ -29,7 +29,7 @@ IN_WORK = (ImportStatus.CHECKING, ImportStatus.RUNNING)
 class Upload(models.Model):
     """One upload with its dry-run findings."""
 
-    kind = models.CharField(max_length=40)  # judging.specs.sniff
+    kind = models.CharField(max_length=40)  # judging.specs.upload_kinds.UploadKind
     file_name = models.CharField(max_length=300)
     bytes_name = models.CharField(max_length=300)  # of its `UploadPart`s, until it is imported
     byte_count = models.PositiveBigIntegerField()

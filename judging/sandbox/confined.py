@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import select
@@ -19,8 +18,6 @@ from judging.sandbox.bubblewrap import Walls, confinement
 from judging.sandbox.limits import MIB, Limits
 from judging.sandbox.seccomp import filter_program
 from judging.sandbox.watchdog import files_held, socket_bytes, tree_usage
-
-logger = logging.getLogger(__name__)
 
 LOOK_EVERY_SECONDS = 0.05
 DRAIN_SECONDS = 2.0

@@ -12,7 +12,7 @@ from typing import Protocol
 from judging.sandbox.bubblewrap import Walls
 from judging.sandbox.confined import Confined, Stop
 from judging.sandbox.endings import Token, new_token
-from judging.sandbox.languages import PYTHON, Language, Library, find_language
+from judging.sandbox.languages import Language, Library, find_language
 from judging.sandbox.limits import Limits
 from judging.sandbox.sources import inside_file
 from judging.sandbox.toolchains import (
@@ -78,18 +78,6 @@ class SandboxOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionOutcome:
-    """What a function that came with a suite returned, as JSON, or why there is no result."""
-
-    result_json: str | None
-    error: str
-    not_run_reason: str
-    stdout: str
-    stderr: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class SandboxRunner:
     """Runs programs here, in the sandbox or not at all.
 
@@ -135,42 +123,6 @@ class SandboxRunner:
         if ending is None or not self.require_end:
             return {language.file: source, **beside}
         return {language.file: ending.added_to(source, program.test_text, token), **ending.files(token), **beside}
-
-    def run_python_function(
-        self, source: str, function: str, payload_json: str, timeout_seconds: float = 10.0
-    ) -> FunctionOutcome:
-        """Return what `function` of `source` makes of the positional arguments in `payload_json`, a JSON list.
-
-        Post handlers and custom metrics that come with a suite run here and nowhere else.
-        """
-        reason = self._why_not(PYTHON)
-        if not reason and not function.isidentifier():
-            reason = f"{function!r} is not the name of a function."
-        if reason:
-            return FunctionOutcome(None, "", reason, "", "", 0.0)
-        limits = self._limits(PYTHON, timeout_seconds)
-        try:
-            with new_token() as token:
-                ended = run_script(
-                    token.fill(f"exec python3 -s -B /src/call_function.py {{token}} {function}"),
-                    {
-                        "program.py": source,
-                        "payload.json": payload_json,
-                        "call_function.py": inside_file("call_function.py"),
-                    },
-                    walls=language_walls(PYTHON, self.walls),
-                    limits=limits,
-                    token=token.descriptor,
-                    parent=self.scratch_parent,
-                )
-        except SandboxNotStarted as error:
-            return FunctionOutcome(None, "", f"The sandbox did not start: {error}", "", "", 0.0)
-        stdout, report = _split_report(ended, token)
-        failure = (
-            _text_of_stop(ended, limits) if ended.stopped_by else report.get("error", f"{function} did not return")
-        )
-        result = None if failure else json.dumps(report["result"])
-        return FunctionOutcome(result, str(failure), "", _shown(stdout), _shown(_decoded(ended.stderr)), ended.seconds)
 
     def _why_not(self, language: Language) -> str:
         status = sandbox_status(self.walls.uid)

@@ -31,12 +31,6 @@ class UploadKind(StrEnum):
     UNKNOWN = "unknown"
 
 
-def sniff(bundle: Bundle) -> UploadKind:
-    """Return the kind of an upload: the first of `sniff_all`, or unknown."""
-    kinds = sniff_all(bundle)
-    return kinds[0] if kinds else UploadKind.UNKNOWN
-
-
 def sniff_all(bundle: Bundle) -> tuple[UploadKind, ...]:
     """Return every kind of thing that an upload holds, the one that the others build on first."""
     kinds: list[UploadKind] = []

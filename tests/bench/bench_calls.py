@@ -22,9 +22,10 @@ import requests
 from judging.llm.chat import ChatRequest, Message, ReplyStatus
 from judging.llm.endpoints import AddressPolicy, EndpointConfig
 from judging.llm.limiter import LimiterFactory, connect
-from judging.llm.pool import CallPool, PoolOptions
+from judging.llm.pool import PoolOptions
 from judging.llm.transport.client import ChatClient
 from tests.fake_llm.fixture import FakeLLM
+from tests.judging.llm.counted_pool import CountedPool
 
 
 def prompt(number: int) -> str:
@@ -37,7 +38,7 @@ def run_pool(url: str, *, calls: int, threads: int, redis_url: str) -> int:
     client = ChatClient(threads=threads, policy=AddressPolicy(allow_loopback=True))
     limiters = LimiterFactory(connect(redis_url) if redis_url else None)
     answered = 0
-    with CallPool(client, limiters, PoolOptions(threads=threads)) as pool:
+    with CountedPool(client, limiters, PoolOptions(threads=threads)) as pool:
         for number in range(calls):
             pool.submit(number, endpoint, ChatRequest((Message("user", prompt(number)),)))
         while pool.outstanding:

@@ -40,11 +40,6 @@ _RULES = {
 _LETTERS: dict[Vote, str | None] = {1: "A", -1: "B", 0: "0", None: None}
 
 
-def figures(cells: Iterable[RecordedCell], reading: VerdictReading) -> dict[str, Any]:
-    """Return {cell key: figures of its debates} under one reading."""
-    return {cell.key: ballot_figures(recorded_ballots(cell, reading), cell.judges) for cell in cells}
-
-
 def all_figures(cells: Iterable[RecordedCell]) -> dict[str, Any]:
     """Return {"cells": {cell key: everything}}: the figures of all readings, and how readings and files differ."""
     return {"cells": {cell.key: cell_figures(cell) for cell in cells}}

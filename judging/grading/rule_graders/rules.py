@@ -47,20 +47,6 @@ class _Attempt:
     alignment: Alignment | None
 
 
-def grade_response(  # noqa: PLR0913 - the one entry for callers that hold the parts of a case
-    *,
-    grading: JsonObject,
-    handlers: Mapping[str, str],
-    lang: str,
-    text: str,
-    options: GradingOptions,
-    full_score: float = 1.0,
-    runner: ProgramRunner | None = None,
-) -> ResponseGrade:
-    """Return the grade of one response; see `grade_responses`."""
-    return grade_responses(GradedCase(grading, lang, full_score, handlers), [text], options=options, runner=runner)[0]
-
-
 def grade_responses(
     case: GradedCase, texts: Sequence[str], *, options: GradingOptions, runner: ProgramRunner | None = None
 ) -> list[ResponseGrade]:

@@ -31,7 +31,6 @@ class ErrorPage:
     message: str = ""  # its own sentence, as `sentence` cleans it
     status: int | None = None  # a numeric code inside the body
     delay: str = ""  # Google's RetryInfo, such as "12.77s"
-    is_json: bool = False
 
 
 def read_error(content: bytes) -> ErrorPage:
@@ -47,7 +46,7 @@ def page_of(payload: Any) -> ErrorPage:
     """Return what a decoded error says."""
     payload = payload[0] if isinstance(payload, list) and payload else payload
     if not isinstance(payload, dict):
-        return ErrorPage(message=sentence(payload) if isinstance(payload, str) else "", is_json=True)
+        return ErrorPage(message=sentence(payload) if isinstance(payload, str) else "")
     pairs = list(_strings(payload, "", 0))
     error = payload.get("error")
     numbers = [holder.get("code") for holder in (error, payload) if isinstance(holder, dict)]
@@ -58,7 +57,6 @@ def page_of(payload: Any) -> ErrorPage:
         message=sentence(next((text for name, text in pairs if name in MESSAGE_NAMES), "")),
         status=next((number for number in numbers if type(number) is int), None),
         delay=next((text for name, text in pairs if name == "retryDelay"), ""),
-        is_json=True,
     )
 
 

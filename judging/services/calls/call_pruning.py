@@ -12,7 +12,6 @@ from judging.llm.chat import ReplyStatus
 from judging.models import Call, CallPrompt, EsiItem, RunKind, RunStatus, Verdict
 
 BATCH = 2000
-SIZED = 20_000  # calls whose texts are measured for the estimate of bytes
 
 
 @dataclass(frozen=True, slots=True)

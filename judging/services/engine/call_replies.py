@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import heapq
-import logging
 import time
 
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.services.calls.conversations import PendingRequest
 from judging.services.calls.troubles import LONGEST_HOLD_SECONDS, REFUSALS, pause_seconds
 from judging.services.engine.call_requests import CallRequests
-
-logger = logging.getLogger(__name__)
 
 
 class Hearing(CallRequests):

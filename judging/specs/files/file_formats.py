@@ -6,8 +6,6 @@ import io
 import struct
 import zipfile
 
-FOREIGN_ENDINGS = (".xls", ".xlsb", ".ods", ".numbers", ".doc", ".docx", ".odt", ".rtf", ".pptx", ".pdf")
-
 _OLE = b"\xd0\xcf\x11\xe0"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _WORD = "WordDocument".encode("utf-16-le")

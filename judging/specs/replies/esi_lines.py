@@ -36,7 +36,6 @@ class EsiLines:
 
     suite: SuiteSpec
     problems: tuple[LineProblem, ...]
-    line_count: int
 
 
 def read_esi_lines(text: str, *, name: str) -> EsiLines:
@@ -55,7 +54,7 @@ def read_esi_lines(text: str, *, name: str) -> EsiLines:
         key = _key(found, number, keys)
         keys.add(key)
         cases.append(_case(found, number, key))
-    return EsiLines(SuiteSpec(name=name, version="", cases=tuple(cases)), tuple(problems), len(lines))
+    return EsiLines(SuiteSpec(name=name, version="", cases=tuple(cases)), tuple(problems))
 
 
 def _read(line: str, number: int) -> dict[str, Any] | LineProblem:

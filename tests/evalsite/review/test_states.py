@@ -28,7 +28,6 @@ from evalsite.review.states import (
     check_can_undo,
     check_transition,
     outcome,
-    transition_diagram,
     why_nothing,
 )
 
@@ -89,13 +88,6 @@ def test_check_transition_refuses_the_rest(before: ItemState, after: ItemState, 
         check_transition(before, after)
 
     assert str(refusal.value) == words
-
-
-def test_transition_diagram_has_one_line_per_row() -> None:
-    lines = transition_diagram(QUEUE_TRANSITIONS).splitlines()
-
-    assert lines[:2] == ["stateDiagram-v2", "    open --> paused: paused"]
-    assert len(lines) == 1 + len(QUEUE_TRANSITIONS)
 
 
 @pytest.mark.parametrize(

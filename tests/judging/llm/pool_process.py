@@ -12,9 +12,10 @@ from collections import Counter
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.endpoints import AddressPolicy, EndpointConfig
 from judging.llm.limiter import LimiterFactory, RedisLimiter, connect
-from judging.llm.pool import CallPool, PoolOptions
+from judging.llm.pool import PoolOptions
 from judging.llm.retries import RetryPolicy
 from judging.llm.transport.client import ChatClient
+from tests.judging.llm.counted_pool import CountedPool
 
 
 def main(url: str, redis_url: str, name: str, calls: int, limit: int) -> None:
@@ -25,7 +26,7 @@ def main(url: str, redis_url: str, name: str, calls: int, limit: int) -> None:
     client = ChatClient(threads=limit, policy=AddressPolicy(allow_loopback=True))
     options = PoolOptions(threads=limit, retry=RetryPolicy(base_seconds=0.2), seed=1)
     statuses: Counter[str] = Counter()
-    with CallPool(client, factory, options) as pool:
+    with CountedPool(client, factory, options) as pool:
         for number in range(calls):
             pool.submit(number, endpoint, ChatRequest((Message("user", f"{name} {number}"),)))
         while pool.outstanding:

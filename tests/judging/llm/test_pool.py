@@ -12,10 +12,11 @@ import pytest
 from judging.llm.chat import ChatReply, ChatRequest, Message, ReplyStatus
 from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig
 from judging.llm.limiter import LimiterFactory
-from judging.llm.pool import CallPool, Completed, PoolOptions
+from judging.llm.pool import Completed, PoolOptions
 from judging.llm.retries import RetryPolicy
 from judging.llm.transport.client import ChatClient
 from tests.fake_llm.fixture import FakeLLM
+from tests.judging.llm.counted_pool import CountedPool
 from tests.own_redis import OwnRedis
 
 QUICK = RetryPolicy(base_seconds=0.05)
@@ -26,10 +27,10 @@ def asking(prompt: str, **fields: object) -> ChatRequest:
 
 
 @contextmanager
-def pool_of(threads: int, *, limiters: LimiterFactory | None = None, **options: object) -> Iterator[CallPool]:
+def pool_of(threads: int, *, limiters: LimiterFactory | None = None, **options: object) -> Iterator[CountedPool]:
     client = ChatClient(threads=threads, policy=AddressPolicy(allow_loopback=True))
     settings = replace(PoolOptions(threads=threads, retry=QUICK, seed=1), **options)  # type: ignore[arg-type]
-    with CallPool(client, limiters or LimiterFactory(), settings) as pool:
+    with CountedPool(client, limiters or LimiterFactory(), settings) as pool:
         yield pool
     client.close()
 
@@ -39,7 +40,7 @@ def endpoint(fake_llm: FakeLLM) -> EndpointConfig:
     return EndpointConfig("fake", fake_llm.url, "m")
 
 
-def collect(pool: CallPool, *, seconds: float = 20.0) -> list[Completed]:
+def collect(pool: CountedPool, *, seconds: float = 20.0) -> list[Completed]:
     """Everything outstanding; fails when that takes too long."""
     done: list[Completed] = []
     until = time.monotonic() + seconds
@@ -49,7 +50,7 @@ def collect(pool: CallPool, *, seconds: float = 20.0) -> list[Completed]:
     return done
 
 
-def one(pool: CallPool, endpoint: EndpointConfig, request: ChatRequest) -> ChatReply:
+def one(pool: CountedPool, endpoint: EndpointConfig, request: ChatRequest) -> ChatReply:
     pool.submit("token", endpoint, request)
     [done] = collect(pool)
     return done.reply

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from judging.grading.rule_graders.unit_tests import PRELUDES
 from judging.sandbox import toolchains
 from judging.sandbox.languages import LANGUAGES, PYTHON, Language, Library, find_language
 from judging.sandbox.limits import Limits
-from judging.sandbox.runner import FunctionOutcome, SandboxOutcome, SandboxProgram, SandboxRunner
+from judging.sandbox.runner import SandboxOutcome, SandboxProgram, SandboxRunner
 from judging.sandbox.sources import clear_stale_sources, source_folder
 from judging.sandbox.toolchains import LanguageStatus, SandboxStatus, available_languages, sandbox_status
 
@@ -228,40 +227,6 @@ def test_run_starts_every_program_in_an_empty_folder(runner: SandboxRunner) -> N
     source = "import os\nassert os.listdir('.') == [] and os.getcwd() == '/box'\nopen('data.xlsx', 'w')"
 
     assert [runner.run(SandboxProgram("python", source)).passed for _ in range(2)] == [True, True]
-
-
-def test_run_python_function_returns_json(runner: SandboxRunner) -> None:
-    source = "def handle(got, total, status):\n    print('hello')\n    return got + 1, total, {'seen': status}"
-
-    outcome = runner.run_python_function(source, "handle", json.dumps([1.5, 2, ["match"]]))
-
-    expected = FunctionOutcome('[2.5, 2, {"seen": ["match"]}]', "", "", "hello\n", "", outcome.seconds)
-    assert outcome == expected
-
-
-@pytest.mark.parametrize(
-    ("source", "error"),
-    [
-        ("def handle(x): raise ValueError('bad')", "ValueError: bad"),
-        ("handle = 3", "TypeError: 'int' object is not callable"),
-        ("", "KeyError: 'handle'"),
-        ("def handle(x): return object()", "TypeError: a object cannot be handed back as JSON"),
-        ("def handle(x): return 'x' * 300000", "ValueError: the result is larger than 200,000 characters"),
-        ("import os\ndef handle(x): os._exit(0)", "handle did not return"),
-        ("def handle(x):\n    while True: pass", "time out"),
-        ("raise SystemExit(0)", "SystemExit: 0"),
-    ],
-)
-def test_run_python_function_says_why_there_is_no_result(runner: SandboxRunner, source: str, error: str) -> None:
-    outcome = runner.run_python_function(source, "handle", "[1]", timeout_seconds=1.0)
-
-    assert (outcome.result_json, outcome.error, outcome.not_run_reason) == (None, error, "")
-
-
-def test_run_python_function_refuses_names_that_are_not_names(runner: SandboxRunner) -> None:
-    outcome = runner.run_python_function("", "f; rm -rf /", "[]")
-
-    assert outcome == FunctionOutcome(None, "", "'f; rm -rf /' is not the name of a function.", "", "", 0.0)
 
 
 def test_walls_hide_a_site_installed_below_usr(runner: SandboxRunner) -> None:

@@ -16,7 +16,6 @@ from evalsite.review.sampling import audit_size
 from judging.models import EvaluatorKind, Run, RunKind, RunTask
 from judging.services.runs.people_costs import PeopleCost
 
-CHUNK = 2_000
 RECENT = 200  # answers that a median rests on
 DEFAULT_QUORUM = 2
 

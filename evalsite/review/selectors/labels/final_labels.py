@@ -9,11 +9,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from debate.models import Debate, DebateSet
+from debate.models import Debate
 from evalsite.review.models import FinalLabel, ItemArm, Provenance, Queue, Referral, Subject
 from evalsite.review.questions.answer_forms import LEVELS, RELEVANCE, form_of, share_of
 from evalsite.review.questions.scales import PREFERENCE, Label, labels_from_json, nearest_label
-from evalsite.review.selectors.labels.audits import drawn_share, keys_of_debates, keys_of_run
 from evalsite.review.selectors.labels.subjects import (
     RubricPart,
     RubricParts,
@@ -27,7 +26,7 @@ from evalsite.review.subject_keys import KeyFrame, turned_label
 from judging.grading.rubric_tree import Value
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject
-from judging.models import Case, Prompt, Response, Run, RunEvaluator, RunTask, Score
+from judging.models import Case, Prompt, Response, RunEvaluator, RunTask, Score
 from judging.services.trees import tree_from_json
 
 CHUNK = 5_000
@@ -61,26 +60,6 @@ class SubjectLabel:
     is_routed: bool  # a rule of this run or set sent it
     is_drawn: bool  # the audit of this run or set drew its case
     inclusion_probability: float | None  # of the draw
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnCases:
-    """The audit of a run or debate set, counted in cases."""
-
-    population: int
-    drawn: int
-    seed: int
-
-
-def drawn_cases(*, run: Run | None = None, debate_set: DebateSet | None = None) -> DrawnCases:
-    """Return how many cases of a run or a set the audit has drawn."""
-    if run is not None:
-        seed, keys = keys_of_run(run)
-    elif debate_set is not None:
-        seed, keys = keys_of_debates(debate_set)
-    else:
-        raise ValueError("an audit of nothing")
-    return DrawnCases(len(keys), round(drawn_share(run=run, debate_set=debate_set) * len(keys)), seed)
 
 
 @dataclass(slots=True)

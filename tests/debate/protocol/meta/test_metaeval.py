@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from debate.protocol.meta.figures import all_figures, ballot_figures, figures
+from debate.protocol.meta.figures import all_figures, ballot_figures
 from debate.protocol.meta.metaeval import (
     OutcomeRule,
     PositionBias,
@@ -27,7 +27,6 @@ from debate.protocol.meta.metaeval import (
 from debate.protocol.meta.panel_agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, raw_agreement
 from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
 from debate.protocol.recorded.recorded import read_recorded_debates
-from debate.protocol.verdicts import VerdictReading
 from judging.specs.files.bundles import Bundle
 
 JUDGES = ("ada", "bob", "cy")
@@ -169,4 +168,3 @@ def test_all_figures_reproduces_every_shipped_figure(shared_data: Path) -> None:
     cells = read_recorded_debates(bundle).value or ()
 
     assert all_figures(cells)["cells"] == expected["cells"]
-    assert figures(cells, VerdictReading.STRICT) == {key: cell["strict"] for key, cell in expected["cells"].items()}

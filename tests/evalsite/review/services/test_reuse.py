@@ -12,8 +12,6 @@ from evalsite.review.questions.scales import PREFERENCE
 from evalsite.review.selectors.asked import Reuse, reuse_of
 from evalsite.review.selectors.labels.audits import subject_of_debates
 from evalsite.review.selectors.labels.final_labels import (
-    DrawnCases,
-    drawn_cases,
     labels_of_debates,
     labels_of_evaluators,
 )
@@ -192,7 +190,6 @@ def test_the_audit_draws_all_systems_of_a_case_and_the_same_cases_in_every_run(s
     assert cases_of[0] == cases_of[1]
     assert [cases_of[0].count(prompt) for prompt in set(cases_of[0])] == [2, 2, 2]
     assert {row.inclusion_probability for rows in drawn for row in rows} == {0.5}
-    assert drawn_cases(run=runs[1]) == DrawnCases(population=6, drawn=3, seed=benchmark.pk)
 
 
 def test_deleting_what_machines_said_leaves_peoples_work() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judging.grading.grades import Fault, GradeStatus, GradingOptions, ResponseGrade
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
-from judging.grading.rule_graders.rules import GradedCase, grade_response, grade_responses
+from judging.grading.rule_graders.rules import GradedCase, grade_responses
 from tests.parity.divergences import RULES
 
 COMPAT, DEFAULT = GradingOptions(compat=True), GradingOptions()
@@ -59,10 +59,10 @@ def test_grade_responses_clips_and_divides(
     assert points(grade(grading, text)) == points(grade(grading, text, COMPAT)) == expected
 
 
-def test_grade_response_multiplies_by_the_full_score_and_normalises_line_ends() -> None:
-    graded = grade_response(
-        grading={"keywords": ["a\nb", "x"]}, handlers={}, lang="", text="a\r\nb\rc", options=DEFAULT, full_score=4.0
-    )
+def test_grade_responses_multiplies_by_the_full_score_and_normalises_line_ends() -> None:
+    case = GradedCase({"keywords": ["a\nb", "x"]}, full_score=4.0)
+
+    [graded] = grade_responses(case, ["a\r\nb\rc"], options=DEFAULT)
 
     assert (graded.score, graded.full_score) == (2.0, 4.0)
 
