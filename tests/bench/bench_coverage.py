@@ -214,7 +214,9 @@ class Row:
 
     @property
     def is_low(self) -> bool:
-        """Whether intervals of this kind cover too little over all cells."""
+        """Whether intervals of this kind cover too little over all cells, or are not narrower over all cells."""
+        if self.kind.claim is Claim.WIDTH:
+            return self.overall.mean >= 1
         return self.kind.claim in (Claim.INTERVAL, Claim.BOUND) and self.overall.is_below(LEAST_OVERALL)
 
     @property

@@ -14,7 +14,7 @@ import scipy
 CERTAINTY = 0.99
 PROMISED = 0.95
 LEAST_OVERALL, MOST_OVERALL, LEAST_OF_A_CELL = 0.94, 0.98, 0.915
-MOST_FALSE, MOST_BIAS, MOST_OFF_PLAN = 0.05, 0.01, 0.10
+MOST_FALSE, MOST_BIAS, MOST_OFF_PLAN, MOST_WIDTH = 0.05, 0.01, 0.10, 1.02
 
 
 class Claim(StrEnum):
@@ -24,7 +24,7 @@ class Claim(StrEnum):
     BOUND = "holds at least 95% of the time"
     FALSE = "wrong at most 5% of the time"
     BIAS = "off by at most 1 point on average"
-    WIDTH = "narrower than people alone"
+    WIDTH = "narrower than people alone, at most 2% wider in a cell"  # a judge that says nothing costs a little
     PLAN = "as planned, within 10%"
 
 
@@ -85,7 +85,7 @@ class Count:
         if claim is Claim.BIAS:
             return abs(self.mean) > MOST_BIAS + reach
         if claim is Claim.WIDTH:
-            return self.mean > 1 + reach
+            return self.mean > MOST_WIDTH + reach
         return abs(self.mean - 1) > MOST_OFF_PLAN + reach
 
     def is_below(self, share: float) -> bool:
