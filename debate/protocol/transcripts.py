@@ -113,6 +113,7 @@ class Transcript:
 
     rounds: tuple[Round, ...]
     strip: tuple[StripRow, ...]
+    is_heard: bool = True  # the agents read each other; the rounds of a baseline are samples
 
     @property
     def changes(self) -> int:
@@ -143,6 +144,7 @@ def transcript(statements: Sequence[Said], *, is_heard: bool = True) -> Transcri
             StripRow(seat, name, tuple(turns.get((number, seat)) for number in numbers))
             for seat, name in sorted(seats.items())
         ),
+        is_heard=is_heard,
     )
 
 

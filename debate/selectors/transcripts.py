@@ -1,4 +1,4 @@
-"""What the page of one debate shows: its statements as stored, or, while it runs, as far as its calls are answered."""
+"""A debate as pages show it: its statements as stored, or, while it runs, as far as its calls are answered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from debate.models import Debate, DebateSource, DebateStatus, DecisionMethod, St
 from debate.protocol.debate import Replayed, replay
 from debate.protocol.setups import DebateSetup
 from debate.protocol.transcripts import Said, Transcript, said_in, transcript
-from debate.protocol.verdicts import POSITIONS, to_system_space
+from debate.protocol.verdicts import POSITIONS, readable_statement, to_system_space
 from debate.selectors.setups import setups_of
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.llm.identity import call_key
@@ -37,6 +37,27 @@ def view_of(debate: Debate) -> DebateView:
     if debate.status in UNSETTLED:
         return _live(debate)
     return DebateView(transcript(stored_statements(debate), is_heard=_is_heard(debate)), waiting=(), is_live=False)
+
+
+def anonymous_transcript(debate: Debate, *, swapped: bool) -> Transcript:
+    """Return a settled debate for somebody who may not know who spoke, with the sides as they see them. One query.
+
+    Agents keep the numbers by which they address each other; `swapped` readers see system B as A.
+    """
+    first, second = ("B", "A") if swapped != bool(debate.submission_order) else ("A", "B")
+    rows = Statement.objects.filter(speaker__debate=debate).order_by("round", "speaker__seat")
+    statements = [
+        Said(
+            round=number,
+            seat=seat,
+            name=f"Speaker {seat}",
+            text=readable_statement(text, first=first, second=second),
+            verdict=-verdict if swapped and verdict else verdict,
+            status="",
+        )
+        for number, seat, text, verdict in rows.values_list("round", "speaker__seat", "text", "verdict")
+    ]
+    return transcript(statements, is_heard=_is_heard(debate))
 
 
 def _is_heard(debate: Debate) -> bool:

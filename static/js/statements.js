@@ -1,12 +1,12 @@
 // Walking through a debate: buttons with data-walk go to the next or previous statement, or to the next change of mind.
-// A statement that is reached unfolds, with the round that holds it. Links of the stance strip unfold what they point to.
+// A statement that is reached unfolds. Links of the stance strip unfold what they point to.
 
 const statements = () => [...document.querySelectorAll("[data-statement]")];
 
-const handle = (statement) => statement.querySelector(":scope > summary") || statement;
+const handle = (statement) => statement.querySelector(":scope > summary");
 
 function show(statement) {
-  statement.closest("details").open = true;
+  statement.open = true;
   statement.scrollIntoView({ block: "start", behavior: "instant" });
   handle(statement).focus({ preventScroll: true });
 }

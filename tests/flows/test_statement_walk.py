@@ -71,10 +71,10 @@ def test_keys_walk_through_the_debate_of_an_answered_item(signed_in: SignIn) -> 
     for address in answered_items(page):
         page.goto(address)
         page.keyboard.press("v")
-        expect(page.locator("#transcript")).to_be_visible()
+        expect(page.locator("#debate-transcript")).to_be_visible()
         if first_change(page) > 0:
             break
 
     assert walk(page) == [0, 1, 0, max(0, first_change(page))]  # without a change D leaves it where it was
-    expect(page.locator("[data-statement]:focus")).to_be_visible()  # its round was folded
+    expect(page.locator("[data-statement]:focus-within")).to_have_attribute("open", "")
     assert signed_in.complaints == []

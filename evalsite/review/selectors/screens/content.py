@@ -9,8 +9,9 @@ from typing import Any
 
 from django.db.models import F
 
-from debate.models import Debate, DebateStatus, Statement
-from debate.protocol.verdicts import readable_statement
+from debate.models import Debate, DebateStatus
+from debate.protocol.transcripts import Transcript
+from debate.selectors.transcripts import anonymous_transcript
 from evalsite.review.blinding import ItemPart, is_swapped
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.questions.answer_forms import AnswerForm, words_of_parts
@@ -66,51 +67,6 @@ class RubricLine:
     text: str
     points: float | None
     anchors: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Stance:
-    """What a speaker held in one round, as this person sees the sides."""
-
-    letter: str  # A | B | = | ? (no readable verdict)
-    word: str
-    changed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One statement."""
-
-    speaker: str
-    text: str
-    stance: Stance
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One round of a debate; `agrees` when all hold the same."""
-
-    number: int
-    turns: tuple[Turn, ...]
-    agrees: bool
-
-    @property
-    def changes(self) -> int:
-        return sum(turn.stance.changed for turn in self.turns)
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """A debate with anonymous speakers; their statements call the sides as the page does."""
-
-    speakers: tuple[str, ...]
-    rounds: tuple[Round, ...]
-
-    @property
-    def strip(self) -> list[tuple[str, list[Stance | None]]]:
-        """Return one row per speaker with the stance in each round."""
-        held = {(turn.speaker, one.number): turn.stance for one in self.rounds for turn in one.turns}
-        return [(name, [held.get((name, one.number)) for one in self.rounds]) for name in self.speakers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,47 +229,15 @@ def _sides(subject: ShownSubject, parts: frozenset[ItemPart], swapped: bool) -> 
     return tuple(Side(letter, row.text, name) for letter, row, name in zip(letters, responses, names, strict=True))
 
 
-def _stance(verdict: int | None, before: int | None, swapped: bool, *, is_first: bool) -> Stance:
-    if verdict is None:
-        return Stance("?", "no readable verdict", False)
-    seen = -verdict if swapped else verdict
-    letter, word = {1: ("A", "A is better"), 0: ("=", "neither is better"), -1: ("B", "B is better")}[seen]
-    return Stance(letter, word, changed=not is_first and before is not None and before != verdict)
-
-
 def _transcript(item: ReviewItem, swapped: bool) -> Transcript | None:
-    """Return the debate by round, in the order of speech; agents keep the numbers by which they address each other."""
     debates = debates_about(item)
-    if not debates:
-        return None
-    rows = Statement.objects.filter(speaker__debate=debates[0]).order_by("round", "speaker__seat")
-    rows = rows.only("round", "text", "verdict", "speaker__seat").select_related("speaker")
-    statements = list(rows)
-    first, second = ("B", "A") if swapped != bool(debates[0].submission_order) else ("A", "B")
-    held: dict[int, int] = {}
-    rounds: dict[int, list[Turn]] = {}
-    for row in statements:
-        seat = row.speaker.seat
-        stance = _stance(row.verdict, held.get(seat), swapped, is_first=row.round == 0)
-        text = readable_statement(row.text, first=first, second=second)
-        rounds.setdefault(row.round, []).append(Turn(f"Speaker {seat}", text, stance))
-        if row.verdict is not None:
-            held[seat] = row.verdict
-    return Transcript(
-        speakers=tuple(f"Speaker {seat}" for seat in sorted({row.speaker.seat for row in statements})),
-        rounds=tuple(Round(number, tuple(turns), _agree(turns)) for number, turns in sorted(rounds.items())),
-    )
-
-
-def _agree(turns: list[Turn]) -> bool:
-    letters = {turn.stance.letter for turn in turns}
-    return len(letters) == 1 and "?" not in letters
+    return anonymous_transcript(debates[0], swapped=swapped) if debates else None
 
 
 def debates_about(item: ReviewItem) -> list[Debate]:
     """Return the debates that led to an item's pair, those of its own queue's set first."""
     debates = Debate.objects.filter(referrals__item=item.retest_of_id or item.pk).distinct().order_by("pk")
-    found = list(debates.select_related("response_a"))
+    found = list(debates.select_related("response_a", "debate_set"))
     return sorted(found, key=lambda debate: debate.debate_set_id != item.queue.debate_set_id)
 
 

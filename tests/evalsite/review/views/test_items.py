@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from evalsite.review.models import Annotation, Assignment, ItemStatus
+from evalsite.accounts.roles import Role
+from evalsite.review.models import Annotation, Assignment, ItemStatus, QueueMode
 from evalsite.review.states import UNDO_GRACE
 from tests import factories
+from tests.debate import rows
 from tests.evalsite.review.views.clients import HTMX, send, signed_in, take
 
 pytestmark = pytest.mark.django_db
@@ -360,3 +363,22 @@ def test_undo_takes_back_a_skip_where_that_was_the_last_act() -> None:
     assert reverse("review:item-undo", args=[answered.item_id]) not in page
     assert dict(Assignment.objects.values_list("item", "status"))[skipped.item_id] == "leased"
     assert Annotation.objects.get().item_id == answered.item_id
+
+
+def test_debate_page_and_item_page_agree_that_losing_and_finding_a_verdict_is_no_change_of_mind() -> None:
+    """Agent 1 goes from A to no verdict to B; agent 2 from A to B, which is a change of mind."""
+    debate = rows.debate(votes=((1, 1), (None, -1), (-1, -1)))
+    queue = factories.queue(mode=QueueMode.DEBATE, debate_set=debate.debate_set)
+    item = factories.review_item(queue=queue, debate=debate)
+    annotator, _ = signed_in("ada")
+    claim = take(annotator, queue)
+    Assignment.objects.filter(pk=claim.pk).update(swapped=False)
+    researcher, _ = signed_in("rea", Role.RESEARCHER)
+
+    pages = [researcher.get(debate.get_absolute_url()), annotator.get(reverse("review:item-detail", args=[item.pk]))]
+
+    strips = [re.findall(r'class="stance-link[^>]*title="([^"]*)"', page.content.decode()) for page in pages]
+    changes = [re.findall(r'id="(statement-\d-\d)"[^>]*data-change', page.content.decode()) for page in pages]
+    one, two = ["A is better", "no verdict", "B is better"], ["A is better", "B is better, before: A", "B is better"]
+    assert strips == [one + two] * 2
+    assert changes == [["statement-1-2"]] * 2

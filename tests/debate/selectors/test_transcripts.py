@@ -1,0 +1,36 @@
+"""A debate as its readers may see it."""
+
+from __future__ import annotations
+
+import pytest
+
+from debate.models import DecisionMethod
+from debate.protocol.transcripts import Said
+from debate.selectors.transcripts import anonymous_transcript
+from tests.debate import rows
+
+pytestmark = pytest.mark.django_db
+
+
+def test_anonymous_transcript_turns_the_sides_for_a_swapped_reader() -> None:
+    debate = rows.debate(votes=((1, 0), (-1, None)))
+
+    kept = anonymous_transcript(debate, swapped=False)
+    turned = anonymous_transcript(debate, swapped=True)
+
+    said = [[turn.said for turn in sorted(one.turns, key=lambda turn: turn.said.seat)] for one in turned.rounds]
+    assert said == [
+        [Said(0, 1, "Speaker 1", "Seat 1 in round 0.", -1, ""), Said(0, 2, "Speaker 2", "Seat 2 in round 0.", 0, "")],
+        [Said(1, 1, "Speaker 1", "Seat 1 in round 1.", 1, ""), Said(1, 2, "Speaker 2", "Seat 2 in round 1.", None, "")],
+    ]
+    letters = [[[turn.letter if turn else "" for turn in row.turns] for row in one.strip] for one in (kept, turned)]
+    assert letters == [[["A", "B"], ["=", "–"]], [["B", "A"], ["=", "–"]]]
+
+
+def test_anonymous_transcript_of_a_baseline_has_samples_and_no_change_of_mind() -> None:
+    debate = rows.debate(votes=((1,), (-1,)))
+    debate.debate_set.method = DecisionMethod.SELF_CONSISTENCY
+
+    shown = anonymous_transcript(debate, swapped=False)
+
+    assert (shown.is_heard, shown.changes) == (False, 0)
