@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from hashlib import sha256
 from typing import Any
 
 from judging.llm.identity import canonical_json
-from judging.services.trees import quoted
 from judging.specs.types import CaseSpec, RubricSpec
 
 # Follows from the shape and says nothing new, but stands in the hashes of the rubrics that are stored.
@@ -45,7 +45,7 @@ def rubric_head_json(rubric: RubricSpec) -> bytes:
 
 def tree_digest(case_key: str, tree: str) -> str:
     """Return the SHA-256 (64 hex digits) of the canonical JSON of a tree with the case that it is bound to."""
-    return sha256(f"[{quoted(case_key)},{tree}]".encode()).hexdigest()
+    return sha256(f"[{json.dumps(case_key)},{tree}]".encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from judging.llm.identity import canonical_json
 from judging.services.content_hashes import rubric_head_json, tree_digest
-from judging.services.trees import quoted, tree_text
+from judging.services.trees import tree_text
 from judging.specs.files.findings import Findings
 from judging.specs.rubrics.rubric_reading import RubricReading, item_twice, reading_of
-from judging.specs.types import JsonObject, RubricItemSpec, RubricSpec
+from judging.specs.types import RubricItemSpec, RubricSpec
 
 BATCH = 1000
 SLOTS = 1 << 20  # bytes; a hundred thousand keys fill a tenth of them
@@ -97,7 +97,7 @@ class StagedRubric:
             return other
         tree = tree_text(item.root)
         digest = tree_digest(item.case_key, tree)
-        metadata = _metadata_text(item.metadata) if item.metadata else "{}"
+        metadata = canonical_json(item.metadata).decode()
         self._hash.update(bytes.fromhex(digest) + metadata.encode())
         self._taken[slot] = 1
         staged = StagedItem(self.item_count, item.case_key, digest, tree, metadata, item.source)
@@ -168,13 +168,6 @@ class StagedRubric:
     def close(self) -> None:
         """Let its file go."""
         self._db.close()
-
-
-def _metadata_text(metadata: JsonObject) -> str:
-    """Return an item's metadata as canonical JSON; the cells of a table are written out here."""
-    if {str}.issuperset(map(type, metadata.values())):
-        return "{" + ",".join([f"{quoted(name)}:{quoted(text)}" for name, text in sorted(metadata.items())]) + "}"
-    return canonical_json(metadata).decode()
 
 
 def stage_reading(reading: RubricReading, findings: Findings, watch: Watch = unwatched) -> StagedRubric | None:

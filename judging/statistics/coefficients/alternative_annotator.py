@@ -96,7 +96,7 @@ def alternative_annotator_test(
     if not table.raters_known or lacking:
         return AnnotatorTest(None, None, None, (), lacking)
     p_values = [_p_value(own.person - own.judge, annotators.margin) for own in able.values()]
-    matched = benjamini_yekutieli(p_values, rate=FALSE_DISCOVERY_RATE)
+    matched = (scipy.stats.false_discovery_control(p_values, method="by") <= FALSE_DISCOVERY_RATE).tolist()
     people = tuple(
         LeftOut(person, own.n, float(own.judge.mean()), float(own.person.mean()), p_value, is_matched)
         for (person, own), p_value, is_matched in zip(able.items(), p_values, matched, strict=True)
@@ -174,16 +174,3 @@ def _p_value(differences: Floats, margin: float) -> float:
         return 0.0 if mean < margin else 1.0
     statistic = (mean - margin) / (spread / math.sqrt(len(differences)))
     return float(scipy.special.stdtr(len(differences) - 1, statistic))
-
-
-def benjamini_yekutieli(p_values: Sequence[float], *, rate: float) -> tuple[bool, ...]:
-    """Return which hypotheses are rejected with a false discovery rate of at most `rate` under any dependence.
-
-    Reject the k smallest for the largest k with p_(k) <= k rate / (m sum_{i<=m} 1/i). Benjamini, Yekutieli 2001.
-    """
-    m = len(p_values)
-    allowed = rate / (m * sum(1 / i for i in range(1, m + 1))) if m else 0.0
-    ranked = sorted(range(m), key=lambda i: p_values[i])
-    last = max((k for k, i in enumerate(ranked, start=1) if p_values[i] <= k * allowed), default=0)
-    rejected = set(ranked[:last])
-    return tuple(i in rejected for i in range(m))

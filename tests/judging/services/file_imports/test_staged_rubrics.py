@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from judging.models import Rubric, RubricItem
+from judging.services.content_hashes import tree_digest
 from judging.services.file_imports.rubrics import RubricOrigin, plan_rubric
 from judging.services.file_imports.staged_rubrics import Keys, StagedRubric, stage_reading, stage_rubric
 from judging.services.trees import tree_from_json, tree_text, tree_to_json
@@ -37,6 +38,25 @@ def rubric(*texts: str, name: str = "R") -> RubricSpec:
         for n, text in enumerate(texts)
     )
     return RubricSpec(name, "levels", "item", items)
+
+
+DIGESTS = (  # of NODES, and of a group of them all, as a database of the first release holds them
+    "14aa03bd080278fcc5efd8d09132996da45748abbcd920a37e7b96c164500d52",
+    "318457d2e570eab1732a12f652f69523877aa7e99315c4e36c0370debbaa37d6",
+    "605a27150c8d01a4355e57475744b63e520baf76c0cd3cdad091ba89356f9356",
+    "0fec61a5ef24db2380eec2ed0360787c64e31f60e0f9a9a767980342890d9c81",
+    "7450b44461e38cb76334be852d091f5cccaab5837ab7bbd7035ac52bb037a71d",
+    "29b2da4c6d79e3fd1b74392062c84c00489c1e108f13376c14f19c3919da5e5a",
+    "0f42a67d8400c7b51ef04e85e1a6bbe769092dd5905d6e656cc27119e1b98a89",
+    "5d995f94b995db7a3a10edc26f9bb0761bdcca0a2cead10005c8ee01e1316604",
+)
+
+
+@pytest.mark.parametrize(
+    ("node", "digest"), list(zip([*NODES, NodeSpec("root", "group", children=NODES)], DIGESTS, strict=True))
+)
+def test_tree_digest_is_the_one_that_stored_items_carry(node: NodeSpec, digest: str) -> None:
+    assert tree_digest('k\u00e9\x01"', tree_text(node)) == digest
 
 
 @pytest.mark.parametrize("node", [*NODES, NodeSpec("root", "group", children=NODES)])

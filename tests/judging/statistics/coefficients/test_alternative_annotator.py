@@ -9,7 +9,6 @@ from judging.statistics.coefficients.alternative_annotator import (
     AnnotatorTest,
     Closeness,
     alternative_annotator_test,
-    benjamini_yekutieli,
 )
 from judging.statistics.coefficients.ratings import from_rows
 
@@ -100,8 +99,18 @@ def test_alternative_annotator_test_needs_three_people_with_thirty_cases() -> No
     )
 
 
-def test_benjamini_yekutieli_reproduces_a_hand_computed_example() -> None:
-    # m = 3: sum 1/i = 11/6, allowed k * .05 / 5.5 = .009091, .018182, .027273; .02 > .018182 but .027 <= .027273,
-    # so all three fall; with .028 instead only the first does.
-    assert benjamini_yekutieli([0.02, 0.001, 0.027], rate=0.05) == (True, True, True)
-    assert benjamini_yekutieli([0.02, 0.001, 0.028], rate=0.05) == (False, True, False)
+def test_alternative_annotator_test_corrects_p_values_by_benjamini_and_yekutieli() -> None:
+    # Reject the k smallest for the largest k with p_(k) <= k .05 / (m sum 1/i); m = 3: sum 1/i = 11/6.
+    allowed = [k * 0.05 / (3 * 11 / 6) for k in (1, 2, 3)]
+    seen = set()
+    for accuracy in (0.6, 0.66, 0.68, 0.7, 0.72, 0.74, 0.8):
+        rows, judge = people_and_judge(accuracy)
+        people = alternative_annotator_test(
+            from_rows(rows, "012"), list(judge), Annotators.SKILLED, cases=range(200)
+        ).people
+
+        ranked = sorted(people, key=lambda person: person.p_value)
+        last = max((k for k in (1, 2, 3) if ranked[k - 1].p_value <= allowed[k - 1]), default=0)
+        assert [person.is_matched for person in ranked] == [k <= last for k in (1, 2, 3)]
+        seen.add(last)
+    assert len(seen) > 2
