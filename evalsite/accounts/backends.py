@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import QuerySet, TextField
+from django.db.models import Model, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 
 from judging.selectors.prepared import Prepared
@@ -43,9 +43,11 @@ class PeopleBackend(ModelBackend):
     def get_user(self, user_id: Any) -> User | None:
         """Return the active person with this key."""
         person = _PERSON.first(user_id=int(user_id))
-        if person is None or not self.user_can_authenticate(person):
-            return None
-        if not person.is_superuser:  # who may do everything, whatever is in the tables
-            names = getattr(person, "permission_names", None)
-            person._perm_cache = set(names.split(",")) if names else set()  # type: ignore[attr-defined]  # Django's own
-        return person
+        return person if person is not None and self.user_can_authenticate(person) else None
+
+    def get_all_permissions(self, user_obj: Any, obj: Model | None = None) -> set[str]:
+        """Return what a person may do; asks the database only where `get_user` has not."""
+        if user_obj.is_superuser or obj is not None or not hasattr(user_obj, "permission_names"):
+            return super().get_all_permissions(user_obj, obj)
+        names: str = user_obj.permission_names or ""
+        return set(filter(None, names.split(",")))

@@ -7,45 +7,63 @@ instead of every time, which takes it longer than the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model, QuerySet
-from django.db.models.query import RelatedPopulator, get_related_populators
+from django.db.models.sql import Query
 
 Value = int | str | datetime
 M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """How a row becomes an object, with what `annotate` adds and the objects that `select_related` joins to it."""
+class Part:
+    """The columns of a row that are one object."""
 
     model: type[Model]
     first: int  # column, and the one after the last
     end: int
     names: list[str]
-    related: list[RelatedPopulator]
+    key: int  # column of the primary key
+    owner: int = 0  # of a joined object: the part that it is joined to, and the field that leads from there
+    relation: Any = None
+
+    def read(self, values: Sequence[Any]) -> Any:
+        """Return the object, None where an outer join found no row."""
+        if values[self.key] is None:
+            return None
+        return self.model.from_db(connection.alias, self.names, values[self.first : self.end])
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a row becomes an object, with what `annotate` adds and the objects that `select_related` joins to it."""
+
+    parts: list[Part]  # the object of the query's model first, each later one joined to one before it
     added: dict[str, int]  # column by name
     converters: tuple[tuple[int, list[Any], Any], ...]  # column, what to apply in turn, and the expression it is for
 
     def read(self, row: tuple[Any, ...]) -> Any:
         """Return the object of a row as the database gave it."""
         values = list(row)
-        for column, convert, expression in self.converters:
-            for one in convert:
-                values[column] = one(values[column], expression, connection)
-        found = self.model.from_db(connection.alias, self.names, values[self.first : self.end])
-        for populator in self.related:
-            populator.populate(tuple(values), found)
+        for column, converters, expression in self.converters:
+            for convert in converters:
+                values[column] = convert(values[column], expression, connection)
+        found = [part.read(values) for part in self.parts]
+        for part, related in zip(self.parts[1:], found[1:], strict=True):
+            if (owner := found[part.owner]) is not None:
+                part.relation.set_cached_value(owner, related)
+            if related is not None and part.relation.one_to_one:
+                part.relation.remote_field.set_cached_value(related, owner)
         for name, column in self.added.items():
-            setattr(found, name, values[column])
-        return found
+            setattr(found[0], name, values[column])
+        return found[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +122,32 @@ class Prepared(Generic[M]):
         names = [found.get(parameter) for parameter in parameters]
         if set(names) - {None} != set(values):
             raise ValueError(f"the query does not use all of {', '.join(values)}")
-        return Compiled(sql, names, tuple(parameters), _shape(compiler) if query.default_cols else None)
+        return Compiled(sql, names, tuple(parameters), _shape(query, compiler) if query.default_cols else None)
 
 
-def _shape(compiler: Any) -> Shape:
-    """Return how Django itself makes objects of the rows of a compiled query."""
-    about, select = compiler.klass_info, compiler.select
-    first, end = about["select_fields"][0], about["select_fields"][-1] + 1
-    converters = compiler.get_converters([column[0] for column in select])
+def _shape(query: Query, compiler: Any) -> Shape:
+    """Return how the rows of a compiled query become objects: the columns of each table are one."""
+    columns: dict[str, list[int]] = {}  # by the alias of the table, those that a table joins after it
+    added: dict[str, int] = {}
+    for place, (column, _, name) in enumerate(compiler.select):
+        if name is None:
+            columns.setdefault(column.alias, []).append(place)
+        else:
+            added[name] = place
+    order = {alias: number for number, alias in enumerate(columns)}
+    parts: list[Part] = []
+    for alias, own in columns.items():
+        fields = [compiler.select[place][0].target for place in own]
+        key = own[next(number for number, field in enumerate(fields) if field.primary_key)]
+        part = Part(fields[0].model, own[0], own[-1] + 1, [field.attname for field in fields], key)
+        if parts:
+            join: Any = query.alias_map[alias]
+            part = replace(part, owner=order[str(join.parent_alias)], relation=join.join_field)
+        parts.append(part)
+    converters = compiler.get_converters([column for column, _, _ in compiler.select])
     return Shape(
-        model=about["model"],
-        first=first,
-        end=end,
-        names=[column[0].target.attname for column in select[first:end]],
-        related=get_related_populators(about, select, connection.alias),  # type: ignore[call-arg]  # newer stubs
-        added=dict(compiler.annotation_col_map),
+        parts=parts,
+        added=added,
         converters=tuple((column, convert, expression) for column, (convert, expression) in converters.items()),
     )
 
@@ -128,9 +157,9 @@ def planned_cursor() -> Iterator[CursorWrapper]:
     """Give a cursor whose statements PostgreSQL plans once a connection: the values travel beside the SQL."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            from django.db.backends.postgresql.base import ServerBindingCursor
+            from psycopg import Cursor
 
-            cursor.cursor = ServerBindingCursor(connection.connection)  # type: ignore[call-arg]  # stubs lack it
+            cursor.cursor = Cursor(connection.connection)
         yield cursor
 
 

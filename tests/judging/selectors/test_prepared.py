@@ -76,6 +76,19 @@ def test_objects_come_with_what_the_query_joins_and_adds() -> None:
     ]
 
 
+def test_objects_are_those_that_the_orm_makes_of_the_same_query() -> None:
+    item = factories.review_item()
+    claim_next(queue=item.queue, annotator=factories.user(), at=NOON)
+
+    def values_of(found: Any) -> list[dict[str, Any]]:
+        return [{name: value for name, value in vars(row).items() if name != "_state"} for row in found]
+
+    prepared, plain = Prepared(with_everything).objects(least=item.pk), list(with_everything(least=item.pk))
+
+    assert values_of(prepared) == values_of(plain)
+    assert values_of(row.item.queue for row in prepared) == values_of(row.item.queue for row in plain)
+
+
 def with_everything(*, least: int) -> QuerySet[Any]:
     claims = Assignment.objects.filter(item__gte=least).select_related("item__queue", "annotation")
     return claims.annotate(next_item=F("item") + 1).order_by("pk")
