@@ -15,8 +15,8 @@ from debate.models import Debate, DebateSet, OutsideLabel, Speaker, Statement
 from debate.protocol.options import options_from_json
 from debate.selectors.criteria import criteria_by_case
 from debate.selectors.setups import criterion_of, question_of, reference_of
+from evalsite.base.tables import Row, Table, table_bytes, write_zip
 from judging.models import Call
-from judging.tables import Row, Table, table_bytes, write_zip
 
 CHUNK = 500
 TABLE_FORMATS = ("csv", "jsonl")

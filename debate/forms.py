@@ -24,9 +24,9 @@ from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.selectors.criteria import criteria_on_offer
 from debate.services.experiments import FEWEST_SYSTEMS, MOST_SYSTEMS
 from debate.services.pairs import DebateWish
+from evalsite.base.http import whole_number
 from judging.forms.files import SizedFileField
 from judging.forms.selections import SelectionForm
-from judging.http import whole_number
 from judging.models import ModelEndpoint, Response, Rubric, Suite, System
 
 PROTOCOL_FIELDS = (

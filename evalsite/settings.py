@@ -55,6 +55,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 
 # --- applications
 INSTALLED_APPS = [
+    "evalsite.base.apps.BaseConfig",
     "evalsite.accounts.apps.AccountsConfig",
     "evalsite.serving.apps.ServingConfig",
     "judging.apps.JudgingConfig",

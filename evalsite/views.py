@@ -11,13 +11,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.accounts.roles import role_of
+from evalsite.base.http import PageRequest
 from evalsite.demo.content import load_content
 from evalsite.demo.work import start_work
 from evalsite.health import database_state, read_health
 from evalsite.help import find_topic, topics_for
 from evalsite.home import home_of, live_runs
 from evalsite.job_queues import JobRefused, change_failed_job, read_job_queues
-from judging.http import PageRequest
 from judging.models import RunStatus
 from judging.services.baselines import ensure_baselines
 

@@ -14,7 +14,7 @@ from debate.protocol.meta.differences import Differences, compare
 from debate.protocol.options import options_from_json
 from debate.selectors.setups import debates_by_id, question_of, reference_of, setups_of
 from debate.selectors.transcripts import calls_of, neighbours, view_of
-from judging.http import PageRequest
+from evalsite.base.http import PageRequest
 from judging.states import ACTIVE
 
 

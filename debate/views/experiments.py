@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET
 
 from debate.models import Experiment
 from debate.selectors import sets
-from judging.http import PageRequest
+from evalsite.base.http import PageRequest
 from judging.states import ACTIVE
 
 

@@ -11,7 +11,7 @@ from debate.exports import COLUMNS, TABLE_FORMATS, debate_table, replication_arc
 from debate.models import DebateSet
 from debate.selectors.sets import sets_by_id
 from debate.services.set_plans import announce
-from judging.http import PageRequest, table_response
+from evalsite.base.http import PageRequest, table_response
 
 
 @require_GET

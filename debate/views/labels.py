@@ -14,7 +14,7 @@ from debate.forms import LabelsForm
 from debate.models import DebateSet
 from debate.selectors.labels import raters_of
 from debate.services.labels import StoredLabels, import_labels
-from judging.http import PageRequest
+from evalsite.base.http import PageRequest
 
 
 @permission_required("debate.add_debateset", raise_exception=True)

@@ -17,7 +17,7 @@ from debate import jobs
 from debate.forms import RecordsForm
 from debate.models import RecordUpload
 from debate.services.record_uploads import RecordsNotReady, cancel_records, records_progress
-from judging.http import PageRequest
+from evalsite.base.http import PageRequest
 
 A_MOMENT = timedelta(seconds=10)  # within which a worker takes a file
 

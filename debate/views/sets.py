@@ -21,7 +21,7 @@ from debate.services.estimates import estimate_all
 from debate.services.experiments import robustness_wishes, round_robin_wishes
 from debate.services.pairs import DebateWish, people_cost_of
 from debate.services.set_plans import DebatesRefused, check_debates
-from judging.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, page_of
 from judging.models import ModelEndpoint, Rubric, Suite, System
 from judging.specs.selections import selection_from_json
 from judging.states import ACTIVE

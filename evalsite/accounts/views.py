@@ -18,7 +18,7 @@ from evalsite.accounts.exports import audit_csv
 from evalsite.accounts.forms import AuditFilterForm, DetailsForm, PersonCreateForm, PersonUpdateForm
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role, role_of
-from judging.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, page_of
 from judging.signals import acted
 
 

@@ -15,4 +15,6 @@ class ReportsConfig(AppConfig):
 
     def ready(self) -> None:
         """Start listening to the apps below."""
-        from evalsite.reports import receivers  # noqa: F401 - it registers itself
+        from evalsite.reports import page_parts, receivers  # noqa: F401 - receivers connect themselves
+
+        page_parts.add_parts()

@@ -11,12 +11,12 @@ from django.db.models.fields.json import KeyTransform
 from django.urls import reverse
 
 from evalsite.base.formats import p_value
+from evalsite.base.tables import CONTENT_TYPES, Row, Table
 from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.report_papers import means_rows
 from evalsite.review.models import Annotation, ImportedLabel
 from judging.models import Call, Response, Run, Score, Suite, SuiteCase
 from judging.statistics.estimators.boards import MeanKind
-from judging.tables import CONTENT_TYPES, Row, Table
 
 FORMATS = tuple(CONTENT_TYPES)
 BOARD_FORMATS = (*FORMATS, "tex")  # of tables that exist in both forms

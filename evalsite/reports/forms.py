@@ -12,13 +12,13 @@ from django.http import QueryDict
 
 from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
+from evalsite.base.http import whole_number
 from evalsite.reports.services.debates.debate_basis import READINGS, RULES
 from evalsite.review.questions.scales import words_of
 from evalsite.review.selectors.labels.labelled_responses import evaluator_words, evaluators_to_label
 from evalsite.review.services.labels.label_tables import LabelUpload
 from evalsite.review.tables.labels import LabelColumns
 from judging.forms.files import SizedFileField
-from judging.http import whole_number
 from judging.models import RunEvaluator
 from judging.statistics.coefficients.item_lists import Cell
 from judging.statistics.debate_rows import OUTCOME, PEOPLE, Behind

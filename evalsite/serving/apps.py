@@ -14,7 +14,7 @@ class ServingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from evalsite.base.command_base import use_broker_guard
         from evalsite.serving.broker import ensure_broker
-        from judging.management.base import use_broker_guard
 
         use_broker_guard(ensure_broker)

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from judging.http import whole_number
-from judging.management.base import BadInput
+from evalsite.base.command_base import BadInput
+from evalsite.base.http import whole_number
 from judging.models import Benchmark, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
 from judging.selectors.selections import check_selection
 from judging.specs.selections import CaseSelection, SelectionRefused, names_in

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
-from judging.management.base import BadInput, JsonCommand
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.management.progress import progress_bar
 from judging.services.file_imports.imports import Checked, ImportRefused, check_import, refusal_message, store_checked
 from judging.services.file_imports.intake import LIMITS, Files, ImportOptions

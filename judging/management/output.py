@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from judging.management.base import BadInput
+from evalsite.base.command_base import BadInput
+from evalsite.base.tables import Row, Table
 from judging.management.progress import counted
 from judging.services.file_imports.staged_rubrics import Watch
-from judging.tables import Row, Table
 
 
 class ProgressRows:

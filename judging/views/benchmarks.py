@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from judging.http import PageRequest, page_of, page_of_search
+from evalsite.base.http import PageRequest, page_of, page_of_search
 from judging.models import Benchmark, Suite
 from judging.selectors import benchmarks
 

@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from evalsite.base.http import PageRequest, whole_number
 from judging.forms.cases import CaseEditForm
-from judging.http import PageRequest, whole_number
 from judging.jobs.edits import Trial, launch_edit_trial, read_edit_trial
 from judging.models import Case, Suite
 from judging.selectors import benchmarks

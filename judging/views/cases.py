@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from judging.http import PageRequest, whole_number
+from evalsite.base.http import PageRequest, whole_number
 from judging.models import Case
 from judging.selectors import benchmarks, responses
 from judging.specs.rubrics.outlines import outline_of_data, outline_of_grading, outline_of_tree

@@ -12,8 +12,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from evalsite.base.http import PageRequest, whole_number
 from judging.forms.endpoints import EndpointForm, JudgeForm
-from judging.http import PageRequest, whole_number
 from judging.judges.prompt_texts import load_prompt
 from judging.judges.registry import KINDS, judge_kind
 from judging.models import EndpointKind, Judge, ModelEndpoint, PromptVersion

@@ -16,9 +16,9 @@ from django.utils import timezone
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 
+from evalsite.base.http import PageRequest, whole_number
 from judging.exports import write_esi_files
 from judging.forms.esi import EsiRunForm
-from judging.http import PageRequest, whole_number
 from judging.jobs import launch_run
 from judging.models import Run, RunKind, Suite
 from judging.services.runs.esi_estimates import estimate_esi_run

@@ -16,16 +16,16 @@ from django.utils.timezone import now
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from evalsite.base.http import PageRequest, page_of
+from evalsite.base.tables import CONTENT_TYPES, write_csv
 from judging import jobs
 from judging.forms.imports import ImportForm, ImportOptionsForm, benchmark_names, options_initial
-from judging.http import PageRequest, page_of
 from judging.models import ImportStatus, Upload
 from judging.services.file_imports import uploads
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.upload_store import BytesGone
 from judging.services.file_imports.uploads import UploadRefused
 from judging.specs.files.example_files import EXAMPLES
-from judging.tables import CONTENT_TYPES, write_csv
 
 PROBLEM_COLUMNS = ("severity", "file", "place", "message", "offending", "hint", "code")
 PROBLEMS_SHOWN = 200

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from judging.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, page_of
 from judging.sandbox.languages import LANGUAGES
 from judging.sandbox.toolchains import available_languages, forget_toolchains, sandbox_status
 from judging.selectors.handlers import cases_with_handlers, handler_sources

@@ -9,8 +9,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from evalsite.base.http import PageRequest
 from judging.forms.prompts import PromptForm
-from judging.http import PageRequest
 from judging.judges.registry import KINDS
 from judging.models import PromptVersion
 from judging.selectors import prompts as selectors

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from judging.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, page_of
 from judging.models import Response, System
 from judging.selectors import responses
 from judging.views.score_pages import pieces_of, score_page

@@ -8,12 +8,12 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
-from judging.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, page_of
+from evalsite.base.tables import CONTENT_TYPES
 from judging.models import Rubric
 from judging.selectors import benchmarks, rubrics
 from judging.services.rubric_files import RubricNotTable, rubric_json, rubric_workbook_bytes
 from judging.specs.rubrics.outlines import Outline, mark_differences, outline_of_tree
-from judging.tables import CONTENT_TYPES
 
 TREES_PER_PAGE = 10
 

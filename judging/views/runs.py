@@ -15,8 +15,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from evalsite.base.http import PageRequest, page_of, whole_number
 from judging.forms.runs import RunForm, RunNameForm
-from judging.http import PageRequest, page_of, whole_number
 from judging.jobs import launch_run
 from judging.models import EvaluatorKind, Run, RunKind, RunStatus, Suite
 from judging.selectors import esi

@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRefresh
 
+from evalsite.base.http import PageRequest
 from judging.forms.esi import EsiOptionsForm, entered_of
 from judging.forms.score_recomputation import ScoringForm
-from judging.http import PageRequest
 from judging.jobs import launch_rescoring
 from judging.models import EvaluatorKind, RunEvaluator
 from judging.selectors.score_options import can_rescore

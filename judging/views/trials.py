@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from evalsite.base.http import PageRequest
 from judging.forms.prompts import TrialForm
-from judging.http import PageRequest
 from judging.jobs import launch_single
 from judging.models import Response, Run
 from judging.selectors import runs as selectors

@@ -10,7 +10,7 @@ from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
-from judging.http import PageRequest
+from evalsite.base.http import PageRequest
 from judging.judges.words import STATUS_WORDS, flag_in_words
 from judging.models import Call, PastVerdict, Score, Verdict
 from judging.selectors.runs import read_verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from judging.tables import Table, write_latex
+from evalsite.base.tables import Table, write_latex
 
 
 def latex(table: Table) -> list[str]:

@@ -11,10 +11,10 @@ from debate.exports import TABLE_FORMATS, TABLES, debate_table, replication_arch
 from debate.models import DebateSet
 from debate.selectors.sets import sets_by_id
 from debate.services.set_plans import announce
-from judging.management.base import BadInput, JsonCommand
+from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.tables import Table, table_bytes
 from judging.management.output import ProgressRows, check_output, write_output
 from judging.management.progress import progress_bar
-from judging.tables import Table, table_bytes
 
 
 class Command(JsonCommand):

@@ -11,7 +11,7 @@ from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
 from debate.services.record_imports import RecordsPlan, plan_records, read_records, store_records
-from judging.management.base import BadInput, JsonCommand
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.management.progress import progress_bar
 from judging.services.file_imports.intake import bundle_of
 from judging.services.file_imports.responses import UnknownCases

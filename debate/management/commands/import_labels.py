@@ -11,7 +11,7 @@ from django.utils.timezone import now
 
 from debate.models import DebateSet
 from debate.services.labels import import_labels
-from judging.management.base import BadInput, JsonCommand
+from evalsite.base.command_base import BadInput, JsonCommand
 
 
 class Command(JsonCommand):

@@ -18,8 +18,8 @@ from debate.selectors.sets import sets_of_experiment
 from debate.services.experiments import round_robin_wishes
 from debate.services.pairs import DebateWish, people_cost_of
 from debate.services.set_plans import DebatesRefused
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand
 from judging.management.run_progress import wait_for_run
 from judging.models import Rubric, System
 from judging.services.baselines import ensure_baselines

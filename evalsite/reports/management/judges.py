@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput
 from evalsite.reports import jobs
 from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
 from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST
 from evalsite.reports.services.payloads import Payload
-from judging.management.base import BadInput
 from judging.selectors.judge_versions import versions_of
 
 LISTED = 50

@@ -11,6 +11,8 @@ from django.utils import timezone
 
 from debate.models import DebateSet, Experiment, ExperimentKind
 from debate.selectors.records import debates_report
+from evalsite.base.command_base import BadInput
+from evalsite.base.tables import Table
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import agreement_options, arena_options, debate_options, leaderboard_choice
 from evalsite.reports.selectors.judges.certificates import all_certificates
@@ -32,9 +34,7 @@ from evalsite.reports.services.people.agreements import AGREEMENT
 from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.services.report_papers import agreement_papers, board_papers, breakdown_paper, judge_papers
 from evalsite.review.models import LabelTable, Queue
-from judging.management.base import BadInput
 from judging.models import EvaluatorKind, Run, RunEvaluator
-from judging.tables import Table
 
 Options = dict[str, Any]
 

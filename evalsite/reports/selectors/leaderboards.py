@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from judging.http import whole_number
+from evalsite.base.http import whole_number
 from judging.models import SCORED_KINDS, Run, RunEvaluator, RunStatus, Suite
 
 CHOICES_SHOWN = 200

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.base.formats import p_value
+from evalsite.base.tables import Table
 from evalsite.reports.services.payloads import Payload
-from judging.tables import Table
 
 Row = dict[str, Any]
 P_VALUES = ("p_value", "holm_p")

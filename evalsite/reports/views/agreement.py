@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
+from evalsite.base.http import PageRequest, page_of
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import agreement_options
 from evalsite.reports.selectors.annotations import answered_queues
@@ -21,7 +22,6 @@ from evalsite.reports.services.report_papers import agreement_papers
 from evalsite.reports.views.item_lists import confusion_page, item_list_page
 from evalsite.reports.views.pages import WantedTable, download_either, report_page, waits_for_report
 from evalsite.review.models import LabelTable, Queue
-from judging.http import PageRequest, page_of
 
 
 @require_GET

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
+from evalsite.base.http import PageRequest
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import debate_options, judge_options, looks_option
 from evalsite.reports.selectors.judges.judge_rows import judge_exists
@@ -21,7 +22,6 @@ from evalsite.reports.services.debates.debate_bias import DEBATE_BIAS
 from evalsite.reports.services.judges.judge_bias import JUDGE_BIAS, bias_table
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.views.pages import download_paper, waits_for_report
-from judging.http import PageRequest
 
 
 def judge_bias_context(options: Options) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from debate.models import Debate
+from evalsite.base.http import PageRequest
 from evalsite.reports import jobs
 from evalsite.reports.forms import debate_options, debates_behind_of
 from evalsite.reports.services.debates.debate_basis import debate_basis
 from evalsite.reports.services.debates.debate_reports import DEBATES
 from evalsite.reports.services.debates.debate_tables import column_names
 from evalsite.reports.views.pages import report_page
-from judging.http import PageRequest
 from judging.statistics.debate_rows import PEOPLE, debates_behind, differs, unpack
 
 PER_PAGE = 50

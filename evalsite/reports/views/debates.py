@@ -14,6 +14,7 @@ from django.views.decorators.vary import vary_on_headers
 from debate.models import DebateSet, DecisionMethod, Experiment, ExperimentKind
 from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
+from evalsite.base.http import PageRequest, page_of
 from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
 from evalsite.reports.forms import arena_options, debate_options
@@ -26,7 +27,6 @@ from evalsite.reports.services.debates.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.shown_rows import common_axis
 from evalsite.reports.views.bias import debate_bias_context
 from evalsite.reports.views.pages import download_paper, report_page, waits_for_report
-from judging.http import PageRequest, page_of
 from judging.statistics.debate_rows import OUTCOME, PEOPLE
 
 SETS_OFFERED = 300

@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.utils import timezone
 
+from evalsite.base.http import PageRequest
 from evalsite.reports import jobs
 from evalsite.reports.forms import agreement_options, cell_of
 from evalsite.reports.jobs import Report
@@ -20,7 +21,6 @@ from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.views.pages import report_page
 from evalsite.review.models import LabelTable, Queue
 from evalsite.review.questions.scales import labels_from_json
-from judging.http import PageRequest
 from judging.statistics.coefficients.answer_rows import unpack
 from judging.statistics.coefficients.item_lists import NoSuchCell, items_behind
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
+from evalsite.base.http import PageRequest
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import judge_options, looks_option
 from evalsite.reports.selectors.judges.certificates import all_certificates
@@ -23,7 +24,6 @@ from evalsite.reports.services.report_papers import judge_papers
 from evalsite.reports.views.bias import judge_bias_context
 from evalsite.reports.views.pages import WantedTable, download_either, report_page, waits_for_report
 from evalsite.reports.views.trust import trust_context
-from judging.http import PageRequest
 
 
 @require_GET

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django.views.decorators.vary import vary_on_headers
 
 from debate.services.parked_uploads import NotKept, drop_upload, keep_upload, read_upload
+from evalsite.base.http import PageRequest, whole_number
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LabelImportForm, agreement_options
 from evalsite.reports.services import shown_rows
@@ -25,7 +26,6 @@ from evalsite.review.models import LabelledItem, LabelTable
 from evalsite.review.selectors.labels.labelled_responses import evaluator_of_run
 from evalsite.review.services.labels.label_tables import LabelUpload, delete_labels, plan_labels, store_labels
 from evalsite.review.tables.labels import LabelFile
-from judging.http import PageRequest, whole_number
 
 PREVIEW_ROWS = 8
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
+from evalsite.base.http import PageRequest, page_of
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LeaderboardChoice, leaderboard_choice, two_systems
 from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of, scored_suites
@@ -24,7 +25,6 @@ from evalsite.reports.services.paper_tables import PaperTable
 from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.report_papers import board_papers, breakdown_paper, comparison_paper
 from evalsite.reports.views.pages import WantedTable, download_either, download_paper, report_page, waits_for_report
-from judging.http import PageRequest, page_of
 from judging.models import EvaluatorKind, RunEvaluator, Suite, System
 from judging.statistics.estimators.boards import MeanKind
 

@@ -10,12 +10,12 @@ from typing import Any, Concatenate, ParamSpec
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
+from evalsite.base.http import PageRequest, table_response
+from evalsite.base.tables import Table
 from evalsite.reports.exports import FORMATS, PAPER_FORMATS
 from evalsite.reports.jobs import BeingComputed
 from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
-from judging.http import PageRequest, table_response
 from judging.signals import acted
-from judging.tables import Table
 
 RETRY_SECONDS = "5"
 P = ParamSpec("P")

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
+from evalsite.base.http import PageRequest
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import AnchorForm, ThresholdForm, judge_options
 from evalsite.reports.selectors.judges.certificates import certificate_state, threshold_state
@@ -43,7 +44,6 @@ from evalsite.review.models import AnchorSet
 from evalsite.review.services.anchors import ask_anchors, make_anchor_set
 from evalsite.review.services.thresholds import remove_threshold
 from evalsite.review.states import ReviewRefused
-from judging.http import PageRequest
 from judging.jobs import launch_run
 from judging.services.runs.run_plans import RunNotPossible
 from judging.statistics.coefficients.alternative_annotator import Annotators

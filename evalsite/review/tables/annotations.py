@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
+from evalsite.base.tables import unescape_cell
 from evalsite.review.tables.rows import problem
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings
@@ -15,7 +16,6 @@ from judging.specs.files.jsonl_reading import read_rows as read_json_lines
 from judging.specs.files.problems import Parsed, Problem, Severity
 from judging.specs.spreadsheets.grids import Grid, is_blank, plain_text, read_grids
 from judging.specs.spreadsheets.workbook_archive import column_letters
-from judging.tables import unescape_cell
 
 ANSWERED, SKIPPED, FLAGGED, UNABLE = "answered", "skipped", "flagged", "cannot judge"
 MODES = ("", "blind", "debate")

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from evalsite.base.http import PageRequest, page_of
 from evalsite.review.forms import AdjudicationForm, ReasonForm, RevisionForm
 from evalsite.review.models import ItemStatus, ReviewItem
 from evalsite.review.questions.answer_forms import said_of
@@ -23,7 +24,6 @@ from evalsite.review.services.items.decisions import FinalWord
 from evalsite.review.services.items.looks import check_may_look, note_look
 from evalsite.review.states import ReviewRefused
 from evalsite.review.views.next_items import form_parts, material_of, parts_of
-from judging.http import PageRequest, page_of
 
 
 @require_GET

@@ -13,13 +13,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
+from evalsite.base.http import PageRequest
 from evalsite.review.forms import HandForm, ReasonForm, ReleaseForm, is_member_search
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.screens import claims, pages
 from evalsite.review.services.items import reassignments
 from evalsite.review.states import ReviewRefused
 from evalsite.review.views.queues import assign_form, chosen_items, owner_page, queue_or_404
-from judging.http import PageRequest
 
 
 @require_GET

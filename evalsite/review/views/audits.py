@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 from django.views.decorators.vary import vary_on_headers
 
 from debate.models import DebateSet, DebateStatus
+from evalsite.base.http import PageRequest
 from evalsite.review import jobs
 from evalsite.review.audit_plans import FEWEST_CASES, AuditOffer, audit_offer
 from evalsite.review.forms import AuditForm
@@ -28,7 +29,6 @@ from evalsite.review.selectors.labels.audits import (
 )
 from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.states import ReviewRefused
-from judging.http import PageRequest
 from judging.models import SCORED_KINDS, Run, RunStatus
 
 SIZES = (20, 30, 50, 100, 200, 400, 1_000, 2_000)

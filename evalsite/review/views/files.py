@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from debate.services.parked_uploads import NotKept, drop_upload, keep_upload, read_upload
+from evalsite.base.http import PageRequest
 from evalsite.review.forms import AnnotationFileForm, FilePeopleForm, QueueFileForm, is_member_search
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.selectors.screens.pages import possible_members
@@ -22,7 +23,6 @@ from evalsite.review.services.referrals.file_queues import NewQueue, create_queu
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from evalsite.review.tables.materials import MaterialFile, read_materials
-from judging.http import PageRequest
 from judging.specs.files.problems import Parsed
 
 PREVIEW_ROWS = 5

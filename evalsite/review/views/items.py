@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
+from evalsite.base.http import PageRequest, whole_number
 from evalsite.review.forms import AnnotationForm, CannotJudgeForm, FlagForm, RevisionForm, SkipForm
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.questions.answer_forms import PREFIX
@@ -28,7 +29,6 @@ from evalsite.review.services.items.annotation_store import GivenAnnotation, Ite
 from evalsite.review.services.items.claims import NewerDraft
 from evalsite.review.states import ReviewRefused
 from evalsite.review.views.next_items import Toast, parts_of, show_again, show_gone, show_item, show_next
-from judging.http import PageRequest, whole_number
 
 STOP_POLLING = 286  # htmx ends a poll at this status
 PRECONDITION_FAILED = 412

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from debate.protocol.meta.differences import compare
+from evalsite.base.http import PageRequest
 from evalsite.review.addresses import address_of
 from evalsite.review.forms import PAIR_SKIP_REASONS, SINGLE_SKIP_REASONS, UNABLE_REASONS, AnnotationForm, RevisionForm
 from evalsite.review.models import Queue
@@ -36,7 +37,6 @@ from evalsite.review.selectors.screens.panels import (
 from evalsite.review.selectors.screens.waiting_items import progress_of, queues_to_answer, read_waiting, standing_of
 from evalsite.review.services.items.claims import NothingNow, claim_next, start_work
 from evalsite.review.services.items.looks import note_look
-from judging.http import PageRequest
 
 PANEL = "review/_item_panel.html"
 PAGE = "review/item_detail.html"

@@ -8,10 +8,10 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
+from evalsite.base.http import PageRequest, page_of
 from evalsite.review.models import MailChoice, Notice
 from evalsite.review.selectors.screens.mine import my_queues
 from evalsite.review.services.items.notices import choose_mail, read_notices, sentence_of
-from judging.http import PageRequest, page_of
 
 
 @require_GET

@@ -13,6 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from evalsite.base.http import PageRequest, page_of, table_response
+from evalsite.base.tables import CONTENT_TYPES, Table
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.forms import HandForm, QueueForm, is_member_search
 from evalsite.review.models import Assignment, ItemStatus, Queue, QueueStatus, ReviewItem
@@ -23,8 +25,6 @@ from evalsite.review.selectors.screens.panels import own_text
 from evalsite.review.services.items import queues as services
 from evalsite.review.services.items.acts import announce
 from evalsite.review.states import ReviewRefused
-from judging.http import PageRequest, page_of, table_response
-from judging.tables import CONTENT_TYPES, Table
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.screens.waiting_items import CountedQueue

@@ -11,13 +11,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
+from evalsite.base.http import PageRequest, whole_number
 from evalsite.review.jobs import launch_rest
 from evalsite.review.models import ReviewItem
 from evalsite.review.selectors.asked import people_of, people_of_run
 from evalsite.review.services.referrals import researcher_referrals
 from evalsite.review.states import ReviewRefused
 from evalsite.review.views.next_items import LEVELS, Toast
-from judging.http import PageRequest, whole_number
 from judging.models import Run, Verdict
 
 MOST_AT_ONCE = 2_000  # tasks of a run whose rest is sent while the reader waits

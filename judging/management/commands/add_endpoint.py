@@ -9,8 +9,8 @@ from django.core.management.base import CommandParser
 from django.forms.models import model_to_dict
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from judging.forms.endpoints import EndpointForm
-from judging.management.base import BadInput, JsonCommand, form_refusal
 from judging.models import EndpointKind, ModelEndpoint
 from judging.services.endpoint_trials import try_endpoint
 from judging.services.endpoints import EndpointNotValid, forget_capabilities, save_endpoint

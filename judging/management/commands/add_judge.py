@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from judging.forms.endpoints import JudgeForm
 from judging.judges.registry import KINDS
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand, form_refusal
 from judging.models import Judge
 from judging.services.endpoints import JudgeNotValid, save_judge
 

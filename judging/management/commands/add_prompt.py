@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from judging.forms.prompts import PromptForm
 from judging.judges.answer_prompts import OWN
-from judging.management.base import BadInput, JsonCommand, form_refusal
 from judging.services.prompts import EDITABLE, PromptRefused, save_prompt_version
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand
 from judging.services.endpoints import JudgeInUse, delete_judge, set_judge_active
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand
 from judging.services.prompts import PromptRefused, delete_prompt_version, set_prompt_active
 
 

@@ -8,9 +8,9 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 from django.utils.timezone import now
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.jobs import launch_run
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand
 from judging.management.run_progress import wait_for_run
 from judging.management.run_reports import in_lines, run_report
 from judging.services.tasks import run_lifecycle

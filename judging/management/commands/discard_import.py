@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from judging.management.base import BadInput, JsonCommand
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.models import Upload
 from judging.services.file_imports.uploads import UploadRefused, discard_upload
 

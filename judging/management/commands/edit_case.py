@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from judging.forms.cases import CaseEditForm
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand, form_refusal
 from judging.models import Case, Suite
 from judging.services.case_edits import case_spec, save_edit, try_edit
 from judging.specs.suites.case_texts import case_to_yaml

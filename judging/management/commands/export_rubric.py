@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand
 from judging.services.rubric_files import RubricNotTable, rubric_json, rubric_workbook_bytes
 
 

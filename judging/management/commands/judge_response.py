@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.forms.prompts import prompt_name_of
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand
 from judging.management.run_progress import wait_for_run
 from judging.models import Judge, Response, Score, Verdict
 from judging.services.runs.run_plans import RunNotPossible

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from judging.management.base import BadInput, JsonCommand
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.management.import_words import read_suite_path
 from judging.services.file_imports.imports import refusal_message
 from judging.services.file_imports.intake import bundle_of

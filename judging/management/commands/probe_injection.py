@@ -10,10 +10,10 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.judges.kinds.hostile import Probe, probe_judge
 from judging.judges.registry import judge_kind
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand
 from judging.selectors.targets import Target, target_of
 from judging.services.calls.prompt_trials import HeldAlone, TrialRefused, hold
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from judging.management.base import JsonCommand
+from evalsite.base.command_base import JsonCommand
 from judging.sandbox.languages import LANGUAGES
 from judging.sandbox.toolchains import available_languages, sandbox_status
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.grading.esi import BadEsiOption
-from judging.management.base import BadInput, JsonCommand
 from judging.models import EvaluatorKind, Run, RunEvaluator
 from judging.selectors.score_options import can_rescore
 from judging.services.evaluation import score_recomputation

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evalsite.base.command_base import JsonCommand
 from judging import jobs
-from judging.management.base import JsonCommand
 from judging.management.run_progress import wait_for_run
 from judging.services.tasks.recovery import unfinished_runs
 

@@ -10,14 +10,14 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 from django.utils.timezone import now
 
+from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.http import whole_number
 from judging.exports import write_esi_files
 from judging.grading.esi import BadEsiOption, EsiOptions, keyword_list
-from judging.http import whole_number
 from judging.jobs import launch_run
 from judging.judges.answer_prompts import OWN, SHIPPED, ResponseSettings, shipped_asking
 from judging.judges.kinds.accuracy import STRICTNESS, strictness_of
 from judging.judges.kinds.esi_items import ReplyReading
-from judging.management.base import BadInput, JsonCommand
 from judging.management.run_progress import wait_for_run
 from judging.management.run_reports import audit_report, audit_words
 from judging.models import Judge, ModelEndpoint, PromptVersion, Suite, System

@@ -9,11 +9,11 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 from django.utils.timezone import now
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from judging.forms.runs import pair_judges
 from judging.jobs import launch_run
 from judging.judges.registry import judge_kind
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand
 from judging.management.run_progress import wait_for_run
 from judging.management.run_reports import audit_report, audit_words, in_lines, run_report
 from judging.models import Case, Judge

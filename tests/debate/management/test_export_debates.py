@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from evalsite.accounts.models import AuditEntry
-from judging.management.base import BadInput
+from evalsite.base.command_base import BadInput
 from tests.debate import rows
 
 pytestmark = pytest.mark.django_db

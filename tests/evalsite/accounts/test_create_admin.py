@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from evalsite.accounts.roles import Role, role_of
-from judging.management.base import BadInput
+from evalsite.base.command_base import BadInput
 
 pytestmark = pytest.mark.django_db
 

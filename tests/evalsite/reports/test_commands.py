@@ -14,7 +14,7 @@ from django.urls import reverse
 from openpyxl import load_workbook
 
 from evalsite.accounts.models import AuditEntry
-from judging.management.base import BadInput
+from evalsite.base.command_base import BadInput
 from tests import factories
 from tests.debate import rows
 from tests.evalsite.reports.conftest import Scored

@@ -19,13 +19,13 @@ from openpyxl import load_workbook
 from debate.models import Debate, DebateSet, Experiment
 from debate.services.labels import import_labels
 from evalsite.accounts.roles import Role
+from evalsite.base.command_base import BadInput
 from evalsite.reports import jobs
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.debates.arena_reports import compute_arena
 from evalsite.reports.services.debates.debate_bias import DEBATE_BIAS, compute_debate_bias
 from evalsite.reports.services.debates.debate_reports import compute_debates
 from evalsite.reports.services.debates.robustness_reports import compute_robustness
-from judging.management.base import BadInput
 from judging.models import System
 from judging.statistics.intervals import wilson
 from tests import factories

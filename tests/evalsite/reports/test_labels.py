@@ -15,9 +15,9 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
+from evalsite.base.command_base import BadInput
 from evalsite.reports.services.people.label_agreements import compute_label_agreement
 from evalsite.review.models import ImportedLabel, LabelledItem, LabelTable
-from judging.management.base import BadInput
 from tests import factories
 
 pytestmark = pytest.mark.django_db

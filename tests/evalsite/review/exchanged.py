@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from evalsite.accounts.roles import Role
+from evalsite.base.tables import write_csv, write_jsonl, write_xlsx
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.models import (
     Adjudication,
@@ -33,7 +34,6 @@ from evalsite.review.services.items.queues import recount
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, Imported, import_annotations
 from evalsite.review.services.labels.annotation_plans import PeopleChoice
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
-from judging.tables import write_csv, write_jsonl, write_xlsx
 from tests import factories
 from tests.factories import NOON
 

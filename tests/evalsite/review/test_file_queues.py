@@ -16,13 +16,13 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
+from evalsite.base.command_base import BadInput
+from evalsite.base.tables import write_xlsx
 from evalsite.reports.services.people.agreements import compute_agreement
 from evalsite.review.models import Annotation, Assignment, ItemArm, MailChoice, Notice, NoticeKind, Queue, ReviewItem
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation, undo_annotation
 from evalsite.review.services.items.claims import beat, claim_next
 from evalsite.review.services.items.notices import send_waiting_mail
-from judging.management.base import BadInput
-from judging.tables import write_xlsx
 from tests import factories
 from tests.factories import NOON
 

@@ -11,10 +11,10 @@ from redis.exceptions import ConnectionError as BrokerGone
 
 from debate.models import DebateSet
 from debate.signals import debates_finished
+from evalsite.base.command_base import BadInput
 from evalsite.review import jobs
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.serving.workers import RECOVERIES
-from judging.management.base import BadInput
 from judging.models import Run
 from judging.signals import content_changed, run_finished
 from tests import factories

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from judging.management.base import BadInput
+from evalsite.base.command_base import BadInput
 from judging.models import Response, Rubric, Suite
 from tests.judging import import_files
 

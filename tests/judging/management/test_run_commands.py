@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from judging.management.base import BadInput
+from evalsite.base.command_base import BadInput
 from judging.models import Lease, ModelEndpoint, Response, Run, RunTask
 from judging.services.runs.run_plans import plan_tasks
 from judging.services.tasks import leases, run_lifecycle

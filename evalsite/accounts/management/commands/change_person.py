@@ -11,7 +11,7 @@ from django.db import transaction
 from evalsite.accounts.forms import PersonUpdateForm
 from evalsite.accounts.roles import Role, role_of
 from evalsite.accounts.services import PersonRefused, issue_password, update_person
-from judging.management.base import BadInput, JsonCommand, form_refusal
+from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 
 DETAILS = ("first_name", "last_name", "email")
 

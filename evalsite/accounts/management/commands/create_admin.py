@@ -13,7 +13,7 @@ from django.core.validators import validate_email
 from evalsite.accounts.forms import PersonCreateForm
 from evalsite.accounts.roles import Role
 from evalsite.accounts.services import PersonDetails, PersonRefused, create_person
-from judging.management.base import BadInput, JsonCommand
+from evalsite.base.command_base import BadInput, JsonCommand
 
 PASSWORD_VARIABLE = "EVALSITE_ADMIN_PASSWORD"  # noqa: S105 - the name of a variable
 

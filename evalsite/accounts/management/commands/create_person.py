@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from evalsite.accounts.forms import PersonCreateForm
 from evalsite.accounts.roles import Role
 from evalsite.accounts.services import PersonRefused, create_person
-from judging.management.base import BadInput, JsonCommand, form_refusal
+from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 
 
 class Command(JsonCommand):

@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
+from evalsite.base.command_base import JsonCommand
 from evalsite.demo.content import load_content
 from evalsite.demo.work import start_work
-from judging.management.base import JsonCommand
 from judging.management.progress import progress_bar
 from judging.services.baselines import ensure_baselines
 

@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.reports.management.judges import add_judge, trust_payload
 from evalsite.reports.selectors.judges.anchor_rounds import newest_anchor_set
 from evalsite.reports.services.judges.anchor_drift import anchors_for, drift_of_version
@@ -17,7 +18,6 @@ from evalsite.review.services.anchors import ask_anchors, make_anchor_set
 from evalsite.review.states import ReviewRefused
 from judging.jobs import launch_run
 from judging.management import choices
-from judging.management.base import BadInput, JsonCommand
 from judging.management.run_progress import wait_for_run
 from judging.services.runs.run_plans import RunNotPossible
 

@@ -9,10 +9,10 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.reports.forms import ThresholdForm
 from evalsite.reports.management.judges import add_judge, trust_payload
 from evalsite.reports.services.judges.calibration import NotCalibrated, calibrate, save_calibration
-from judging.management.base import BadInput, JsonCommand, form_refusal
 
 
 class Command(JsonCommand):

@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.reports.management.judges import add_judge, trust_payload
 from evalsite.reports.selectors.judges.certificates import certificate_state
 from evalsite.reports.services.judges.calibration import NotHeld, certify, lacks_of, version_of_payload
-from judging.management.base import BadInput, JsonCommand
 from judging.statistics.coefficients.alternative_annotator import Annotators
 
 

@@ -8,15 +8,15 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from debate.models import DebateSet
+from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.tables import Table, table_bytes
 from evalsite.reports.exports import FORMATS, score_table
 from evalsite.reports.selectors.leaderboards import suite_named
 from judging.exports import write_esi_files
-from judging.management.base import BadInput, JsonCommand
 from judging.management.output import ProgressRows, check_output, write_output
 from judging.management.progress import progress_bar
 from judging.models import Run, RunKind
 from judging.signals import acted
-from judging.tables import Table, table_bytes
 
 
 class Command(JsonCommand):

@@ -8,10 +8,10 @@ from django.core.management.base import CommandParser
 
 from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
+from evalsite.base.command_base import JsonCommand
+from evalsite.base.tables import table_bytes
 from evalsite.reports.management.report_sources import REPORTS
-from judging.management.base import JsonCommand
 from judging.statistics.estimators.boards import MeanKind
-from judging.tables import table_bytes
 
 
 class Command(JsonCommand):

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.subjects import form_of_item
@@ -16,7 +17,6 @@ from evalsite.review.selectors.screens.pages import items_to_adjudicate, questio
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
 from evalsite.review.services.items.looks import check_may_look, note_look
 from evalsite.review.states import ReviewRefused
-from judging.management.base import BadInput, JsonCommand
 
 
 class Command(JsonCommand):

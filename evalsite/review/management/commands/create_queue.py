@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.review.models import OrderPolicy, QueueMode
 from evalsite.review.questions.scales import given_scale, words_of
 from evalsite.review.services.referrals.file_queues import NewQueue, create_queue
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.materials import read_materials
-from judging.management.base import BadInput, JsonCommand
 
 
 class Command(JsonCommand):

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.review.models import LabelTable
 from evalsite.review.services.labels.label_tables import delete_labels
-from judging.management.base import BadInput, JsonCommand
 
 
 class Command(JsonCommand):

@@ -8,11 +8,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.review.models import Queue
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.labels.annotation_plans import PeopleChoice, plan_import
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
-from judging.management.base import BadInput, JsonCommand
 
 
 class Command(JsonCommand):

@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.review.questions.scales import words_of
 from evalsite.review.services.labels.label_tables import LabelsRefused, LabelUpload, plan_labels, store_labels
 from evalsite.review.tables.labels import LabelColumns
-from judging.management.base import BadInput, JsonCommand
 from judging.models import SCORED_KINDS, RunEvaluator
 
 

@@ -9,12 +9,12 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from debate.models import DebateSet
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.review.audit_plans import audit_offer, cases_for
 from evalsite.review.selectors.labels.audit_progress import audited_systems
 from evalsite.review.selectors.labels.audits import AuditSubject, subject_of_debates, subject_of_run
 from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.states import ReviewRefused
-from judging.management.base import BadInput, JsonCommand
 from judging.models import SCORED_KINDS, Run
 
 

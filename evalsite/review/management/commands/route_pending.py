@@ -8,10 +8,10 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from debate.models import DebateSet
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
-from judging.management.base import BadInput, JsonCommand
 from judging.models import Run, RunStatus
 
 

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.review.services.referrals import researcher_referrals
 from evalsite.review.states import ReviewRefused
-from judging.management.base import BadInput, JsonCommand
 from judging.models import Verdict
 
 

@@ -10,10 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
+from evalsite.base.command_base import BadInput
 from evalsite.review.models import (
     Annotation,
 )
-from judging.management.base import BadInput
 from tests.evalsite.review.exchanged import busy_queue, emptied, exported
 
 pytestmark = pytest.mark.django_db

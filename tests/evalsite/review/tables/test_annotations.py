@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsite.base.tables import write_csv, write_jsonl, write_xlsx
 from evalsite.review.tables.annotations import COLUMNS, Act, ItemRecord, PlacedAct, read_annotations
-from judging.tables import write_csv, write_jsonl, write_xlsx
 
 pytestmark = pytest.mark.backend_free
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)

@@ -14,6 +14,7 @@ from django.urls import reverse
 from debate.models import DebateSet, DebateStatus
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
+from evalsite.base.command_base import BadInput
 from evalsite.review.audit_plans import Pilot, planned_half_width
 from evalsite.review.models import Assignment, AuditPlan, ItemArm, ReviewItem
 from evalsite.review.sampling import draw_sample
@@ -22,7 +23,6 @@ from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, settle
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
-from judging.management.base import BadInput
 from judging.models import EvaluatorKind, Response, Run
 from tests import factories
 from tests.factories import NOON

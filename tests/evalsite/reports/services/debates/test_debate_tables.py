@@ -11,10 +11,10 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
+from evalsite.base.tables import Table, table_bytes
 from evalsite.reports.services.debates.debate_reports import compute_debates
 from evalsite.reports.services.debates.debate_tables import debate_tables
 from evalsite.reports.services.paper_tables import Basis, PaperTable, data_table, paper_table
-from judging.tables import Table, table_bytes
 from tests import factories
 from tests.debate import rows
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
+from evalsite.base.tables import write_csv
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.models import (
     Adjudication,
@@ -26,7 +27,6 @@ from evalsite.review.models import (
 from evalsite.review.services.items.claims import claim_next
 from evalsite.review.services.items.decisions import reopen_item
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused
-from judging.tables import write_csv
 from tests import factories
 from tests.evalsite.review.exchanged import KINDS, answer, bring, busy_queue, emptied, exported, read
 from tests.factories import NOON

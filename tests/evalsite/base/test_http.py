@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from judging.http import MOST_WORKBOOK_ROWS, page_of, page_of_search, table_response
+from evalsite.base.http import MOST_WORKBOOK_ROWS, page_of, page_of_search, table_response
+from evalsite.base.tables import Table
 from judging.models import System
-from judging.tables import Table
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -15,7 +16,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 
-from evalsite.base import formats
+from evalsite.base import formats, page_parts
 from evalsite.base.rich_text import render_markdown
 
 register = template.Library()
@@ -223,3 +224,24 @@ def markdown(text: str | None) -> SafeString:
     """Safe HTML of Markdown written by a model or a person."""
     # The one place where HTML made from data is called safe: nh3 has just rebuilt it from an allow list.
     return SafeString(render_markdown(text or ""))
+
+
+# parts that apps above a page's own fill in
+
+
+@register.simple_tag(takes_context=True)
+def parts(context: Context, place: str, subject: object) -> SafeString:
+    """What apps above show at a place of this page."""
+    return page_parts.render_parts(context, place, subject)
+
+
+@register.simple_tag(takes_context=True)
+def row_parts(context: Context, place: str, rows: Iterable[object]) -> dict[int, SafeString]:
+    """What apps above show in the rows of a table, by key."""
+    return page_parts.render_row_parts(context, place, rows)
+
+
+@register.filter
+def of_key(values: Mapping[int, SafeString], key: int) -> SafeString | str:
+    """The entry of a key, or nothing."""
+    return values.get(key, "")

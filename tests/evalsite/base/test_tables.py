@@ -13,7 +13,7 @@ import pytest
 from openpyxl import load_workbook
 from python_calamine import CalamineWorkbook
 
-from judging.tables import escape_cell, unescape_cell, write_csv, write_jsonl, write_xlsx
+from evalsite.base.tables import escape_cell, unescape_cell, write_csv, write_jsonl, write_xlsx
 
 pytestmark = pytest.mark.backend_free
 COLUMNS = ["name", "value", "at"]

@@ -14,7 +14,7 @@ from django.utils.functional import cached_property
 from django.utils.text import slugify
 from django_htmx.middleware import HtmxDetails
 
-from judging.tables import CONTENT_TYPES, LATEX_TYPE, Table, table_bytes
+from evalsite.base.tables import CONTENT_TYPES, LATEX_TYPE, Table, table_bytes
 
 M = TypeVar("M", bound=Model)
 PAGE_SIZES = (25, 50, 100)

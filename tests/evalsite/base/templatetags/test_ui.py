@@ -11,10 +11,10 @@ from django.test import RequestFactory
 from django.utils.safestring import SafeString
 
 from evalsite.accounts.context import ENTRIES
-from evalsite.accounts.templatetags import ui
 from evalsite.base.formats import STATUSES
+from evalsite.base.templatetags import ui
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def rendered(source: str, *, path: str = "/runs/", **context: object) -> str:

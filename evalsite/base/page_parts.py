@@ -1,0 +1,69 @@
+"""Parts of pages that apps above the page's own fill in: links, buttons and cards.
+
+A page names its places by `{% parts "judging.run" run %}`. An app above registers, as it is loaded, which template
+stands there and what that template is given. So templates name only templates and addresses of their own app or below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.template.context import Context
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PagePart:
+    """One template at a place, and what it is given for the place's subject; None leaves it out."""
+
+    template: str
+    facts: Callable[[Any], Facts | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RowPart:
+    """One template for each row of a table, and what it is given for all rows, by key: read at once for the table."""
+
+    template: str
+    facts: Callable[[Any], Mapping[int, Facts]]
+
+
+PARTS: dict[str, list[PagePart]] = {}
+ROW_PARTS: dict[str, RowPart] = {}
+
+
+def add_part(place: str, template: str, facts: Callable[[Any], Facts | None]) -> None:
+    """Show a template at a place of a page; parts of one place stand in the order in which apps are loaded."""
+    part = PagePart(template, facts)
+    known = PARTS.setdefault(place, [])
+    if template not in {other.template for other in known}:
+        known.append(part)
+
+
+def set_row_part(place: str, template: str, facts: Callable[[Any], Mapping[int, Facts]]) -> None:
+    """Show a template in each row of a table."""
+    ROW_PARTS[place] = RowPart(template, facts)
+
+
+def render_parts(context: Context, place: str, subject: object) -> SafeString:
+    """Return the HTML of a place."""
+    given = [(part.template, part.facts(subject)) for part in PARTS.get(place, ())]
+    return format_html_join("", "{}", ((_render(context, name, facts),) for name, facts in given if facts is not None))
+
+
+def render_row_parts(context: Context, place: str, rows: Iterable[object]) -> dict[int, SafeString]:
+    """Return the HTML of each row of a table, by key."""
+    part = ROW_PARTS.get(place)
+    facts_by_key = part.facts(rows) if part else {}
+    return {key: _render(context, part.template, facts) for key, facts in facts_by_key.items() if part}
+
+
+def _render(context: Context, name: str, facts: Facts) -> SafeString:
+    assert context.template is not None, "parts are rendered inside of a page"
+    with context.push(**facts):
+        return context.template.engine.get_template(name).render(context)
