@@ -6,10 +6,11 @@ import os
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+
+from evalsite.base.json_types import JsonDict
 
 _TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 
@@ -182,7 +183,7 @@ def proxy_url(name: str, meaning: str) -> str:
     return value
 
 
-def database(name: str, default: Path, meaning: str) -> dict[str, Any]:
+def database(name: str, default: Path, meaning: str) -> JsonDict:
     """Return Django's database settings for a postgres:// or sqlite:// address; SQLite at `default` where unset.
 
     Raises:
@@ -226,18 +227,18 @@ POSTGRES_OPTIONS = {
 }
 
 
-def _postgres_options(query: str) -> dict[str, Any]:
+def _postgres_options(query: str) -> JsonDict:
     """Return what the address says after ? over our own options, with `prepare_threshold` as the driver wants it.
 
     What judging/selectors/prepared.py sends apart from its values is planned once a connection; anything but a number
     turns that off, for poolers that hand a connection on between statements.
     """
-    options: dict[str, Any] = POSTGRES_OPTIONS | dict(parse_qsl(query, keep_blank_values=True))
+    options: JsonDict = POSTGRES_OPTIONS | dict(parse_qsl(query, keep_blank_values=True))
     threshold = options.get("prepare_threshold", "0")
     return options | {"prepare_threshold": int(threshold) if threshold.isdecimal() else None}
 
 
-def sqlite(path: Path) -> dict[str, Any]:
+def sqlite(path: Path) -> JsonDict:
     """Return settings for SQLite that stand several processes: write-ahead log, immediate transactions, patience."""
     return {
         "ENGINE": "django.db.backends.sqlite3",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -12,6 +11,8 @@ from django_rq import get_connection, get_queue
 from redis.exceptions import RedisError
 from rq import Worker
 from rq.job import Job
+
+from evalsite.base.json_types import JsonDict
 
 WORKER_SILENCE = timedelta(seconds=120)
 
@@ -41,7 +42,7 @@ class Health:
     waiting_jobs: int
     oldest_waiting_job_seconds: float | None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """Return the answer of /healthz to admins: `workers` is their number, names stay on the health page."""
         return asdict(self) | {"workers": len(self.workers)}
 

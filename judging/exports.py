@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.esi import SUB_SCORES
 from judging.grading.esi_summary import EsiStatus
 from judging.judges.kinds.esi_items import JUDGES
@@ -44,7 +45,7 @@ class _Totals:
     sums: Counter[str] = field(default_factory=Counter)
     known: Counter[str] = field(default_factory=Counter)
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: JsonObject) -> None:
         self.total += 1
         self.statuses[row["status"]] += 1
         if row["status"] != EsiStatus.COMPLETED:
@@ -106,7 +107,7 @@ def _write_system(run: Run, system: System, folder: Path, stem: str) -> list[Pat
     return paths
 
 
-def _summary(run: Run, system: System, totals: _Totals) -> dict[str, Any]:
+def _summary(run: Run, system: System, totals: _Totals) -> JsonDict:
     return {
         "combination_details": {
             "dataset_short_name": run.suite.name,
@@ -126,7 +127,7 @@ def _summary(run: Run, system: System, totals: _Totals) -> dict[str, Any]:
     }
 
 
-def _rows(run: Run, system: System) -> Iterator[dict[str, Any]]:
+def _rows(run: Run, system: System) -> Iterator[JsonDict]:
     """Yield one row for each line of the data set, in its order; lines without an item among them."""
     places = SuiteCase.objects.filter(suite=run.suite_id).values_list("case_id", "position", "case__metadata")
     lines = {case_id: int(facts.get("line") or position + 1) for case_id, position, facts in places}
@@ -140,7 +141,7 @@ def _rows(run: Run, system: System) -> Iterator[dict[str, Any]]:
         yield _problem_row(stage, problem)
 
 
-def _item_rows(stage: _RunScores) -> Iterator[dict[str, Any]]:
+def _item_rows(stage: _RunScores) -> Iterator[JsonDict]:
     items = EsiItem.objects.filter(run=stage.run, system=stage.system).order_by("position")
     parts = parts_of(stage.run)
     chunk: list[EsiItem] = []
@@ -152,7 +153,7 @@ def _item_rows(stage: _RunScores) -> Iterator[dict[str, Any]]:
     yield from _chunk_rows(stage, parts, chunk)
 
 
-def _chunk_rows(stage: _RunScores, parts: Any, chunk: Sequence[EsiItem]) -> Iterator[dict[str, Any]]:
+def _chunk_rows(stage: _RunScores, parts: Any, chunk: Sequence[EsiItem]) -> Iterator[JsonDict]:
     responses = [item.response_id for item in chunk if item.response_id]
     names = {evaluator.pk: name for name, evaluator in parts.judges.items()}
     verdicts = {
@@ -174,7 +175,7 @@ def _item_row(
     said: Mapping[str, Verdict | None],
     score: Score | None,
     calls: Mapping[int, Call],
-) -> dict[str, Any]:
+) -> JsonDict:
     instruction, question = question_of(item.case)
     response = item.response
     correct = _said(said["accuracy"], "is_correct")
@@ -206,7 +207,7 @@ def _item_row(
     }
 
 
-def _head(stage: _RunScores, line: int, status: str) -> dict[str, Any]:
+def _head(stage: _RunScores, line: int, status: str) -> JsonDict:
     return {
         "id": line,
         "status": status,
@@ -216,7 +217,7 @@ def _head(stage: _RunScores, line: int, status: str) -> dict[str, Any]:
     }
 
 
-def _problem_row(stage: _RunScores, problem: Mapping[str, Any]) -> dict[str, Any]:
+def _problem_row(stage: _RunScores, problem: JsonObject) -> JsonDict:
     """Return the row of a line that holds no item."""
     return {
         **_head(stage, problem["line"], problem["status"]),
@@ -230,7 +231,7 @@ def _problem_row(stage: _RunScores, problem: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _numbers(stage: _RunScores, score: Score | None) -> dict[str, Any]:
+def _numbers(stage: _RunScores, score: Score | None) -> JsonDict:
     """Return sub-scores and index; without a score 0 by the original's options, else null."""
     absent = 0.0 if stage.as_zero else None
     found = score.detail if score is not None else {"sub_scores": {}, "index": absent}
@@ -247,7 +248,7 @@ def _raw(verdict: Verdict | None, calls: Mapping[int, Call]) -> str | None:
     return last.text if last is not None else None
 
 
-def _usage(call_ids: Sequence[int], calls: Mapping[int, Call]) -> list[dict[str, Any]]:
+def _usage(call_ids: Sequence[int], calls: Mapping[int, Call]) -> list[JsonDict]:
     return [
         {**{name: getattr(calls[pk], name) for name in USAGE}, "prices": calls[pk].prices, **_head_of(calls[pk])}
         for pk in call_ids
@@ -255,7 +256,7 @@ def _usage(call_ids: Sequence[int], calls: Mapping[int, Call]) -> list[dict[str,
     ]
 
 
-def _head_of(call: Call) -> dict[str, Any]:
+def _head_of(call: Call) -> JsonDict:
     """Return who answered a call, under names of their own."""
     wanted = {"model": "model_served", "system_fingerprint": "system_fingerprint", "request_id": "request_id"}
     return {ours: call.reply_head.get(theirs) for theirs, ours in wanted.items()}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from debate.protocol.setups import Criterion
+from evalsite.base.json_types import JsonObject
 
 OVERALL = "overall"
-Tree = Mapping[str, Any]  # as judging.services.trees writes it
+Tree = JsonObject  # as judging.services.trees writes it
 
 
 def criteria_in(tree: Tree) -> dict[str, Criterion]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from string import Template
-from typing import Any
 
 from debate.protocol.setups import DebateSetup, Method, StatementResult
 from debate.protocol.visibility import VisibleStatements
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.llm.chat import ChatReply, ChatRequest, Message
 from judging.llm.thinking_text import behind_thinking
 
@@ -23,7 +23,7 @@ def opening_request(setup: DebateSetup, *, seat: int, mirrored: bool = False, sa
     """
     shown = setup.shown_in(1 - setup.submission_order) if mirrored else setup.shown
     task = _fill("opening", criterion_name=setup.criterion.title)
-    material: dict[str, Any] = {"round": 0, "own_previous": None, "others": []}
+    material: JsonDict = {"round": 0, "own_previous": None, "others": []}
     request = _request(setup, seat=seat, task=task, shown=shown, material=material)
     return replace(request, sample_index=request.sample_index + sample * setup.seats.count(request.endpoint))
 
@@ -64,9 +64,7 @@ def fenced(text: str) -> str:
     return f"{fence}text\n{text}\n{fence}"
 
 
-def _request(
-    setup: DebateSetup, *, seat: int, task: str, shown: tuple[str, str], material: Mapping[str, Any]
-) -> ChatRequest:
+def _request(setup: DebateSetup, *, seat: int, task: str, shown: tuple[str, str], material: JsonObject) -> ChatRequest:
     heard = setup.method is Method.DEBATE
     role = _fill("role", seat=seat, seats=len(setup.seats)) if heard else _fill("judge")
     return ChatRequest(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
-from typing import Any
 
 from debate.protocol.consensus import StopRules
 from debate.protocol.orders import SeatScheme
 from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.protocol.variants import Damage
+from evalsite.base.json_types import JsonDict, JsonObject
 
 MOST_ROUNDS = 8  # discussion rounds
 MOST_SAMPLES = 25
@@ -87,15 +86,15 @@ class DebateOptions:
     def stop(self) -> StopRules:
         return StopRules(on_consensus=self.stop_on_consensus, on_stability=self.stop_on_stability)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return plain data that `options_from_json` reads back to an equal value."""
         return {name: getattr(value, "value", value) for name, value in asdict(self).items()}
 
 
-def options_from_json(data: Mapping[str, Any]) -> DebateOptions:
+def options_from_json(data: JsonObject) -> DebateOptions:
     """Return the options stored by `to_json`; what is not an option is passed over, what is missing has its default."""
     known = {field.name for field in fields(DebateOptions)}
-    given: dict[str, Any] = {name: value for name, value in data.items() if name in known}
+    given: JsonDict = {name: value for name, value in data.items() if name in known}
     for name, kind in _ENUMS:
         if name in given:
             given[name] = kind(given[name])

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Speaker, Statement
 from debate.protocol.meta.figures import all_figures, reading_differences
 from debate.protocol.meta.votes import seat_names
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn, SingleScore
 from debate.selectors.criteria import criteria_by_case
+from evalsite.base.json_types import JsonDict, JsonObject
 
 SETTLED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
 Stages = tuple[tuple[RecordedTurn, ...], ...]
 
 
-def debates_report(sets: Iterable[DebateSet]) -> dict[str, Any]:
+def debates_report(sets: Iterable[DebateSet]) -> JsonDict:
     """Return every figure of settled debates, in the layout of `debate.protocol.meta.figures.all_figures`.
 
     Imported sets are one cell each; a set held here is one cell per scenario, where the reading `recorded` is the
@@ -115,7 +115,7 @@ def _counted(verdict: int | None, submission_order: int) -> str | None:
 
 
 def _singles(
-    filed: Mapping[str, Sequence[Mapping[str, Any]]], items: Sequence[RecordedItem]
+    filed: Mapping[str, Sequence[JsonObject]], items: Sequence[RecordedItem]
 ) -> dict[str, tuple[SingleScore, ...]]:
     spoken = {(item.id, turn.judge): turn.text for item in items for turn in item.stages[0]}
     return {

@@ -23,6 +23,7 @@ from debate.services.record_imports import (
     read_records,
     use_records,
 )
+from evalsite.base.json_types import JsonDict
 from judging import stop_requests
 from judging.models import IN_WORK, ImportStatus
 from judging.services.file_imports import upload_store
@@ -146,7 +147,7 @@ def _read(upload: RecordUpload) -> Parsed[Records]:
     return Parsed(parsed.value, (*bundle.problems, *parsed.problems))
 
 
-def _checked(parsed: Parsed[Records]) -> dict[str, Any]:
+def _checked(parsed: Parsed[Records]) -> JsonDict:
     found = {"problems": _listed(parsed.problems), "preview": _findings(parsed.problems)}
     if parsed.value is None:
         return found | {"status": ImportStatus.REFUSED}
@@ -180,7 +181,7 @@ def _use(taken: RecordUpload, written: WrittenRecords, at: datetime) -> str:
         return "stopped"
     actor = User.objects.filter(pk=taken.result.get("confirmed_by")).first() or taken.created_by
     problems = use_records(written=written, actor=actor, at=at).problems
-    found: dict[str, Any] = {"status": ImportStatus.DONE}
+    found: JsonDict = {"status": ImportStatus.DONE}
     if problems:
         found |= {"problems": _listed(problems), "preview": taken.preview | _findings(problems)}
     return _write(taken, found)
@@ -192,7 +193,7 @@ def _finish(taken: RecordUpload, **fields: Any) -> str:
 
 
 @transaction.atomic
-def _write(taken: RecordUpload, fields: dict[str, Any]) -> str:
+def _write(taken: RecordUpload, fields: JsonDict) -> str:
     if not _rows_of(taken).update(**fields):
         return "stopped"
     if fields["status"] in (ImportStatus.DONE, ImportStatus.REFUSED):
@@ -222,6 +223,6 @@ def _listed(problems: Sequence[Problem]) -> Any:
     return storable([asdict(problem) for problem in ordered[:LISTED]])
 
 
-def _findings(problems: Sequence[Problem]) -> dict[str, Any]:
+def _findings(problems: Sequence[Problem]) -> JsonDict:
     kinds = Counter(problem.code for problem in problems)
     return {"problem_count": len(problems), "kinds": [list(kind) for kind in kinds.most_common()]}

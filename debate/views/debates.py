@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -15,6 +13,7 @@ from debate.protocol.options import options_from_json
 from debate.selectors.setups import debates_by_id, question_of, reference_of, setups_of
 from debate.selectors.transcripts import calls_of, neighbours, view_of
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from judging.states import ACTIVE
 
 
@@ -67,7 +66,7 @@ def _debate(debate_id: int) -> Debate:
     return found[0]
 
 
-def _transcript(debate: Debate) -> dict[str, Any]:
+def _transcript(debate: Debate) -> JsonDict:
     view = view_of(debate)
     run = debate.debate_set.run
     return {
@@ -80,7 +79,7 @@ def _transcript(debate: Debate) -> dict[str, Any]:
     }
 
 
-def _sides(debate: Debate, differences: Differences | None) -> list[dict[str, Any]]:
+def _sides(debate: Debate, differences: Differences | None) -> list[JsonDict]:
     owner = debate.debate_set
     a, b = (differences.a, differences.b) if differences else ((), ())
     first = "A" if debate.submission_order == 0 else "B"

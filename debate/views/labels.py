@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -15,6 +13,7 @@ from debate.models import DebateSet
 from debate.selectors.labels import raters_of
 from debate.services.labels import StoredLabels, import_labels
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 
 
 @permission_required("debate.add_debateset", raise_exception=True)
@@ -22,7 +21,7 @@ def label_create(request: PageRequest, set_id: int) -> HttpResponse:
     """Choose a table; it is stored at once where every row can be placed, else its problems are listed."""
     debate_set = get_object_or_404(DebateSet, pk=set_id)
     form = LabelsForm(request.POST or None, request.FILES or None)
-    context: dict[str, Any] = {"form": form, "debate_set": debate_set, "raters": raters_of(debate_set)}
+    context: JsonDict = {"form": form, "debate_set": debate_set, "raters": raters_of(debate_set)}
     if request.method == "POST" and form.is_valid():
         upload = form.cleaned_data["file"]
         parsed = import_labels(

@@ -22,6 +22,7 @@ from debate.services.experiments import robustness_wishes, round_robin_wishes
 from debate.services.pairs import DebateWish, people_cost_of
 from debate.services.set_plans import DebatesRefused, check_debates
 from evalsite.base.http import PageRequest, page_of
+from evalsite.base.json_types import JsonDict
 from judging.models import ModelEndpoint, Rubric, Suite, System
 from judging.specs.selections import selection_from_json
 from judging.states import ACTIVE
@@ -111,7 +112,7 @@ def set_progress(request: PageRequest, set_id: int) -> HttpResponse:
     return render(request, "debate/_set_live.html", _context(request, _set(set_id)))
 
 
-def _context(request: PageRequest, debate_set: DebateSet) -> dict[str, Any]:
+def _context(request: PageRequest, debate_set: DebateSet) -> JsonDict:
     context = _progress(debate_set, now())
     if request.GET.get("tab") == "speakers":
         return context | {"tab": "speakers"}
@@ -134,7 +135,7 @@ def _set(set_id: int) -> DebateSet:
     return get_object_or_404(known, pk=set_id)
 
 
-def _progress(debate_set: DebateSet, at: datetime) -> dict[str, Any]:
+def _progress(debate_set: DebateSet, at: datetime) -> JsonDict:
     run = debate_set.run
     return {
         "debate_set": debate_set,
@@ -172,7 +173,7 @@ def _outcome_counts(debate_set: DebateSet, outcomes: sets.OutcomeCounts) -> list
     return [row for row in counts if row[2]]
 
 
-def _estimate(form: DebateSetForm | None) -> dict[str, Any]:
+def _estimate(form: DebateSetForm | None) -> JsonDict:
     if form is None or not form.is_valid():
         return {"estimate": None}
     wish, data = form.wish(), form.cleaned_data

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.urls import reverse
 
 from evalsite.accounts.roles import role_of
+from evalsite.base.json_types import JsonDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _is_fragment(request: HttpRequest) -> bool:
     return htmx is not None and bool(htmx) and not (htmx.boosted or htmx.history_restore_request)
 
 
-def shell(request: HttpRequest) -> dict[str, Any]:
+def shell(request: HttpRequest) -> JsonDict:
     """Return the navigation and role for signed-in pages; nothing for the others."""
     user = getattr(request, "user", None)
     if not isinstance(user, User) or _is_fragment(request):

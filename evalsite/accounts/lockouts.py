@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from axes.attempts import get_cool_off_threshold
 from axes.handlers.database import AxesDatabaseHandler
 from axes.helpers import get_failure_limit
 from axes.models import AccessAttempt
 from django.db.models import Sum
 from django.http import HttpRequest
+
+from evalsite.base.json_types import JsonDict
 
 ADDRESS_FACTOR = 5  # an office behind one address may fail that many times as often as one person
 
@@ -20,7 +20,7 @@ class SignInHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no t
     A name alone is never locked: anybody could keep its owner out.
     """
 
-    def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
+    def get_failures(self, request: HttpRequest, credentials: JsonDict | None = None) -> int:
         """Return the failures in the terms of the limit for one name at one address."""
         by_pair = int(super().get_failures(request, credentials))
         recent = AccessAttempt.objects.filter(

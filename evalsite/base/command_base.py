@@ -10,6 +10,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.forms import BaseForm
 
+from evalsite.base.json_types import JsonDict
+
 BrokerGuard = Callable[[], AbstractContextManager[None]]
 _guards: list[BrokerGuard] = []
 
@@ -49,11 +51,11 @@ class JsonCommand(BaseCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add the subclass's arguments."""
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Do the work and return what to print."""
         raise CommandError("This command has no work of its own.")
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         """Return the lines printed without `--json`."""
         return "\n".join(f"{key}: {value}" for key, value in result.items())
 

@@ -14,7 +14,9 @@ from django.template.context import Context
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-Facts = Mapping[str, Any]
+from evalsite.base.json_types import JsonObject
+
+Facts = JsonObject
 
 
 @dataclass(frozen=True, slots=True)

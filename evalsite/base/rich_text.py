@@ -23,6 +23,7 @@ from markdown_it.token import Token
 
 from evalsite.base import formulas
 from evalsite.base.code_colours import CLASSES, Allowance, highlight
+from evalsite.base.json_types import JsonDict
 from evalsite.base.math_marks import find_block_formulas, find_formulas
 
 MOST_CHARACTERS: Final = 100_000  # longer text is shown as it is: reading its marks would hold up the page
@@ -54,7 +55,7 @@ def render_markdown(text: str) -> str:
 
 
 def _render(text: str) -> str:
-    env: dict[str, Any] = {"allowance": Allowance(), "formulas": formulas.MOST_HTML_OF_A_TEXT}
+    env: JsonDict = {"allowance": Allowance(), "formulas": formulas.MOST_HTML_OF_A_TEXT}
     tokens = _parser().parse(text, env) if len(text) <= MOST_CHARACTERS else None
     if tokens is None or any(token.level >= _DEEPEST - 2 for token in tokens):  # the parser drops what lies deeper
         html = f"<pre><code>{escapeHtml(text)}</code></pre>"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from django import forms
 from django.core.paginator import Paginator
@@ -13,6 +12,7 @@ from django.shortcuts import render
 from django.utils.timezone import now
 
 from evalsite.base.formats import STATUSES
+from evalsite.base.json_types import JsonDict
 
 SAMPLE_TEXT = """The **null hypothesis** is rejected when $$p < 0.05$$.
 
@@ -89,7 +89,7 @@ ROWS = (
 def styleguide(request: HttpRequest) -> HttpResponse:
     """Show the parts, with one form that was sent in wrong."""
     moment = now()
-    context: dict[str, Any] = {
+    context: JsonDict = {
         "form": SampleForm(),
         "wrong_form": SampleForm({"name": "", "budget": "-1", "suite": "a", "order": "both"}),
         "problems": PROBLEMS,

@@ -10,7 +10,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
@@ -19,7 +19,9 @@ from typing import Any
 from openpyxl import Workbook
 from openpyxl.cell import WriteOnlyCell
 
-Row = Mapping[str, Any]
+from evalsite.base.json_types import JsonObject
+
+Row = JsonObject
 
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",

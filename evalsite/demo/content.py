@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evalsite.base.json_types import JsonDict
 from judging.models import Rubric, Suite, System
 from judging.services.file_imports.imports import store_import
 from judging.services.file_imports.intake import ImportOptions
@@ -58,6 +58,6 @@ def load_content(*, actor: User | None, at: datetime, watch: Watch = unwatched) 
     )
 
 
-def _store(name: str, options: ImportOptions, actor: User | None, at: datetime) -> dict[str, Any]:
+def _store(name: str, options: ImportOptions, actor: User | None, at: datetime) -> JsonDict:
     files = [(name, (DATA / name).read_bytes())]
     return store_import(files=files, options=options, source=name, actor=actor, at=at)

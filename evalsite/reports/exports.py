@@ -11,6 +11,7 @@ from django.db.models.fields.json import KeyTransform
 from django.urls import reverse
 
 from evalsite.base.formats import p_value
+from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, Row, Table
 from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.report_papers import means_rows
@@ -65,7 +66,7 @@ PAIR_COLUMNS = (
 
 
 def _system_row(row: Payload) -> Row:
-    found: dict[str, Any] = {"system": row["system"]}
+    found: JsonDict = {"system": row["system"]}
     for mode in MeanKind:
         first, last = row["ranks"][mode] or (None, None)
         mean, wins, bounds = row["figures"][mode], row["wins"][mode], row["bounds"][mode] or {}

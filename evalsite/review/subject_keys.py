@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.llm.identity import canonical_json
 
 _TURNED = {"1": "-1", "-1": "1"}
 
 
-def part_of(tree: dict[str, Any] | None, criterion: str) -> dict[str, Any] | None:
+def part_of(tree: JsonDict | None, criterion: str) -> JsonDict | None:
     """Return the criterion's own node of a tree as stored; the whole tree where no node has that key."""
     if tree is None or not criterion:
         return tree
@@ -28,7 +28,7 @@ def part_of(tree: dict[str, Any] | None, criterion: str) -> dict[str, Any] | Non
     return tree
 
 
-def part_json(tree: dict[str, Any] | None, criterion: str) -> bytes:
+def part_json(tree: JsonDict | None, criterion: str) -> bytes:
     """Return the canonical JSON of the criterion's part of a tree."""
     return canonical_json(part_of(tree, criterion) or {})
 

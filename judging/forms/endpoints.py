@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 
+from evalsite.base.json_types import JsonDict
 from judging.judges.registry import KINDS, OptionField
 from judging.models import Judge, ModelEndpoint
 from judging.services.endpoints import EndpointFields
@@ -157,9 +158,9 @@ class JudgeForm(forms.Form):
                 groups.setdefault(option.group, []).append(f"option_{option.name}")
         return groups
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> JsonDict:
         """Return the options as entered; the form must be valid."""
-        found: dict[str, Any] = {}
+        found: JsonDict = {}
         for option in self.kind.options:
             value = self.cleaned_data[f"option_{option.name}"]
             if option.kind == "choice":
@@ -171,7 +172,7 @@ class JudgeForm(forms.Form):
 def option_field(option: OptionField, value: Any) -> forms.Field:
     """Return the field of one option of a judge."""
     label = option.label or option.name.replace("_", " ").capitalize()
-    common: dict[str, Any] = {"label": label, "help_text": option.help, "initial": value, "required": False}
+    common: JsonDict = {"label": label, "help_text": option.help, "initial": value, "required": False}
     if option.kind == "choice":
         words = option.words or tuple(map(str, option.choices))
         choices = [(json.dumps(choice), word) for choice, word in zip(option.choices, words, strict=True)]
@@ -180,5 +181,5 @@ def option_field(option: OptionField, value: Any) -> forms.Field:
         return forms.BooleanField(**common)
     if option.kind == "text":
         return forms.CharField(**common, widget=forms.Textarea(attrs={"rows": 8}), strip=False)
-    limits: dict[str, Any] = {"min_value": option.low, "max_value": option.high}
+    limits: JsonDict = {"min_value": option.low, "max_value": option.high}
     return forms.IntegerField(**common, **limits) if option.kind == "integer" else forms.FloatField(**common, **limits)

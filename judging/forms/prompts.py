@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.db.models import Q
 
+from evalsite.base.json_types import JsonDict
 from judging.forms.runs import pair_judges
 from judging.judges.registry import judge_kind
 from judging.models import Judge, PromptVersion, Response, Rubric
@@ -57,7 +58,7 @@ class TrialForm(forms.Form):
         assert isinstance(field, forms.ModelChoiceField)
         return field
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> JsonDict:
         cleaned = super().clean() or {}
         judge, prompt = cleaned.get("judge"), cleaned.get("prompt")
         if judge and "rubric" not in self.errors:

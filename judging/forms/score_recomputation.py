@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 
+from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import option_field
 from judging.judges.registry import OptionField, judge_kind
 from judging.models import RunEvaluator
@@ -25,7 +26,7 @@ class ScoringForm(forms.Form):
         for option in self.options:
             self.fields[option.name] = option_field(option, now[option.name])
 
-    def chosen(self) -> dict[str, Any]:
+    def chosen(self) -> JsonDict:
         """Return the options as entered; the form must be valid."""
         data = self.cleaned_data
         return {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 
+from evalsite.base.json_types import JsonDict
 from judging.models import Suite
 from judging.selectors.selections import check_selection
 from judging.specs.selections import MOST_DRAWN, CaseSelection, SelectionRefused, names_in
@@ -28,7 +27,7 @@ class SelectionForm(forms.Form):
         required=False, label="Only cases", help_text="Their keys, separated by commas. Left empty: all."
     )
 
-    def selection_in(self, data: dict[str, Any], suite: Suite | None, *, seed: int) -> CaseSelection:
+    def selection_in(self, data: JsonDict, suite: Suite | None, *, seed: int) -> CaseSelection:
         """Return what was chosen; what the suite lacks becomes an error of its field."""
         chosen = CaseSelection(
             cases=names_in(data.get("cases") or ""),

@@ -7,12 +7,12 @@ is.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-JsonObject = Mapping[str, Any]
+from evalsite.base.json_types import JsonObject
+
 LONGEST_MESSAGE = 500  # characters; messages quote what is at fault, which may be large
 
 

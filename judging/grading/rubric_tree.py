@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from judging.specs.types import JsonObject, NodeSpec, ScaleSpec
+from evalsite.base.json_types import JsonObject
+from judging.specs.types import NodeSpec, ScaleSpec
 
 Value = bool | int | float | str
 COMPARISONS: Mapping[str, Callable[[Fraction, Fraction], bool]] = {
@@ -148,7 +149,7 @@ def _apply_rules(rules: Sequence[JsonObject], work: _Work, facts: Mapping[str, V
     return forced
 
 
-def _holds(condition: Mapping[str, Any], work: _Work, facts: Mapping[str, Value]) -> bool:
+def _holds(condition: JsonObject, work: _Work, facts: Mapping[str, Value]) -> bool:
     if "fact" in condition:
         return condition["fact"] in facts and facts[condition["fact"]] == condition.get("is", True)
     compare = COMPARISONS.get(str(condition.get("op")))

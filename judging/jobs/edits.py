@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
 
 from django_rq import get_queue, job
 from redis.exceptions import RedisError
 from rq.exceptions import NoSuchJobError
 from rq.job import Job, JobStatus
 
+from evalsite.base.json_types import JsonDict
 from judging.models import Case, Suite
 from judging.services.case_edits import case_spec, try_edit
 from judging.services.content_hashes import text_hash
@@ -28,12 +28,12 @@ class Trial:
     """How far the trial of an edit is; `effect` once it is known."""
 
     name: str
-    effect: dict[str, Any] | None = None
+    effect: JsonDict | None = None
     failed: bool = False
 
 
 @job("default")
-def work_edit_trial(case_id: int, suite_id: int, text: str) -> dict[str, Any]:
+def work_edit_trial(case_id: int, suite_id: int, text: str) -> JsonDict:
     """Return the effect of an edit. Safe to repeat: nothing is stored."""
     case = Case.objects.select_related("prompt").get(pk=case_id)
     edited = case_from_yaml(text, case_spec(case)).value

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.answer_cleaning import REASONED_PROMPT
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, fill, load_prompt
 from judging.llm.chat import ChatRequest, Message
@@ -40,7 +40,7 @@ class ResponseSettings:
         """The prompt version by whose rules the answer is cleaned."""
         return REASONED_PROMPT if self.is_reasoned else "DIRECT"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """Return what a run freezes of it."""
         return {
             "prompt_version": self.prompt_version,
@@ -52,7 +52,7 @@ class ResponseSettings:
         }
 
 
-def asking_from_json(data: Mapping[str, Any]) -> ResponseSettings:
+def asking_from_json(data: JsonObject) -> ResponseSettings:
     """Return a frozen asking as it was."""
     fields = ("prompt_version", "text", "temperature", "top_p", "max_tokens")
     return ResponseSettings(**{name: data[name] for name in fields})

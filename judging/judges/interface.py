@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any, Protocol
+from collections.abc import Generator
+from typing import Protocol
 
+from evalsite.base.json_types import JsonObject
 from judging.judges.prompt_texts import VersionedPrompt
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
@@ -28,4 +29,4 @@ class Judge(Protocol):
         self, subject: JudgeSubject
     ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]: ...
 
-    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore: ...
+    def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore: ...

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
 
+from evalsite.base.json_types import JsonObject
 from judging.judges.interface import Judge
 from judging.judges.kinds.accuracy import AccuracyJudge
 from judging.judges.kinds.generic import GenericJudge, rated_nodes
@@ -59,7 +60,7 @@ class MeasuredJudge:
         """Return what one reply says."""
         return self.inner.parse_reply(text, subject)
 
-    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+    def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return what the verdict is worth; confidence changes nothing in it."""
         return self.inner.score(value, subject)
 
@@ -108,7 +109,7 @@ def combine_samples(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:
     return replace(chosen, confidence=most / len(verdicts), flags=(*chosen.flags, *split, *tied), raw=raw)
 
 
-def labels_of(judge: Judge, subject: JudgeSubject) -> dict[str, Mapping[str, Any]]:
+def labels_of(judge: Judge, subject: JudgeSubject) -> dict[str, JsonObject]:
     """Return one-character labels with the values they stand for; empty where a verdict is no single label."""
     if isinstance(judge, AccuracyJudge):
         return {"1": {"is_correct": True}, "0": {"is_correct": False}}
@@ -124,9 +125,7 @@ def labels_of(judge: Judge, subject: JudgeSubject) -> dict[str, Mapping[str, Any
     return _ordinal_labels(key, scale.minimum, scale.maximum, scale.step)
 
 
-def _ordinal_labels(
-    key: str, low: float | None, high: float | None, step: float | None
-) -> dict[str, Mapping[str, Any]]:
+def _ordinal_labels(key: str, low: float | None, high: float | None, step: float | None) -> dict[str, JsonObject]:
     if (
         low is None
         or high is None
@@ -148,7 +147,7 @@ def label_shares(logprobs: Mapping[str, float], labels: Sequence[str]) -> dict[s
     return {label: value / mass for label, value in found.items()} if mass >= LABEL_MASS else None
 
 
-def _probe(request: ChatRequest, labels: Mapping[str, Any]) -> Conversation[dict[str, float] | None]:
+def _probe(request: ChatRequest, labels: JsonObject) -> Conversation[dict[str, float] | None]:
     """Ask for the bare label and return the labels' shares of its probability."""
     asked = (
         "Do not explain and do not use the format described above. "
@@ -169,7 +168,7 @@ def _probe(request: ChatRequest, labels: Mapping[str, Any]) -> Conversation[dict
     return label_shares(reply.label_logprobs, list(labels))
 
 
-def _choices(labels: Mapping[str, Any]) -> str:
+def _choices(labels: JsonObject) -> str:
     if set(labels) == {"0", "1"}:
         return "1 for true (correct, met), 0 for false"
     return f"the value, one of {', '.join(labels)}"
@@ -216,5 +215,5 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _same(one: JsonObject, other: JsonObject) -> bool:
     return dict(one) == dict(other)

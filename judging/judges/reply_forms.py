@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.types import ScaleSpec
 
 MOST_KEYS = 100  # of a schema; providers refuse large ones, and a refusal would count against the endpoint
@@ -12,7 +12,7 @@ JSON_OBJECT = {"type": "json_object"}
 TRUE_OR_FALSE = {"type": "boolean"}
 
 
-def reply_form(name: str, part: str, values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def reply_form(name: str, part: str, values: Mapping[str, JsonObject]) -> JsonDict:
     """Return the schema of {"reasoning": text, `part`: {key: value}}; any JSON object where there are too many keys.
 
     All keys are required and no others allowed, without bounds and references, which all providers take.
@@ -23,7 +23,7 @@ def reply_form(name: str, part: str, values: Mapping[str, Mapping[str, Any]]) ->
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
 
 
-def scale_schema(scale: ScaleSpec | None) -> dict[str, Any]:
+def scale_schema(scale: ScaleSpec | None) -> JsonDict:
     """Return the schema of a value on this scale; its bounds are in the prompt and checked when the reply is read."""
     if scale is None or scale.kind == "boolean":
         return TRUE_OR_FALSE
@@ -33,7 +33,7 @@ def scale_schema(scale: ScaleSpec | None) -> dict[str, Any]:
     return {"type": "integer" if whole else "number"}
 
 
-def _closed(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _closed(properties: Mapping[str, JsonObject]) -> JsonDict:
     return {
         "type": "object",
         "properties": dict(properties),

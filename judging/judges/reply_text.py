@@ -17,6 +17,7 @@ from typing import Any
 
 import json_repair
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.thinking_text import behind_thinking
 from judging.specs.files.json_depth import opens_too_deep
@@ -38,7 +39,7 @@ _DECODER = json.JSONDecoder(strict=False)  # raw newlines inside strings are all
 class FoundObject:
     """A JSON object found in a reply and how: strict | balanced | inline | repaired. The last two need a flag."""
 
-    value: Mapping[str, Any]
+    value: JsonObject
     rung: str
     start: int = 0
     end: int = 0
@@ -54,7 +55,7 @@ def unread(reason: str, *flags: str) -> JudgeVerdict:
 
 
 def read(
-    value: Mapping[str, Any], *, rationale: str = "", flags: tuple[str, ...] = (), repaired: bool = False
+    value: JsonObject, *, rationale: str = "", flags: tuple[str, ...] = (), repaired: bool = False
 ) -> JudgeVerdict:
     """Return the verdict of a reply that was read."""
     status = VerdictStatus.REPAIRED if repaired else VerdictStatus.OK
@@ -115,7 +116,7 @@ def _rung(text: str, start: int) -> str:
     return "inline" if line else "balanced"
 
 
-def _whole(text: str) -> Mapping[str, Any] | None:
+def _whole(text: str) -> JsonObject | None:
     try:
         value = json.loads(without_fence(text).strip(), strict=False)
     except ValueError:
@@ -181,8 +182,8 @@ def _object_among_text(body: str, key: str, *, repair: bool, material: str) -> F
 
 
 def menu_of(
-    found: Mapping[str, Any], wanted: Mapping[str, Callable[[Any], Any]], *, key: str
-) -> tuple[dict[str, Any], list[str]] | JudgeVerdict:
+    found: JsonObject, wanted: Mapping[str, Callable[[Any], Any]], *, key: str
+) -> tuple[JsonDict, list[str]] | JudgeVerdict:
     """Return {name: value} for exactly the wanted names and the names that needed mending, or the failure.
 
     A reader returns the value on its menu, or a `Mended` one, or raises LookupError to refuse.
@@ -193,7 +194,7 @@ def menu_of(
     missing = [name for name in wanted if name not in given]
     if missing:
         return unread(f"These keys are missing: {', '.join(missing[:10])}.", "missing_keys")
-    values: dict[str, Any] = {}
+    values: JsonDict = {}
     mended: list[str] = []
     for name, reader in wanted.items():
         try:

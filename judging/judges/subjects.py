@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from evalsite.base.json_types import JsonObject
 from judging.specs.types import NodeSpec
 
 
@@ -26,7 +25,7 @@ class JudgeSubject:
     prompt_version: str = ""  # DIRECT | COT | EXPERT | own: how the answer was asked for
     lang: str = ""
     about: str = ""  # the description of the benchmark that the question belongs to
-    facts: Mapping[str, Any] = field(default_factory=dict)  # for the rubric's rules
+    facts: JsonObject = field(default_factory=dict)  # for the rubric's rules
 
     @property
     def material(self) -> str:

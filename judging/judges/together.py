@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.llm.chat import ChatReply, ChatRequest, Conversation
 
 
@@ -13,7 +14,7 @@ from judging.llm.chat import ChatReply, ChatRequest, Conversation
 class Held:
     """What came of conversations held side by side."""
 
-    results: Mapping[str, Any]
+    results: JsonObject
     asked: tuple[str, ...]  # whose request each one was, in the order asked
 
 
@@ -21,7 +22,7 @@ def together(
     conversations: Mapping[str, Conversation[Any]],
 ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], Held]:
     """Yield what all of them ask at the same moment as one batch; return their results by name."""
-    results: dict[str, Any] = {}
+    results: JsonDict = {}
     asked: list[str] = []
     waiting: dict[str, tuple[ChatRequest, ...]] = {}
     for name, conversation in conversations.items():
@@ -43,7 +44,7 @@ def _step(
     replies: tuple[ChatReply, ...] | None,
     name: str,
     waiting: dict[str, tuple[ChatRequest, ...]],
-    results: dict[str, Any],
+    results: JsonDict,
 ) -> None:
     """Take one conversation on to its next requests, or to its end."""
     try:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+
+from evalsite.base.json_types import JsonObject
 
 # Raised by every change of how a reply is read. 2: only behind thinking, analysis and quotations; 3: <reasoning> too.
 PARSER_VERSION = 3
@@ -26,7 +26,7 @@ class JudgeVerdict:
     """One judge's reading of one subject."""
 
     status: VerdictStatus
-    value: Mapping[str, Any] | None = None  # e.g. {"score": 50}; {"nodes": {"100.1": True}}; {"preference": 1}
+    value: JsonObject | None = None  # e.g. {"score": 50}; {"nodes": {"100.1": True}}; {"preference": 1}
     rationale: str = ""
     flags: tuple[str, ...] = ()
     confidence: float | None = None  # 0..1; measured (order swap, samples, label probabilities), never self-reported

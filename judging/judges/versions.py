@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.judges.verdicts import PARSER_VERSION
 from judging.llm.identity import canonical_json
 
@@ -22,7 +23,7 @@ class JudgeVersion:
     prompt: str  # SHA-256 of what it is sent
     rubric: str  # SHA-256 of the rubric's content; empty without one
     criterion: str
-    options: Mapping[str, Any]
+    options: JsonObject
     parser: int
 
     @property
@@ -30,17 +31,17 @@ class JudgeVersion:
         """The SHA-256 (64 hex digits) of the version."""
         return sha256(canonical_json(self.to_json())).hexdigest()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return the version as it is stored beside what was found about it."""
         return asdict(self)
 
 
-def version_from_json(stored: Mapping[str, Any]) -> JudgeVersion:
+def version_from_json(stored: JsonObject) -> JudgeVersion:
     """Return the version that `to_json` wrote."""
     return JudgeVersion(**{field.name: stored[field.name] for field in fields(JudgeVersion)})
 
 
-def version_of_options(options: Mapping[str, Any], *, rubric_hash: str, criterion: str) -> JudgeVersion:
+def version_of_options(options: JsonObject, *, rubric_hash: str, criterion: str) -> JudgeVersion:
     """Return the version of an evaluator from what its run froze; replies are read as this site reads them now."""
     rest = {name: value for name, value in options.items() if name not in {"model", "prompt_hash", *NOT_VERSIONED}}
     return JudgeVersion(
@@ -68,7 +69,7 @@ def changes_between(before: JudgeVersion, now: JudgeVersion) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _option_changes(before: Mapping[str, Any], now: Mapping[str, Any], hidden: set[str]) -> list[str]:
+def _option_changes(before: JsonObject, now: JsonObject, hidden: set[str]) -> list[str]:
     """Return the changed options, those of nested groups by their own names; the prompt's text has its own sentence."""
     found: list[str] = []
     for name in sorted({*before, *now} - hidden):

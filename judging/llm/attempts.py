@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+
+from evalsite.base.json_types import JsonObject
 
 
 class AttemptOutcome(StrEnum):
@@ -50,7 +51,7 @@ class Attempt:
     json_at_fault: bool = False  # worth a third attempt without JSON mode
     is_unheard: bool = False  # sent, and broken off before the answer was here: nobody knows what it cost
     can_double: bool = True  # False: a truncated reply that a higher limit would not lengthen
-    sent: Mapping[str, Any] = field(default_factory=dict)  # the body but for messages that went out as they were asked
+    sent: JsonObject = field(default_factory=dict)  # the body but for messages that went out as they were asked
     head: Mapping[str, str] = field(default_factory=dict)  # who answered: model, system_fingerprint, request_id, ...
 
     @property

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.endpoints import Capabilities, EndpointConfig
 
@@ -23,7 +23,7 @@ class Body:
 
     content: bytes
     used: frozenset[str]
-    sent: Mapping[str, Any]
+    sent: JsonObject
 
 
 def build_body(
@@ -34,7 +34,7 @@ def build_body(
     json_schema falls back to json_object and that to nothing, the names of limit and seed to their other spelling, and
     the system's message into the user's.
     """
-    fields: dict[str, Any] = {"model": endpoint.model}
+    fields: JsonDict = {"model": endpoint.model}
     for name in ("temperature", "top_p"):
         value = getattr(request, name)
         if value is not None and getattr(capabilities, name) is not False:
@@ -57,7 +57,7 @@ def build_body(
     return _body({**endpoint.extra, **fields}, messages, request, frozenset(used) & frozenset(Capabilities.__slots__))
 
 
-def _body(fields: dict[str, Any], messages: Sequence[Message], request: ChatRequest, used: frozenset[str]) -> Body:
+def _body(fields: JsonDict, messages: Sequence[Message], request: ChatRequest, used: frozenset[str]) -> Body:
     spelt = [{"role": message.role, "content": message.content} for message in messages]
     content = json.dumps({**fields, "messages": spelt}, separators=(",", ":"), default=dict).encode()
     return Body(content, used, fields if messages is request.messages else {**fields, "messages": spelt})
@@ -82,7 +82,7 @@ def folded(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(others)
 
 
-def _response_format(asked: Mapping[str, Any] | None, capabilities: Capabilities) -> Mapping[str, Any] | None:
+def _response_format(asked: JsonObject | None, capabilities: Capabilities) -> JsonObject | None:
     if asked is None:
         return None
     if asked.get("type") == "json_schema" and capabilities.json_schema is False:

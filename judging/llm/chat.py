@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from evalsite.base.json_types import JsonObject
 
 R = TypeVar("R")
 
@@ -28,10 +30,10 @@ class ChatRequest:
     top_p: float | None = None
     max_tokens: int | None = 1024
     seed: int | None = None
-    response_format: Mapping[str, Any] | None = None
+    response_format: JsonObject | None = None
     top_logprobs: int = 0
     sample_index: int = 0  # distinguishes deliberate repetitions of the same request
-    material: Mapping[str, Any] = field(default_factory=dict)  # the same content, structured, for lexical baselines
+    material: JsonObject = field(default_factory=dict)  # the same content, structured, for lexical baselines
     is_probe: bool = False  # only the first token's alternatives matter: a reply cut off behind them is whole
 
 
@@ -60,7 +62,7 @@ class ChatReply:
     seconds: float = 0.0
     attempts: int = 1
     unheard: int = 0  # attempts that were sent and broke off: nobody knows what they cost
-    sent: Mapping[str, Any] = field(default_factory=dict)  # the last attempt's body, without unchanged messages
+    sent: JsonObject = field(default_factory=dict)  # the last attempt's body, without unchanged messages
     head: Mapping[str, str] = field(default_factory=dict)  # who answered: model, system_fingerprint, request_id, ...
 
     cut_tokens: int = 0  # of the completion tokens, those of attempts that were cut off: paid for, no part of the text

@@ -10,6 +10,7 @@ from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.management.progress import progress_bar
 from judging.services.file_imports.imports import Checked, ImportRefused, check_import, refusal_message, store_checked
 from judging.services.file_imports.intake import LIMITS, Files, ImportOptions
@@ -112,11 +113,11 @@ class ImportCommand(JsonCommand):
         """Return the files to import."""
         return read_path(path)
 
-    def options_of(self, options: dict[str, Any]) -> ImportOptions:
+    def options_of(self, options: JsonDict) -> ImportOptions:
         """Return the import's options from the command's."""
         return ImportOptions(benchmark=options["benchmark"])
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Check the path and, unless it is a dry run, store what it holds."""
         path: Path = options["path"]
         with progress_bar(shown=not options["as_json"]) as watch:
@@ -147,7 +148,7 @@ class ImportCommand(JsonCommand):
         """Return what else may be done about a path that holds another kind of thing, with a space before it."""
         return ""
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         """Return a few lines for people."""
         lines = [f"warning: {problem}" for problem in result["problems"][:PROBLEMS_PRINTED]]
         for part in result["parts"]:
@@ -160,5 +161,5 @@ class ImportCommand(JsonCommand):
         return "\n".join(lines)
 
 
-def _brief(part: dict[str, Any]) -> dict[str, Any]:
+def _brief(part: JsonDict) -> JsonDict:
     return {name: part[name] for name in ("kind", "title", "into", "is_new", "changes_nothing", "facts", "notes")}

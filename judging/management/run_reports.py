@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from django.db.models import Count
 
+from evalsite.base.json_types import JsonDict
 from judging.models import Run, TaskStatus
 from judging.selectors.figures import Figures, run_figures
 from judging.services.runs.people_costs import PeopleCost
 
 
-def run_report(run_id: int, *, with_figures: bool) -> dict[str, Any]:
+def run_report(run_id: int, *, with_figures: bool) -> JsonDict:
     """Return how far a run is and what it cost, and on request what came out of it."""
     run = Run.objects.select_related("suite__benchmark").get(pk=run_id)
     failed = run.tasks.filter(status=TaskStatus.FAILED).order_by().values_list("failure_kind").annotate(n=Count("pk"))
-    report: dict[str, Any] = {
+    report: JsonDict = {
         "run": run.pk,
         "name": run.name,
         "suite": str(run.suite),
@@ -45,13 +45,13 @@ def audit_words(asked: PeopleCost | None) -> str:
     return asked.words if asked is not None else "Nothing is sent to people."
 
 
-def audit_report(asked: PeopleCost | None) -> dict[str, Any]:
+def audit_report(asked: PeopleCost | None) -> JsonDict:
     """Return what people are asked at random when a run ends."""
     cases, annotations = (asked.cases, asked.annotations) if asked is not None else (0, 0)
     return {"audit_cases": cases, "audit_annotations_at_most": annotations}
 
 
-def in_lines(report: dict[str, Any]) -> str:
+def in_lines(report: JsonDict) -> str:
     """Return a report as lines for people."""
     lines = [
         f"Run {report['run']}, {report['name']}: {report['status']}"

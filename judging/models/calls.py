@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import models
 
+from evalsite.base.json_types import JsonDict
 from judging.models.endpoints import ModelEndpoint
 from judging.models.runs import Run
 
@@ -79,7 +78,7 @@ class Call(models.Model):
         return list(self.prompt.messages) if self.prompt else []
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonDict:
         """The request as it was sent; empty once it is pruned."""
         return {"messages": self.messages, **self.request} if self.prompt else {}
 

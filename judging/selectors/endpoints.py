@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from redis.exceptions import RedisError
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.llm.limiter import connect, endpoint_status
 from judging.llm.limits import LimiterStatus
 from judging.models import UNREPORTED_KINDS, Call, CallHour, Judge, ModelEndpoint, RunEvaluator
@@ -49,7 +48,7 @@ def list_endpoints(*, at: datetime) -> list[EndpointRow]:
     endpoints = list(ModelEndpoint.objects.order_by("-is_active", "name"))
     judges = dict(Judge.objects.order_by().values_list("endpoint_id").annotate(n=Count("pk")))
     hours = CallHour.objects.filter(endpoint__in=endpoints, hour__gte=at - RECENT).order_by().values("endpoint_id")
-    recent: dict[int, dict[str, Any]] = {
+    recent: dict[int, JsonDict] = {
         row["endpoint_id"]: dict(row)
         for row in hours.annotate(
             n=Sum("calls"), n_errors=Sum("errors"), spent=Sum("cost"), latency=Sum("seconds") / Sum("calls")
@@ -58,7 +57,7 @@ def list_endpoints(*, at: datetime) -> list[EndpointRow]:
     return [_row(endpoint, judges.get(endpoint.pk, 0), recent.get(endpoint.pk, {})) for endpoint in endpoints]
 
 
-def _row(endpoint: ModelEndpoint, judges: int, recent: Mapping[str, Any]) -> EndpointRow:
+def _row(endpoint: ModelEndpoint, judges: int, recent: JsonObject) -> EndpointRow:
     return EndpointRow(
         endpoint=endpoint,
         judges=judges,

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
 
+from evalsite.base.json_types import JsonObject
 from judging.grading.grades import CriterionGrade, GradeStatus, ResponseGrade
 from judging.grading.reports import CaseAttempts, ReportRow, metric_points, suite_report
 from judging.models import Case, EvaluatorKind, Run, RunEvaluator, Score, ScoreStatus, System
@@ -97,7 +97,7 @@ def _attempts(case: Case, scores: Sequence[Score], *, default_full: float) -> Ca
     )
 
 
-def _bound(grading: Mapping[str, Any], name: str) -> float | None:
+def _bound(grading: JsonObject, name: str) -> float | None:
     value = grading.get(name)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.models import Case, Suite
 from judging.specs.selections import CaseSelection, check_names
 
@@ -32,7 +32,7 @@ def part_words(*, suite: Suite, selection: CaseSelection) -> str:
     return selection.part_words(count=count, total=suite.links.count())
 
 
-def case_filters(selection: CaseSelection, *, prefix: str = "") -> dict[str, Any]:
+def case_filters(selection: CaseSelection, *, prefix: str = "") -> JsonDict:
     """Return the conditions of a query that keep to these cases; `prefix` leads to the case."""
     found: dict[str, Sequence[str]] = {}
     if selection.keys:

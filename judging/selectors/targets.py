@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
-from typing import Any
 
 from django.conf import settings
 
+from evalsite.base.json_types import JsonDict
 from judging.judges.kinds import lexical
 from judging.llm import prices
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
@@ -97,11 +97,9 @@ def address_policy() -> AddressPolicy:
     return AddressPolicy(allow_private=allowed, allow_loopback=allowed)
 
 
-def request_body(request: ChatRequest) -> dict[str, Any]:
+def request_body(request: ChatRequest) -> JsonDict:
     """Return a request as it was asked; what was sent of it, `judging.services.calls.ledger` takes from the reply."""
-    found: dict[str, Any] = {
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages]
-    }
+    found: JsonDict = {"messages": [{"role": message.role, "content": message.content} for message in request.messages]}
     for name in SENT:  # not `asdict`, which copies the whole material of a request with every call
         value = getattr(request, name)
         if value is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.llm.identity import canonical_json
 from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
@@ -25,13 +25,13 @@ def tree_text(node: NodeSpec) -> str:
     return canonical_json(_tree(node)).decode()
 
 
-def tree_to_json(node: NodeSpec) -> dict[str, Any]:
+def tree_to_json(node: NodeSpec) -> JsonDict:
     """Return a tree as a database gives it back: what JSON makes of `tree_text`."""
-    data: dict[str, Any] = json.loads(tree_text(node))
+    data: JsonDict = json.loads(tree_text(node))
     return data
 
 
-def _tree(node: NodeSpec) -> dict[str, Any]:
+def _tree(node: NodeSpec) -> JsonDict:
     data = {name: value for name, value in node._asdict().items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
     if node.scale is not None:
         data["scale"] = {name: getattr(node.scale, name) for name in _SCALE_FIELDS}
@@ -42,7 +42,7 @@ def _tree(node: NodeSpec) -> dict[str, Any]:
     return data
 
 
-def tree_from_json(data: dict[str, Any]) -> NodeSpec:
+def tree_from_json(data: JsonDict) -> NodeSpec:
     """Return the node that `tree_to_json` wrote.
 
     Raises:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from hashlib import sha256
-from typing import Any
+
+from evalsite.base.json_types import JsonDict, JsonObject
 
 MOST_DRAWN = 10_000
 SHOWN = 8  # names in a sentence
@@ -69,7 +70,7 @@ class CaseSelection:
             parts.append(f"{'among' if self.limit is not None else 'only'} {_few(self.cases)}")
         return ", ".join(parts)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return plain data that `selection_from_json` reads back to an equal value."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
@@ -77,7 +78,7 @@ class CaseSelection:
 ALL_CASES = CaseSelection()
 
 
-def selection_from_json(data: Mapping[str, Any]) -> CaseSelection:
+def selection_from_json(data: JsonObject) -> CaseSelection:
     """Return a stored selection; what is missing has its default."""
     return CaseSelection(
         cases=tuple(data.get("cases", ())),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -11,6 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from evalsite.base.http import PageRequest, page_of, page_of_search
+from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark, Suite
 from judging.selectors import benchmarks
 
@@ -55,7 +55,7 @@ def suite_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     return render(request, "judging/suite_detail.html", context)
 
 
-def _case_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None) -> dict[str, Any]:
+def _case_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None) -> JsonDict:
     if suite is None:
         return {"page_obj": None, "scenarios": [], "query": "", "scenario": ""}
     query, scenario = request.GET.get("q", "").strip(), request.GET.get("scenario", "")
@@ -69,23 +69,23 @@ def _case_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None)
     }
 
 
-def _system_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None) -> dict[str, Any]:
+def _system_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None) -> JsonDict:
     return {"systems": benchmarks.system_rows(benchmark)}
 
 
-def _rubric_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None) -> dict[str, Any]:
+def _rubric_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None) -> JsonDict:
     return {"page_obj": page_of(request, benchmarks.rubric_rows(benchmark=benchmark))}
 
 
-def _run_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None) -> dict[str, Any]:
+def _run_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None) -> JsonDict:
     return {"page_obj": page_of(request, benchmarks.benchmark_runs(benchmark))}
 
 
-def _version_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None) -> dict[str, Any]:
+def _version_table(request: PageRequest, benchmark: Benchmark, suite: Suite | None) -> JsonDict:
     return {"page_obj": page_of(request, benchmarks.suite_rows(benchmark))}
 
 
-_TAB_CONTEXTS: dict[str, Callable[[PageRequest, Benchmark, Suite | None], dict[str, Any]]] = {
+_TAB_CONTEXTS: dict[str, Callable[[PageRequest, Benchmark, Suite | None], JsonDict]] = {
     "cases": _case_table,
     "systems": _system_table,
     "rubrics": _rubric_table,

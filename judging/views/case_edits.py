@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
@@ -12,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.base.http import PageRequest, whole_number
+from evalsite.base.json_types import JsonDict
 from judging.forms.cases import CaseEditForm
 from judging.jobs.edits import Trial, launch_edit_trial, read_edit_trial
 from judging.models import Case, Suite
@@ -26,7 +25,7 @@ def case_edit(request: PageRequest, case_id: int) -> HttpResponse:
     case = get_object_or_404(Case.objects.select_related("prompt__benchmark"), pk=case_id)
     suite = _suite_of(request, case)
     form = CaseEditForm(request.POST or None, case=case)
-    context: dict[str, Any] = {"case": case, "benchmark": case.prompt.benchmark, "suite": suite, "form": form}
+    context: JsonDict = {"case": case, "benchmark": case.prompt.benchmark, "suite": suite, "form": form}
     newest = benchmarks.newest_suite_of(case.prompt.benchmark)
     context["newer"] = newest if newest is not None and newest.number > suite.number else None
     if request.method == "POST" and form.is_valid() and form.edited is not None:
@@ -56,7 +55,7 @@ def _suite_of(request: PageRequest, case: Case) -> Suite:
     return place.suite
 
 
-def _effect(case: Case, suite: Suite, form: CaseEditForm) -> dict[str, Any]:
+def _effect(case: Case, suite: Suite, form: CaseEditForm) -> JsonDict:
     """Return the effect of an edit, or the trial in which a worker finds it out."""
     assert form.edited is not None
     trial: Trial | None = None

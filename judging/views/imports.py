@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
@@ -17,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.base.http import PageRequest, page_of
+from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, write_csv
 from judging import jobs
 from judging.forms.imports import ImportForm, ImportOptionsForm, benchmark_names, options_initial
@@ -154,11 +154,11 @@ def _upload(upload_id: int) -> Upload:
     return get_object_or_404(Upload.objects.select_related("benchmark", "created_by"), pk=upload_id)
 
 
-def _form_context(form: ImportOptionsForm) -> dict[str, Any]:
+def _form_context(form: ImportOptionsForm) -> JsonDict:
     return {"form": form, "benchmark_names": benchmark_names(), "examples": EXAMPLES.values()}
 
 
-def _progress(upload: Upload) -> dict[str, Any]:
+def _progress(upload: Upload) -> JsonDict:
     confirmed = parse_datetime(upload.result.get("confirmed_at", "")) or upload.created_at
     waits_long = now() - confirmed > A_MOMENT
     return {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -16,6 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.base.http import PageRequest, page_of, whole_number
+from evalsite.base.json_types import JsonDict
 from judging.forms.runs import RunForm, RunNameForm
 from judging.jobs import launch_run
 from judging.models import EvaluatorKind, Run, RunKind, RunStatus, Suite
@@ -65,7 +65,7 @@ def run_estimate(request: PageRequest) -> HttpResponse:
     """Show what the run that the form describes would ask and cost."""
     suite = get_object_or_404(Suite, pk=whole_number(request.POST.get("suite", "")))
     form = RunForm(request.POST, suite=suite)
-    context: dict[str, Any] = {"form": form, "suite": suite, "asked": True}
+    context: JsonDict = {"form": form, "suite": suite, "asked": True}
     if form.is_valid():
         plan = form.plan()
         context["estimate"] = estimate_run(plan=plan, threads=settings.CALL_THREADS, at=timezone.now())
@@ -171,7 +171,7 @@ def _control(request: PageRequest, run_id: int, act: Callable[[], object]) -> Ht
     return render(request, "judging/_run_live.html", _context(request, run) | {"refusal": refusal})
 
 
-def _context(request: PageRequest, run: Run) -> dict[str, Any]:
+def _context(request: PageRequest, run: Run) -> JsonDict:
     evaluator_id = whole_number(request.GET.get("evaluator", ""))
     failure, status = request.GET.get("failure", ""), request.GET.get("status", "")
     progress = selectors.read_progress(run=run, at=timezone.now())
@@ -208,7 +208,7 @@ def suites() -> list[Suite]:
     return list(Suite.objects.select_related("benchmark").order_by("-created_at", "-pk")[:200])
 
 
-def _like(request: PageRequest, suite: Suite) -> dict[str, Any]:
+def _like(request: PageRequest, suite: Suite) -> JsonDict:
     """Return the choices of the run of this suite that the address names, for a new run like it."""
     key = whole_number(request.GET.get("like", ""))
     run = Run.objects.filter(pk=key, suite=suite, kind=RunKind.GRADING).first() if key is not None else None

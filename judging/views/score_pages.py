@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.models import Score
 from judging.specs.rubrics.outlines import Outline, outline_of_data
 
@@ -80,8 +81,8 @@ class CriterionPage:
     rules: tuple[RuleRow, ...]
     outline: tuple[Outline, ...]
     notes: tuple[str, ...]
-    blanks: tuple[Mapping[str, Any], ...] = ()
-    tests: tuple[Mapping[str, Any], ...] = ()
+    blanks: tuple[JsonObject, ...] = ()
+    tests: tuple[JsonObject, ...] = ()
     metrics: tuple[MetricRow, ...] = ()
     match_rate: Any = None  # share of a blank's template found in the response
     lowest_rate: Any = None
@@ -124,7 +125,7 @@ def score_page(score: Score) -> ScorePage:
     )
 
 
-def _criterion(entry: Mapping[str, Any]) -> CriterionPage:
+def _criterion(entry: JsonObject) -> CriterionPage:
     name = str(entry.get("name", ""))
     found = entry.get("detail")
     detail = found if isinstance(found, dict) else {}
@@ -149,11 +150,11 @@ def _criterion(entry: Mapping[str, Any]) -> CriterionPage:
     )
 
 
-def _numbered(entries: Any) -> tuple[Mapping[str, Any], ...]:
+def _numbered(entries: Any) -> tuple[JsonObject, ...]:
     return tuple({**entry, "number": number} for number, entry in enumerate(_dicts(entries), 1))
 
 
-def _metric(entry: Mapping[str, Any]) -> MetricRow:
+def _metric(entry: JsonObject) -> MetricRow:
     name = str(entry.get("metric", ""))
     others = tuple(
         (other, entry[other]) for other in ROUGE if other != name and isinstance(entry.get(other), int | float)
@@ -163,7 +164,7 @@ def _metric(entry: Mapping[str, Any]) -> MetricRow:
     )
 
 
-def _rule(number: int, rule: Mapping[str, Any]) -> RuleRow:
+def _rule(number: int, rule: JsonObject) -> RuleRow:
     status = str(rule.get("status", ""))
     return RuleRow(number, status, _says(rule.get("tree"), 0), rule.get("points"), bool(rule.get("neg")))
 
@@ -214,7 +215,7 @@ def pieces_of(text: str, spans: Sequence[Span]) -> list[TextPiece]:
     return [*pieces, TextPiece(text[done:])] if done < len(text) else pieces
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
+def _dicts(value: Any) -> list[JsonDict]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 

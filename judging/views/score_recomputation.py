@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -13,6 +11,7 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from judging.forms.esi import EsiOptionsForm, entered_of
 from judging.forms.score_recomputation import ScoringForm
 from judging.jobs import launch_rescoring
@@ -62,7 +61,7 @@ def _form(request: PageRequest, evaluator: RunEvaluator) -> EsiOptionsForm | Sco
 
 
 def _begin(request: PageRequest, evaluator: RunEvaluator, form: EsiOptionsForm | ScoringForm) -> RunEvaluator:
-    given: dict[str, Any] = {"actor": request.user, "at": timezone.now()}
+    given: JsonDict = {"actor": request.user, "at": timezone.now()}
     if isinstance(form, EsiOptionsForm):
         return score_recomputation.begin_index(run_id=evaluator.run_id, options=form.cleaned_data["options"], **given)
     return score_recomputation.begin_judge(evaluator_id=evaluator.pk, options=form.chosen(), **given)

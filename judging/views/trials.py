@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.db import transaction
@@ -14,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from judging.forms.prompts import TrialForm
 from judging.jobs import launch_single
 from judging.models import Response, Run
@@ -96,8 +95,8 @@ def _initial(request: PageRequest) -> dict[str, str]:
     return {name: request.GET.get(name, "") for name in ("judge", "rubric")}
 
 
-def _context(response: Response, run: Run) -> dict[str, Any]:
+def _context(response: Response, run: Run) -> JsonDict:
     verdict = selectors.verdict_of_run(run)
     progress = selectors.read_progress(run=run, at=timezone.now())
-    context: dict[str, Any] = {"response": response, "run": run, "progress": progress}
+    context: JsonDict = {"response": response, "run": run, "progress": progress}
     return context | (reading_of(verdict) if verdict is not None else {})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from judging.judges.words import STATUS_WORDS, flag_in_words
 from judging.models import Call, PastVerdict, Score, Verdict
 from judging.selectors.runs import read_verdict
@@ -36,7 +36,7 @@ def verdict_detail(request: PageRequest, verdict_id: int) -> HttpResponse:
     return render(request, "judging/verdict_detail.html", reading_of(verdict))
 
 
-def reading_of(verdict: Verdict) -> dict[str, Any]:
+def reading_of(verdict: Verdict) -> JsonDict:
     """Return what pages show of a verdict: its calls, how it was read, what it scored."""
     past = list(verdict.past.order_by("-pk"))
     wanted = verdict.call_ids + [pk for said in past for pk in said.call_ids]

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from judging.grading.grades import CriterionGrade, JsonObject, ResponseGrade
+from evalsite.base.json_types import JsonObject
+from judging.grading.grades import CriterionGrade, ResponseGrade
 from tests.parity.divergences import RULES
 
 TOLERANCE = 1e-9

@@ -12,6 +12,7 @@ from django.utils.timezone import now
 
 from debate.services.record_imports import RecordsPlan, plan_records, read_records, store_records
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.management.progress import progress_bar
 from judging.services.file_imports.intake import bundle_of
 from judging.services.file_imports.responses import UnknownCases
@@ -30,7 +31,7 @@ class Command(JsonCommand):
         parser.add_argument("path", type=Path, help="folder or ZIP file")
         parser.add_argument("--dry-run", action="store_true", help="read and report, store nothing")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         parsed = read_records(_bundle(options["path"]))
         if parsed.value is None:
             raise BadInput("\n".join(str(problem) for problem in parsed.errors) or "No recorded debate was found.")
@@ -44,7 +45,7 @@ class Command(JsonCommand):
         sets = [{"id": made.pk, "name": made.name, "debates": made.debates.count()} for made in stored.sets]
         return _report(stored.plan, (*parsed.problems, *stored.problems), dry_run=False, sets=sets)
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         verb = "Would import" if result["dry_run"] else "Imported"
         lines = [
             f"{verb} {result['debates']} debates with {result['statements']} statements in {len(result['new'])} sets; "
@@ -71,9 +72,7 @@ def _bundle(path: Path) -> Bundle:
     return parsed.value
 
 
-def _report(
-    plan: RecordsPlan, problems: tuple[Problem, ...], *, dry_run: bool, sets: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _report(plan: RecordsPlan, problems: tuple[Problem, ...], *, dry_run: bool, sets: list[JsonDict]) -> JsonDict:
     return {
         "dry_run": dry_run,
         "changed": bool(plan.new) and not dry_run,

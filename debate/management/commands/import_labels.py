@@ -12,6 +12,7 @@ from django.utils.timezone import now
 from debate.models import DebateSet
 from debate.services.labels import import_labels
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 
 
 class Command(JsonCommand):
@@ -29,7 +30,7 @@ class Command(JsonCommand):
             "--blind", action="store_true", help="the raters had seen neither the debates nor each other's labels"
         )
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         path: Path = options["path"]
         if not path.is_file():
             raise BadInput(f"There is no file at {path}.")
@@ -45,7 +46,7 @@ class Command(JsonCommand):
             raise BadInput("\n".join(str(problem) for problem in parsed.problems))
         return {**asdict(parsed.value), "problems": [asdict(problem) for problem in parsed.problems]}
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         return (
             f"{result['new']} labels of {len(result['raters'])} raters on {result['debates']} debates stored, "
             f"{result['changed']} changed, {result['unchanged']} known already."

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import Any
 
 from debate.protocol.meta.metaeval import (
     Agreement,
@@ -30,6 +29,7 @@ from debate.protocol.meta.panel_agreement import cohen_kappa, fleiss_kappa, krip
 from debate.protocol.meta.votes import Ballot, Vote, recorded_ballots
 from debate.protocol.records import RecordedCell
 from debate.protocol.verdicts import TextReading, VerdictReading, read_recorded, read_strict, to_system_space
+from evalsite.base.json_types import JsonDict
 
 DECIMALS = 6
 _RULES = {
@@ -40,12 +40,12 @@ _RULES = {
 _LETTERS: dict[Vote, str | None] = {1: "A", -1: "B", 0: "0", None: None}
 
 
-def all_figures(cells: Iterable[RecordedCell]) -> dict[str, Any]:
+def all_figures(cells: Iterable[RecordedCell]) -> JsonDict:
     """Return {"cells": {cell key: everything}}: the figures of all readings, and how readings and files differ."""
     return {"cells": {cell.key: cell_figures(cell) for cell in cells}}
 
 
-def cell_figures(cell: RecordedCell) -> dict[str, Any]:
+def cell_figures(cell: RecordedCell) -> JsonDict:
     """Return every figure of one cell: all readings, the single-judge files beside them, and what goes to people."""
     ballots = {reading: recorded_ballots(cell, reading) for reading in VerdictReading}
     recorded, strict = ballots[VerdictReading.RECORDED], ballots[VerdictReading.STRICT]
@@ -58,7 +58,7 @@ def cell_figures(cell: RecordedCell) -> dict[str, Any]:
     }
 
 
-def ballot_figures(ballots: Sequence[Ballot], judges: Sequence[str]) -> dict[str, Any]:
+def ballot_figures(ballots: Sequence[Ballot], judges: Sequence[str]) -> JsonDict:
     """Return the figures of a set of debates with the same judges, of at least one debate.
 
     Raises:
@@ -83,7 +83,7 @@ def ballot_figures(ballots: Sequence[Ballot], judges: Sequence[str]) -> dict[str
     }
 
 
-def _outcome_figures(ballots: Sequence[Ballot], judges: Sequence[str], rule: OutcomeRule) -> dict[str, Any]:
+def _outcome_figures(ballots: Sequence[Ballot], judges: Sequence[str], rule: OutcomeRule) -> JsonDict:
     outcomes = [outcome_of(ballot, rule) for ballot in ballots]
     counts = tally(outcomes)
     return {
@@ -96,7 +96,7 @@ def _outcome_figures(ballots: Sequence[Ballot], judges: Sequence[str], rule: Out
     }
 
 
-def _agreement_figures(found: Agreement) -> dict[str, Any]:
+def _agreement_figures(found: Agreement) -> JsonDict:
     return {
         "matches": found.matches,
         "n_with_outcome": found.n_with_outcome,
@@ -107,7 +107,7 @@ def _agreement_figures(found: Agreement) -> dict[str, Any]:
     }
 
 
-def _judge_figures(ballots: Sequence[Ballot], judge: str) -> dict[str, Any]:
+def _judge_figures(ballots: Sequence[Ballot], judge: str) -> JsonDict:
     counts: Tally = tally(opening_votes(ballots, judge))
     bias = position_bias(ballots, judge)
     return {
@@ -122,7 +122,7 @@ def _judge_figures(ballots: Sequence[Ballot], judge: str) -> dict[str, Any]:
     }
 
 
-def _jury_figures(ballots: Sequence[Ballot], judges: Sequence[str], round_number: int) -> dict[str, Any]:
+def _jury_figures(ballots: Sequence[Ballot], judges: Sequence[str], round_number: int) -> JsonDict:
     labels = [[ballot.rounds[round_number].get(judge) for judge in judges] for ballot in ballots]
     pairs = {
         f"{judges[a]}~{judges[b]}": [(item[a], item[b]) for item in labels]
@@ -138,7 +138,7 @@ def _jury_figures(ballots: Sequence[Ballot], judges: Sequence[str], round_number
     }
 
 
-def _agreement_with_singles(cell: RecordedCell, ballots: Sequence[Ballot]) -> dict[str, Any]:
+def _agreement_with_singles(cell: RecordedCell, ballots: Sequence[Ballot]) -> JsonDict:
     """Count per rule and judge the debates whose outcome is what the judge's own file says."""
     scores: dict[str, dict[int | str, object]] = {
         judge: {row.id: row.score for row in rows} for judge, rows in cell.singles.items()
@@ -154,7 +154,7 @@ def _agreement_with_singles(cell: RecordedCell, ballots: Sequence[Ballot]) -> di
     return {name: {judge: agreement(labels[judge], outcomes[name]).matches for judge in labels} for name in _RULES}
 
 
-def _differences(recorded: Sequence[Ballot], strict: Sequence[Ballot]) -> dict[str, Any]:
+def _differences(recorded: Sequence[Ballot], strict: Sequence[Ballot]) -> JsonDict:
     pairs = list(zip(recorded, strict, strict=True))
     votes = [
         (votes[judge], reread[judge])
@@ -178,7 +178,7 @@ def _rounded(number: float | None) -> float | None:
     return None if number is None else round(number, DECIMALS)
 
 
-def reading_differences(cells: Iterable[RecordedCell]) -> list[dict[str, Any]]:
+def reading_differences(cells: Iterable[RecordedCell]) -> list[JsonDict]:
     """Return every statement whose filed score is not what its text says, with the rule that read the text.
 
     One line per statement: cell, item, judge, round, the score as filed, what each reading takes it for, and why.
@@ -193,7 +193,7 @@ def reading_differences(cells: Iterable[RecordedCell]) -> list[dict[str, Any]]:
     ]
 
 
-def _difference(score: object, text: str | None) -> dict[str, Any]:
+def _difference(score: object, text: str | None) -> JsonDict:
     recorded, strict = read_recorded(score), read_strict(text)
     if recorded == strict.verdict:
         return {}

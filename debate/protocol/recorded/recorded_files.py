@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import yaml
 
+from evalsite.base.json_types import JsonObject
 from judging.services.storable import storable
 from judging.specs.files.problems import Parsed, Problem, Severity
 
-Row = Mapping[str, Any]
+Row = JsonObject
 _BETWEEN_ROWS = re.compile(r"[\s,\[\]]*")
 
 

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 
 from evalsite.base import formats, page_parts
+from evalsite.base.json_types import JsonDict
 from evalsite.base.rich_text import render_markdown
 
 register = template.Library()
@@ -37,7 +38,7 @@ def icon(name: str, label: str = "") -> SafeString:
 
 
 @register.inclusion_tag("_status.html")
-def status_badge(status: object, word: str = "", tone: str = "", why: str = "") -> dict[str, Any]:
+def status_badge(status: object, word: str = "", tone: str = "", why: str = "") -> JsonDict:
     """Icon, word and colour of a status; `word` and `tone` overrule, `why` is shown on hover and read aloud."""
     return {"look": formats.status_look(str(status or ""), word=word, tone=tone), "why": why}
 
@@ -134,9 +135,7 @@ def when(moment: datetime | None, never: str = "never") -> SafeString:
 
 
 @register.inclusion_tag("_interval.html")
-def interval(
-    value: Any, low: Any, high: Any, axis_low: float = 0.0, axis_high: float = 1.0, **look: Any
-) -> dict[str, Any]:
+def interval(value: Any, low: Any, high: Any, axis_low: float = 0.0, axis_high: float = 1.0, **look: Any) -> JsonDict:
     """An estimate with its interval on an axis that all rows share.
 
     Options: places (3), style (number or percent), reason (why there is no interval, where it is known).
@@ -154,7 +153,7 @@ def interval(
 
 
 @register.inclusion_tag("_progress.html")
-def progress(done: int, total: int, failed: int = 0, **facts: Any) -> dict[str, Any]:
+def progress(done: int, total: int, failed: int = 0, **facts: Any) -> JsonDict:
     """One bar: done, failed, waiting. Facts: rate (per minute), eta (seconds), unit (what is counted), label."""
     return {
         "shape": formats.progress_shape(done=done, failed=failed, total=total),
@@ -172,7 +171,7 @@ def progress(done: int, total: int, failed: int = 0, **facts: Any) -> dict[str, 
 @register.inclusion_tag("_sort_header.html", takes_context=True)
 def sort_header(
     context: Context, field: str, label: str, numeric: bool = False, descending_first: bool = False, hint: str = ""
-) -> dict[str, Any]:
+) -> JsonDict:
     """A column header that sorts on the server; the choice stays in the URL (`sort=-score`)."""
     current = _query(context).get("sort", "")
     return {

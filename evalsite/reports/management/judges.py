@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput
+from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
 from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST
@@ -23,7 +22,7 @@ def add_judge(parser: CommandParser) -> None:
     parser.add_argument("--version-key", default="", help="head of the version's key; the newest run's without it")
 
 
-def trust_payload(options: dict[str, Any]) -> Payload:
+def trust_payload(options: JsonDict) -> Payload:
     """Return the report on the audit of the version that the arguments name.
 
     Raises:

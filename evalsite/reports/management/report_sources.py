@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.http import QueryDict
 from django.utils import timezone
@@ -12,6 +11,7 @@ from django.utils import timezone
 from debate.models import DebateSet, Experiment, ExperimentKind
 from debate.selectors.records import debates_report
 from evalsite.base.command_base import BadInput
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import Table
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import agreement_options, arena_options, debate_options, leaderboard_choice
@@ -36,7 +36,7 @@ from evalsite.reports.services.report_papers import agreement_papers, board_pape
 from evalsite.review.models import LabelTable, Queue
 from judging.models import EvaluatorKind, Run, RunEvaluator
 
-Options = dict[str, Any]
+Options = JsonDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Printed:
 
     def table(self, name: str, *, is_paper: bool) -> Table:
         """Return a table for programs or for LaTeX. Raises: BadInput where there is no such table."""
-        known: Mapping[str, Any] = self.papers if is_paper else self.tables
+        known: JsonObject = self.papers if is_paper else self.tables
         wanted = name or next(iter(known), "")
         if wanted not in known:
             raise BadInput(f"There is no table “{name}” here. Tables: {', '.join(known) or 'none'}. (--table)")

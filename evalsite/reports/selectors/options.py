@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
 
-Options = Mapping[str, Any]  # JSON values only
+from evalsite.base.json_types import JsonObject
+
+Options = JsonObject  # JSON values only
 
 
 def fingerprint(options: Options) -> str:

@@ -7,13 +7,13 @@ one cell with its interval, p-values as papers print them, and the rule and the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from evalsite.base.formats import p_value
+from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table
 from evalsite.reports.services.payloads import Payload
 
-Row = dict[str, Any]
+Row = JsonDict
 P_VALUES = ("p_value", "holm_p")
 ENDS = {"": "value", "_low": "low", "_high": "high", "_n": "n"}  # by what follows the figure's name in its columns
 COUNTS = {"_matches": "matches", "_pairs": "pairs"}  # the numerator, and all pairs, with an outcome or without one

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.statistics.estimates import Estimate
 
-Payload = dict[str, Any]
+Payload = JsonDict
 
 
 def figure(estimate: Estimate) -> Payload:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.reports.services.boards.board_charts import rank_words
 from evalsite.reports.services.paper_tables import Basis, PaperTable
 from evalsite.reports.services.payloads import Payload
@@ -61,7 +61,7 @@ def _order(row: Payload, mode: MeanKind) -> tuple[bool, float]:
     return value is None, -(value or 0.0)
 
 
-def _system(row: Payload, mode: MeanKind) -> dict[str, Any]:
+def _system(row: Payload, mode: MeanKind) -> JsonDict:
     return {
         "rank": rank_words(row["ranks"][mode]) or None,
         "system": row["system"],
@@ -150,7 +150,7 @@ def judge_papers(payload: Payload, certificates: Sequence[str]) -> dict[str, Pap
     }
 
 
-def means_rows(payload: Payload) -> list[Mapping[str, Any]]:
+def means_rows(payload: Payload) -> list[JsonObject]:
     """Return the data of a leaderboard's chart: one row for each mean of each system."""
     return [
         {

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from evalsite.reports.services.payloads import Payload
 
 AXIS_STEP = 0.05
@@ -101,7 +102,7 @@ def find_pair(payload: Payload, first: int, second: int, *, mode: str) -> Payloa
 FEW_SHARED = 5  # items of two people below which their coefficient is no finding
 
 
-def agreement_context(payload: Payload) -> dict[str, Any]:
+def agreement_context(payload: Payload) -> JsonDict:
     """Return what the page of an agreement report needs beside its options."""
     return {
         "payload": payload,

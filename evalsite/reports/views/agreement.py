@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -12,6 +10,7 @@ from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.base.http import PageRequest, page_of
+from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import agreement_options
 from evalsite.reports.selectors.annotations import answered_queues
@@ -41,7 +40,7 @@ def agreement_detail(request: PageRequest, slug: str) -> HttpResponse:
     queue = get_object_or_404(Queue, slug=slug)
     options = agreement_options(request.GET)
     report = jobs.obtain(AGREEMENT, subject_id=queue.pk, options=options, at=timezone.now())
-    context: dict[str, Any] = {"queue": queue, "options": options, "report": report, "formats": exports.FORMATS}
+    context: JsonDict = {"queue": queue, "options": options, "report": report, "formats": exports.FORMATS}
     context["unable_url"] = f"{queue.get_absolute_url()}?unable=1#items"
     context["paper_formats"] = exports.BOARD_FORMATS
     if report.payload is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import permission_required
@@ -14,6 +13,7 @@ from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import debate_options, judge_options, looks_option
 from evalsite.reports.selectors.judges.judge_rows import judge_exists
@@ -24,17 +24,17 @@ from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.views.pages import download_paper, waits_for_report
 
 
-def judge_bias_context(options: Options) -> dict[str, Any]:
+def judge_bias_context(options: Options) -> JsonDict:
     """Return what the fragment on the bias of one judge needs."""
     return _context(JUDGE_BIAS, options, "reports:judge-bias", "reports:bias-export", urlencode(options))
 
 
-def debate_bias_context(options: Options, query: str) -> dict[str, Any]:
+def debate_bias_context(options: Options, query: str) -> JsonDict:
     """Return what the fragment on the bias of those who judge pairs needs."""
     return _context(DEBATE_BIAS, options, "reports:debate-bias", "reports:debate-bias-export", query)
 
 
-def _context(kind: ReportKind, options: Options, address: str, export: str, query: str) -> dict[str, Any]:
+def _context(kind: ReportKind, options: Options, address: str, export: str, query: str) -> JsonDict:
     report = jobs.obtain(kind, subject_id=0, options=options, at=timezone.now())
     return {
         "bias_report": report,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.decorators import permission_required
 from django.core.paginator import Paginator
 from django.http import HttpResponse
@@ -13,6 +11,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from debate.models import Debate
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.forms import debate_options, debates_behind_of
 from evalsite.reports.services.debates.debate_basis import debate_basis
@@ -33,7 +32,7 @@ def debate_items(request: PageRequest) -> HttpResponse:
     figure = debates_behind_of(request.GET)
     options = debate_options(request.GET)
     report = jobs.obtain(DEBATES, subject_id=0, options=options, at=timezone.now(), with_rows=True)
-    context: dict[str, Any] = {"report": report, "figure": figure, "is_people": figure.against == PEOPLE}
+    context: JsonDict = {"report": report, "figure": figure, "is_people": figure.against == PEOPLE}
     if report.payload is None or not report.rows:
         return report_page(request, "debate_items", context)
     found = debates_behind(unpack(report.rows), figure)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -15,6 +13,7 @@ from debate.models import DebateSet, DecisionMethod, Experiment, ExperimentKind
 from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
 from evalsite.base.http import PageRequest, page_of
+from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
 from evalsite.reports.forms import arena_options, debate_options
@@ -40,7 +39,7 @@ def debate_report(request: PageRequest) -> HttpResponse:
     options = debate_options(request.GET)
     sets = DebateSet.objects.filter(method=DecisionMethod.DEBATE).order_by("name", "pk")
     chosen = set(options.get("sets", []))
-    context: dict[str, Any] = {
+    context: JsonDict = {
         "sets": [(pk, name, pk in chosen) for pk, name in sets.values_list("pk", "name")[:SETS_OFFERED]],
         "chosen_sets": chosen,
         "options": options,
@@ -95,7 +94,7 @@ def arena(request: PageRequest) -> HttpResponse:
     ticked = set(options.get("sets", []))
     report = jobs.obtain(ARENA, subject_id=0, options=options, at=timezone.now())
     experiments = Experiment.objects.filter(kind=ExperimentKind.ROUND_ROBIN).order_by("-pk")
-    context: dict[str, Any] = {
+    context: JsonDict = {
         "report": report,
         "options": options,
         "formats": PAPER_FORMATS,
@@ -138,7 +137,7 @@ def robustness_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
     """Show what each damage does to each judge."""
     experiment = _robustness(experiment_id)
     report = jobs.obtain(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
-    context: dict[str, Any] = {"report": report, "experiment": experiment, "formats": PAPER_FORMATS}
+    context: JsonDict = {"report": report, "experiment": experiment, "formats": PAPER_FORMATS}
     if report.payload is not None:
         figures = [cell["agreement"] for row in report.payload["judges"] for cell in row["cells"]]
         context |= {"payload": report.payload, "axis": common_axis(figures)}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.utils import timezone
 
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.forms import agreement_options, cell_of
 from evalsite.reports.jobs import Report
@@ -46,12 +46,12 @@ class Source:
         """The words of each label."""
         return {label.value: label.text for label in labels_from_json(self.subject.labels)}
 
-    def report(self, options: dict[str, Any]) -> Report:
+    def report(self, options: JsonDict) -> Report:
         """Return the report with its rows."""
         kind = LABEL_AGREEMENT if self.is_labels else AGREEMENT
         return jobs.obtain(kind, subject_id=self.subject.pk, options=options, at=timezone.now(), with_rows=True)
 
-    def context(self, report: Report) -> dict[str, Any]:
+    def context(self, report: Report) -> JsonDict:
         """Return what every page about it needs."""
         return {"queue": self.subject, "is_labels": self.is_labels, "report": report}
 
@@ -61,7 +61,7 @@ def item_list_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
     source, cell, options = Source.of(subject), cell_of(request.GET), agreement_options(request.GET)
     report = source.report(options)
     words = cell_words.words_of(cell, source.texts)
-    context: dict[str, Any] = source.context(report) | {"words": words, "options": options}
+    context: JsonDict = source.context(report) | {"words": words, "options": options}
     if not report.rows:
         return report_page(request, "agreement_items", context)
     rows = unpack(report.rows)
@@ -92,7 +92,7 @@ def confusion_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
     source = Source.of(subject)
     people = {name: str(request.GET.get(name, ""))[:150] for name in ("first", "second")}
     report = source.report(agreement_options(request.GET))
-    context: dict[str, Any] = source.context(report) | {"people": people}
+    context: JsonDict = source.context(report) | {"people": people}
     if report.rows:
         try:
             payload = confusion_payload(unpack(report.rows), source.texts, people["first"], people["second"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
@@ -11,6 +9,7 @@ from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import judge_options, looks_option
 from evalsite.reports.selectors.judges.certificates import all_certificates
@@ -33,7 +32,7 @@ def judge_list(request: PageRequest) -> HttpResponse:
     """Show one row per judge and per speaker."""
     options = looks_option(request.GET)
     report = jobs.obtain(JUDGES, subject_id=0, options=options, at=timezone.now())
-    context: dict[str, Any] = {
+    context: JsonDict = {
         "report": report,
         "formats": exports.BOARD_FORMATS,
         "paper_formats": exports.PAPER_FORMATS,
@@ -58,7 +57,7 @@ def judge_detail(request: PageRequest) -> HttpResponse:
     if not judge_exists(options["name"]):
         raise Http404("No run has had a judge of this name.")
     report = jobs.obtain(JUDGE, subject_id=0, options=options, at=timezone.now())
-    context: dict[str, Any] = {"name": options["name"], "report": report, "options": options}
+    context: JsonDict = {"name": options["name"], "report": report, "options": options}
     if not request.htmx:  # the fragments on trust and bias poll for themselves
         context |= trust_context(options) | judge_bias_context(options)
     if report.payload is not None:

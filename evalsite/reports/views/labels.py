@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse, StreamingHttpResponse
@@ -14,6 +12,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from debate.services.parked_uploads import NotKept, drop_upload, keep_upload, read_upload
 from evalsite.base.http import PageRequest, whole_number
+from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LabelImportForm, agreement_options
 from evalsite.reports.services import shown_rows
@@ -37,7 +36,7 @@ def labels_create(request: PageRequest) -> HttpResponse:
     run_id = whole_number(request.GET.get("run", ""))
     initial = {"about": evaluator_of_run(run_id)} if run_id is not None else {}
     form = LabelImportForm(request.POST or None, request.FILES or None, initial=initial)
-    context: dict[str, Any] = {"form": form}
+    context: JsonDict = {"form": form}
     if request.method == "POST" and form.is_valid():
         try:
             upload = _upload_of(form)
@@ -82,7 +81,7 @@ def _with_kept_file(request: PageRequest, upload: LabelUpload) -> LabelImportFor
     return LabelImportForm(filled)
 
 
-def _preview(found: LabelFile) -> dict[str, Any]:
+def _preview(found: LabelFile) -> JsonDict:
     """Return the first rows with the label of each rater."""
     rows = []
     for item in found.items[:PREVIEW_ROWS]:
@@ -99,7 +98,7 @@ def labels_detail(request: PageRequest, slug: str) -> HttpResponse:
     table = get_object_or_404(LabelTable.objects.select_related("evaluator__run"), slug=slug)
     options = agreement_options(request.GET)
     report = jobs.obtain(LABEL_AGREEMENT, subject_id=table.pk, options=options, at=timezone.now())
-    context: dict[str, Any] = {"queue": table, "options": options, "report": report, "formats": exports.FORMATS}
+    context: JsonDict = {"queue": table, "options": options, "report": report, "formats": exports.FORMATS}
     context["paper_formats"] = exports.BOARD_FORMATS
     context |= {"is_labels": True}
     if report.payload is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -12,6 +10,7 @@ from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.base.http import PageRequest, page_of
+from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LeaderboardChoice, leaderboard_choice, two_systems
 from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of, scored_suites
@@ -55,7 +54,7 @@ def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     suite, choices, choice = _asked(request, suite_id)
     board = choices.pick(choice.evaluator)
     evaluator = board.evaluator if board else None
-    context: dict[str, Any] = {
+    context: JsonDict = {
         "suite": suite,
         "choices": choices,
         "board": board,
@@ -92,7 +91,7 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
     suite, choices, choice = _asked(request, suite_id)
     evaluator = _chosen(choices, choice)
     pair = two_systems(request.GET.getlist("system"))
-    context: dict[str, Any] = {"suite": suite, "evaluator": evaluator, "choice": choice, "pair_keys": pair}
+    context: JsonDict = {"suite": suite, "evaluator": evaluator, "choice": choice, "pair_keys": pair}
     context["formats"] = exports.BOARD_FORMATS
     if pair is not None:
         options = choice.options | {"systems": list(pair)}
@@ -118,7 +117,7 @@ def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
     boards = (*choices.fullest, *choices.every)
     graders = [board.evaluator for board in boards if board.evaluator.kind == EvaluatorKind.GRADER]
     grader = next((row for row in graders if str(row.pk) == choice.evaluator), next(iter(graders), None))
-    context: dict[str, Any] = {"suite": suite, "evaluator": grader, "formats": exports.BOARD_FORMATS}
+    context: JsonDict = {"suite": suite, "evaluator": grader, "formats": exports.BOARD_FORMATS}
     if grader is not None:
         report = jobs.obtain(BREAKDOWN, subject_id=grader.pk, options={}, at=timezone.now())
         context |= {"report": report, "payload": report.payload}

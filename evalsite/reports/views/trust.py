@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -17,6 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import AnchorForm, ThresholdForm, judge_options
 from evalsite.reports.selectors.judges.certificates import certificate_state, threshold_state
@@ -52,10 +52,10 @@ STEPS_SHOWN = 100
 PERCENT = {"error": 10.0, "certainty": 90.0}
 
 
-def trust_context(options: Options) -> dict[str, Any]:
+def trust_context(options: Options) -> JsonDict:
     """Return what the fragment on certificate, threshold, audit and anchors of a judge needs."""
     report = jobs.obtain(JUDGE_TRUST, subject_id=0, options=options, at=timezone.now())
-    context: dict[str, Any] = {
+    context: JsonDict = {
         "name": options["name"],
         "trust_report": report,
         "trust_query": urlencode(options),
@@ -232,7 +232,7 @@ def trust_export(request: PageRequest, table: str, format_name: str) -> HttpResp
     )
 
 
-def _asked(request: PageRequest) -> dict[str, Any]:
+def _asked(request: PageRequest) -> JsonDict:
     options = judge_options(request.POST if request.method == "POST" and "name" in request.POST else request.GET)
     if not judge_exists(options["name"]):
         raise Http404("No run has had a judge of this name.")

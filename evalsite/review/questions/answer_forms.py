@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, lcm
-from typing import Any
 
+from evalsite.base.json_types import JsonObject
 from evalsite.review.questions.scales import (
     JUDGEMENT,
     MOST_LABELS,
@@ -123,13 +123,13 @@ class AnswerForm:
             raise PartsOpen(f"Give each a value on its scale: {', '.join(left)}.")
         return values
 
-    def holds(self, values: Mapping[str, Any]) -> bool:
+    def holds(self, values: JsonObject) -> bool:
         """Return whether these are values of all parts, and of nothing else."""
         if set(values) != {part.key for part in self.parts}:
             return False
         return all(on_scale(values[part.key], part.scale) for part in self.parts)
 
-    def score(self, values: Mapping[str, Value], options: Mapping[str, Any] | None = None) -> JudgeScore:
+    def score(self, values: Mapping[str, Value], options: JsonObject | None = None) -> JudgeScore:
         """Return the score of the parts' values, computed by the judge with these options, else as documented."""
         return judge_kind(self.judge).build(options).score({"nodes": {**self.known, **values}}, self.about)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.review.blinding import to_system_space
 from judging.specs.types import NodeSpec
 
@@ -129,7 +129,7 @@ def nearest_label(share: float, labels: Sequence[Label]) -> str:
     return min(worth)[2] if worth else ""
 
 
-def labels_to_json(labels: Iterable[Label]) -> list[dict[str, Any]]:
+def labels_to_json(labels: Iterable[Label]) -> list[JsonDict]:
     """Return labels as a queue stores them; a long scale of points as the number of its steps."""
     rows = tuple(labels)
     if len(rows) > MOST_LABELS and rows == points_scale(len(rows) - 1):
@@ -183,7 +183,7 @@ def labels_from_words(words: Iterable[str]) -> tuple[Label, ...]:
     return tuple(Label(value, value) for value in values)
 
 
-def labels_from_json(rows: Iterable[Mapping[str, Any]]) -> tuple[Label, ...]:
+def labels_from_json(rows: Iterable[JsonObject]) -> tuple[Label, ...]:
     """Return the labels that `labels_to_json` wrote."""
     rows = list(rows)
     if len(rows) == 1 and "points" in rows[0]:

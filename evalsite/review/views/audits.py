@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -16,6 +15,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from debate.models import DebateSet, DebateStatus
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from evalsite.review import jobs
 from evalsite.review.audit_plans import FEWEST_CASES, AuditOffer, audit_offer
 from evalsite.review.forms import AuditForm
@@ -82,7 +82,7 @@ def _answer(request: PageRequest, subject: AuditSubject, *, is_over: bool) -> Ht
     return render(request, "review/audit_plan.html", context | {"audited": audited_systems(subject)})
 
 
-def _initial(subject: AuditSubject) -> dict[str, Any]:
+def _initial(subject: AuditSubject) -> JsonDict:
     return {"by": AuditForm.BY_SIZE, "size": _in_force(subject), "width": 5, "share": UNKNOWN_SHARE}
 
 
@@ -103,7 +103,7 @@ def _draw(subject: AuditSubject, *, is_over: bool) -> None:
         jobs.launch(jobs.route_debates, subject.debate_set.pk)
 
 
-def _context(subject: AuditSubject, form: AuditForm) -> dict[str, Any]:
+def _context(subject: AuditSubject, form: AuditForm) -> JsonDict:
     in_force = _in_force(subject)
     is_valid = form.is_valid()
     size = form.chosen if is_valid else in_force

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from debate.services.parked_uploads import NotKept, drop_upload, keep_upload, read_upload
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
 from evalsite.review.forms import AnnotationFileForm, FilePeopleForm, QueueFileForm, is_member_search
 from evalsite.review.models import OrderPolicy, Queue, QueueMode
 from evalsite.review.selectors.screens.pages import possible_members
@@ -43,7 +44,7 @@ def queue_create(request: PageRequest) -> HttpResponse:
 
 
 def _take_file(request: PageRequest, form: QueueFileForm) -> HttpResponse:
-    context: dict[str, Any] = {"form": form}
+    context: JsonDict = {"form": form}
     refused = ""
     try:
         name, data = _file_of(form)
@@ -179,7 +180,7 @@ def _people_form(request: PageRequest, unknown: tuple[str, ...], data: Any) -> F
 
 
 def _preview(
-    request: PageRequest, queue: Queue, parsed: Parsed[AnnotationFile], plan: AnnotationPlan, context: dict[str, Any]
+    request: PageRequest, queue: Queue, parsed: Parsed[AnnotationFile], plan: AnnotationPlan, context: JsonDict
 ) -> HttpResponse:
     if parsed.value is None:
         return _import_page(request, queue, context)
@@ -194,5 +195,5 @@ def _preview(
     return _import_page(request, queue, context | facts)
 
 
-def _import_page(request: PageRequest, queue: Queue, context: dict[str, Any]) -> HttpResponse:
+def _import_page(request: PageRequest, queue: Queue, context: JsonDict) -> HttpResponse:
     return render(request, "review/annotation_import.html", {"queue": queue} | context)

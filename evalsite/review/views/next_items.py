@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from debate.protocol.meta.differences import compare
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.review.addresses import address_of
 from evalsite.review.forms import PAIR_SKIP_REASONS, SINGLE_SKIP_REASONS, UNABLE_REASONS, AnnotationForm, RevisionForm
 from evalsite.review.models import Queue
@@ -55,16 +56,16 @@ class Toast:
 
     def as_header(self) -> str:
         """Return the value of HX-Trigger."""
-        shown: dict[str, Any] = {"text": self.text, "level": self.level}
+        shown: JsonDict = {"text": self.text, "level": self.level}
         if self.undo_id is not None:
             url = reverse("review:item-undo", args=[self.undo_id])
             shown["action"] = {"label": "Undo", "url": url, "key": "u", "target": TARGET}
         return json.dumps({"toast": shown})
 
 
-def context_of(request: PageRequest, panel: Panel, **extra: Any) -> dict[str, Any]:
+def context_of(request: PageRequest, panel: Panel, **extra: Any) -> JsonDict:
     """Return what the item's templates need."""
-    context: dict[str, Any] = {"panel": panel, "item": panel.item, "queue": panel.item.queue, "content": panel.content}
+    context: JsonDict = {"panel": panel, "item": panel.item, "queue": panel.item.queue, "content": panel.content}
     context |= material_of(request, panel.content, url=panel.item.get_absolute_url())
     if panel.claim is not None and "footing" not in extra:
         context["footing"] = footing_of(item=panel.item, user=request.user, at=timezone.now())
@@ -135,7 +136,7 @@ def _typed(panel: Panel, form: Form | None) -> dict[str, str]:
     return said_in(panel.draft)
 
 
-def said_in(values: Mapping[str, Any]) -> dict[str, str]:
+def said_in(values: JsonObject) -> dict[str, str]:
     """Return what fields say of parts, by key."""
     names = [name for name in values if name.startswith(PREFIX)][:MOST_PARTS]
     return {name.removeprefix(PREFIX): str(values[name]) for name in names}
@@ -146,7 +147,7 @@ def parts_of(request: PageRequest) -> dict[str, str]:
     return said_in(request.POST)
 
 
-def material_of(request: PageRequest, content: ItemContent, *, url: str) -> dict[str, Any]:
+def material_of(request: PageRequest, content: ItemContent, *, url: str) -> JsonDict:
     """Return the answers as this person sees them, at the address `url`.
 
     `?diff=1` asks for their differences, `?written=1` for the text without any formatting.
@@ -179,7 +180,7 @@ def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None,
     return _fragment(request, panel, context, toast)
 
 
-def _fragment(request: PageRequest, panel: Panel, context: dict[str, Any], toast: Toast | None) -> HttpResponse:
+def _fragment(request: PageRequest, panel: Panel, context: JsonDict, toast: Toast | None) -> HttpResponse:
     if request.method != "POST":  # a GET is for a part of the page that the reader is on
         return _with_toast(render(request, PANEL, context), toast)
     response = render(request, PANEL, context | _after_act(request))
@@ -187,7 +188,7 @@ def _fragment(request: PageRequest, panel: Panel, context: dict[str, Any], toast
     return _with_toast(response, toast)
 
 
-def _after_act(request: PageRequest) -> dict[str, Any]:
+def _after_act(request: PageRequest) -> JsonDict:
     """Return what the rest of the page has to show anew once somebody has acted."""
     return {"is_act": True, "waiting_for_me": read_waiting(request.user).items}
 

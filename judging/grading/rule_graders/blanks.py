@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.grading.grades import (
     CriterionGrade,
     GradeStatus,
@@ -129,7 +130,7 @@ def grade_blanks(spec: Any, text: str, context: GradingContext, alignment: Align
     rate = _rate(alignment, blanks, len(places))
     got = total = 0.0
     texts: list[str] = []
-    shown: list[dict[str, Any]] = []
+    shown: list[JsonDict] = []
     notes: list[Note] = []
     for index, raw in enumerate(blanks.targets):
         weight = _weight(raw)
@@ -141,7 +142,7 @@ def grade_blanks(spec: Any, text: str, context: GradingContext, alignment: Align
         notes.extend(trial.notes)
         span = [max(0, start - len(blanks.prefix)), max(0, end - len(blanks.prefix))]
         shown.append(_shown(trial, weight, span))
-    detail: dict[str, Any] = {"texts": texts, "blanks": shown, "match_rate": rate, "lowest_rate": LOWEST_RATE}
+    detail: JsonDict = {"texts": texts, "blanks": shown, "match_rate": rate, "lowest_rate": LOWEST_RATE}
     if any(entry["matched"] is None for entry in shown):
         return CriterionGrade("blank_filling", None, total, GradeStatus.INCOMPLETE, detail, tuple(notes))
     if blanks.post_handler is not None:
@@ -266,7 +267,7 @@ def _hits(sought: str, answer: str, *, is_regex: Any, target: _Target, context: 
     return sought in answer if target.substring else sought == answer
 
 
-def _condition_holds(condition: Any, names: dict[str, Any], trial: _Trial, context: GradingContext) -> bool:
+def _condition_holds(condition: Any, names: JsonDict, trial: _Trial, context: GradingContext) -> bool:
     try:
         return evaluate_condition(condition, names)
     except ConditionFault as fault:
@@ -276,7 +277,7 @@ def _condition_holds(condition: Any, names: dict[str, Any], trial: _Trial, conte
         return False
 
 
-def _shown(trial: _Trial, weight: float, span: list[int]) -> dict[str, Any]:
+def _shown(trial: _Trial, weight: float, span: list[int]) -> JsonDict:
     return {
         "answer": trial.answer,
         "span": span,

@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 import operator
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import simpleeval
+
+from evalsite.base.json_types import JsonObject
 
 LONGEST_EXPRESSION = 500  # characters
 MOST_ITERATIONS = 1_000  # over all comprehensions of one evaluation
@@ -74,7 +76,7 @@ _REFUSED_NODES = (ast.JoinedStr, ast.FormattedValue, ast.Assign, ast.AugAssign, 
 class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]  # the library has no types
     """The library's evaluator, tightened."""
 
-    def __init__(self, names: Mapping[str, Any]) -> None:
+    def __init__(self, names: JsonObject) -> None:
         super().__init__(operators=_OPERATORS, functions=dict(_FUNCTIONS), names=dict(names), allowed_attrs=_METHODS)
         self.functions = dict(_FUNCTIONS)
         self.ATTR_INDEX_FALLBACK = False
@@ -88,7 +90,7 @@ class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]  # the
         return self._eval(tree)
 
 
-def evaluate_condition(expression: object, names: Mapping[str, Any]) -> bool:
+def evaluate_condition(expression: object, names: JsonObject) -> bool:
     """Return whether `expression` is true, given `names`.
 
     Raises:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.base.json_types import JsonObject
 from judging.grading.grades import NotDecided, SpecFault
 from judging.grading.rule_graders.programs import Program, ProgramRunner
 
@@ -27,7 +28,7 @@ class HandlerReply:
     detail: Any = None
 
 
-CustomFunction = Callable[[str, Mapping[str, Any]], HandlerReply]
+CustomFunction = Callable[[str, JsonObject], HandlerReply]
 _REGISTRY: dict[tuple[str, str], CustomFunction] = {}
 
 
@@ -50,7 +51,7 @@ class Handlers:
     sources: Mapping[str, str]  # Python source by module name
     runner: ProgramRunner | None
 
-    def grade(self, spec: Mapping[str, Any], text: str) -> HandlerReply:
+    def grade(self, spec: JsonObject, text: str) -> HandlerReply:
         """Return a custom metric's reply for one response. Raises as `post_process` does."""
         module, func = _reference(spec)
         function = _REGISTRY.get((module, func))
@@ -129,7 +130,7 @@ def _reference(spec: object) -> tuple[str, str]:
 
 
 @register_metric("builtin", "valid_json")
-def _valid_json(text: str, arguments: Mapping[str, Any]) -> HandlerReply:
+def _valid_json(text: str, arguments: JsonObject) -> HandlerReply:
     """Return 1 of 1 where the whole response, code fences aside, is JSON."""
     lines = [line for line in text.strip().split("\n") if not line.lstrip().startswith("```")]
     try:
@@ -140,7 +141,7 @@ def _valid_json(text: str, arguments: Mapping[str, Any]) -> HandlerReply:
 
 
 @register_metric("builtin", "word_limit")
-def _word_limit(text: str, arguments: Mapping[str, Any]) -> HandlerReply:
+def _word_limit(text: str, arguments: JsonObject) -> HandlerReply:
     """Return 1 of 1 where the response has at most `arguments.limit` words (100 where none is given)."""
     limit = arguments.get("limit", 100)
     if isinstance(limit, bool) or not isinstance(limit, (int, float)):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.grades import CriterionGrade, GradeStatus, NotDecided, Note, SpecFault, finite, readable_weight
 from judging.grading.rule_graders.conditions import ConditionFault, evaluate_condition
 from judging.grading.rule_graders.contexts import GradingContext
@@ -62,7 +63,7 @@ def grade_keywords(rules: Any, text: str, context: GradingContext) -> CriterionG
     run = _Pass(context, text, text.lower(), nodes_left=context.options.nodes)
     got = total = 0.0
     post_handler: Any = None
-    shown: list[dict[str, Any]] = []
+    shown: list[JsonDict] = []
     for entry in _entries(rules, "keywords"):
         if isinstance(entry, Mapping) and "post_handler" in entry:
             post_handler = entry["post_handler"]
@@ -108,7 +109,7 @@ def _read_rule(entry: Any, run: _Pass) -> _KeywordRule:
     )
 
 
-def _rule_content(entry: Mapping[str, Any], run: _Pass) -> Any:
+def _rule_content(entry: JsonObject, run: _Pass) -> Any:
     if "content" in entry:
         return entry["content"]
     branch = next((key for key in ("or", "and") if key in entry), None)
@@ -126,7 +127,7 @@ def _points(rule: _KeywordRule, matched: bool | None) -> float:
     return -rule.weight if rule.neg else rule.weight
 
 
-def _shown(rule: _KeywordRule, tree: dict[str, Any], points: float) -> dict[str, Any]:
+def _shown(rule: _KeywordRule, tree: JsonDict, points: float) -> JsonDict:
     return {
         "status": _WORDS[tree["matched"]],
         "weight": rule.weight,
@@ -137,7 +138,7 @@ def _shown(rule: _KeywordRule, tree: dict[str, Any], points: float) -> dict[str,
     }
 
 
-def _grade_node(node: Any, scope: _Scope, run: _Pass) -> dict[str, Any]:
+def _grade_node(node: Any, scope: _Scope, run: _Pass) -> JsonDict:
     """Return what became of a content node: `matched` is None where it could not be decided."""
     run.nodes_left -= 1
     if run.nodes_left < 0:
@@ -179,10 +180,10 @@ def _combine(kind: str, results: list[bool | None]) -> bool | None:
     return None if None in results else not decisive
 
 
-def _grade_leaf(needle: str, scope: _Scope, run: _Pass) -> dict[str, Any]:
+def _grade_leaf(needle: str, scope: _Scope, run: _Pass) -> JsonDict:
     lower = scope.rule.to_lower
     haystack, sought = (run.lowered, needle.lower()) if lower else (run.text, needle)
-    shown: dict[str, Any] = {"kind": "regex" if scope.regex else "text", "needle": needle, "matched": None, "spans": []}
+    shown: JsonDict = {"kind": "regex" if scope.regex else "text", "needle": needle, "matched": None, "spans": []}
     if scope.regex:
         try:
             found = run.context.matcher.search(sought, haystack)
@@ -216,7 +217,7 @@ def _origins(text: str) -> list[int]:
     return [*origins, len(text)]
 
 
-def _apply_condition(node: Mapping[str, Any], scope: _Scope, shown: dict[str, Any], run: _Pass) -> None:
+def _apply_condition(node: JsonObject, scope: _Scope, shown: JsonDict, run: _Pass) -> None:
     """Veto a match whose condition does not hold; note it in `shown`."""
     shown["cond"] = node["cond"] if isinstance(node["cond"], str) else repr(node["cond"])
     if not shown["matched"]:
@@ -224,7 +225,7 @@ def _apply_condition(node: Mapping[str, Any], scope: _Scope, shown: dict[str, An
     if UNDECIDED in run.status:
         shown["matched"] = None
         return
-    names: dict[str, Any] = {"ans": True, "context": list(run.status)}
+    names: JsonDict = {"ans": True, "context": list(run.status)}
     if run.context.options.compat:
         names |= {"rule": node, "regex": scope.regex, "to_lower": scope.rule.to_lower, "response": run.text}
     try:
@@ -237,8 +238,8 @@ def _apply_condition(node: Mapping[str, Any], scope: _Scope, shown: dict[str, An
     shown["cond_held"] = shown["matched"] = held
 
 
-def _finish(run: _Pass, got: float, total: float, shown: list[dict[str, Any]], post_handler: Any) -> CriterionGrade:
-    detail: dict[str, Any] = {"status": run.status, "rules": shown, "spans": _all_spans(shown)}
+def _finish(run: _Pass, got: float, total: float, shown: list[JsonDict], post_handler: Any) -> CriterionGrade:
+    detail: JsonDict = {"status": run.status, "rules": shown, "spans": _all_spans(shown)}
     if UNDECIDED in run.status:
         return CriterionGrade("keywords", None, total, GradeStatus.INCOMPLETE, detail, tuple(run.notes))
     if post_handler is not None:
@@ -248,9 +249,9 @@ def _finish(run: _Pass, got: float, total: float, shown: list[dict[str, Any]], p
     return CriterionGrade("keywords", got, total, GradeStatus.COMPLETE, detail, tuple(run.notes))
 
 
-def _all_spans(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _all_spans(rules: list[JsonDict]) -> list[JsonDict]:
     """Return every span with its rule's index, sorted by start, for highlighting."""
-    spans: list[dict[str, Any]] = []
+    spans: list[JsonDict] = []
     for index, rule in enumerate(rules):
         pending = [rule["tree"]]
         while pending:

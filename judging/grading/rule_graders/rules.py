@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalsite.base.json_types import JsonObject
 from judging.grading.grades import (
     CriterionGrade,
     Fault,
     GradeStatus,
     GradingOptions,
-    JsonObject,
     NotDecided,
     Note,
     ResponseGrade,

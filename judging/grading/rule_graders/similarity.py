@@ -17,6 +17,7 @@ from typing import Any
 
 from rapidfuzz.distance import LCSseq
 
+from evalsite.base.json_types import JsonDict
 from judging.grading.grades import CriterionGrade, NotDecided, SpecFault, finite, number, readable_weight
 from judging.grading.rule_graders.union_lcs import Layout, lay_out, union_hits
 
@@ -65,7 +66,7 @@ def grade_similarity(metrics: Any, text: str) -> CriterionGrade:
     if not isinstance(metrics, (list, tuple)):
         raise SpecFault("TypeError", "`similarity` must be a list.")
     got = total = 0.0
-    shown: list[dict[str, Any]] = []
+    shown: list[JsonDict] = []
     for metric in metrics:
         entry = _grade_metric(metric, text)
         total += entry["weight"]
@@ -81,7 +82,7 @@ def nominal_total(metrics: Any) -> float:
     return sum(readable_weight(weight) for weight in weights)
 
 
-def _grade_metric(metric: Any, text: str) -> dict[str, Any]:
+def _grade_metric(metric: Any, text: str) -> JsonDict:
     if not isinstance(metric, Mapping):
         raise SpecFault("TypeError", f"A similarity metric must be a mapping, not {metric!r}.")
     for key in ("references", "metric"):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.grades import (
     CriterionGrade,
     GradeStatus,
@@ -150,7 +151,7 @@ def grade_unit_tests(
         kind = "TypeError" if "tests" in spec else "KeyError"
         raise SpecFault(kind, "`unit_test` needs a list of `tests`.")
     got = total = 0.0
-    shown: list[dict[str, Any]] = []
+    shown: list[JsonDict] = []
     notes: list[Note] = []
     environment: dict[str, str] = {}
     for index, test in enumerate(spec["tests"]):
@@ -201,7 +202,7 @@ def _notes(outcome: ProgramOutcome, program: Program | None, index: int) -> list
     return []
 
 
-def _shown(outcome: ProgramOutcome, program: Program | None, weight: float) -> dict[str, Any]:
+def _shown(outcome: ProgramOutcome, program: Program | None, weight: float) -> JsonDict:
     return {
         "passed": outcome.passed,
         "result": outcome.result_text,
@@ -245,7 +246,7 @@ def _text(value: Any, name: str) -> str:
     return value
 
 
-def _file_text(test: Mapping[str, Any], path: str, content: str) -> str:
+def _file_text(test: JsonObject, path: str, content: str) -> str:
     """Return the stored text of the file that `path` names; nothing where no file is named."""
     if test.get(path) is None:
         return ""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.assertions import BadAssertion, computed_verdicts
 from judging.grading.rubric_tree import is_scored_leaf, on_scale, score_tree, walk
 from judging.judges import reply_text
@@ -71,7 +72,7 @@ class GenericJudge:
             material=material,
         )
 
-    def _reply_form(self, nodes: Sequence[NodeSpec]) -> dict[str, Any]:
+    def _reply_form(self, nodes: Sequence[NodeSpec]) -> JsonDict:
         if not self.json_schema:
             return JSON_OBJECT
         return reply_form("rubric_verdicts", "verdicts", {node.key: scale_schema(node.scale) for node in nodes})
@@ -89,7 +90,7 @@ class GenericJudge:
         verdicts = yield from ask_all([(self.request(subject, part), _reader(part, subject)) for part in parts])
         return verdicts[0] if len(verdicts) == 1 else combine_nodes(parts, verdicts)
 
-    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+    def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the score of the tree; with one criterion picked, that criterion's value."""
         rubric = _rubric_of(subject)
         if subject.criterion_key:
@@ -141,7 +142,7 @@ def _guidance(subject: JudgeSubject) -> tuple[NodeSpec, ...]:
 
 def full_score(node: NodeSpec) -> Fraction:
     """Return the best score that a tree can give, for showing a share; 1 where it cannot be told."""
-    best: dict[str, Any] = {}
+    best: JsonDict = {}
     for leaf in walk(node):
         if is_scored_leaf(leaf):
             worth = leaf.points if leaf.points is not None else 1
@@ -189,7 +190,7 @@ def _anchor_name(node: NodeSpec, low: float, high: float) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-def _node_material(node: NodeSpec) -> dict[str, Any]:
+def _node_material(node: NodeSpec) -> JsonDict:
     scale = node.scale or ScaleSpec("boolean")
     return {
         "key": node.key,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
+from evalsite.base.json_types import JsonObject
 from judging.judges import reply_text
 from judging.judges.kinds.accuracy import OriginalReading, original_part
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
@@ -87,7 +86,7 @@ class IntegrityJudge:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""
         return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
-    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+    def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the rating, 0..100."""
         return JudgeScore(Fraction(str(value["integrity"])), Fraction(100))
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.cascade import (
     TOP,
     CascadeOptions,
@@ -106,7 +106,7 @@ class LevelCascadeJudge:
             material=material,
         )
 
-    def _reply_form(self, rubric: NodeSpec) -> dict[str, Any]:
+    def _reply_form(self, rubric: NodeSpec) -> JsonDict:
         if not self.json_schema:
             return JSON_OBJECT
         checks = [check for level in rubric.children for check in level.children]
@@ -123,7 +123,7 @@ class LevelCascadeJudge:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""
         return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
-    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+    def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the score in points of 100."""
         full = Fraction(100)
         if "nodes" in value:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from evalsite.base.json_types import JsonObject
 from judging.grading.cascade import CascadeOptions, cascade_score
 from judging.judges.kinds.lexical_measures import LENSES, UnknownLens, coverage, criterion_share, measure, structure
 from judging.llm.chat import ChatRequest
@@ -24,7 +25,7 @@ STRICTNESS = {"L1": 0.4, "L2": 0.6, "L3": 0.8}
 _LAST_VERDICT = re.compile(r"(?:\A|\n)[\s*_]*([012])[\s*_.]*\Z")
 _STATED = re.compile(r"submission 1: ?(\d\.\d+), ?submission 2: ?(\d\.\d+)", re.IGNORECASE)
 
-Material = Mapping[str, Any]
+Material = JsonObject
 
 
 class UnknownTask(ValueError):

@@ -7,11 +7,11 @@ as a probability of one half and a confidence of zero.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
+from evalsite.base.json_types import JsonObject
 from judging.grading.rubric_tree import exact, walk
 from judging.judges import reply_text
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
@@ -101,7 +101,7 @@ class PairwiseJudge:
         verdicts = yield from ask_all([(self.request(subject, swapped=swapped), parse) for swapped in orders])
         return verdicts[0] if len(verdicts) == 1 else combine_orders(verdicts[0], verdicts[1])
 
-    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+    def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the share of preference for the first answer, over both orders where both were asked: 1 better, 1/2
         tie, 0 worse; 3/4 where it is better in one order and ties in the other."""
         if "p_first" in value:

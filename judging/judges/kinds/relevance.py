@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.relevance import Dimensions, RelevanceOptions, RelevanceScore, final_disagrees, relevance_score
 from judging.judges import reply_text
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
@@ -134,7 +134,7 @@ class RelevanceJudge:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""
         return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
-    def score(self, value: Mapping[str, Any], subject: JudgeSubject) -> JudgeScore:
+    def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the exact score of 1 with the marks after the rules."""
         result = score_of(value, has_context=subject.has_context, options=self.scoring)
         marks = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
@@ -143,7 +143,7 @@ class RelevanceJudge:
         )
 
 
-def score_of(value: Mapping[str, Any], *, has_context: bool, options: RelevanceOptions | None = None) -> RelevanceScore:
+def score_of(value: JsonObject, *, has_context: bool, options: RelevanceOptions | None = None) -> RelevanceScore:
     """Return the score of a stored verdict."""
     nodes = value["nodes"]
     marks = Dimensions(nodes["accuracy"], nodes["comprehensiveness"], nodes["context_precision"])
@@ -182,7 +182,7 @@ def read_relevance(
             return reply_text.unread(_explained(problem, name), f"{problem}:{name}")
         marks[name] = mark
     flags += _order_flags(found)
-    value: dict[str, Any] = {"nodes": marks, "stated_final": _stated_final(found.get("final", []))}
+    value: JsonDict = {"nodes": marks, "stated_final": _stated_final(found.get("final", []))}
     flags += [f"repeated:{name}" for name in (*DIMENSIONS, "final") if len(found.get(name.replace("_", ""), [])) > 1]
     repaired = bool(flags)
     flags += _final_flags(value, has_context=has_context, options=options, given="final" in found)
@@ -212,9 +212,7 @@ def _order_flags(found: Mapping[str, list[str]]) -> list[str]:
     return [] if order == [name.replace("_", "") for name in DIMENSIONS] else ["other_order"]
 
 
-def _final_flags(
-    value: Mapping[str, Any], *, has_context: bool, options: RelevanceOptions | None, given: bool
-) -> list[str]:
+def _final_flags(value: JsonObject, *, has_context: bool, options: RelevanceOptions | None, given: bool) -> list[str]:
     stated = value["stated_final"]
     if stated is None:
         return ["final_unreadable"] if given else ["final_missing"]

@@ -10,6 +10,7 @@ from django.forms.models import model_to_dict
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
+from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import EndpointForm
 from judging.models import EndpointKind, ModelEndpoint
 from judging.services.endpoint_trials import try_endpoint
@@ -39,7 +40,7 @@ class Command(JsonCommand):
         parser.add_argument("--forget", action="store_true", help="forget what it refused, and try everything again")
         parser.add_argument("--test", action="store_true", help="send one cheap call and say what it accepts")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         endpoint = ModelEndpoint.objects.filter(name=options["name"]).first()
         if endpoint is not None and endpoint.kind != EndpointKind.OPENAI:
             raise BadInput(f"{endpoint.name} is a built-in baseline; choose another name.")
@@ -59,7 +60,7 @@ class Command(JsonCommand):
         return {**shown, "changed": existed, **trial}
 
 
-def _entered(options: dict[str, Any]) -> dict[str, Any]:
+def _entered(options: JsonDict) -> JsonDict:
     return {
         "name": options["name"],
         "base_url": options["url"],

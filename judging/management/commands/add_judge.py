@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
+from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import JudgeForm
 from judging.judges.registry import KINDS
 from judging.management import choices
@@ -29,7 +30,7 @@ class Command(JsonCommand):
         )
         parser.add_argument("--prompt", default="", metavar="VERSION", help="a stored prompt version to ask with")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         judge = Judge.objects.select_related("endpoint").filter(name=options["name"]).first()
         kind = _kind(judge, options["kind"])
         entered = _entered(judge, kind, options)
@@ -65,7 +66,7 @@ def _kind(judge: Judge | None, given: str | None) -> str:
     return judge.kind if judge is not None else str(given)
 
 
-def _entered(judge: Judge | None, kind: str, options: dict[str, Any]) -> dict[str, Any]:
+def _entered(judge: Judge | None, kind: str, options: JsonDict) -> JsonDict:
     """Return what the page would send: what was given, else what the judge has, else what a new judge gets."""
     values = KINDS[kind].new_options() if judge is None else KINDS[kind].complete_options(judge.options)
     given = _given(options["option"])

@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
+from evalsite.base.json_types import JsonDict
 from judging.forms.prompts import PromptForm
 from judging.judges.answer_prompts import OWN
 from judging.services.prompts import EDITABLE, PromptRefused, save_prompt_version
@@ -24,7 +25,7 @@ class Command(JsonCommand):
         parser.add_argument("--prompt", required=True, choices=[*EDITABLE, OWN], help="the prompt it replaces")
         parser.add_argument("--label", required=True, help="name of the version")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         path: Path = options["path"]
         try:
             text = path.read_text(encoding="utf-8")

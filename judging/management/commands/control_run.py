@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils.timezone import now
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.jobs import launch_run
 from judging.management import choices
 from judging.management.run_progress import wait_for_run
@@ -28,7 +29,7 @@ class Command(JsonCommand):
         parser.add_argument("--budget", default="", help="with resume: US dollars that may be spent at most")
         parser.add_argument("--wait", action="store_true", help="with resume and retry: until the run has ended")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         run = choices.run_of(options["run"])
         budget = choices.dollars_of(options["budget"])
         if budget is not None and options["action"] != "resume":
@@ -44,7 +45,7 @@ class Command(JsonCommand):
             wait_for_run(run.pk, bar=not options["as_json"])
         return run_report(run.pk, with_figures=options["wait"] or options["action"] == "show")
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         return in_lines(result)
 
 

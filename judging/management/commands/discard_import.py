@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.models import Upload
 from judging.services.file_imports.uploads import UploadRefused, discard_upload
 
@@ -19,7 +20,7 @@ class Command(JsonCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--upload", type=int, required=True, help="its number, which stands in its address")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         upload = Upload.objects.filter(pk=options["upload"]).first()
         if upload is None:
             raise BadInput(f"There is no upload {options['upload']}.")

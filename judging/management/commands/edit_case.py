@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
+from evalsite.base.json_types import JsonDict
 from judging.forms.cases import CaseEditForm
 from judging.management import choices
 from judging.models import Case, Suite
@@ -27,7 +28,7 @@ class Command(JsonCommand):
         parser.add_argument("--file", type=Path, help="YAML of the grading, as this command prints it")
         parser.add_argument("--save", action="store_true", help="store it as a new version of the suite")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         suite = choices.suite_of(options["suite"])
         case = suite.cases.select_related("prompt__benchmark").filter(key=options["case"]).first()
         if case is None:
@@ -39,7 +40,7 @@ class Command(JsonCommand):
             return {"case": case.key, "suite": str(suite), "grading": case_to_yaml(case_spec(case))}
         return _edited(suite, case, path, save=options["save"])
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         if "grading" in result:
             return str(result["grading"])
         effect = result["effect"]
@@ -52,7 +53,7 @@ class Command(JsonCommand):
         return "\n".join(lines)
 
 
-def _edited(suite: Suite, case: Case, path: Path, *, save: bool) -> dict[str, Any]:
+def _edited(suite: Suite, case: Case, path: Path, *, save: bool) -> JsonDict:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.management import choices
 from judging.services.rubric_files import RubricNotTable, rubric_json, rubric_workbook_bytes
 
@@ -21,7 +22,7 @@ class Command(JsonCommand):
         parser.add_argument("rubric", help="slug (newest version), slug@version or id")
         parser.add_argument("path", type=Path, help="file to write, ending in .xlsx, or .json")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         rubrics = choices.rubrics_of(options["rubric"])
         if len(rubrics) != 1:
             raise BadInput("Name one rubric.")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from evalsite.base.json_types import JsonDict
 from judging.management.import_words import ImportCommand
 from judging.services.file_imports.intake import ImportOptions
 from judging.specs.upload_kinds import UploadKind
@@ -15,5 +14,5 @@ class Command(ImportCommand):
     help = "Import criteria with levels: a YAML file with `criteria`, or a folder of such."
     kinds = (UploadKind.CRITERIA,)
 
-    def options_of(self, options: dict[str, Any]) -> ImportOptions:
+    def options_of(self, options: JsonDict) -> ImportOptions:
         return ImportOptions(kind=UploadKind.CRITERIA, benchmark=options["benchmark"])

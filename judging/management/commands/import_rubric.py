@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.core.management.base import CommandParser
 
+from evalsite.base.json_types import JsonDict
 from judging.management.import_words import ImportCommand
 from judging.services.file_imports.intake import ImportOptions
 from judging.specs.upload_kinds import UploadKind
@@ -21,5 +20,5 @@ class Command(ImportCommand):
         super().add_own_arguments(parser)
         parser.add_argument("--name", default="", help="name of the rubric; a known name adds a version")
 
-    def options_of(self, options: dict[str, Any]) -> ImportOptions:
+    def options_of(self, options: JsonDict) -> ImportOptions:
         return ImportOptions(kind=UploadKind.LEVEL_RUBRIC, benchmark=options["benchmark"], rubric=options["name"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evalsite.base.json_types import JsonDict
 from judging.management.import_words import ImportCommand, read_suite_path
 from judging.services.file_imports.intake import Files, ImportOptions
 from judging.specs.upload_kinds import UploadKind
@@ -26,7 +26,7 @@ class Command(ImportCommand):
     def read(self, path: Path) -> Files:
         return read_suite_path(path)
 
-    def options_of(self, options: dict[str, Any]) -> ImportOptions:
+    def options_of(self, options: JsonDict) -> ImportOptions:
         return ImportOptions(
             benchmark=options["benchmark"] or options["name"],
             allow_missing_files=options["allow_missing_files"],

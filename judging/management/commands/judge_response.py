@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.forms.prompts import prompt_name_of
 from judging.management import choices
 from judging.management.run_progress import wait_for_run
@@ -28,7 +29,7 @@ class Command(JsonCommand):
         parser.add_argument("--prompt", default="", metavar="VERSION", help="a stored prompt version to try")
         parser.add_argument("--budget", default="", help="US dollars that may be spent at most")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         response = Response.objects.filter(pk=options["response"]).select_related("prompt", "system").first()
         if response is None:
             raise BadInput(f"There is no response {options['response']}.")
@@ -58,7 +59,7 @@ def _prompt_text(judge: Judge, given: str) -> str:
     return version.text if version is not None else ""
 
 
-def _result(run_id: int, response: Response) -> dict[str, Any]:
+def _result(run_id: int, response: Response) -> JsonDict:
     verdict = Verdict.objects.filter(run_id=run_id).select_related("run").first()
     if verdict is None:
         raise BadInput("The judge was not asked: the run paused. See control_run show.")

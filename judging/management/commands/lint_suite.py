@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.management.import_words import read_suite_path
 from judging.services.file_imports.imports import refusal_message
 from judging.services.file_imports.intake import bundle_of
@@ -25,7 +26,7 @@ class Command(JsonCommand):
         parser.add_argument("path", type=Path, help="a file, a ZIP archive or a folder")
         parser.add_argument("--allow-missing-files", action="store_true", help="accept files that are named but absent")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return the problems; raise where one is an error."""
         bundle = bundle_of(read_suite_path(options["path"]))
         missing = options["allow_missing_files"]
@@ -39,7 +40,7 @@ class Command(JsonCommand):
             raise BadInput(refusal_message(errors))
         return {"errors": 0, "warnings": len(problems), "problems": [asdict(problem) for problem in problems]}
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         """Return one line per warning and a last one that counts."""
         lines = [str(Problem(**entry)) for entry in result["problems"]]
         count = result["warnings"]

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evalsite.base.command_base import JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.sandbox.languages import LANGUAGES
 from judging.sandbox.toolchains import available_languages, sandbox_status
 
@@ -15,14 +16,14 @@ class Command(JsonCommand):
 
     help = "Try the sandbox and every language in it. Workers look when they start."
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         languages = available_languages()
         return {
             "sandbox": asdict(sandbox_status()),
             "languages": [asdict(languages[language.name]) for language in LANGUAGES],
         }
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         sandbox = result["sandbox"]
         lines = [f"sandbox: {'works' if sandbox['works'] else sandbox['reason']} ({sandbox['identity']})"]
         lines += [f"{one['name']}: {one['version'] or one['reason']}" for one in result["languages"]]

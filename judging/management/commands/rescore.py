@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.grading.esi import BadEsiOption
 from judging.models import EvaluatorKind, Run, RunEvaluator
 from judging.selectors.score_options import can_rescore
@@ -29,7 +30,7 @@ class Command(JsonCommand):
             "--set", action="append", default=[], dest="changes", help="NAME=VALUE in JSON, e.g. clip=false; repeat"
         )
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Recompute scores and say how much changed."""
         run = Run.objects.filter(pk=options["run"]).first()
         if run is None:

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging import jobs
 from judging.management.run_progress import wait_for_run
 from judging.services.tasks.recovery import unfinished_runs
@@ -20,12 +21,12 @@ class Command(JsonCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--wait", action="store_true", help="until each has ended or paused")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         runs = [run.pk for run in unfinished_runs()]
         jobs.resume_runs()
         for run_id in runs if options["wait"] else []:
             wait_for_run(run_id, bar=not options["as_json"])
         return {"runs": runs}
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         return f"Queued again: {', '.join(map(str, result['runs'])) or 'none'}."

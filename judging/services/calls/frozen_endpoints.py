@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.models import ModelEndpoint, Run
 from judging.selectors.targets import Target, target_of
 
 FROZEN = "frozen_endpoints"  # in the options of a run: by name, what each was
 
 
-def freeze_endpoints(endpoints: Iterable[ModelEndpoint]) -> dict[str, dict[str, Any]]:
+def freeze_endpoints(endpoints: Iterable[ModelEndpoint]) -> dict[str, JsonDict]:
     """Return what a run keeps of its endpoints, by the names that it knows them by."""
     return {one.name: {"id": one.pk, "base_url": one.base_url, "model": one.model} for one in endpoints}
 
@@ -21,7 +21,7 @@ class RunEndpoints:
     """The endpoints that a run may ask, by the names that it froze, and what is wrong with them now."""
 
     def __init__(self, run: Run) -> None:
-        self._frozen: Mapping[str, Mapping[str, Any]] = run.options.get(FROZEN, {})
+        self._frozen: Mapping[str, JsonObject] = run.options.get(FROZEN, {})
         self._evaluators: dict[str, set[int]] = {}
         for evaluator in run.evaluators.all():
             if "endpoint" in evaluator.options:
@@ -51,7 +51,7 @@ class RunEndpoints:
         return frozenset(pk for name in names for pk in self._evaluators.get(name, ()))
 
 
-def _difference(name: str, frozen: Mapping[str, Any], now: Target | None) -> str:
+def _difference(name: str, frozen: JsonObject, now: Target | None) -> str:
     """Return a sentence for people where an endpoint is not what the run was started with."""
     if now is None:
         return f"{name} is not in use any more. Take it into use again, then resume, or cancel the run."

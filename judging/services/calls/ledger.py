@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.llm.identity import canonical_json
 from judging.models import Call, CallHour, CallPrompt, ModelEndpoint
@@ -27,7 +28,7 @@ class CallRecord:
 
     key: str
     endpoint_id: int
-    request: dict[str, Any]
+    request: JsonDict
     reply: ChatReply
     cost: Decimal | None
     prices: Mapping[str, str] = field(default_factory=dict)
@@ -148,7 +149,7 @@ def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
         mine = [row for row in rows if row.endpoint_id == endpoint_id]
         costs = [row.cost for row in mine if row.cost is not None]
         sums = CallHour.objects.filter(endpoint_id=endpoint_id, hour=hour)
-        more: dict[str, Any] = {
+        more: JsonDict = {
             "calls": F("calls") + len(mine),
             "errors": F("errors") + sum(row.status != ReplyStatus.FINISHED for row in mine),
             "seconds": F("seconds") + sum(row.seconds for row in mine),
@@ -160,7 +161,7 @@ def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
             sums.update(**more)
 
 
-def _row(record: CallRecord, body: Mapping[str, Any], prompt_id: int, run_id: int | None, at: datetime) -> Call:
+def _row(record: CallRecord, body: JsonObject, prompt_id: int, run_id: int | None, at: datetime) -> Call:
     reply = record.reply
     return Call(
         key=record.key,
@@ -187,7 +188,7 @@ def _row(record: CallRecord, body: Mapping[str, Any], prompt_id: int, run_id: in
     )
 
 
-def sent_body(request: dict[str, Any], reply: ChatReply) -> dict[str, Any]:
+def sent_body(request: JsonDict, reply: ChatReply) -> JsonDict:
     """Return the body that the last attempt sent; the request as it was asked where nothing was sent.
 
     What the endpoint refuses was left out or renamed, and its own fields and limits were put in.

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.esi import BadEsiOption, EsiOptions
 from judging.models import Run
 
-ORIGINAL: Mapping[str, Any] = {"length_rule": "original", "unknown_as_zero": True}  # what the published program does
+ORIGINAL: JsonObject = {"length_rule": "original", "unknown_as_zero": True}  # what the published program does
 
 
-def options_to_json(options: EsiOptions) -> dict[str, Any]:
+def options_to_json(options: EsiOptions) -> JsonDict:
     """Return the options as a run freezes them."""
     return {**asdict(options), "weights": dict(options.weights), "unsafe_keywords": list(options.unsafe_keywords)}
 
 
-def options_from_json(data: Mapping[str, Any]) -> EsiOptions:
+def options_from_json(data: JsonObject) -> EsiOptions:
     """Return options as they were frozen; those left out have their defaults.
 
     Raises:

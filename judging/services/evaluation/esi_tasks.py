@@ -11,6 +11,7 @@ from typing import Any, cast
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from evalsite.base.json_types import JsonDict
 from judging import signals
 from judging.grading.esi import FULL, SUB_SCORES, EsiOptions, EsiScore
 from judging.grading.esi_summary import EsiStatus
@@ -269,7 +270,7 @@ def _store_verdicts(name: str, evaluator: RunEvaluator, judged: Done, at: dateti
     )
 
 
-def index_fields(score: EsiScore, status: EsiStatus) -> dict[str, Any]:
+def index_fields(score: EsiScore, status: EsiStatus) -> JsonDict:
     """Return the fields of an index row; one that did not complete has no number, whatever its parts are."""
     counts = status is EsiStatus.COMPLETED and score.esi is not None
     found = asdict(score)

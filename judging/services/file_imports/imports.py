@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark, ImportBatch, Suite
 from judging.services.file_imports.import_batches import open_batch
 from judging.services.file_imports.import_plans import plan_import
@@ -41,7 +41,7 @@ class Checked:
     """A dry run: what was read, what would be done, and everything wrong with it."""
 
     intake: Intake
-    parts: tuple[dict[str, Any], ...]
+    parts: tuple[JsonDict, ...]
     changes_nothing: bool
     problems: tuple[Problem, ...]
 
@@ -64,9 +64,7 @@ def check_import(*, files: Files, options: ImportOptions, watch: Watch = unwatch
     return Checked(intake, plan.parts, plan.changes_nothing, (*intake.problems, *plan.problems))
 
 
-def store_import(
-    *, files: Files, options: ImportOptions, source: str, actor: User | None, at: datetime
-) -> dict[str, Any]:
+def store_import(*, files: Files, options: ImportOptions, source: str, actor: User | None, at: datetime) -> JsonDict:
     """Store everything that the files hold, or nothing, and return what came of it as JSON.
 
     Raises:
@@ -75,7 +73,7 @@ def store_import(
     return store_checked(checked=check_import(files=files, options=options), origin=RubricOrigin(source, actor, at))
 
 
-def store_checked(*, checked: Checked, origin: RubricOrigin, watch: Watch = unwatched) -> dict[str, Any]:
+def store_checked(*, checked: Checked, origin: RubricOrigin, watch: Watch = unwatched) -> JsonDict:
     """Store what a dry run read, as `store_import` does."""
     with open_batch() as batch:
         written = write_checked(batch=batch, checked=checked, watch=watch)
@@ -119,10 +117,10 @@ def write_checked(*, batch: ImportBatch, checked: Checked, watch: Watch = unwatc
 
 
 @transaction.atomic
-def use_written(*, batch: ImportBatch, written: Written, origin: RubricOrigin) -> dict[str, Any]:
+def use_written(*, batch: ImportBatch, written: Written, origin: RubricOrigin) -> JsonDict:
     """Take everything that a batch holds into use and return what came of it as JSON."""
     intake, target, actor, at = written.checked.intake, written.checked.intake.target, origin.actor, origin.at
-    result: dict[str, Any] = {"changed": False, "rubrics": []}
+    result: JsonDict = {"changed": False, "rubrics": []}
     suite: Suite | None = target.suite if target else None
     benchmark: Benchmark | None = target.benchmark if target else None
     if written.suite is not None:

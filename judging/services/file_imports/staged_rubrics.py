@@ -12,8 +12,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from evalsite.base.json_types import JsonDict
 from judging.llm.identity import canonical_json
 from judging.services.content_hashes import rubric_head_json, tree_digest
 from judging.services.trees import tree_text
@@ -203,7 +204,7 @@ def stage_rubric(rubric: RubricSpec) -> StagedRubric:
     return staged
 
 
-def item_tree(item: StagedItem) -> dict[str, Any]:
+def item_tree(item: StagedItem) -> JsonDict:
     """Return an item's tree as JSON-like data."""
-    tree: dict[str, Any] = json.loads(item.tree)
+    tree: JsonDict = json.loads(item.tree)
     return tree

@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from evalsite.base.json_types import JsonDict
 from judging.specs.files.findings import Findings, error_rule
 from judging.specs.files.problems import Parsed
 
@@ -37,7 +38,7 @@ class Bundle:
     """Files by normalised relative path. A single upload is a bundle of one."""
 
     files: Mapping[str, bytes]
-    _made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    _made: JsonDict = field(default_factory=dict, compare=False, repr=False)
 
     def __contains__(self, path: str) -> bool:
         return path in self.files

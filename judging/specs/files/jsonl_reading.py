@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.files.problems import Parsed
@@ -38,7 +39,7 @@ class JsonLine:
     """One object with the line it starts on (from 1)."""
 
     line: int
-    fields: dict[str, Any]
+    fields: JsonDict
 
 
 class _BadValue(ValueError):
@@ -159,7 +160,7 @@ def _storable(value: Any, depth: int = 0) -> tuple[Any, bool]:
     return value, False
 
 
-def first_text(fields: dict[str, Any], names: tuple[str, ...]) -> str | None:
+def first_text(fields: JsonDict, names: tuple[str, ...]) -> str | None:
     """Return the first of the named fields that is text or a whole number, as text; None where there is none."""
     for name in names:
         value = fields.get(name)

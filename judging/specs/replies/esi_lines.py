@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.specs.files.json_depth import opens_too_deep
 from judging.specs.types import CaseSpec, SuiteSpec
 
@@ -57,7 +57,7 @@ def read_esi_lines(text: str, *, name: str) -> EsiLines:
     return EsiLines(SuiteSpec(name=name, version="", cases=tuple(cases)), tuple(problems))
 
 
-def _read(line: str, number: int) -> dict[str, Any] | LineProblem:
+def _read(line: str, number: int) -> JsonDict | LineProblem:
     if opens_too_deep(line):
         return LineProblem(number, NOT_JSON, "The line's brackets nest too deeply.", line[:SHOWN])
     try:
@@ -74,7 +74,7 @@ def _read(line: str, number: int) -> dict[str, Any] | LineProblem:
     return row
 
 
-def _key(row: dict[str, Any], number: int, taken: set[str]) -> str:
+def _key(row: JsonDict, number: int, taken: set[str]) -> str:
     own = row.get("id")
     key = str(own).strip() if isinstance(own, str | int) and not isinstance(own, bool) else ""
     if key and len(key) <= 150 and key not in taken:
@@ -90,7 +90,7 @@ def _line_names(number: int) -> Iterator[str]:
         suffix += 1
 
 
-def _case(row: dict[str, Any], number: int, key: str) -> CaseSpec:
+def _case(row: JsonDict, number: int, key: str) -> CaseSpec:
     instruction, question = row["instruction"], row["question"]
     answer, scenario = row.get("answer"), row.get("scenario_code")
     return CaseSpec(

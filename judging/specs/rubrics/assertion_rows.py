@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from evalsite.base.json_types import JsonObject
 from judging.specs.case_keys import visible_key
 from judging.specs.files.findings import Findings
 from judging.specs.spreadsheets.cell_values import Cell
 from judging.specs.spreadsheets.grids import Grid, is_blank, text_cell
-from judging.specs.types import JsonObject, NodeSpec, RubricItemSpec, ScaleSpec
+from judging.specs.types import NodeSpec, RubricItemSpec, ScaleSpec
 
 TEXT_CHECKS = frozenset(
     {"equals", "contains", "icontains", "contains-all", "contains-any", "icontains-all", "icontains-any", "starts-with"}

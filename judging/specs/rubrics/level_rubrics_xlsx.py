@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from evalsite.base.json_types import JsonObject
 from judging.specs.case_keys import visible_key
 from judging.specs.files.findings import Findings, shorten
 from judging.specs.rubrics.criteria_cells import CellSplit, split_cell
 from judging.specs.rubrics.rubric_reading import CountedRows, RubricReading
 from judging.specs.spreadsheets.cell_values import Cell
 from judging.specs.spreadsheets.grids import Grid, is_blank, is_date, plain_text, text_cell
-from judging.specs.types import JsonObject, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec, node_of
+from judging.specs.types import NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec, node_of
 
 STANDARD_LEVELS = (25, 50, 100)
 MAX_LEVEL = 100

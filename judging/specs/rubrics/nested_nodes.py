@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judging.specs.types import AnchorSpec, JsonObject, NodeSpec, ScaleSpec
+from evalsite.base.json_types import JsonObject
+from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
 KINDS = ("group", "level", "dimension", "check")
 SCALE_KINDS = ("boolean", "ordinal", "numeric", "nominal")
@@ -39,7 +40,7 @@ class BadNode(ValueError):
         return f"{self.place}: {self.message}"
 
 
-def nested_tree(entry: Mapping[str, Any], place: str, depth: int = 0) -> NodeSpec:
+def nested_tree(entry: JsonObject, place: str, depth: int = 0) -> NodeSpec:
     """Return the node that a mapping with `children` describes.
 
     Raises:
@@ -50,7 +51,7 @@ def nested_tree(entry: Mapping[str, Any], place: str, depth: int = 0) -> NodeSpe
     return root
 
 
-def _nested(entry: Mapping[str, Any], place: str, depth: int) -> NodeSpec:
+def _nested(entry: JsonObject, place: str, depth: int) -> NodeSpec:
     if depth > MAX_DEPTH:
         raise BadNode(place, f"The tree is deeper than {MAX_DEPTH} levels.")
     children = entry.get("children") or ()
@@ -65,7 +66,7 @@ def _nested(entry: Mapping[str, Any], place: str, depth: int) -> NodeSpec:
     return _node(entry, tuple(parts), place)
 
 
-def linked_tree(entry: Mapping[str, Any], place: str) -> NodeSpec:
+def linked_tree(entry: JsonObject, place: str) -> NodeSpec:
     """Return the tree of a node list in which each node names its `parent`; exactly one has none.
 
     Raises:
@@ -73,7 +74,7 @@ def linked_tree(entry: Mapping[str, Any], place: str) -> NodeSpec:
     """
     where = f"{place}.nodes" if place else "nodes"
     nodes = entry["nodes"]
-    by_parent: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    by_parent: dict[str, list[tuple[str, JsonObject]]] = {}
     ids: set[str] = set()
     for index, node in enumerate(nodes):
         at = f"{where}[{index}]"
@@ -96,8 +97,8 @@ def linked_tree(entry: Mapping[str, Any], place: str) -> NodeSpec:
 
 
 def _link(
-    at_node: tuple[str, Mapping[str, Any]],
-    by_parent: Mapping[str, list[tuple[str, Mapping[str, Any]]]],
+    at_node: tuple[str, JsonObject],
+    by_parent: Mapping[str, list[tuple[str, JsonObject]]],
     rules: tuple[JsonObject, ...],
     depth: int,
 ) -> NodeSpec:
@@ -109,7 +110,7 @@ def _link(
     return _node({**node, "key": node["id"], **({"rules": rules} if rules else {})}, children, at)
 
 
-def requirement_tree(entry: Mapping[str, Any], place: str, depth: int = 0) -> NodeSpec:
+def requirement_tree(entry: JsonObject, place: str, depth: int = 0) -> NodeSpec:
     """Return a weighted tree of requirements: `requirements`, `weight`, `sub_tasks`, leaves with `task_category`."""
     root = _requirement(entry, place, depth)
     _check_unique(root)
@@ -136,7 +137,7 @@ def _requirement(entry: Any, place: str, depth: int) -> NodeSpec:
     )
 
 
-def _node(entry: Mapping[str, Any], children: tuple[NodeSpec, ...], place: str) -> NodeSpec:
+def _node(entry: JsonObject, children: tuple[NodeSpec, ...], place: str) -> NodeSpec:
     kind = str(entry.get("kind", "group" if children else "check"))
     if kind not in KINDS:
         raise BadNode(f"{place}.kind", f"A kind is one of {', '.join(KINDS)}.", kind)
@@ -165,14 +166,14 @@ def _node(entry: Mapping[str, Any], children: tuple[NodeSpec, ...], place: str) 
     )
 
 
-def _choice(entry: Mapping[str, Any], name: str, allowed: Sequence[str], place: str) -> str:
+def _choice(entry: JsonObject, name: str, allowed: Sequence[str], place: str) -> str:
     value = str(entry.get(name) or allowed[0])
     if value not in allowed:
         raise BadNode(f"{place}.{name}", f"The value is one of {', '.join(allowed)}.", value)
     return value
 
 
-def _number(entry: Mapping[str, Any], name: str, place: str, *, default: float, low: float | None) -> float:
+def _number(entry: JsonObject, name: str, place: str, *, default: float, low: float | None) -> float:
     value = entry.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or (low is not None and value < low):
         raise BadNode(

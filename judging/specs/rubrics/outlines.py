@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
+
 DEEPEST = 40  # below this, what remains is shown as JSON
 LONGEST = 4000
 
@@ -34,7 +36,7 @@ class Outline:
     children: tuple[Outline, ...] = ()
     mark: str = ""  # beside another outline: removed | added
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """Return the outline as JSON-like data, as templates read it."""
         return {
             "label": self.label,
@@ -65,7 +67,7 @@ def _marked(outline: Outline, others: set[Line], mark: str, above: tuple[str, ..
     return replace(outline, children=children, mark="" if is_there else mark)
 
 
-def outline_of_tree(node: Mapping[str, Any], *, depth: int = 0) -> Outline:
+def outline_of_tree(node: JsonObject, *, depth: int = 0) -> Outline:
     """Return the outline of a rubric node as `judging.services.trees.tree_to_json` stores it."""
     if depth > DEEPEST:
         return Outline("deeper", _short_json(node))
@@ -89,7 +91,7 @@ def _node_label(key: str, kind: str, depth: int) -> str:
     return f"Level {key}" if kind == "level" else key
 
 
-def _node_facts(node: Mapping[str, Any]) -> Iterable[str]:
+def _node_facts(node: JsonObject) -> Iterable[str]:
     if node.get("points") is not None:
         yield f"{_number(node['points'], signed=True)} points"
     if node.get("weight", 1.0) != 1.0:
@@ -125,7 +127,7 @@ def _aggregate_facts(aggregator: Any) -> Iterable[str]:
     yield _AGGREGATES.get(kind, kind.replace("_", " ")) + value
 
 
-def outline_of_grading(grading: Mapping[str, Any]) -> Outline:
+def outline_of_grading(grading: JsonObject) -> Outline:
     """Return the outline of a case's `grading` mapping; an empty one where there are no rules."""
     children: list[Outline] = []
     facts = [
@@ -166,7 +168,7 @@ def _keyword_rule(rule: Any) -> Outline:
     return Outline(inner.label, inner.text, (*facts, *inner.facts), inner.children)
 
 
-def _rule_facts(rule: Mapping[str, Any]) -> tuple[str, ...]:
+def _rule_facts(rule: JsonObject) -> tuple[str, ...]:
     facts = [f"weight {_number(rule['weight'])}"] if rule.get("weight", 1.0) not in (1, 1.0) else []
     facts += ["costs points"] if rule.get("neg") else []
     facts += ["any letter case"] if rule.get("to_lower") else []
@@ -186,7 +188,7 @@ def _keyword_node(node: Any, depth: int) -> Outline:
     return Outline("any of" if branch == "or" else "all of", facts=tuple(facts), children=children)
 
 
-def _blanks(value: Mapping[str, Any]) -> Outline:
+def _blanks(value: JsonObject) -> Outline:
     template = Outline("template", str(value.get("template", "")))
     targets = value.get("targets", value.get("blanks", ()))
     shown = Outline("blanks", children=_each(targets, lambda target: _plain("", target, 0)))
@@ -194,7 +196,7 @@ def _blanks(value: Mapping[str, Any]) -> Outline:
     return Outline("Blank filling", children=(template, shown, *(_plain(k, v, 0) for k, v in rest.items())))
 
 
-def _unit_tests(value: Mapping[str, Any]) -> Outline:
+def _unit_tests(value: JsonObject) -> Outline:
     facts = (str(value["lang"]),) if value.get("lang") else ()
     rest = tuple(_plain(k, v, 0) for k, v in value.items() if k not in ("tests", "lang"))
     return Outline("Unit tests", facts=facts, children=(*_each(value.get("tests", ()), _unit_test), *rest))
@@ -217,7 +219,7 @@ def _metric(metric: Any) -> Outline:
     return Outline(str(metric.get("metric", "metric")), facts=facts, children=references)
 
 
-def _reference(entry: Mapping[str, Any]) -> Outline:
+def _reference(entry: JsonObject) -> Outline:
     return Outline(str(entry.get("path", "reference")), _cut(str(entry.get("content") or entry.get("text") or "")))
 
 
@@ -249,13 +251,13 @@ def _number(value: Any, *, signed: bool = False) -> str:
     return f"{value:+g}" if signed else f"{value:g}"
 
 
-def _range(anchor: Mapping[str, Any]) -> str:
+def _range(anchor: JsonObject) -> str:
     low, high = anchor.get("low"), anchor.get("high")
     span = _number(low) if low == high else f"{_number(low)} to {_number(high)}"
     return f"{span} ({anchor['variant']})" if anchor.get("variant") else span
 
 
-def _mappings(values: Any) -> Iterable[Mapping[str, Any]]:
+def _mappings(values: Any) -> Iterable[JsonObject]:
     return [value for value in values if isinstance(value, Mapping)] if isinstance(values, list | tuple) else []
 
 

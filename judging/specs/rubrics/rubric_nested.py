@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+from evalsite.base.json_types import JsonObject
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings
 from judging.specs.files.json_depth import nests_too_deep
@@ -19,7 +20,7 @@ from judging.specs.files.text_reading import read_text
 from judging.specs.files.yaml_reading import read_yaml
 from judging.specs.rubrics.criteria_lists import criteria_tree
 from judging.specs.rubrics.nested_nodes import BadNode, linked_tree, nested_tree, requirement_tree
-from judging.specs.types import AnchorSpec, JsonObject, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
+from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
 
 ID_KEYS = ("case_key", "prompt_id", "item_id", "case_id", "query_id", "id", "session_id")
 BOOLEAN = ScaleSpec("boolean")
@@ -98,7 +99,7 @@ def _rubric(data: Any, name: str) -> RubricSpec:
     return _built((item,), data, name)
 
 
-def _built(items: tuple[RubricItemSpec, ...], data: Mapping[str, Any], name: str) -> RubricSpec:
+def _built(items: tuple[RubricItemSpec, ...], data: JsonObject, name: str) -> RubricSpec:
     keys = [item.case_key for item in items]
     repeated = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
     if repeated is not None:
@@ -141,7 +142,7 @@ def _item(entry: Any, place: str) -> RubricItemSpec:
     return RubricItemSpec(key, _root(entry, place), source=place, metadata=metadata)
 
 
-def _root(entry: Mapping[str, Any], place: str) -> NodeSpec:
+def _root(entry: JsonObject, place: str) -> NodeSpec:
     inner = f"{place}." if place else ""
     if isinstance(entry.get("root"), Mapping):
         return nested_tree(entry["root"], f"{inner}root")
@@ -200,7 +201,7 @@ def _guidance(entries: Sequence[Any], place: str) -> NodeSpec:
     return NodeSpec("root", "group", aggregator={"type": "sum_over", "by": 1}, children=(overall, *guidance))
 
 
-def _anchored(entry: Mapping[str, Any], place: str, key: str) -> NodeSpec:
+def _anchored(entry: JsonObject, place: str, key: str) -> NodeSpec:
     anchors = tuple(
         AnchorSpec(value, value, str(entry[f"score{value}_description"]))
         for value in range(11)
@@ -214,14 +215,14 @@ def _anchored(entry: Mapping[str, Any], place: str, key: str) -> NodeSpec:
     return NodeSpec(key, "dimension", text=str(entry.get("criteria", "")), scale=scale, anchors=anchors)
 
 
-def _is_criteria_map(data: Mapping[str, Any]) -> bool:
+def _is_criteria_map(data: JsonObject) -> bool:
     return bool(data) and all(
         isinstance(levels, Mapping) and len(levels) > 1 and all(str(key).isdigit() for key in levels)
         for levels in data.values()
     )
 
 
-def _criteria_map(data: Mapping[str, Any]) -> NodeSpec:
+def _criteria_map(data: JsonObject) -> NodeSpec:
     children = []
     for name, levels in data.items():
         bad = next((key for key, text in levels.items() if not isinstance(text, str)), None)

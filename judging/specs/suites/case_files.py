@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path
 from judging.specs.files.findings import Findings, Rule, at_line, error_rule, warning_rule
 from judging.specs.files.text_reading import read_text
@@ -62,7 +63,7 @@ class CaseFiles:
             rule = Rule(rule.code, rule.severity, hint)
         self.findings.add(rule, self.file, at_line(node.line, key_path), message, node.raw)
 
-    def grading(self, node: Node, key_path: str) -> dict[str, Any]:
+    def grading(self, node: Node, key_path: str) -> JsonDict:
         """Return a `grading` mapping as plain data with every named file put beside its path."""
         plain = node.plain()
         if not isinstance(plain, dict):
@@ -77,7 +78,7 @@ class CaseFiles:
             self._take_handler(custom, join(key_path, "customized"))
         return plain
 
-    def _put_tests(self, grading: Node, plain: dict[str, Any], key_path: str) -> None:
+    def _put_tests(self, grading: Node, plain: JsonDict, key_path: str) -> None:
         unit_test = grading.get("unit_test")
         tests = unit_test.get("tests") if unit_test is not None else None
         for index, test in enumerate(tests.items if tests is not None else ()):
@@ -87,7 +88,7 @@ class CaseFiles:
                     place = f"{key_path}.unit_test.tests[{index}].{key}"
                     plain["unit_test"]["tests"][index][target] = self.read(named, place)
 
-    def _put_references(self, grading: Node, plain: dict[str, Any], key_path: str) -> None:
+    def _put_references(self, grading: Node, plain: JsonDict, key_path: str) -> None:
         similarity = grading.get("similarity")
         for number, metric in enumerate(similarity.items if similarity is not None else ()):
             references = metric.get("references")

@@ -16,6 +16,7 @@ import yaml
 from yaml.emitter import ScalarAnalysis
 from yaml.reader import Reader
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.files.bundles import Bundle, UnsafePath, folder_of, join_path
 from judging.specs.files.findings import Findings, at_line, error_rule
 from judging.specs.files.problems import Parsed
@@ -108,7 +109,7 @@ def _scalar(text: str) -> Node:
     return Node(1, text, raw=text)
 
 
-def _owners(grading: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _owners(grading: JsonObject) -> Iterator[JsonDict]:
     """Yield the tests and references of a grading mapping that may name files."""
     unit_test = grading.get("unit_test")
     tests = unit_test.get("tests") if isinstance(unit_test, Mapping) else None
@@ -117,7 +118,7 @@ def _owners(grading: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _mappings(metric.get("references"))
 
 
-def _mappings(value: Any) -> list[dict[str, Any]]:
+def _mappings(value: Any) -> list[JsonDict]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.specs.files.findings import error_rule, warning_rule
 from judging.specs.files.yaml_reading import Node
 from judging.specs.lint.lint_notes import NOT_A_MAPPING, NOT_TEXT, Lint, join
@@ -181,7 +181,7 @@ def _role(case: Node, lint: Lint, place: CasePlace) -> str:
     return role
 
 
-def _first_reference(grading: dict[str, Any]) -> str:
+def _first_reference(grading: JsonDict) -> str:
     """Return the first reference answer of a similarity metric, which judges and readers can use too."""
     metrics = grading.get("similarity")
     for metric in metrics if isinstance(metrics, list) else []:
@@ -193,9 +193,9 @@ def _first_reference(grading: dict[str, Any]) -> str:
     return ""
 
 
-def _metadata(case: Node) -> dict[str, Any]:
+def _metadata(case: Node) -> JsonDict:
     """Return the fields that nothing else reads; a `metadata` mapping is merged in."""
-    extra: dict[str, Any] = {key: node.plain() for key, node in case.fields.items() if key not in _KNOWN}
+    extra: JsonDict = {key: node.plain() for key, node in case.fields.items() if key not in _KNOWN}
     own = case.get("metadata")
     if own is not None and own.is_mapping:
         extra |= {key: node.plain() for key, node in own.fields.items()}

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.files.jsonl_reading import JsonLine, RowLimits, first_text, read_rows
@@ -95,7 +96,7 @@ class _QuestionReader:
         )
 
 
-def prompt_of(fields: dict[str, Any]) -> str:
+def prompt_of(fields: JsonDict) -> str:
     """Return what is asked in a row: instruction and question, or the one that is there; empty without either."""
     parts = [first_text(fields, ("instruction",)), first_text(fields, QUESTION_FIELDS)]
     return "\n\n".join(part for part in parts if part and part.strip())
@@ -107,7 +108,7 @@ def _joined(context: Any) -> str:
     return context if isinstance(context, str) else ""
 
 
-def _metadata(fields: dict[str, Any], answer: str) -> dict[str, Any]:
+def _metadata(fields: JsonDict, answer: str) -> JsonDict:
     extra = {key: value for key, value in fields.items() if key not in _READ and key != answer}
     if "instruction" in fields:  # judges that ask for the parts find them here
         extra["question"] = first_text(fields, QUESTION_FIELDS) or ""

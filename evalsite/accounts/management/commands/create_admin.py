@@ -14,6 +14,7 @@ from evalsite.accounts.forms import PersonCreateForm
 from evalsite.accounts.roles import Role
 from evalsite.accounts.services import PersonDetails, PersonRefused, create_person
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 
 PASSWORD_VARIABLE = "EVALSITE_ADMIN_PASSWORD"  # noqa: S105 - the name of a variable
 
@@ -30,7 +31,7 @@ class Command(JsonCommand):
             help=f"read the password from the first line of standard input ({PASSWORD_VARIABLE} works too)",
         )
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         username = options["username"].strip()
         _check(username, options["email"])
         given = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else os.environ.get(PASSWORD_VARIABLE)
@@ -45,7 +46,7 @@ class Command(JsonCommand):
             )
         except PersonRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        result: dict[str, Any] = {"username": username, "role": Role.ADMIN.value}
+        result: JsonDict = {"username": username, "role": Role.ADMIN.value}
         return result if given else result | {"password": issued.password}
 
 

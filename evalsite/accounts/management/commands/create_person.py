@@ -10,6 +10,7 @@ from evalsite.accounts.forms import PersonCreateForm
 from evalsite.accounts.roles import Role
 from evalsite.accounts.services import PersonRefused, create_person
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
+from evalsite.base.json_types import JsonDict
 
 
 class Command(JsonCommand):
@@ -24,7 +25,7 @@ class Command(JsonCommand):
         parser.add_argument("--last-name", default="")
         parser.add_argument("--email", default="")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         form = PersonCreateForm({name: options[name] for name in PersonCreateForm.base_fields})
         if not form.is_valid():
             raise form_refusal(form)

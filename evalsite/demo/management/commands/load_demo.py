@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
 from evalsite.base.command_base import JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.demo.content import load_content
 from evalsite.demo.work import start_work
 from judging.management.progress import progress_bar
@@ -21,7 +22,7 @@ class Command(JsonCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--start-work", action="store_true", help="also start its first run and debates")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         ensure_baselines()
         with progress_bar(shown=not options["as_json"]) as watch:
             content = load_content(actor=None, at=now(), watch=watch)

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.reports.management.judges import add_judge, trust_payload
 from evalsite.reports.selectors.judges.anchor_rounds import newest_anchor_set
 from evalsite.reports.services.judges.anchor_drift import anchors_for, drift_of_version
@@ -38,7 +39,7 @@ class Command(JsonCommand):
         parser.add_argument("--budget", default="", help="US dollars that asking may cost at most")
         parser.add_argument("--wait", action="store_true", help="until the round has ended")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return the rounds."""
         payload = trust_payload(options)
         key = payload["version"]["key"]
@@ -64,7 +65,7 @@ class Command(JsonCommand):
         }
 
 
-def _ask(key: str, options: dict[str, Any]) -> int:
+def _ask(key: str, options: JsonDict) -> int:
     newest = newest_anchor_set(key)
     if newest is None:
         raise BadInput("This version has no anchor set yet; make one with --make.")

@@ -10,6 +10,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
+from evalsite.base.json_types import JsonDict
 from evalsite.reports.forms import ThresholdForm
 from evalsite.reports.management.judges import add_judge, trust_payload
 from evalsite.reports.services.judges.calibration import NotCalibrated, calibrate, save_calibration
@@ -27,7 +28,7 @@ class Command(JsonCommand):
         parser.add_argument("--certainty", type=float, default=90.0, help="with this certainty in percent")
         parser.add_argument("--save", action="store_true", help="route the next runs of this version by it")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return the threshold, what it promises and the curve behind it."""
         form = ThresholdForm({"error": options["error"], "certainty": options["certainty"]})
         if not form.is_valid():
@@ -54,6 +55,6 @@ class Command(JsonCommand):
             "curve": [asdict(step) for step in found.steps],
         }
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         """Leave the curve to --json."""
         return super().summary({key: value for key, value in result.items() if key != "curve"})

@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.reports.management.judges import add_judge, trust_payload
 from evalsite.reports.selectors.judges.certificates import certificate_state
 from evalsite.reports.services.judges.calibration import NotHeld, certify, lacks_of, version_of_payload
@@ -26,7 +27,7 @@ class Command(JsonCommand):
         parser.add_argument("--annotators", choices=kinds, default="skilled", help="who they are: sets the margin")
         parser.add_argument("--show", action="store_true", help="issue nothing; say what holds now")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return the certificate."""
         payload = trust_payload(options)
         if not options["show"]:
@@ -48,6 +49,6 @@ class Command(JsonCommand):
             "figures": found.figures if found is not None else None,
         }
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         """Leave the figures to --json."""
         return super().summary({key: value for key, value in result.items() if key != "figures"})

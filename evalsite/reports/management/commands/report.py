@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
 from evalsite.base.command_base import JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import table_bytes
 from evalsite.reports.management.report_sources import REPORTS
 from judging.statistics.estimators.boards import MeanKind
@@ -54,7 +55,7 @@ class Command(JsonCommand):
             parser.add_argument(f"--{name}", default="", help=f"only this {name}")
         parser.add_argument("--skip-missing", action="store_true", help="leave out cases without a response")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return the report."""
         return REPORTS[options["what"]](options).payload
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from math import nan
-from typing import Any, TypeVar
+from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -17,6 +17,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from debate.models import Debate, DebateStatus, DecisionMethod
+from evalsite.base.json_types import JsonObject
 from evalsite.reports.selectors.debate_votes import sets_by_id
 from evalsite.review.questions.scales import Label, is_preference, nearest_label
 from judging.judges.reply_rows import (
@@ -188,7 +189,7 @@ def _call_facts(called: array[int]) -> Iterator[np.ndarray]:
         yield made[np.isin(made["calls"], chunk)] if is_close else made
 
 
-def judge_label(value: Mapping[str, Any] | None, share: float | None, labels: Sequence[Label]) -> str | None:
+def judge_label(value: JsonObject | None, share: float | None, labels: Sequence[Label]) -> str | None:
     """Return which label of a queue's scale a verdict stands for: its preference, or the one nearest to its score.
 
     None where the judge gave no verdict, or the scale has no such label.

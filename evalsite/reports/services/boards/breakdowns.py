@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from evalsite.base.json_types import JsonObject
 from evalsite.reports.selectors.case_scores import CaseFacts, suite_cases
 from evalsite.reports.selectors.leaderboards import evaluator_with_run
 from evalsite.reports.selectors.options import Options
@@ -67,7 +67,7 @@ def _points_of(evaluator: RunEvaluator, system_id: int) -> dict[int, list[Points
     return found
 
 
-def _points(detail: Mapping[str, Any]) -> Points:
+def _points(detail: JsonObject) -> Points:
     points: Points = {}
     for criterion in detail.get("criteria", ()):
         name = str(criterion["name"])

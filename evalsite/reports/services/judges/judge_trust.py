@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
+from evalsite.base.json_types import JsonDict
 from evalsite.reports.selectors.data_versions import work_mark
 from evalsite.reports.selectors.judges import judge_rows
 from evalsite.reports.selectors.judges.audited_verdicts import (
@@ -179,7 +179,7 @@ def _kappa(read: Sequence[AuditedResponse], codes: Mapping[str, int], planned: i
     return weighted_kappa(pairs, labels=len(codes), degrees=n - 1, critical=critical).estimate
 
 
-def _tests(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> dict[str, Any]:
+def _tests(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> JsonDict:
     """Return the alternative annotator test for each kind of annotator."""
     people = blind_annotations(row.item_id for row in read if row.item_id is not None)
     names = sorted({annotation.person for annotation in people})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from evalsite.reports.services.judges.anchor_drift import AnchorDrift
 from evalsite.reports.services.paper_tables import Basis, PaperTable
 from evalsite.reports.services.payloads import Payload, figure
@@ -100,7 +100,7 @@ def certificate_table(certificates: Sequence[Certificate]) -> PaperTable:
     return PaperTable("Certificates of judges", Basis({}, ""), columns, rows, figures=("agreement", "kappa"))
 
 
-def drift_rows(drift: AnchorDrift | None) -> list[dict[str, Any]]:
+def drift_rows(drift: AnchorDrift | None) -> list[JsonDict]:
     """Return the rounds of an anchor set as rows; changes are against the first."""
     rows = []
     for row in drift.rows if drift is not None else ():
@@ -123,7 +123,7 @@ def drift_rows(drift: AnchorDrift | None) -> list[dict[str, Any]]:
     return rows
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: Step) -> JsonDict:
     return {
         "threshold": step.threshold,
         "coverage": step.coverage,
@@ -135,7 +135,7 @@ def _step(step: Step) -> dict[str, Any]:
     }
 
 
-def _person(person: Payload) -> dict[str, Any]:
+def _person(person: Payload) -> JsonDict:
     return {
         "annotator": person["person"],
         "cases": person["n"],

@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.subjects import form_of_item
@@ -44,7 +45,7 @@ class Command(JsonCommand):
         parser.add_argument("--reason", default="", help="stored beside the final label, and shown to the annotators")
         parser.add_argument("--by", default="", metavar="NAME", help="user name of the adjudicator")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return the list, the item with its annotations, or the item with its final label."""
         if options["item"] is None:
             return {"items": [_listed(item) for item in items_to_adjudicate(queue_slug=options["queue"])]}
@@ -62,7 +63,7 @@ class Command(JsonCommand):
             raise BadInput(str(refusal)) from refusal
         return {"item": item.pk, "queue": item.queue.slug, "status": item.status, "label": item.label}
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         """Return one line for each item of a list."""
         if "items" not in result:
             return super().summary(result)
@@ -73,7 +74,7 @@ class Command(JsonCommand):
         return "\n".join(lines) or "No item waits for adjudication."
 
 
-def _listed(item: ReviewItem) -> dict[str, Any]:
+def _listed(item: ReviewItem) -> JsonDict:
     return {
         "item": item.pk,
         "queue": item.queue.slug,
@@ -85,7 +86,7 @@ def _listed(item: ReviewItem) -> dict[str, Any]:
     }
 
 
-def _shown(*, item_id: int, person: User) -> dict[str, Any]:
+def _shown(*, item_id: int, person: User) -> JsonDict:
     item = ReviewItem.objects.select_related("queue", "subject__rubric_item").get(pk=item_id)
     check_may_look(item=item, person=person)
     note_look(item=item, person=person, at=timezone.now(), saw_verdicts=False)
@@ -99,14 +100,14 @@ def _shown(*, item_id: int, person: User) -> dict[str, Any]:
     }
 
 
-def _annotation(annotation: Annotation) -> dict[str, Any]:
+def _annotation(annotation: Annotation) -> JsonDict:
     if annotation.cannot_judge:
         return {"annotation": annotation.pk, "cannot_judge": annotation.cannot_judge}
     parts = {"parts": annotation.parts} if annotation.parts else {}
     return {"annotation": annotation.pk, "label": annotation.label, **parts, "reason": annotation.note}
 
 
-def _parts(item: ReviewItem) -> dict[str, Any]:
+def _parts(item: ReviewItem) -> JsonDict:
     """Return the values that each part of an item's form takes, none for a number; nothing without parts."""
     form = form_of_item(item)
     if form is None:
@@ -114,7 +115,7 @@ def _parts(item: ReviewItem) -> dict[str, Any]:
     return {"parts": {part.key: [choice.value for choice in part.choices] for part in form.parts}}
 
 
-def _final_word(options: dict[str, Any]) -> FinalWord:
+def _final_word(options: JsonDict) -> FinalWord:
     if options["part"]:
         said = dict(text.rpartition("=")[::2] for text in options["part"])
         return FinalWord("", options["reason"], parts=said)

@@ -10,6 +10,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.review.models import OrderPolicy, QueueMode
 from evalsite.review.questions.scales import given_scale, words_of
 from evalsite.review.services.referrals.file_queues import NewQueue, create_queue
@@ -34,7 +35,7 @@ class Command(JsonCommand):
         parser.add_argument("--order", choices=OrderPolicy.values, default=OrderPolicy.GIVEN.value)
         parser.add_argument("--dry-run", action="store_true", help="read and check, store nothing")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return the queue's address and how many items it has."""
         path: Path = options["path"]
         try:

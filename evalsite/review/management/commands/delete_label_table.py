@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.review.models import LabelTable
 from evalsite.review.services.labels.label_tables import delete_labels
 
@@ -19,7 +20,7 @@ class Command(JsonCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--table", required=True, help="its short name, which import_label_table printed")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         table = LabelTable.objects.filter(slug=options["table"]).first()
         if table is None:
             known = ", ".join(LabelTable.objects.order_by("slug").values_list("slug", flat=True)[:20]) or "none"

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from debate.models import DebateSet
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.review.audit_plans import audit_offer, cases_for
 from evalsite.review.selectors.labels.audit_progress import audited_systems
 from evalsite.review.selectors.labels.audits import AuditSubject, subject_of_debates, subject_of_run
@@ -31,7 +32,7 @@ class Command(JsonCommand):
         parser.add_argument("--share", type=float, default=0.5, help="expected mean, for the second interval")
         parser.add_argument("--dry-run", action="store_true", help="say what the number costs and buys, store nothing")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return what the sample costs and buys."""
         subject = _subject(options["run"], options["debate_set"])
         if (options["size"] is None) == (options["half_width"] is None):

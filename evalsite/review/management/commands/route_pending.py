@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from debate.models import DebateSet
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
@@ -24,7 +25,7 @@ class Command(JsonCommand):
         parser.add_argument("--run", type=int, help="id of one finished run")
         parser.add_argument("--debate-set", type=int, help="id of one debate set")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return how many items were opened for how many runs and debate sets."""
         runs, sets = self._wanted(options)
         at = timezone.now()
@@ -32,7 +33,7 @@ class Command(JsonCommand):
         opened += sum(open_items_for_debates(debate_set=debate_set, at=at) for debate_set in sets)
         return {"runs": len(runs), "debate_sets": len(sets), "items_opened": opened}
 
-    def _wanted(self, options: dict[str, Any]) -> tuple[list[Run], list[DebateSet]]:
+    def _wanted(self, options: JsonDict) -> tuple[list[Run], list[DebateSet]]:
         if options["run"] is None and options["debate_set"] is None:
             return list(unheard_runs().select_related("suite")), list(unheard_debate_sets().select_related("rubric"))
         runs = list(Run.objects.filter(pk=options["run"]).select_related("suite"))

@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.review.services.referrals import researcher_referrals
 from evalsite.review.states import ReviewRefused
 from judging.models import Verdict
@@ -23,7 +24,7 @@ class Command(JsonCommand):
         parser.add_argument("--verdict", type=int, required=True, help="id of the verdict")
         parser.add_argument("--by", required=True, metavar="NAME", help="user name of the researcher who sends it")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         related = ("run__suite", "evaluator__rubric", "response__system")
         verdict = Verdict.objects.select_related(*related).filter(pk=options["verdict"]).first()
         if verdict is None:

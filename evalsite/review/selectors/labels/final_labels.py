@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from debate.models import Debate
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.review.models import FinalLabel, ItemArm, Provenance, Queue, Referral, Subject
 from evalsite.review.questions.answer_forms import LEVELS, RELEVANCE, form_of, share_of
 from evalsite.review.questions.scales import PREFERENCE, Label, labels_from_json, nearest_label
@@ -235,7 +236,7 @@ class LabelReader:
         return _with_referred(by_key, referred, order=contents)
 
     def _as_judged(
-        self, evaluator: RunEvaluator, rows: Sequence[SubjectLabel], options: Mapping[str, Any]
+        self, evaluator: RunEvaluator, rows: Sequence[SubjectLabel], options: JsonObject
     ) -> list[SubjectLabel]:
         """Return labels with the score that their parts come to under a judge's own options."""
         contexts = dict[int, str]()
@@ -345,7 +346,7 @@ def _of_debate(debate: Debate, told_of: _Referred, known: _Known) -> SubjectLabe
     )
 
 
-def scoring_options(evaluator: RunEvaluator) -> dict[str, Any]:
+def scoring_options(evaluator: RunEvaluator) -> JsonDict:
     """Return the options by which a judge makes a score of parts otherwise than as documented; none where it does not.
 
     People's label is the documented score of what they said; beside a judge's own it is made as the judge's is.
@@ -357,7 +358,7 @@ def scoring_options(evaluator: RunEvaluator) -> dict[str, Any]:
 
 
 def _scored(
-    row: SubjectLabel, evaluator: RunEvaluator, part: RubricPart, context: str, options: Mapping[str, Any]
+    row: SubjectLabel, evaluator: RunEvaluator, part: RubricPart, context: str, options: JsonObject
 ) -> SubjectLabel:
     """Return a label with the score that its parts come to under a judge's own options."""
     kind = str(evaluator.options["judge_kind"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.review.models import Assignment, AssignmentStatus, Queue
 from evalsite.review.tables.annotations import ACT_COLUMNS, ANSWERED, FLAGGED, ITEM_COLUMNS, SKIPPED, UNABLE
 
@@ -70,7 +70,7 @@ SHOWN = {  # columns of the item and where they are found: in a file's row, else
 }
 
 
-def shown_value(row: dict[str, Any], name: str, *, prefix: str = "") -> str:
+def shown_value(row: JsonDict, name: str, *, prefix: str = "") -> str:
     """Return one of the values of SHOWN from a row that holds all their paths."""
     return next((found for path in SHOWN[name] if (found := row[prefix + path])), "")
 
@@ -80,7 +80,7 @@ def kind_of(*, has_material: bool, is_pair: bool) -> str:
     return MATERIAL if has_material else PAIR if is_pair else RESPONSE
 
 
-def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterator[dict[str, Any]]:
+def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterator[JsonDict]:
     """Yield each answer, skip and flag of a queue in a fixed order: by item, answers first by slot, then by person."""
     found = _acts(queue) if item_ids is None else _acts(queue).filter(item_id__in=item_ids)
     named = [f"item__{path}" for paths in SHOWN.values() for path in paths]
@@ -93,7 +93,7 @@ def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterat
         yield _typed(row)
 
 
-def parts_text(parts: Mapping[str, Any] | None) -> str:
+def parts_text(parts: JsonObject | None) -> str:
     """Return the values of a form's parts as files hold them, "" where there are none."""
     return json.dumps(parts, ensure_ascii=False, sort_keys=True) if parts else ""
 
@@ -105,7 +105,7 @@ def _acts(queue: Queue) -> QuerySet[Assignment]:
     return acts.order_by("item_id", "rank", "annotation__slot", "annotator__username", "pk")
 
 
-def _typed(row: dict[str, Any]) -> dict[str, Any]:
+def _typed(row: JsonDict) -> JsonDict:
     is_annotation = row["annotation__id"] is not None
     told = UNABLE if row["annotation__cannot_judge"] else ANSWERED
     is_skip = row["status"] == AssignmentStatus.SKIPPED

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from django.db.models import QuerySet
 
 from debate.models import Debate
+from evalsite.base.json_types import JsonDict
 from evalsite.review.models import Material, ReviewItem, Subject
 from evalsite.review.questions.answer_forms import RELEVANCE, AnswerForm, form_of, needs_material, scale_of
 from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, Label, labels_from_json
@@ -62,7 +63,7 @@ class ShownSubject:
     prompt: QuestionSource
     reference: str
     responses: tuple[Answered, ...]  # A then B for a pair
-    tree: dict[str, Any] | None  # of the rubric's version that the subject names
+    tree: JsonDict | None  # of the rubric's version that the subject names
     criterion: str
 
     @property
@@ -168,7 +169,7 @@ def _material_subject(material: Material, *, criterion: str) -> ShownSubject:
     return ShownSubject(question, material.reference, answers, _tree_of(material, criterion), criterion)
 
 
-def _tree_of(material: Material, criterion: str) -> dict[str, Any] | None:
+def _tree_of(material: Material, criterion: str) -> JsonDict | None:
     """Return a file's criterion in words in the place of a rubric."""
     if not material.criterion_text:
         return None
@@ -260,7 +261,7 @@ class RubricPart:
     """What of a rubric a criterion names for one case."""
 
     item_id: int | None = None
-    tree: dict[str, Any] | None = None
+    tree: JsonDict | None = None
     json: bytes = b"{}"
     labels: tuple[Label, ...] = JUDGEMENT  # the criterion's scale, for one response
     judge: str = ""  # kind that rates without a rubric
@@ -306,7 +307,7 @@ class RubricParts:
             self._parts[known] = RubricPart(item.pk, item.tree, part_json(item.tree, criterion), labels)
         return self._parts[known]
 
-    def trees_of(self, rubric_id: int) -> list[dict[str, Any]]:
+    def trees_of(self, rubric_id: int) -> list[JsonDict]:
         """Return all trees of a rubric."""
         return [item.tree for item in self._of(rubric_id).values()]
 

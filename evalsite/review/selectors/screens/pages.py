@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import Permission, User
 from django.core.cache import cache
 from django.db.models import Count, F, Max, Min, Q, QuerySet
 
+from evalsite.base.json_types import JsonDict
 from evalsite.review.models import (
     Annotation,
     AssignmentStatus,
@@ -122,7 +123,7 @@ class ItemFilters:
 def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[ReviewItem]:
     """Return a queue's items in the order in which they are handed out."""
     items = ReviewItem.objects.filter(queue=queue).select_related(*QUESTIONS)
-    chosen: dict[str, Any] = {
+    chosen: JsonDict = {
         name: value
         for name, value in (("status", filters.status), ("reason", filters.reason), ("scenario", filters.scenario))
         if value

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
 
+from evalsite.base.json_types import JsonDict
 from evalsite.review.blinding import EVERYTHING, BlindMode, ItemPart, Stage, Viewer, stage_of, viewer_of, visible
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
 from evalsite.review.questions.answer_forms import words_of_parts
@@ -48,7 +49,7 @@ class Panel:
     remarks: tuple[Remark, ...] = ()  # flags and reasons for skipping, for owners and adjudicators
 
     @property
-    def draft(self) -> dict[str, Any]:
+    def draft(self) -> JsonDict:
         return self.claim.draft if self.claim is not None else {}
 
     @property

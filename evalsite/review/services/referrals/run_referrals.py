@@ -11,6 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Avg, Count
 
+from evalsite.base.json_types import JsonDict
 from evalsite.review.models import ItemArm, Queue, Referral
 from evalsite.review.questions.answer_forms import scale_of
 from evalsite.review.questions.scales import Label, joined_scale, nearest_label
@@ -219,7 +220,7 @@ def _referred(finding: _Finding, response: Response, routing: _Routing, known: f
 
 def _referrals(finding: _Finding, decision: RoutingDecision, routing: _Routing) -> list[Referral]:
     """Return why one response is referred: an entry of the audit, and one of each evaluator that is in doubt."""
-    about: dict[str, Any] = {"run_id": routing.queue.run_id, "response_id": finding.response_id}
+    about: JsonDict = {"run_id": routing.queue.run_id, "response_id": finding.response_id}
     found = []
     if ItemArm.AUDIT in decision.arms:
         found.append(new_referral(decision, ItemArm.AUDIT, reason=Reason.AUDIT, **about))
