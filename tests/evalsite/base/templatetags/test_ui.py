@@ -10,9 +10,9 @@ from django.template import RequestContext, Template
 from django.test import RequestFactory
 from django.utils.safestring import SafeString
 
-from evalsite.accounts.context import ENTRIES
 from evalsite.base.formats import STATUSES
 from evalsite.base.templatetags import ui
+from evalsite.navigation import ENTRIES
 
 ROOT = Path(__file__).resolve().parents[4]
 

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import role_of
 from evalsite.base.json_types import JsonDict
+from evalsite.review.selectors import read_waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,6 @@ def shell(request: HttpRequest) -> JsonDict:
     user = getattr(request, "user", None)
     if not isinstance(user, User) or _is_fragment(request):
         return {}
-    from evalsite.review.selectors import read_waiting
-
     waiting = read_waiting(user)
     badges = {
         "review:queue-list": (waiting.items, "waiting for you", "rail-badge"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalsite.accounts.context import _active
+from evalsite.navigation import _active
 
 RAIL = ["/", "/benchmarks/", "/runs/", "/review/", "/review/queues/"]
 
