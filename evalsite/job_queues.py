@@ -19,7 +19,7 @@ from rq.job import Job
 from rq.registry import DeferredJobRegistry, FailedJobRegistry, ScheduledJobRegistry, StartedJobRegistry
 from rq.worker import BaseWorker
 
-from judging.signals import acted
+from evalsite.accounts.audit import record
 
 SHOWN = 100  # jobs of each state and queue
 PROC = Path("/proc")
@@ -117,7 +117,7 @@ def change_failed_job(*, queue_name: str, job_id: str, actor: User, delete: bool
     except (RedisError, OSError):
         raise JobRefused("The broker does not answer; nothing was changed.") from None
     act = "job.deleted" if delete else "job.requeued"
-    acted.send(None, actor_id=actor.pk, action=act, subject=work, subject_id=None, detail={"job": job_id})
+    record(actor, act, work, job=job_id)
 
 
 def _job_list(title: str, queues: Sequence[Queue], ids_of: Any) -> JobList:

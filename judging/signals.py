@@ -5,5 +5,4 @@ from __future__ import annotations
 from django.dispatch import Signal
 
 run_finished = Signal()  # run_id: int, kind: str
-acted = Signal()  # actor_id: int | None, action: str, subject: str, subject_id: int | None, detail: dict
 content_changed = Signal()  # benchmark_id: int; responses or rubrics were imported that may make review items stale

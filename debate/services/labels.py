@@ -11,8 +11,8 @@ from django.db import transaction
 
 from debate.models import Debate, DebateSet, OutsideLabel
 from debate.protocol.meta.label_tables import LabelRow, parse_labels
-from debate.services.set_plans import announce
 from debate.signals import labels_changed
+from evalsite.accounts.audit import record
 from judging.specs.files.problems import Parsed, Problem, Severity
 
 BATCH = 500
@@ -149,6 +149,6 @@ def _store(
             "changed": stored.changed,
             "raters": len(stored.raters),
         }
-        announce(sets[0], actor, "labels.imported", detail)
+        record(actor, "labels.imported", sets[0], **detail)
         labels_changed.send(sender=OutsideLabel, debate_ids=sorted({row.debate_id for row in (*new, *changed)}))
     return stored

@@ -32,7 +32,8 @@ from debate.protocol.orders import SeatScheme
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn
 from debate.protocol.setups import RoundMode
 from debate.protocol.verdicts import TextReading, read_recorded, read_strict, to_system_space
-from debate.services.set_plans import announce, announce_finished
+from debate.services.set_plans import announce_finished
+from evalsite.accounts.audit import record
 from judging.models import Case, ImportBatch, Response, Rubric, Suite, SuiteCase, System
 from judging.services.content_hashes import content_hash, text_hash
 from judging.services.file_imports.import_batches import (
@@ -146,7 +147,7 @@ def use_cells(
             "Import again."
         )
     for made, (one, _) in zip(sets, new, strict=True):
-        announce(made, actor, "debates.imported", {"debates": one.debates, "statements": one.statements})
+        record(actor, "debates.imported", made, debates=one.debates, statements=one.statements)
         announce_finished(made.pk)
     return sets
 

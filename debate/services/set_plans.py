@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -15,7 +14,7 @@ from debate.protocol.setups import Method
 from debate.selectors.criteria import criterion_names
 from debate.services.pairs import DebateWish, Pair
 from debate.signals import debates_finished
-from judging import signals
+from evalsite.accounts.audit import record
 from judging.models import ModelEndpoint, Run, RunKind, RunTask
 from judging.selectors.selections import check_selection
 from judging.selectors.targets import target_of
@@ -120,7 +119,7 @@ def create_debate_set(
     debates = _store_debates(debate_set, pairs, wish)
     tasks = [RunTask(run=run, subject_id=debate.pk) for debate in debates]
     RunTask.objects.bulk_create(tasks, batch_size=BATCH)
-    announce(debate_set, actor, "debates.created", {"debates": len(debates), "speakers": len(wish.endpoints)})
+    record(actor, "debates.created", debate_set, debates=len(debates), speakers=len(wish.endpoints))
     return debate_set
 
 
@@ -133,18 +132,6 @@ def name_of(wish: DebateWish) -> str:
         return compared
     judges = ", ".join(dict.fromkeys(endpoint.name for endpoint in wish.endpoints))
     return f"{compared} · {DecisionMethod(wish.options.method).label}: {judges}"
-
-
-def announce(debate_set: DebateSet, actor: User | None, action: str, detail: dict[str, Any]) -> None:
-    """Tell the audit log what was done to a set of debates."""
-    signals.acted.send(
-        sender=DebateSet,
-        actor_id=actor.pk if actor else None,
-        action=action,
-        subject=debate_set.name,
-        subject_id=debate_set.pk,
-        detail=detail,
-    )
 
 
 def announce_finished(set_id: int) -> None:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 from debate.exports import COLUMNS, TABLE_FORMATS, debate_table, replication_archive
 from debate.models import DebateSet
 from debate.selectors.sets import sets_by_id
-from debate.services.set_plans import announce
+from evalsite.accounts.audit import record
 from evalsite.base.http import PageRequest, table_response
 
 
@@ -21,7 +21,7 @@ def set_export(request: PageRequest, set_id: int, table: str, format_name: str) 
     if table not in COLUMNS or format_name not in TABLE_FORMATS:
         raise Http404("There is no such table or format.")
     owner = _set(set_id)
-    announce(owner, request.user, "report.exported", {"table": table, "format": format_name})
+    record(request.user, "report.exported", owner, table=table, format=format_name)
     return table_response(debate_table(table, [owner]), format_name, file_name=f"{owner.name} {table}")
 
 
@@ -30,7 +30,7 @@ def set_export(request: PageRequest, set_id: int, table: str, format_name: str) 
 def set_archive(request: PageRequest, set_id: int) -> StreamingHttpResponse:
     """Everything that a replication needs, as a ZIP archive."""
     owner = _set(set_id)
-    announce(owner, request.user, "report.exported", {"table": "all", "format": "zip"})
+    record(request.user, "report.exported", owner, table="all", format="zip")
     name = f"{slugify(owner.name)}.zip"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingHttpResponse(replication_archive([owner]), content_type="application/zip", headers=headers)

@@ -1,4 +1,4 @@
-"""Writes the audit log, sign-ins included, and dates sessions and groups when Django announces them."""
+"""Enters sign-ins in the audit log, and dates sessions and groups when Django announces them."""
 
 from __future__ import annotations
 
@@ -11,41 +11,17 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out, user_lo
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 from django.http import HttpRequest
-from django.utils import timezone
 
-from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.audit import record
 from evalsite.accounts.roles import sync_groups
 from evalsite.accounts.sessions import renew
-from judging.signals import acted
-
-
-@receiver(acted)
-def record_act(
-    sender: object, *, actor_id: int | None, action: str, subject: str, subject_id: int | None, **extra: Any
-) -> None:
-    """Append one entry."""
-    AuditEntry.objects.create(
-        at=timezone.now(),
-        actor_id=actor_id,
-        action=action,
-        subject=subject[:200],
-        subject_id=subject_id,
-        detail=extra.get("detail") or {},
-    )
 
 
 def _record_session(action: str, request: HttpRequest | None, person: User | None, subject: str = "") -> None:
     """Append an entry about signing in or out; a session that a program makes has no address and is none."""
     address = request.META.get("REMOTE_ADDR") if request is not None else None
     if address is not None:
-        record_act(
-            None,
-            actor_id=person.pk if person else None,
-            action=action,
-            subject=person.get_username() if person else subject,
-            subject_id=person.pk if person else None,
-            detail={"address": address},
-        )
+        record(person, action, person or subject, address=address)
 
 
 @receiver(user_logged_in)

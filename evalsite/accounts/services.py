@@ -12,8 +12,8 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from evalsite.accounts.audit import record
 from evalsite.accounts.roles import Role, role_of, set_role
-from judging.signals import acted
 
 PASSWORD_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # noqa: S105 - no two look alike
 PASSWORD_LENGTH = 16  # 93 bits
@@ -66,7 +66,7 @@ def create_person(*, details: PersonDetails, role: Role, actor: User | None, pas
     person.set_password(chosen)
     person.save()
     set_role(user=person, role=role)
-    _announce("person.created", person, actor, {"role": role.value})
+    record(actor, "person.created", person, role=role.value)
     return IssuedPassword(person, chosen)
 
 
@@ -89,7 +89,7 @@ def update_person(*, person: User, details: PersonDetails, role: Role, is_active
         set_role(user=person, role=role)
         changes["role"] = [before.value if before else None, role.value]
     if changes:
-        _announce("person.changed", person, actor, changes)
+        record(actor, "person.changed", person, **changes)
     return person
 
 
@@ -99,7 +99,7 @@ def update_own_details(*, person: User, details: PersonDetails) -> User:
     person = User.objects.select_for_update().get(pk=person.pk)
     changes = _apply(person, details, person.is_active)
     if changes:
-        _announce("person.changed", person, person, changes)
+        record(person, "person.changed", person, **changes)
     return person
 
 
@@ -110,7 +110,7 @@ def issue_password(*, person: User, actor: User | None) -> IssuedPassword:
     person.set_password(password)
     person.save(update_fields=["password"])
     clear_lockout(username=person.username)
-    _announce("person.password_issued", person, actor, {})
+    record(actor, "person.password_issued", person)
     return IssuedPassword(person, password)
 
 
@@ -138,14 +138,3 @@ def _check_password(password: str, person: User) -> None:
         validate_password(password, person)
     except ValidationError as error:
         raise PersonRefused(" ".join(error.messages)) from error
-
-
-def _announce(action: str, person: User, actor: User | None, detail: dict[str, Any]) -> None:
-    acted.send(
-        sender=User,
-        actor_id=actor.pk if actor else None,
-        action=action,
-        subject=person.username,
-        subject_id=person.pk,
-        detail=detail,
-    )

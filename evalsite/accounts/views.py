@@ -14,12 +14,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from evalsite.accounts import selectors, services
+from evalsite.accounts.audit import record
 from evalsite.accounts.exports import audit_csv
 from evalsite.accounts.forms import AuditFilterForm, DetailsForm, PersonCreateForm, PersonUpdateForm
-from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role, role_of
 from evalsite.base.http import PageRequest, page_of
-from judging.signals import acted
 
 
 @require_GET
@@ -112,14 +111,7 @@ def audit_export(request: PageRequest) -> HttpResponse:
     form = AuditFilterForm(request.GET)
     form.is_valid()
     with transaction.atomic():
-        acted.send(
-            sender=AuditEntry,
-            actor_id=request.user.pk,
-            action="audit.exported",
-            subject="audit log",
-            subject_id=None,
-            detail={"filter": request.GET.urlencode()},
-        )
+        record(request.user, "audit.exported", "audit log", filter=request.GET.urlencode())
     response = StreamingHttpResponse(audit_csv(selectors.audit_entries(form.wanted())), content_type="text/csv")
     response["Content-Disposition"] = 'attachment; filename="audit.csv"'
     return response  # type: ignore[return-value]  # a streaming response is no HttpResponse in the stubs
@@ -146,11 +138,5 @@ class OwnPasswordView(PasswordChangeView):
         with transaction.atomic():
             answer = super().form_valid(form)
             person = form.user
-            acted.send(
-                sender=User,
-                actor_id=person.pk,
-                action="person.password_changed",
-                subject=person.get_username(),
-                subject_id=person.pk,
-            )
+            record(person, "person.password_changed", person)
         return answer

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from judging import signals
+from evalsite.accounts.audit import NamedSubject, record
 from judging.grading.aggregates import score_case
 from judging.grading.grades import GradingOptions, ResponseGrade
 from judging.models import Case, ImportBatch, Response, Suite, SuiteCase
@@ -127,13 +127,13 @@ class _EditOf:
 def _use_edit(batch: ImportBatch, new: NewSuite, edit: _EditOf) -> StoredSuite:
     stored = use_suite(batch=batch, new=new, actor=edit.actor, at=edit.at, action="suite.edited")
     if stored.created:
-        signals.acted.send(
-            sender=Case,
-            actor_id=edit.actor.pk if edit.actor else None,
-            action="case.edited",
-            subject=f"{edit.case.key} in {stored.suite}",
-            subject_id=case_in(stored.suite, edit.case.key).pk,
-            detail={"from": edit.case.pk, "suite": stored.suite.pk, "based_on": edit.suite.pk},
+        record(
+            edit.actor,
+            "case.edited",
+            NamedSubject(f"{edit.case.key} in {stored.suite}", case_in(stored.suite, edit.case.key).pk),
+            **{"from": edit.case.pk},
+            suite=stored.suite.pk,
+            based_on=edit.suite.pk,
         )
     return stored
 

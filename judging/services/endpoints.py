@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from judging import signals
+from evalsite.accounts.audit import record
 from judging.judges.prompt_texts import BadPrompt
 from judging.judges.registry import BadJudgeOption, UnknownJudge, judge_kind
 from judging.llm.chat import ReplyStatus
@@ -92,13 +92,13 @@ def save_endpoint(*, endpoint: ModelEndpoint | None, fields: EndpointFields, act
         setattr(row, entered.name, getattr(fields, entered.name))
     row.base_url = url
     row.save()
-    signals.acted.send(
-        sender=ModelEndpoint,
-        actor_id=actor.pk if actor else None,
-        action="endpoint.changed" if endpoint else "endpoint.added",
-        subject=row.name,
-        subject_id=row.pk,
-        detail={"base_url": row.base_url, "model": row.model, "key_variable": row.key_variable},
+    record(
+        actor,
+        "endpoint.changed" if endpoint else "endpoint.added",
+        row,
+        base_url=row.base_url,
+        model=row.model,
+        key_variable=row.key_variable,
     )
     return row
 
@@ -159,7 +159,7 @@ def save_judge(
     row = judge or Judge()
     row.name, row.kind, row.endpoint, row.options = name, kind, endpoint, complete
     row.save()
-    _announce_judge(row, actor, "judge.changed" if judge else "judge.added", {"kind": kind, "endpoint": endpoint.name})
+    record(actor, "judge.changed" if judge else "judge.added", row, kind=kind, endpoint=endpoint.name)
     return row
 
 
@@ -167,7 +167,7 @@ def save_judge(
 def set_judge_active(*, judge: Judge, is_active: bool, actor: User | None) -> None:
     """Retire a judge, so that nothing new is offered it, or bring it back. Its runs and verdicts stay."""
     if Judge.objects.filter(pk=judge.pk, is_active=not is_active).update(is_active=is_active):
-        _announce_judge(judge, actor, "judge.restored" if is_active else "judge.retired", {})
+        record(actor, "judge.restored" if is_active else "judge.retired", judge)
 
 
 @transaction.atomic
@@ -181,30 +181,12 @@ def delete_judge(*, judge: Judge, actor: User | None) -> None:
     if runs:
         times = "1 run" if runs == 1 else f"{runs:,} runs"
         raise JudgeInUse(f"{judge} has judged in {times}, so it stays. Retire it instead.")
-    _announce_judge(judge, actor, "judge.deleted", {"kind": judge.kind, "options": judge.options})
+    record(actor, "judge.deleted", judge, kind=judge.kind, options=judge.options)
     judge.delete()
-
-
-def _announce_judge(judge: Judge, actor: User | None, action: str, detail: dict[str, Any]) -> None:
-    signals.acted.send(
-        sender=Judge,
-        actor_id=actor.pk if actor else None,
-        action=action,
-        subject=judge.name,
-        subject_id=judge.pk,
-        detail=detail,
-    )
 
 
 @transaction.atomic
 def forget_capabilities(*, endpoint: ModelEndpoint, actor: User | None) -> None:
     """Forget what the endpoint refused and took, so that the next calls try everything again."""
     ModelEndpoint.objects.filter(pk=endpoint.pk).update(capabilities={})
-    signals.acted.send(
-        sender=ModelEndpoint,
-        actor_id=actor.pk if actor else None,
-        action="endpoint.forgotten",
-        subject=endpoint.name,
-        subject_id=endpoint.pk,
-        detail={"capabilities": endpoint.capabilities},
-    )
+    record(actor, "endpoint.forgotten", endpoint, capabilities=endpoint.capabilities)

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
-from judging import signals
+from evalsite.accounts.audit import NamedSubject, record
 from judging.judges.answer_prompts import OWN, SHIPPED, check_worker_prompt
 from judging.judges.prompt_texts import BadPrompt, chosen_prompt
 from judging.models import PromptVersion
@@ -48,7 +48,7 @@ def save_prompt_version(*, name: str, label: str, text: str, actor: User | None,
     version = PromptVersion.objects.create(
         name=name, label=label, text=text, sha256=digest, created_at=at, created_by=actor
     )
-    _announce(version, actor, "prompt.added")
+    _record(version, actor, "prompt.added")
     return version
 
 
@@ -56,7 +56,7 @@ def save_prompt_version(*, name: str, label: str, text: str, actor: User | None,
 def set_prompt_active(*, version: PromptVersion, is_active: bool, actor: User | None) -> None:
     """Retire a version, so that it is offered for nothing new, or bring it back. Judges and runs keep its text."""
     if PromptVersion.objects.filter(pk=version.pk, is_active=not is_active).update(is_active=is_active):
-        _announce(version, actor, "prompt.restored" if is_active else "prompt.retired")
+        _record(version, actor, "prompt.restored" if is_active else "prompt.retired")
 
 
 @transaction.atomic
@@ -73,19 +73,12 @@ def delete_prompt_version(*, version: PromptVersion, actor: User | None) -> None
             f"{version} is used by {judges:,} judge{'' if judges == 1 else 's'} and {runs:,} "
             f"run{'' if runs == 1 else 's'}, so it stays. Retire it instead."
         )
-    _announce(version, actor, "prompt.deleted")
+    _record(version, actor, "prompt.deleted")
     version.delete()
 
 
-def _announce(version: PromptVersion, actor: User | None, action: str) -> None:
-    signals.acted.send(
-        sender=PromptVersion,
-        actor_id=actor.pk if actor else None,
-        action=action,
-        subject=f"{version.name}: {version.label}",
-        subject_id=version.pk,
-        detail={"sha256": version.sha256},
-    )
+def _record(version: PromptVersion, actor: User | None, action: str) -> None:
+    record(actor, action, NamedSubject(f"{version.name}: {version.label}", version.pk), sha256=version.sha256)
 
 
 def _check(name: str, label: str, text: str) -> None:

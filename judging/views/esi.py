@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 
+from evalsite.accounts.audit import record
 from evalsite.base.http import PageRequest, whole_number
 from judging.exports import write_esi_files
 from judging.forms.esi import EsiRunForm
@@ -25,7 +26,6 @@ from judging.services.runs.esi_estimates import estimate_esi_run
 from judging.services.runs.esi_plans import check_esi_plan, create_esi_run
 from judging.services.runs.people_costs import people_cost_of_esi_plan
 from judging.services.runs.run_plans import RunNotPossible
-from judging.signals import acted
 from judging.views.runs import suite_of, suites
 
 KEPT_IN_MEMORY = 32 * 1024 * 1024  # bytes of an archive; more goes to disk
@@ -81,12 +81,5 @@ def esi_files(request: PageRequest, run_id: int) -> FileResponse:
         for path in write_esi_files(run=run, folder=Path(folder)):
             packed.write(path, path.name)
     archive.seek(0)
-    acted.send(
-        sender=Run,
-        actor_id=request.user.pk,
-        action="report.exported",
-        subject=run.name,
-        subject_id=run.pk,
-        detail={"table": "esi", "format": "zip"},
-    )
+    record(request.user, "report.exported", run, table="esi", format="zip")
     return FileResponse(archive, as_attachment=True, filename=f"{slugify(run.name) or 'esi'}.zip")

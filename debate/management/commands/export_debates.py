@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from debate.exports import TABLE_FORMATS, TABLES, debate_table, replication_archive
 from debate.models import DebateSet
 from debate.selectors.sets import sets_by_id
-from debate.services.set_plans import announce
+from evalsite.accounts.audit import record
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.tables import Table, table_bytes
 from judging.management.output import ProgressRows, check_output, write_output
@@ -45,7 +45,7 @@ class Command(JsonCommand):
             written = write_output(options["output"], _pieces(sets, options, count))
         rows = {name: found.rows for name, found in counted.items()}
         for one in sets:
-            announce(one, None, "report.exported", {"format": options["format_name"], "rows": rows})
+            record(None, "report.exported", one, format=options["format_name"], rows=rows)
         return {"output": options["output"], "format": options["format_name"], "rows": rows, "bytes": written}
 
     def summary(self, result: dict[str, Any]) -> str:

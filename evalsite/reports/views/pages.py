@@ -10,12 +10,12 @@ from typing import Any, Concatenate, ParamSpec
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.http import PageRequest, table_response
 from evalsite.base.tables import Table
 from evalsite.reports.exports import FORMATS, PAPER_FORMATS
 from evalsite.reports.jobs import BeingComputed
 from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
-from judging.signals import acted
 
 RETRY_SECONDS = "5"
 P = ParamSpec("P")
@@ -79,14 +79,7 @@ def download(
     """Return one table as a file, and enter it in the audit log. Raises: Http404 for an unknown table or format."""
     if table not in tables or format_name not in FORMATS:
         raise Http404("There is no such table or format.")
-    acted.send(
-        sender=Table,
-        actor_id=request.user.pk,
-        action="report.exported",
-        subject=subject[:200],
-        subject_id=subject_id,
-        detail={"table": table, "format": format_name},
-    )
+    record(request.user, "report.exported", NamedSubject(subject, subject_id), table=table, format=format_name)
     return table_response(tables[table], format_name, file_name=f"{subject} {table}")
 
 
@@ -102,13 +95,6 @@ def download_paper(
     """Return one table for a paper or for programs, and enter it in the audit log. Raises: Http404."""
     if table not in tables or format_name not in PAPER_FORMATS:
         raise Http404("There is no such table or format.")
-    acted.send(
-        sender=Table,
-        actor_id=request.user.pk,
-        action="report.exported",
-        subject=subject[:200],
-        subject_id=subject_id,
-        detail={"table": table, "format": format_name},
-    )
+    record(request.user, "report.exported", NamedSubject(subject, subject_id), table=table, format=format_name)
     made = paper_table(tables[table]) if format_name == "tex" else data_table(tables[table])
     return table_response(made, format_name, file_name=f"{subject} {table}")

@@ -10,10 +10,10 @@ from decimal import Decimal
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.review.models import Anchor, AnchorRound, AnchorSet
 from evalsite.review.questions.scales import Label, labels_to_json
 from evalsite.review.states import ReviewRefused
-from judging import signals
 from judging.models import Response, Run, RunEvaluator
 from judging.selectors.judge_versions import versions_of
 from judging.services.runs.anchor_runs import ask_again
@@ -66,7 +66,7 @@ def make_anchor_set(
         )
         for anchor in anchors
     )
-    _announce(made, actor, "anchors.made", {"anchors": len(anchors)})
+    record(actor, "anchors.made", _about(made), anchors=len(anchors))
     return made
 
 
@@ -83,16 +83,9 @@ def ask_anchors(*, anchor_set: AnchorSet, budget: Decimal | None, actor: User | 
     responses = Response.objects.filter(pk__in=anchor_set.anchors.values("response")).order_by("pk")
     run = ask_again(evaluator=anchor_set.evaluator, responses=list(responses), budget=budget, actor=actor, at=at)
     AnchorRound.objects.create(anchor_set=anchor_set, run=run)
-    _announce(anchor_set, actor, "anchors.asked", {"run": run.pk})
+    record(actor, "anchors.asked", _about(anchor_set), run=run.pk)
     return run
 
 
-def _announce(anchor_set: AnchorSet, actor: User | None, action: str, detail: dict[str, object]) -> None:
-    signals.acted.send(
-        sender=AnchorSet,
-        actor_id=actor.pk if actor else None,
-        action=action,
-        subject=anchor_set.evaluator_name,
-        subject_id=anchor_set.pk,
-        detail=detail,
-    )
+def _about(anchor_set: AnchorSet) -> NamedSubject:
+    return NamedSubject(anchor_set.evaluator_name, anchor_set.pk)

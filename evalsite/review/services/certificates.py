@@ -9,8 +9,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.review.models import Certificate
-from judging import signals
 from judging.judges.versions import JudgeVersion
 
 
@@ -42,17 +42,13 @@ def issue_certificate(
             "issued_at": at,
         },
     )
-    signals.acted.send(
-        sender=Certificate,
-        actor_id=actor.pk if actor else None,
-        action="certificate.issued",
-        subject=name,
-        subject_id=certificate.pk,
-        detail={
-            "passed": outcome.passed,
-            "annotators": outcome.annotators,
-            "items": outcome.items,
-            "version": version.key[:12],
-        },
+    record(
+        actor,
+        "certificate.issued",
+        NamedSubject(name, certificate.pk),
+        passed=outcome.passed,
+        annotators=outcome.annotators,
+        items=outcome.items,
+        version=version.key[:12],
     )
     return certificate

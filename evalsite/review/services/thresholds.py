@@ -9,8 +9,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.review.models import EvaluatorThreshold
-from judging import signals
 from judging.judges.versions import JudgeVersion
 
 
@@ -47,24 +47,17 @@ def save_threshold(
         },
     )
     promise = {"alpha": chosen.alpha, "delta": chosen.delta, "bound": chosen.bound, "cases": chosen.cases}
-    detail = {"threshold": chosen.threshold} | promise
-    _announce(saved, actor, "threshold.saved", detail)
+    _record(saved, actor, "threshold.saved", promise)
     return saved
 
 
 @transaction.atomic
 def remove_threshold(*, saved: EvaluatorThreshold, actor: User | None) -> None:
     """Let the next runs of the version be routed by the site's default again."""
-    _announce(saved, actor, "threshold.removed", {"threshold": saved.threshold})
+    _record(saved, actor, "threshold.removed", {})
     saved.delete()
 
 
-def _announce(saved: EvaluatorThreshold, actor: User | None, action: str, detail: dict[str, Any]) -> None:
-    signals.acted.send(
-        sender=EvaluatorThreshold,
-        actor_id=actor.pk if actor else None,
-        action=action,
-        subject=saved.evaluator_name,
-        subject_id=saved.pk,
-        detail=detail | {"version": saved.version_key[:12]},
-    )
+def _record(saved: EvaluatorThreshold, actor: User | None, verb: str, promise: dict[str, Any]) -> None:
+    subject = NamedSubject(saved.evaluator_name, saved.pk)
+    record(actor, verb, subject, threshold=saved.threshold, **promise, version=saved.version_key[:12])

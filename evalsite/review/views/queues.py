@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from evalsite.accounts.audit import record
 from evalsite.base.http import PageRequest, page_of, table_response
 from evalsite.base.tables import CONTENT_TYPES, Table
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
@@ -23,7 +24,6 @@ from evalsite.review.selectors.screens import claims, pages, remarks, waiting_it
 from evalsite.review.selectors.screens.content import shown_text
 from evalsite.review.selectors.screens.panels import own_text
 from evalsite.review.services.items import queues as services
-from evalsite.review.services.items.acts import announce
 from evalsite.review.states import ReviewRefused
 
 if TYPE_CHECKING:
@@ -202,6 +202,6 @@ def queue_export(request: PageRequest, slug: str, format: str) -> HttpResponse |
     queue = queue_or_404(request, slug)
     if format not in CONTENT_TYPES:
         raise Http404("No such format.")
-    announce(actor=request.user, action="annotations.exported", subject=queue, detail={"format": format})
+    record(request.user, "annotations.exported", queue, format=format)
     table = Table("Annotations", ANNOTATION_COLUMNS, annotation_rows(queue))
     return table_response(table, format, file_name=f"{queue.slug}-annotations")

@@ -20,6 +20,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from evalsite.accounts.audit import record
 from judging import signals
 from judging.grading.answer_cleaning import CleanedAnswer
 from judging.grading.esi import EsiOptions
@@ -330,12 +331,5 @@ def _end(evaluator: RunEvaluator, after: Mapping[str, Any], done: Rescored, at: 
     evaluator.save(update_fields=["options"])
     run = evaluator.run
     changes = {name: value for name, value in after.items() if before.get(name) != value}
-    signals.acted.send(
-        sender=Run,
-        actor_id=actor.pk if actor else None,
-        action="run.rescored",
-        subject=run.name,
-        subject_id=run.pk,
-        detail={"evaluator": evaluator.name, "changes": changes},
-    )
+    record(actor, "run.rescored", run, evaluator=evaluator.name, changes=changes)
     transaction.on_commit(lambda: signals.run_finished.send_robust(sender=Run, run_id=run.pk, kind=run.kind))

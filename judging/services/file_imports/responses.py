@@ -9,6 +9,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
+from evalsite.accounts.audit import record
 from judging import signals
 from judging.models import BatchResponse, Benchmark, ImportBatch, Prompt, Response, Suite, System
 from judging.services.content_hashes import prompt_hash, text_hash
@@ -125,18 +126,14 @@ def use_responses(*, batch: ImportBatch, plan: ResponsePlan, suite: Suite, actor
     System.objects.bulk_create([System(name=name, created_at=at) for name in systems], ignore_conflicts=True)
     _use_amended(batch)
     _use_new(batch, suite.benchmark_id, at)
-    signals.acted.send(
-        sender=Response,
-        actor_id=actor.pk if actor else None,
-        action="responses.imported",
-        subject=str(suite),
-        subject_id=suite.pk,
-        detail={
-            "new": len(plan.new),
-            "changed": len(plan.changed),
-            "amended": len(plan.amended),
-            "systems": systems,
-        },
+    record(
+        actor,
+        "responses.imported",
+        suite,
+        new=len(plan.new),
+        changed=len(plan.changed),
+        amended=len(plan.amended),
+        systems=systems,
     )
     if plan.changed:
         benchmark_id = suite.benchmark_id

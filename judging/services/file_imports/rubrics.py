@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 from django.utils.text import slugify
 
+from evalsite.accounts.audit import record
 from judging import signals
 from judging.models import BatchRubricItem, Benchmark, ImportBatch, Prompt, Rubric, RubricItem
 from judging.services.file_imports.import_batches import (
@@ -155,14 +156,7 @@ def use_rubric(
     )
     if copied != staged.item_count:
         raise BatchLost(f"{copied:,} of {staged.item_count:,} trees are left of the import; nothing was stored.")
-    signals.acted.send(
-        sender=Rubric,
-        actor_id=actor.pk if actor else None,
-        action="rubric.imported",
-        subject=str(rubric),
-        subject_id=rubric.pk,
-        detail={"items": staged.item_count, "shape": spec.shape},
-    )
+    record(actor, "rubric.imported", rubric, items=staged.item_count, shape=spec.shape)
     if benchmark is not None and last:
         transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Rubric, benchmark_id=benchmark.pk))
     return StoredRubric(rubric, created=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 from django.utils.text import slugify
 
+from evalsite.accounts.audit import record
 from judging import signals
 from judging.models import BatchCase, Benchmark, Case, ImportBatch, Prompt, Suite, SuiteCase
 from judging.services.content_hashes import case_hash, content_hash, prompt_hash
@@ -155,7 +155,7 @@ def use_suite(
         created_by=actor,
     )
     _use_cases(batch, suite, at)
-    _announce(actor, action, str(suite), suite.pk, {"cases": len(spec.cases), "number": number})
+    record(actor, action, suite, cases=len(spec.cases), number=number)
     transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Suite, benchmark_id=benchmark.pk))
     return StoredSuite(suite, created=True, plan=new.plan)
 
@@ -218,14 +218,3 @@ def _use_cases(batch: ImportBatch, suite: Suite, at: datetime) -> None:
     )
     if placed != suite.case_count:
         raise BatchLost(f"{placed:,} of {suite.case_count:,} cases are left of the import; nothing was stored.")
-
-
-def _announce(actor: User | None, action: str, subject: str, subject_id: int, detail: dict[str, Any]) -> None:
-    signals.acted.send(
-        sender=Suite,
-        actor_id=actor.pk if actor else None,
-        action=action,
-        subject=subject,
-        subject_id=subject_id,
-        detail=detail,
-    )

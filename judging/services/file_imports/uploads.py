@@ -11,13 +11,13 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from judging import signals, stop_requests
+from evalsite.accounts.audit import record
+from judging import stop_requests
 from judging.models import IN_WORK, ImportBatch, ImportStatus, Upload
 from judging.services.file_imports import upload_store
 from judging.services.file_imports.import_batches import BatchLost, open_batch
@@ -161,7 +161,7 @@ def confirm_upload(*, upload: Upload, actor: User | None, at: datetime) -> Uploa
         raise UploadRefused("This upload is not checked yet. Wait for its check, or check it again.")
     upload.result = {"confirmed_by": actor.pk if actor else None, "confirmed_at": at.isoformat()}
     upload = _launched(upload, ImportStatus.RUNNING)
-    _announce(upload, actor, "import.confirmed")
+    _record(upload, actor, "import.confirmed")
     return upload
 
 
@@ -179,7 +179,7 @@ def cancel_upload(*, upload: Upload, actor: User | None) -> Upload:
         raise UploadRefused("There is nothing to cancel: nobody is working on this upload.")
     upload.status = ImportStatus.CANCELLED
     upload.save(update_fields=["status"])
-    _announce(upload, actor, "import.cancelled")
+    _record(upload, actor, "import.cancelled")
     return upload
 
 
@@ -195,7 +195,7 @@ def discard_upload(*, upload: Upload, actor: User | None) -> None:
         raise UploadRefused("This upload is being imported and cannot be discarded now.")
     if upload.status == ImportStatus.CHECKING:
         raise UploadRefused("This upload is being checked. Cancel the check first.")
-    _announce(upload, actor, "import.discarded")
+    _record(upload, actor, "import.discarded")
     upload_store.drop_bytes(upload.bytes_name)
     upload.delete()
 
@@ -354,13 +354,5 @@ def _keep(files: Files, upload: Upload) -> None:
     upload_store.keep_bytes(name=upload.bytes_name, data=buffer.getvalue(), at=upload.created_at)
 
 
-def _announce(upload: Upload, actor: User | None, action: str) -> None:
-    detail: dict[str, Any] = {"kind": upload.kind, "bytes": upload.byte_count, "sha256": upload.content_hash}
-    signals.acted.send(
-        sender=Upload,
-        actor_id=actor.pk if actor else None,
-        action=action,
-        subject=upload.file_name,
-        subject_id=upload.pk,
-        detail=detail,
-    )
+def _record(upload: Upload, actor: User | None, action: str) -> None:
+    record(actor, action, upload, kind=upload.kind, bytes=upload.byte_count, sha256=upload.content_hash)

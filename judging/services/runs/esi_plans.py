@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from judging import signals
+from evalsite.accounts.audit import record
 from judging.grading.esi import EsiOptions
 from judging.judges.answer_prompts import ResponseSettings
 from judging.judges.kinds.esi_items import JUDGES, ReplyReading
@@ -183,14 +183,7 @@ def create_esi_run(*, plan: EsiPlan, actor: User | None, at: datetime) -> Run:
     run.name = run.name or f"#{run.pk} ESI, {len(systems)} system{'' if len(systems) == 1 else 's'}"
     run.save(update_fields=["total", "planned_at", "name"])
     run.evaluators.update(total=run.total)
-    signals.acted.send(
-        sender=Run,
-        actor_id=actor.pk if actor else None,
-        action="run.created",
-        subject=run.name,
-        subject_id=run.pk,
-        detail={"tasks": run.total, "budget": str(plan.budget) if plan.budget is not None else None},
-    )
+    record(actor, "run.created", run, tasks=run.total, budget=str(plan.budget) if plan.budget is not None else None)
     return run
 
 

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, QuerySet
 
-from judging import signals
+from evalsite.accounts.audit import record
 from judging.models import (
     Case,
     EvaluatorKind,
@@ -201,14 +201,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
             options=freeze(judge=choice.judge, options=choice.options),
             total=count,
         )
-    signals.acted.send(
-        sender=Run,
-        actor_id=actor.pk if actor else None,
-        action="run.created",
-        subject=run.name,
-        subject_id=run.pk,
-        detail={"tasks": run.total, "budget": str(plan.budget) if plan.budget is not None else None},
-    )
+    record(actor, "run.created", run, tasks=run.total, budget=str(plan.budget) if plan.budget is not None else None)
     return run
 
 

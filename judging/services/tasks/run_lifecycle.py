@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, F
 
+from evalsite.accounts.audit import record
 from judging import signals
 from judging.models import Run, RunEvaluator, RunKind, RunStatus, RunTask, TaskStatus
 from judging.selectors.runs import tasks_to_retry
@@ -133,7 +134,7 @@ def retry_failed(*, run_id: int, actor: User | None) -> int:
     if run.status in {RunStatus.FINISHED, RunStatus.PAUSED}:
         run.status, run.status_reason, run.finished_at = RunStatus.QUEUED, "", None
     run.save(update_fields=["failed", "status", "status_reason", "finished_at"])
-    _announce(run, actor, "run.retried", {"tasks": total})
+    record(actor, "run.retried", run, tasks=total)
     return total
 
 
@@ -159,19 +160,8 @@ def _move(run_id: int, wanted: RunStatus, actor: User | None, action: str, reaso
     run.status, run.status_reason = wanted, reason
     run.resume_at, run.postponed_since, run.crashes = None, None, 0
     run.save(update_fields=["status", "status_reason", "resume_at", "postponed_since", "crashes"])
-    _announce(run, actor, action, {"reason": reason} if reason else {})
+    record(actor, action, run, **({"reason": reason} if reason else {}))
     return run
-
-
-def _announce(run: Run, actor: User | None, action: str, detail: dict[str, object]) -> None:
-    signals.acted.send(
-        sender=Run,
-        actor_id=actor.pk if actor else None,
-        action=action,
-        subject=run.name,
-        subject_id=run.pk,
-        detail=detail,
-    )
 
 
 @transaction.atomic
@@ -191,7 +181,7 @@ def rename_run(*, run_id: int, name: str, actor: User | None) -> Run:
         return run
     former, run.name = run.name, name
     run.save(update_fields=["name"])
-    _announce(run, actor, "run.renamed", {"former name": former})
+    record(actor, "run.renamed", run, **{"former name": former})
     return run
 
 
@@ -212,5 +202,5 @@ def set_budget(*, run_id: int, budget: Decimal, actor: User | None) -> Run:
         raise RunRefused(f"A budget is less than {MOST_BUDGET:,} USD.")
     before, run.budget = run.budget, budget
     run.save(update_fields=["budget"])
-    _announce(run, actor, "run.budget_changed", {"from": str(before), "to": str(budget)})
+    record(actor, "run.budget_changed", run, **{"from": str(before), "to": str(budget)})
     return run

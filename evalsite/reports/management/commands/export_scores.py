@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from debate.models import DebateSet
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.tables import Table, table_bytes
 from evalsite.reports.exports import FORMATS, score_table
@@ -16,7 +17,6 @@ from judging.exports import write_esi_files
 from judging.management.output import ProgressRows, check_output, write_output
 from judging.management.progress import progress_bar
 from judging.models import Run, RunKind
-from judging.signals import acted
 
 
 class Command(JsonCommand):
@@ -46,15 +46,8 @@ class Command(JsonCommand):
         with progress_bar(shown=not options["as_json"] and options["output"] != "-") as watch:
             counted = ProgressRows(table, watch)
             written = write_output(options["output"], table_bytes(counted.table, options["format_name"]))
-        detail = {"table": "scores", "format": options["format_name"], "rows": counted.rows}
-        acted.send(
-            sender=Table,
-            actor_id=None,
-            action="report.exported",
-            subject=subject[:200],
-            subject_id=subject_id,
-            detail=detail,
-        )
+        facts = {"table": "scores", "format": options["format_name"], "rows": counted.rows}
+        record(None, "report.exported", NamedSubject(subject, subject_id), **facts)
         return {"output": options["output"], "format": options["format_name"], "rows": counted.rows, "bytes": written}
 
     def summary(self, result: dict[str, Any]) -> str:
@@ -73,14 +66,7 @@ def _write_esi(options: dict[str, Any]) -> dict[str, Any]:
             written = write_esi_files(run=run, folder=folder, watch=watch)
     except OSError as error:
         raise BadInput(f"Cannot write to {folder}: {error.strerror}.") from error
-    acted.send(
-        sender=Run,
-        actor_id=None,
-        action="report.exported",
-        subject=run.name,
-        subject_id=run.pk,
-        detail={"table": "esi", "format": "files", "files": len(written)},
-    )
+    record(None, "report.exported", run, table="esi", format="files", files=len(written))
     return {"output": str(folder), "files": [path.name for path in written]}
 
 

@@ -9,10 +9,11 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evalsite.accounts.audit import record
 from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
 from evalsite.review.questions.answer_forms import PREFIX, said_of
 from evalsite.review.questions.scales import labels_from_json, shown_label
-from evalsite.review.services.items.acts import announce
+from evalsite.review.services.items.acts import about
 from evalsite.review.services.items.claims import REASON_LIMIT, TEXT_LIMIT, count_work, lease_time, notify_if_stuck
 from evalsite.review.services.items.decisions import keep_revised_label, move_item, settle
 from evalsite.review.services.items.given_labels import GivenLabel, given_label
@@ -81,8 +82,7 @@ def record_annotation(
     claim.status, claim.draft, claim.draft_at, claim.acted_at = AssignmentStatus.SUBMITTED, {}, None, at
     claim.item_open = item.retest_of_id is None  # a retest is nobody else's work, so it is not counted
     claim.save(update_fields=SUBMITTED_FIELDS)
-    detail = {"cannot_judge": why} if why else {"label": given.label}
-    announce(actor=annotator, action="annotation.recorded", subject=item, detail=detail)
+    record(annotator, "annotation.recorded", about(item), **({"cannot_judge": why} if why else {"label": given.label}))
     item.answer_count += not why
     if not settle(item=item, answers=(*before, annotation), at=at) and not why:
         item.save(update_fields=["answer_count"])
@@ -145,7 +145,7 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
     if unable:
         claim.draft["cannot_judge"] = annotation.cannot_judge
     claim.save(update_fields=["status", "expires_at", "beat_at", "item_open", "draft", "draft_at"])
-    announce(actor=annotator, action="annotation.undone", subject=item, detail={"label": annotation.label})
+    record(annotator, "annotation.undone", about(item), label=annotation.label)
     annotation.delete()
     item.answer_count -= not unable
     if item.is_open:
@@ -197,6 +197,5 @@ def revise_annotation(
     annotation.revision_note, annotation.revised_at = reason.strip()[:TEXT_LIMIT], at
     annotation.save(update_fields=["revised_label", "revised_parts", "revision_note", "revised_at"])
     keep_revised_label(item=item, answers=locked.answers, at=at)
-    detail = {"from": annotation.label, "to": given.label}
-    announce(actor=annotator, action="annotation.revised", subject=item, detail=detail)
+    record(annotator, "annotation.revised", about(item), **{"from": annotation.label, "to": given.label})
     return annotation

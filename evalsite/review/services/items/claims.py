@@ -18,6 +18,7 @@ from django.db import connection, transaction
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from evalsite.accounts.audit import record
 from evalsite.review.models import (
     Assignment,
     AssignmentStatus,
@@ -37,7 +38,7 @@ from evalsite.review.selectors.screens.waiting_items import (
     standing_of,
     why_nothing_for,
 )
-from evalsite.review.services.items.acts import announce
+from evalsite.review.services.items.acts import about
 from evalsite.review.services.items.item_locks import LockedItem, lock_item, with_claims
 from evalsite.review.services.items.looks import has_looked
 from evalsite.review.services.items.notices import notify_adjudicators
@@ -257,7 +258,7 @@ def skip_item(*, item_id: int, annotator: User, token: str, reason: str, at: dat
     claim.status, claim.skip_reason = AssignmentStatus.SKIPPED, reason.strip()[:REASON_LIMIT]
     claim.acted_at, claim.item_open = at, locked.item.is_open and locked.item.retest_of_id is None
     claim.save(update_fields=["status", "skip_reason", "acted_at", "item_open"])
-    announce(actor=annotator, action="item.skipped", subject=locked.item, detail={"reason": claim.skip_reason})
+    record(annotator, "item.skipped", about(locked.item), reason=claim.skip_reason)
     notify_if_stuck(locked.item, at=at)
     return claim
 
@@ -281,7 +282,7 @@ def flag_item(*, item_id: int, annotator: User, text: str, at: datetime) -> Assi
         raise ReviewRefused("You can flag only items that were handed to you.")
     claim.flag = text.strip()[:REASON_LIMIT]
     claim.save(update_fields=["flag"])
-    announce(actor=annotator, action="item.flagged", subject=locked.item, detail={"text": claim.flag})
+    record(annotator, "item.flagged", about(locked.item), text=claim.flag)
     if claim.flag:
         notify_adjudicators(queue=locked.item.queue, kind=NoticeKind.FLAGGED, at=at)
     return claim

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
 
+from evalsite.accounts.audit import record
 from evalsite.review.models import (
     LEFT_OUT,
     Adjudication,
@@ -25,7 +26,7 @@ from evalsite.review.models import (
 )
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.screens.looks import has_seen_verdicts
-from evalsite.review.services.items.acts import announce
+from evalsite.review.services.items.acts import about
 from evalsite.review.services.items.final_labels import drop_final_labels, keep_final_label, majority_provenance
 from evalsite.review.services.items.given_labels import GivenLabel, agreed_parts, given_label
 from evalsite.review.services.items.looks import check_may_look, note_look
@@ -157,7 +158,7 @@ def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: dat
     move_item(item=item, status=ItemStatus.ADJUDICATED, label=given.label, at=at)
     provenance = Provenance.ADJUDICATION if is_blind else Provenance.INFORMED
     keep_final_label(item=item, label=given.label, provenance=provenance, at=at, parts=given.parts)
-    announce(actor=adjudicator, action="item.adjudicated", subject=item, detail={"label": given.label})
+    record(adjudicator, "item.adjudicated", about(item), label=given.label)
     return item
 
 
@@ -206,7 +207,7 @@ def revise_adjudication(
     word.save(update_fields=["revised_label", "revised_parts", "revision_note", "revised_at"])
     if word.is_blind:
         keep_final_label(item=item, label=given.label, provenance=Provenance.INFORMED, at=at, parts=given.parts)
-    announce(actor=adjudicator, action="item.revised", subject=item, detail={"from": word.label, "to": given.label})
+    record(adjudicator, "item.revised", about(item), **{"from": word.label, "to": given.label})
     return word
 
 
@@ -230,7 +231,7 @@ def reopen_item(*, item_id: int, actor: User, reason: str, at: datetime) -> Revi
         former.delete()
     item.reopened_at = at
     move_item(item=item, status=ItemStatus.SPLIT, label="", at=at)
-    announce(actor=actor, action="item.reopened", subject=item, detail=detail)
+    record(actor, "item.reopened", about(item), **detail)
     return item
 
 
@@ -248,7 +249,7 @@ def ask_more(*, item_id: int, actor: User, at: datetime) -> ReviewItem:
         raise ReviewRefused(f"{MOST_ANSWERS} people have answered; decide it yourself.")
     item.quorum, item.reopened_at = max(item.quorum, item.answer_count) + 1, None
     move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
-    announce(actor=actor, action="item.asked_again", subject=item, detail={"quorum": item.quorum})
+    record(actor, "item.asked_again", about(item), quorum=item.quorum)
     return item
 
 
@@ -259,7 +260,7 @@ def _bring_back(item: ReviewItem, *, actor: User, reason: str, at: datetime) -> 
     move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
     settle(item=item, answers=item.annotations.all(), at=at)
     recount(queue_id=item.queue_id)
-    announce(actor=actor, action="item.brought_back", subject=item, detail=detail)
+    record(actor, "item.brought_back", about(item), **detail)
     return item
 
 
@@ -278,7 +279,7 @@ def exclude_item(*, item_id: int, actor: User, reason: str, at: datetime) -> Rev
     item.save(update_fields=["excluded_because"])
     move_item(item=item, status=ItemStatus.EXCLUDED, label="", at=at)
     recount(queue_id=item.queue_id)
-    announce(actor=actor, action="item.excluded", subject=item, detail=detail)
+    record(actor, "item.excluded", about(item), **detail)
     return item
 
 

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.utils.text import slugify
 
 from debate.models import DebateSet
+from evalsite.accounts.audit import record
 from evalsite.review.blinding import blind_name, told_by
 from evalsite.review.models import (
     LEFT_OUT,
@@ -25,7 +26,6 @@ from evalsite.review.models import (
 from evalsite.review.questions.scales import Label, labels_to_json
 from evalsite.review.selectors.screens.waiting_items import HELD
 from evalsite.review.selectors.secrets import names_behind, names_behind_debates, names_behind_run
-from evalsite.review.services.items.acts import announce
 from evalsite.review.services.items.notices import notify_members
 from evalsite.review.states import QueueState, ReviewRefused, check_transition
 from judging.models import Run
@@ -125,7 +125,7 @@ def set_queue_status(*, queue: Queue, status: QueueStatus, actor: User) -> Queue
     check_transition(QueueState(queue.status), QueueState(status))
     queue.status = status
     queue.save(update_fields=["status"])
-    announce(actor=actor, action=f"queue.{status}", subject=queue)
+    record(actor, f"queue.{status}", queue)
     return queue
 
 
@@ -169,5 +169,5 @@ def update_queue(
     detail = {name: str(value)[:200] for name, value in changed.items()}
     if members is not None:
         detail["members"] = str(len(members))
-    announce(actor=actor, action="queue.changed", subject=queue, detail=detail)
+    record(actor, "queue.changed", queue, **detail)
     return queue

@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evalsite.accounts.audit import record
 from evalsite.review.models import Assignment, AssignmentStatus, NoticeKind, Queue
 from evalsite.review.selectors.screens.claims import held_by
 from evalsite.review.selectors.screens.content import swapped_for
 from evalsite.review.selectors.screens.waiting_items import is_member
-from evalsite.review.services.items.acts import announce
+from evalsite.review.services.items.acts import about
 from evalsite.review.services.items.claims import REASON_LIMIT
 from evalsite.review.services.items.item_locks import LockedItem, claim_facts, lock_item
 from evalsite.review.services.items.looks import has_looked
@@ -43,7 +44,7 @@ def hand_item(*, item_id: int, person: User, actor: User, reason: str, at: datet
     locked = lock_item(item_id)
     claim = _hand(locked, person, reason=reason, at=at)
     notify(people=[person], kind=NoticeKind.ASSIGNED, queue=locked.item.queue, at=at)
-    _announce(locked, "item.handed", person, actor, reason)
+    _record(locked, "item.handed", person, actor, reason)
     return claim
 
 
@@ -81,7 +82,7 @@ def hand_items(
         except ReviewRefused as refusal:
             refusals[str(refusal)] = None
         else:
-            _announce(locked, "item.handed", person, actor, reason)
+            _record(locked, "item.handed", person, actor, reason)
             handed += 1
     if not handed:
         raise ReviewRefused(" ".join(refusals) or "None of these items is in this queue.")
@@ -98,7 +99,7 @@ def withdraw_item(*, item_id: int, person: User, actor: User, reason: str) -> As
     """
     locked = lock_item(item_id)
     claim = _withdraw(locked, person, reason=reason)
-    _announce(locked, "item.withdrawn", person, actor, reason)
+    _record(locked, "item.withdrawn", person, actor, reason)
     return claim
 
 
@@ -116,10 +117,10 @@ def withdraw_all(*, queue: Queue, person: User, heir: User | None, actor: User, 
     for item_id in held[:MOST_AT_ONCE]:  # everybody locks in the same order
         locked = lock_item(item_id)
         _withdraw(locked, person, reason=reason)
-        _announce(locked, "item.withdrawn", person, actor, reason)
+        _record(locked, "item.withdrawn", person, actor, reason)
         if heir is not None and _may_inherit(locked, heir, reason=reason, at=at):
             _hand(lock_item(item_id), heir, reason=reason, at=at)
-            _announce(locked, "item.handed", heir, actor, reason)
+            _record(locked, "item.handed", heir, actor, reason)
             handed += 1
     if heir is not None and handed:
         notify(people=[heir], kind=NoticeKind.ASSIGNED, queue=queue, at=at)
@@ -164,6 +165,5 @@ def _withdraw(locked: LockedItem, person: User, *, reason: str) -> Assignment:
     return claim
 
 
-def _announce(locked: LockedItem, action: str, person: User, actor: User, reason: str) -> None:
-    detail = {"person": person.username, "reason": reason.strip()[:REASON_LIMIT]}
-    announce(actor=actor, action=action, subject=locked.item, detail=detail)
+def _record(locked: LockedItem, verb: str, person: User, actor: User, reason: str) -> None:
+    record(actor, verb, about(locked.item), person=person.username, reason=reason.strip()[:REASON_LIMIT])

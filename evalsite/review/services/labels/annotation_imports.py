@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Count
 
+from evalsite.accounts.audit import record
 from evalsite.review.models import (
     Adjudication,
     Annotation,
@@ -30,7 +31,6 @@ from evalsite.review.models import (
     ReviewItem,
 )
 from evalsite.review.sampling import uniform_number
-from evalsite.review.services.items.acts import announce
 from evalsite.review.services.items.decisions import keep_revised_label, labelled
 from evalsite.review.services.items.final_labels import drop_final_labels, keep_final_label, majority_provenance
 from evalsite.review.services.items.given_labels import agreed_parts
@@ -38,7 +38,6 @@ from evalsite.review.services.items.notices import notify_adjudicators
 from evalsite.review.services.items.queues import recount
 from evalsite.review.services.labels.annotation_plans import AnnotationPlan, ItemChange, PeopleChoice, plan_import
 from evalsite.review.tables.annotations import ANSWERED, SKIPPED, UNABLE, Act, AnnotationFile
-from judging import signals
 from judging.specs.files.problems import Problem, Severity
 
 BATCH = 500
@@ -105,7 +104,7 @@ def import_annotations(
         notify_adjudicators(queue=queue, kind=NoticeKind.SPLIT, at=at)
     recount(queue_id=queue.pk)
     detail = {"file": found.name, **{name: count for name, count in plan.counts().items() if count}}
-    announce(actor=actor, action="annotations.imported", subject=queue, detail=detail | {"people": list(created)})
+    record(actor, "annotations.imported", queue, **detail, people=list(created))
     return Imported(plan, created)
 
 
@@ -130,14 +129,7 @@ def _add_people(names: Sequence[str], actor: User | None) -> tuple[str, ...]:
         person = User(username=name, is_active=False)
         person.set_unusable_password()
         person.save()
-        signals.acted.send(
-            sender=User,
-            actor_id=actor.pk if actor else None,
-            action="person.created",
-            subject=name,
-            subject_id=person.pk,
-            detail={"is_active": False, "why": "import of answers"},
-        )
+        record(actor, "person.created", person, is_active=False, why="import of answers")
     return tuple(names)
 
 

@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from evalsite.accounts.audit import record
 from evalsite.review.models import (
     FinalLabel,
     ImportedLabel,
@@ -36,7 +37,6 @@ from evalsite.review.signals import labels_imported
 from evalsite.review.states import outcome
 from evalsite.review.tables.labels import AboutResponses, LabelColumns, LabelFile, read_labels
 from evalsite.review.tables.rows import problem
-from judging import signals
 from judging.llm.identity import canonical_json
 from judging.models import RunEvaluator
 from judging.specs.files.problems import Parsed, Problem, Severity
@@ -200,7 +200,8 @@ def store_labels(*, name: str, upload: LabelUpload, actor: User | None, at: date
     detail: dict[str, object] = {"file": upload.file_name, "items": table.item_count, "labels": table.label_count}
     if upload.evaluator is not None:
         detail |= {"from": plan.source, "blind": upload.is_blind} | plan.counts()
-    _announce(table, actor, "labels.imported", detail)
+    record(actor, "labels.imported", table, **detail)
+    labels_imported.send(sender=LabelTable)
     return table
 
 
@@ -253,18 +254,6 @@ def delete_labels(*, table: LabelTable, actor: User | None) -> None:
 
     Responses that have no other label are undecided then; the next drawing of their sample asks people about them.
     """
-    detail: dict[str, object] = {"labels": table.label_count, "final_labels": table.final_count}
-    _announce(table, actor, "labels.deleted", detail)
-    table.delete()
-
-
-def _announce(table: LabelTable, actor: User | None, action: str, detail: dict[str, object]) -> None:
-    signals.acted.send(
-        sender=LabelTable,
-        actor_id=actor.pk if actor else None,
-        action=action,
-        subject=table.name,
-        subject_id=table.pk,
-        detail=detail,
-    )
+    record(actor, "labels.deleted", table, labels=table.label_count, final_labels=table.final_count)
     labels_imported.send(sender=LabelTable)
+    table.delete()

@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
+from evalsite.accounts.audit import record
 from evalsite.review.models import AuditPlan, ItemArm, Queue, Referral, ReviewItem
 from evalsite.review.routing import AUDITED, TEXT_LIMIT, cut
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.selectors.labels.audits import AuditSubject
 from evalsite.review.selectors.unrouted import may_ask_people
 from evalsite.review.states import ReviewRefused
-from judging import signals
 
 BATCH = 500
 
@@ -41,13 +41,14 @@ def plan_audit(*, subject: AuditSubject, size: int, actor: User | None, at: date
         debate_set=subject.debate_set,
         defaults={"size": size, "chosen_by": actor, "chosen_at": at},
     )
-    signals.acted.send(
-        sender=AuditPlan,
-        actor_id=actor.pk if actor else None,
-        action="audit.planned",
-        subject=str(subject.about),
-        subject_id=subject.about.pk,
-        detail={"of": subject.noun, "size": size, "population": subject.population, "drawn before": subject.drawn},
+    record(
+        actor,
+        "audit.planned",
+        subject.about,
+        of=subject.noun,
+        size=size,
+        population=subject.population,
+        **{"drawn before": subject.drawn},
     )
     return plan
 

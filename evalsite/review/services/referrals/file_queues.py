@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 
+from evalsite.accounts.audit import record
 from evalsite.review.models import FinalLabel, ItemArm, Material, OrderPolicy, Queue, QueueMode, ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, Label, labels_from_json, labels_to_json
 from evalsite.review.sampling import RETEST_SHARE, uniform_number
 from evalsite.review.selectors.labels.subjects import SubjectFacts, material_facts
-from evalsite.review.services.items.acts import announce
 from evalsite.review.services.items.notices import notify_members
 from evalsite.review.services.items.queues import PAIR_GUIDELINES, SINGLE_GUIDELINES, check_name, free_slug, recount
 from evalsite.review.services.referrals.subject_referrals import store_subjects
@@ -72,8 +72,7 @@ def create_queue(
         materials = Material.objects.bulk_create(_material(queue, row) for row in batch)
         _open(queue, list(zip(materials, batch, strict=True)), at)
     queue = recount(queue_id=queue.pk)
-    detail = {"file": wanted.file_name, "items": queue.total_count, "members": len(members)}
-    announce(actor=actor, action="queue.created", subject=queue, detail=detail)
+    record(actor, "queue.created", queue, file=wanted.file_name, items=queue.total_count, members=len(members))
     notify_members(queue=queue, people=members, at=at)
     return queue
 

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from evalsite.accounts.audit import record
 from evalsite.review.models import (
     Assignment,
     AssignmentStatus,
@@ -20,7 +21,7 @@ from evalsite.review.models import (
 )
 from evalsite.review.selectors.asked import items_to_take_back, people_of, why_not_yet
 from evalsite.review.services.items import queues
-from evalsite.review.services.items.acts import announce
+from evalsite.review.services.items.acts import about
 from evalsite.review.services.items.item_locks import lock_item
 from evalsite.review.services.referrals.run_referrals import open_item_for_verdict, open_items_for_run
 from evalsite.review.states import ItemFacts, ItemState, QueueState, ReviewRefused, check_can_take_back
@@ -65,7 +66,7 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItem
         item = known.item
         is_mine = item is not None and item.sent_by_id == actor.pk and item.created_at == at
         if item is not None and is_mine:
-            announce(actor=actor, action="item.sent", subject=item, detail={"verdict": verdict.pk})
+            record(actor, "item.sent", about(item), verdict=verdict.pk)
     if item is None:
         raise ReviewRefused(f"Nobody is asked: people have decided this already, and “{known.answer}” is used here.")
     return ReferredItems(queue, 1) if is_mine else ReferredItems(known.queue or queue, 0)
@@ -82,7 +83,7 @@ def send_rest(*, run: Run, actor: User, at: datetime) -> ReferredItems:
         raise ReviewRefused(refusal)
     count = open_items_for_run(run=run, at=at, sent_by=actor)
     queue = Queue.objects.get(run=run)
-    announce(actor=actor, action="queue.rest_sent", subject=queue, detail={"run": run.pk, "items": count})
+    record(actor, "queue.rest_sent", queue, run=run.pk, items=count)
     return ReferredItems(queue, count)
 
 
@@ -102,7 +103,7 @@ def take_item_back(*, item_id: int, actor: User, at: datetime) -> Queue:
     )
     if item.referrals.exclude(run=item.queue.run_id).exists():
         raise ReviewRefused("Another run waits for the answers to this item too, so it stays.")
-    announce(actor=actor, action="item.taken_back", subject=item, detail={"response": item.response_a_id or ""})
+    record(actor, "item.taken_back", about(item), response=item.response_a_id or "")
     item.referrals.all().delete()
     item.delete()
     return queues.recount(queue_id=item.queue_id)
@@ -121,7 +122,7 @@ def take_rest_back(*, run: Run, actor: User, at: datetime) -> int:
     Referral.objects.filter(item__in=keys).delete()
     ReviewItem.objects.filter(pk__in=keys).delete()
     queues.recount(queue_id=queue.pk)
-    announce(actor=actor, action="queue.rest_taken_back", subject=queue, detail={"run": run.pk, "items": len(keys)})
+    record(actor, "queue.rest_taken_back", queue, run=run.pk, items=len(keys))
     return len(keys)
 
 
