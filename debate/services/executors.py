@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from django.db.models import QuerySet
 
@@ -80,7 +79,7 @@ class DebateExecutor:
             debates, batch_size=BATCH, update_conflicts=True, unique_fields=["id"], update_fields=STORED_FIELDS
         )
 
-    def failure(self, result: Any) -> str:
+    def failure(self, result: object) -> str:
         """Return why a debate broke off, or an empty text: an unresolved debate is no failure."""
         if not isinstance(result, DebateResult):
             return "failed"

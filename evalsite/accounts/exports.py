@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from django.db.models import QuerySet
 
@@ -22,7 +21,7 @@ class _Line:
         return text
 
 
-def plain_cell(value: Any) -> str:
+def plain_cell(value: object) -> str:
     """Return a cell's text that no spreadsheet takes for a formula."""
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -59,7 +59,7 @@ class JsonCommand(BaseCommand):
         """Return the lines printed without `--json`."""
         return "\n".join(f"{key}: {value}" for key, value in result.items())
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         with _guards[0]() if self.needs_broker and _guards else nullcontext():
             result = self.run(**options)
         self.stdout.write(

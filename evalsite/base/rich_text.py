@@ -127,7 +127,7 @@ def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _definition_as_written(_: RendererHTML, tokens: Sequence[Token], index: int, *__: Any) -> str:
+def _definition_as_written(_: RendererHTML, tokens: Sequence[Token], index: int, *__: object) -> str:
     return f"<p>{escapeHtml(tokens[index].content)}</p>\n"
 
 
@@ -142,17 +142,17 @@ def _line_break(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _image(_: RendererHTML, tokens: Sequence[Token], index: int, *__: Any) -> str:
+def _image(_: RendererHTML, tokens: Sequence[Token], index: int, *__: object) -> str:
     return f"[image: {escapeHtml(tokens[index].content or 'no description')}]"
 
 
-def _code(_: RendererHTML, tokens: Sequence[Token], index: int, __: Any, env: MutableMapping[str, Any]) -> str:
+def _code(_: RendererHTML, tokens: Sequence[Token], index: int, __: object, env: MutableMapping[str, Any]) -> str:
     language = (tokens[index].info.split() or [""])[0]
     kind = f' class="language-{escapeHtml(language)}"' if language else ""
     return f"<pre><code{kind}>{highlight(tokens[index].content, language, env['allowance'])}</code></pre>\n"
 
 
-def _math(_: RendererHTML, tokens: Sequence[Token], index: int, __: Any, env: MutableMapping[str, Any]) -> str:
+def _math(_: RendererHTML, tokens: Sequence[Token], index: int, __: object, env: MutableMapping[str, Any]) -> str:
     token = tokens[index]
     is_display = token.markup in {"$$", "\\["}
     drawn = formulas.formula(token.content, is_display=is_display) if env["formulas"] > 0 else None

@@ -231,7 +231,7 @@ def escape_latex(text: str) -> str:
     return " ".join(text.split()).translate(_LATEX)
 
 
-def _latex_cell(value: Any) -> str:
+def _latex_cell(value: object) -> str:
     if value is None:
         return "--"
     if isinstance(value, bool):
@@ -254,13 +254,13 @@ def _lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[list[Any]]:
         yield [row.get(column) for column in columns]
 
 
-def _plain(value: Any) -> str | int | float | bool | None:
+def _plain(value: object) -> str | int | float | bool | None:
     if value is None or isinstance(value, int | float):
         return value
     return escape_cell(value if isinstance(value, str) else _as_text(value))
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, list | dict | tuple):

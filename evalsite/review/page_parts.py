@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from debate.models import DebateSet
 from evalsite.base.page_parts import Facts, add_part, set_row_part
@@ -34,7 +33,7 @@ def _people_of_verdicts(verdicts: Iterable[Verdict]) -> Mapping[int, Facts]:
     return {key: {"people": people} for key, people in asked.people_of_verdicts(list(verdicts)).items()}
 
 
-def _people_of_tasks(rows: Iterable[tuple[RunTask, Any]]) -> Mapping[int, Facts]:
+def _people_of_tasks(rows: Iterable[tuple[RunTask, object]]) -> Mapping[int, Facts]:
     """Return the same for rows of a run's tasks, each with its one verdict or with those in `said`."""
     verdicts: list[Verdict] = []
     for task, _ in rows:

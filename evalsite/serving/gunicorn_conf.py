@@ -36,6 +36,6 @@ def when_ready(server: Any) -> None:
             listener.sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", SILENCE_SECONDS, 0))
 
 
-def pre_fork(server: Any, worker: Any) -> None:
+def pre_fork(server: object, worker: object) -> None:
     """Share no connection to the database with a process that is forked."""
     connections.close_all()

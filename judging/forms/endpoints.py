@@ -21,7 +21,7 @@ else:
 class ExtraFields(forms.JSONField):
     """A JSON object; an empty one is an empty field, neither {} nor null."""
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> Any:
         """Return what the field shows."""
         return super().prepare_value(value) if value else ""
 
@@ -169,7 +169,7 @@ class JudgeForm(forms.Form):
         return found
 
 
-def option_field(option: OptionField, value: Any) -> forms.Field:
+def option_field(option: OptionField, value: object) -> forms.Field:
     """Return the field of one option of a judge."""
     label = option.label or option.name.replace("_", " ").capitalize()
     common: JsonDict = {"label": label, "help_text": option.help, "initial": value, "required": False}

@@ -11,7 +11,7 @@ from django.conf import settings
 class SizedFileField(forms.FileField):
     """One file, refused where it is larger than the site takes at once."""
 
-    def clean(self, data: Any, initial: Any = None) -> Any:
+    def clean(self, data: object, initial: object = None) -> Any:
         """Return the upload."""
         upload = super().clean(data, initial)
         limit = settings.UPLOAD_MEGABYTES * 2**20

@@ -209,7 +209,7 @@ def _key(verdict: JudgeVerdict) -> str:
     return json.dumps(_plain(said), sort_keys=True, default=str)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
     return int(value) if isinstance(value, float) and value.is_integer() else value

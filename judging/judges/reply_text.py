@@ -215,7 +215,7 @@ class Mended:
     value: Any
 
 
-def truth(value: Any) -> Any:
+def truth(value: object) -> Any:
     """Return true or false; quoted ones are mended; anything else is refused."""
     if isinstance(value, bool):
         return value
@@ -224,6 +224,6 @@ def truth(value: Any) -> Any:
     raise LookupError(value)
 
 
-def compact(value: Any) -> str:
+def compact(value: object) -> str:
     """Return reasons that a judge gave as JSON instead of text; empty for none."""
     return "" if value is None else json.dumps(value, ensure_ascii=False)

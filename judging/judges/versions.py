@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
-from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.judges.verdicts import PARSER_VERSION
@@ -81,7 +80,7 @@ def _option_changes(before: JsonObject, now: JsonObject, hidden: set[str]) -> li
     return found
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return "not set" if value is None else str(value)[:60]
 
 

@@ -38,7 +38,7 @@ def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
     ).hexdigest()
 
 
-def canonical_json(value: Any) -> bytes:
+def canonical_json(value: object) -> bytes:
     """Return one byte string per value: sorted keys, no spaces, ASCII only, whole floats written as integers.
 
     Raises:
@@ -48,7 +48,7 @@ def canonical_json(value: Any) -> bytes:
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Mappings as dicts, sequences as lists, 0.0 as 0: a temperature reads alike from YAML, a form and a database."""
     if isinstance(value, float) and value.is_integer():
         return int(value)

@@ -34,7 +34,7 @@ class Part:
     owner: int = 0  # of a joined object: the part that it is joined to, and the field that leads from there
     relation: Any = None
 
-    def read(self, values: Sequence[Any]) -> Any:
+    def read(self, values: Sequence[object]) -> Any:
         """Return the object, None where an outer join found no row."""
         if values[self.key] is None:
             return None
@@ -49,7 +49,7 @@ class Shape:
     added: dict[str, int]  # column by name
     converters: tuple[tuple[int, list[Any], Any], ...]  # column, what to apply in turn, and the expression it is for
 
-    def read(self, row: tuple[Any, ...]) -> Any:
+    def read(self, row: tuple[object, ...]) -> Any:
         """Return the object of a row as the database gave it."""
         values = list(row)
         for column, converters, expression in self.converters:

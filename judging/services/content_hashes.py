@@ -15,7 +15,7 @@ from judging.specs.types import CaseSpec, RubricSpec
 _SHAPE_WORDS = {"levels": "level_cascade", "scaleeval": "pairwise"}
 
 
-def content_hash(value: Any) -> str:
+def content_hash(value: object) -> str:
     """Return the SHA-256 (64 hex digits) of a JSON-like value or a dataclass of such."""
     return sha256(canonical_json(_plain(value))).hexdigest()
 
@@ -48,7 +48,7 @@ def tree_digest(case_key: str, tree: str) -> str:
     return sha256(f"[{json.dumps(case_key)},{tree}]".encode()).hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, Mapping):

@@ -13,7 +13,7 @@ _ESCAPED = re.compile(r"\\u(?:0000|d[89a-f])")  # as json.dumps writes them
 REPLACEMENT = "\ufffd"
 
 
-def storable(value: Any) -> Any:
+def storable(value: object) -> Any:
     """Return a JSON-like value with NUL and lone surrogates replaced by U+FFFD and NaN or infinities by None.
 
     Models can escape such characters in their JSON, and programs under test can print them.
@@ -23,7 +23,7 @@ def storable(value: Any) -> Any:
     return value if _is_storable(value) else _replaced(value)
 
 
-def _is_storable(value: Any) -> bool:
+def _is_storable(value: object) -> bool:
     """Return whether nothing needs replacing; False where that takes a closer look."""
     try:
         return not _ESCAPED.search(json.dumps(value, allow_nan=False))
@@ -31,7 +31,7 @@ def _is_storable(value: Any) -> bool:
         return False
 
 
-def _replaced(value: Any) -> Any:
+def _replaced(value: object) -> Any:
     if isinstance(value, str):
         return _UNSTORABLE.sub(REPLACEMENT, value)
     if isinstance(value, float):

@@ -150,7 +150,7 @@ def _criterion(entry: JsonObject) -> CriterionPage:
     )
 
 
-def _numbered(entries: Any) -> tuple[JsonObject, ...]:
+def _numbered(entries: object) -> tuple[JsonObject, ...]:
     return tuple({**entry, "number": number} for number, entry in enumerate(_dicts(entries), 1))
 
 
@@ -169,7 +169,7 @@ def _rule(number: int, rule: JsonObject) -> RuleRow:
     return RuleRow(number, status, _says(rule.get("tree"), 0), rule.get("points"), bool(rule.get("neg")))
 
 
-def _says(tree: Any, depth: int) -> str:
+def _says(tree: object, depth: int) -> str:
     """Return a keyword tree in one line: `"a" or ("b" and /c/)`."""
     if not isinstance(tree, dict) or depth > 10:
         return "…"
@@ -182,7 +182,7 @@ def _says(tree: Any, depth: int) -> str:
     return f"{quote}{tree.get('needle', '')}{'/' if quote == '/' else '”'}{condition}"
 
 
-def _spans(detail: Any) -> list[Span]:
+def _spans(detail: object) -> list[Span]:
     if not isinstance(detail, dict):
         return []
     found = [
@@ -215,14 +215,14 @@ def pieces_of(text: str, spans: Sequence[Span]) -> list[TextPiece]:
     return [*pieces, TextPiece(text[done:])] if done < len(text) else pieces
 
 
-def _dicts(value: Any) -> list[JsonDict]:
+def _dicts(value: object) -> list[JsonDict]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _notes(value: Any) -> tuple[str, ...]:
+def _notes(value: object) -> tuple[str, ...]:
     entries = value if isinstance(value, list) else []
     return tuple(str(entry.get("text", "")) if isinstance(entry, dict) else str(entry) for entry in entries)
 
 
-def _fault(value: Any) -> tuple[str, ...]:
+def _fault(value: object) -> tuple[str, ...]:
     return (f"{value.get('kind', 'Error')}: {value.get('message', '')}",) if isinstance(value, dict) else ()

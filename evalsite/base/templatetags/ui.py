@@ -65,42 +65,42 @@ def _figure(value: Any) -> formats.Figure | None:
 
 
 @register.filter
-def number(value: Any, places: int = 0) -> str:
+def number(value: object, places: int = 0) -> str:
     """`1,234`; a dash for what is no number."""
     figure = _figure(value)
     return missing() if figure is None else formats.number(figure, int(places))
 
 
 @register.filter
-def percent(value: Any, places: int = 1) -> str:
+def percent(value: object, places: int = 1) -> str:
     """`83.2%` of a fraction; a dash for what is no number."""
     figure = _figure(value)
     return missing() if figure is None else formats.percent(figure, int(places))
 
 
 @register.filter
-def money(value: Any, currency: str = "USD") -> str:
+def money(value: object, currency: str = "USD") -> str:
     """`$12.30`; a dash where the price is not known."""
     figure = _figure(value)
     return missing("price not known") if figure is None else formats.money(figure, currency)
 
 
 @register.filter
-def p_words(value: Any) -> str:
+def p_words(value: object) -> str:
     """`p = .032` or `p < .001`; a dash for what is no number."""
     figure = _figure(value)
     return missing() if figure is None else formats.p_words(figure)
 
 
 @register.filter
-def duration(value: Any) -> str:
+def duration(value: object) -> str:
     """`3 min 05 s` of seconds or a timedelta; a dash for what is neither."""
     seconds = value.total_seconds() if hasattr(value, "total_seconds") else _figure(value)
     return missing() if seconds is None else formats.duration(seconds)
 
 
 @register.simple_tag
-def figure(value: Any, places: int = 0, style: str = "number", reason: str = "") -> str:
+def figure(value: object, places: int = 0, style: str = "number", reason: str = "") -> str:
     """A figure or, with the reason why it is missing, a dash. `style` is number, percent, money, duration or p."""
     found = _figure(value)
     if found is None:
@@ -135,7 +135,9 @@ def when(moment: datetime | None, never: str = "never") -> SafeString:
 
 
 @register.inclusion_tag("_interval.html")
-def interval(value: Any, low: Any, high: Any, axis_low: float = 0.0, axis_high: float = 1.0, **look: Any) -> JsonDict:
+def interval(
+    value: object, low: object, high: object, axis_low: float = 0.0, axis_high: float = 1.0, **look: Any
+) -> JsonDict:
     """An estimate with its interval on an axis that all rows share.
 
     Options: places (3), style (number or percent), reason (why there is no interval, where it is known).

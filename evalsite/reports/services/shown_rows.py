@@ -134,7 +134,7 @@ def pair_matrix(payload: Payload) -> list[Payload]:
     return rows
 
 
-def square(labels: Sequence[Any], counts: Sequence[Sequence[int]]) -> list[Payload]:
+def square(labels: Sequence[object], counts: Sequence[Sequence[int]]) -> list[Payload]:
     """Return a confusion matrix by row, each cell shaded by its share of the row and with the label of its column."""
     rows = []
     for label, row in zip(labels, counts, strict=True):

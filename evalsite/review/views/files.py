@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import User
@@ -170,7 +168,7 @@ def _plan(queue: Queue, found: AnnotationFile, people: PeopleChoice) -> Annotati
     return plan
 
 
-def _people_form(request: PageRequest, unknown: tuple[str, ...], data: Any) -> FilePeopleForm:
+def _people_form(request: PageRequest, unknown: tuple[str, ...], data: object) -> FilePeopleForm:
     return FilePeopleForm(
         data,
         unknown=unknown,

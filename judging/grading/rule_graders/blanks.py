@@ -65,7 +65,7 @@ class _Trial:
     notes: list[Note] = field(default_factory=list)
 
 
-def read_blank_spec(spec: Any) -> BlankSpec:
+def read_blank_spec(spec: object) -> BlankSpec:
     """Return the mapping as a BlankSpec.
 
     Raises:
@@ -89,7 +89,7 @@ def read_blank_spec(spec: Any) -> BlankSpec:
     return BlankSpec(template, targets, texts["blank_str"], escape, texts["prefix"], spec.get("post_handler"))
 
 
-def align_responses(spec: Any, texts: Sequence[str], options: GradingOptions) -> list[Alignment | None]:
+def align_responses(spec: object, texts: Sequence[str], options: GradingOptions) -> list[Alignment | None]:
     """Return one alignment per response, computed together, equal responses once; None where it is over the limit.
 
     Raises: as `read_blank_spec`.
@@ -111,7 +111,9 @@ def align_responses(spec: Any, texts: Sequence[str], options: GradingOptions) ->
     return [known.get(text) for text in filled]
 
 
-def grade_blanks(spec: Any, text: str, context: GradingContext, alignment: Alignment | None = None) -> CriterionGrade:
+def grade_blanks(
+    spec: object, text: str, context: GradingContext, alignment: Alignment | None = None
+) -> CriterionGrade:
     """Return points for the blanks, with the answer, its place in `text` and the outcome for each.
 
     `alignment` saves the work where `align_responses` has done it.
@@ -152,7 +154,7 @@ def grade_blanks(spec: Any, text: str, context: GradingContext, alignment: Align
     return CriterionGrade("blank_filling", got, total, GradeStatus.COMPLETE, detail, tuple(notes))
 
 
-def nominal_total(spec: Any) -> float:
+def nominal_total(spec: object) -> float:
     """Return the points a faulty specification would have been worth: the sum of readable weights."""
     targets = spec.get("targets") if isinstance(spec, Mapping) else None
     targets = targets if isinstance(targets, (list, tuple)) else ()
@@ -191,7 +193,7 @@ def _cut(alignment: Alignment, blanks: BlankSpec, place: int) -> tuple[int, int]
     return start, alignment.positions[after]
 
 
-def _weight(raw: Any) -> float:
+def _weight(raw: object) -> float:
     if isinstance(raw, str):
         return 1.0
     if not isinstance(raw, Mapping):
@@ -199,7 +201,7 @@ def _weight(raw: Any) -> float:
     return number(raw.get("weight", 1.0), "`weight`")
 
 
-def _try_blank(raw: Any, answer: str, texts: list[str], context: GradingContext, rate: float) -> _Trial:
+def _try_blank(raw: object, answer: str, texts: list[str], context: GradingContext, rate: float) -> _Trial:
     trial = _Trial(answer)
     if rate < LOWEST_RATE:
         trial.answer, trial.text = "", f"unmatched: match rate too low - {rate}"
@@ -227,7 +229,7 @@ def _read_target(raw: Any) -> _Target:
     return _Target(list(answers), 1.0, bool(raw.get("to_lower", False)), bool(raw.get("substr_match", False)))
 
 
-def _try_answer(wanted: Any, target: _Target, trial: _Trial, texts: list[str], context: GradingContext) -> None:
+def _try_answer(wanted: object, target: _Target, trial: _Trial, texts: list[str], context: GradingContext) -> None:
     content, is_regex, condition = _read_answer(wanted)
     trial.target = content
     trial.text = f"response string: {trial.answer}, ans: {content}"
@@ -247,7 +249,7 @@ def _try_answer(wanted: Any, target: _Target, trial: _Trial, texts: list[str], c
         trial.matched = True
 
 
-def _read_answer(wanted: Any) -> tuple[str, Any, Any]:
+def _read_answer(wanted: object) -> tuple[str, Any, Any]:
     """Return text, whether it is a regular expression, and the condition, of one acceptable answer."""
     if isinstance(wanted, str):
         return wanted, False, None
@@ -260,14 +262,14 @@ def _read_answer(wanted: Any) -> tuple[str, Any, Any]:
     return wanted["content"], wanted.get("regex", False), wanted.get("cond")
 
 
-def _hits(sought: str, answer: str, *, is_regex: Any, target: _Target, context: GradingContext) -> bool:
+def _hits(sought: str, answer: str, *, is_regex: object, target: _Target, context: GradingContext) -> bool:
     if is_regex:
         matcher = context.matcher
         return (matcher.search if target.substring else matcher.fullmatch)(sought, answer) is not None
     return sought in answer if target.substring else sought == answer
 
 
-def _condition_holds(condition: Any, names: JsonDict, trial: _Trial, context: GradingContext) -> bool:
+def _condition_holds(condition: object, names: JsonDict, trial: _Trial, context: GradingContext) -> bool:
     try:
         return evaluate_condition(condition, names)
     except ConditionFault as fault:

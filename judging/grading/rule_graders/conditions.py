@@ -47,7 +47,7 @@ class ConditionFault(ValueError):
 
 
 def _numbers_only(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def checked(left: Any, right: Any) -> Any:
+    def checked(left: object, right: object) -> Any:
         if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
             raise simpleeval.FeatureNotAvailable("this operator works on numbers only")
         return apply(left, right)

@@ -86,7 +86,7 @@ class Handlers:
         return read_reply(outcome.stdout, mark, f"{module}.{func}")
 
 
-def handler_program(source: str, func: str, arguments: Sequence[Any]) -> tuple[Program, str]:
+def handler_program(source: str, func: str, arguments: Sequence[object]) -> tuple[Program, str]:
     """Return a Python program that calls `func` of `source`, and the mark that opens its reply line.
 
     The mark is a digest of source and arguments, so nothing inside the arguments can hold it.

@@ -51,7 +51,7 @@ class _Scope:
     depth: int = 0
 
 
-def grade_keywords(rules: Any, text: str, context: GradingContext) -> CriterionGrade:
+def grade_keywords(rules: object, text: str, context: GradingContext) -> CriterionGrade:
     """Return points for `rules` (a list of texts and mappings), with what matched where.
 
     `detail.status` has one word per rule; `detail.spans` gives start and end of every match in `text`.
@@ -78,7 +78,7 @@ def grade_keywords(rules: Any, text: str, context: GradingContext) -> CriterionG
     return _finish(run, got, total, shown, post_handler)
 
 
-def nominal_total(rules: Any) -> float:
+def nominal_total(rules: object) -> float:
     """Return the points that faulty rules would have been worth: the sum of readable weights, 1 for unreadable ones."""
     total = 0.0
     for entry in rules if isinstance(rules, list) else []:
@@ -91,14 +91,14 @@ def nominal_total(rules: Any) -> float:
     return total
 
 
-def _entries(value: Any, what: str) -> Iterable[Any]:
+def _entries(value: object, what: str) -> Iterable[Any]:
     """Return what Python's `for` runs over: the items of a list, the characters of a text, the keys of a mapping."""
     if isinstance(value, (list, tuple, str, Mapping)):
         return value
     raise SpecFault("TypeError", f"`{what}` must be a list, not {value!r}.")
 
 
-def _read_rule(entry: Any, run: _Pass) -> _KeywordRule:
+def _read_rule(entry: object, run: _Pass) -> _KeywordRule:
     if isinstance(entry, str):
         return _KeywordRule(entry)
     if not isinstance(entry, Mapping):
@@ -138,7 +138,7 @@ def _shown(rule: _KeywordRule, tree: JsonDict, points: float) -> JsonDict:
     }
 
 
-def _grade_node(node: Any, scope: _Scope, run: _Pass) -> JsonDict:
+def _grade_node(node: object, scope: _Scope, run: _Pass) -> JsonDict:
     """Return what became of a content node: `matched` is None where it could not be decided."""
     run.nodes_left -= 1
     if run.nodes_left < 0:
@@ -167,7 +167,7 @@ def _grade_node(node: Any, scope: _Scope, run: _Pass) -> JsonDict:
     return shown
 
 
-def _malformed(node: Any) -> SpecFault:
+def _malformed(node: object) -> SpecFault:
     kind = "AssertionError" if isinstance(node, list) else "TypeError"
     return SpecFault(kind, f"Keyword content must be text or a mapping, not {node!r}.")
 
@@ -238,7 +238,7 @@ def _apply_condition(node: JsonObject, scope: _Scope, shown: JsonDict, run: _Pas
     shown["cond_held"] = shown["matched"] = held
 
 
-def _finish(run: _Pass, got: float, total: float, shown: list[JsonDict], post_handler: Any) -> CriterionGrade:
+def _finish(run: _Pass, got: float, total: float, shown: list[JsonDict], post_handler: object) -> CriterionGrade:
     detail: JsonDict = {"status": run.status, "rules": shown, "spans": _all_spans(shown)}
     if UNDECIDED in run.status:
         return CriterionGrade("keywords", None, total, GradeStatus.INCOMPLETE, detail, tuple(run.notes))

@@ -121,7 +121,7 @@ def _guarded(name: str, grade: Callable[[_Attempt], CriterionGrade], attempt: _A
         return CriterionGrade(name, 0.0, _nominal_total(name, spec), GradeStatus.ERROR, {}, (note,), error)
 
 
-def _nominal_total(name: str, spec: Any) -> float:
+def _nominal_total(name: str, spec: object) -> float:
     """Return the points a criterion that could not be graded counts for in the attempt's total."""
     totals: dict[str, Callable[[Any], float]] = {
         "keywords": keywords.nominal_total,

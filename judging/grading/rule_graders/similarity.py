@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 from rapidfuzz.distance import LCSseq
 
@@ -56,7 +55,7 @@ def rouge_scores(references: Sequence[str], text: str) -> dict[str, float]:
     return {kind: max(score[kind] for score in scores) for kind in TYPES}
 
 
-def grade_similarity(metrics: Any, text: str) -> CriterionGrade:
+def grade_similarity(metrics: object, text: str) -> CriterionGrade:
     """Return points for each metric: clip((raw - min_score) / (max_score - min_score), 0, 1) x weight.
 
     Raises:
@@ -75,14 +74,14 @@ def grade_similarity(metrics: Any, text: str) -> CriterionGrade:
     return CriterionGrade("similarity", got, total, detail={"metrics": shown})
 
 
-def nominal_total(metrics: Any) -> float:
+def nominal_total(metrics: object) -> float:
     """Return the points that faulty metrics would have been worth: the sum of readable weights."""
     entries = metrics if isinstance(metrics, list) else []
     weights = [entry.get("weight", 1.0) if isinstance(entry, Mapping) else 1.0 for entry in entries]
     return sum(readable_weight(weight) for weight in weights)
 
 
-def _grade_metric(metric: Any, text: str) -> JsonDict:
+def _grade_metric(metric: object, text: str) -> JsonDict:
     if not isinstance(metric, Mapping):
         raise SpecFault("TypeError", f"A similarity metric must be a mapping, not {metric!r}.")
     for key in ("references", "metric"):
@@ -108,13 +107,13 @@ def _grade_metric(metric: Any, text: str) -> JsonDict:
     }
 
 
-def _references(entries: Any) -> list[str]:
+def _references(entries: object) -> list[str]:
     if not isinstance(entries, (list, tuple)) or not entries:
         raise SpecFault("ValueError", "`references` must be a list with at least one reference.")
     return [_reference(entry) for entry in entries]
 
 
-def _reference(entry: Any) -> str:
+def _reference(entry: object) -> str:
     if isinstance(entry, str):
         return entry
     if not isinstance(entry, Mapping):

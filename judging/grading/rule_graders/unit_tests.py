@@ -92,7 +92,7 @@ class _Test:
     only_longest: bool = False
 
 
-def canonical_language(name: Any, *, compat: bool = False) -> str:
+def canonical_language(name: object, *, compat: bool = False) -> str:
     """Return the runner's name of a language; names count exactly as written, in lower case.
 
     Raises:
@@ -106,7 +106,7 @@ def canonical_language(name: Any, *, compat: bool = False) -> str:
     return known[name]
 
 
-def build_program(test: Any, response: str, language: str, index: int = 0) -> Program:
+def build_program(test: object, response: str, language: str, index: int = 0) -> Program:
     """Return the program for one entry of `tests`; `language` is a canonical name.
 
     Raises:
@@ -135,7 +135,7 @@ def build_program(test: Any, response: str, language: str, index: int = 0) -> Pr
 
 
 def grade_unit_tests(
-    spec: Any, text: str, lang: str, options: GradingOptions, runner: ProgramRunner | None
+    spec: object, text: str, lang: str, options: GradingOptions, runner: ProgramRunner | None
 ) -> CriterionGrade:
     """Return points for the tests that pass; `lang` is the case's language, which `spec.lang` overrides.
 
@@ -168,19 +168,19 @@ def grade_unit_tests(
     return CriterionGrade("unit_test", got, total, detail=detail, notes=tuple(notes))
 
 
-def nominal_total(spec: Any) -> float:
+def nominal_total(spec: object) -> float:
     """Return the points that a faulty specification would have been worth: the sum of readable weights."""
     tests = spec.get("tests") if isinstance(spec, Mapping) else None
     weights = [test.get("weight", 1.0) if isinstance(test, Mapping) else 1.0 for test in _listed(tests)]
     return sum(readable_weight(weight) for weight in weights)
 
 
-def _listed(tests: Any) -> list[Any]:
+def _listed(tests: object) -> list[Any]:
     return list(tests) if isinstance(tests, (list, tuple)) else []
 
 
 def _run(
-    test: Any, text: str, language: str, index: int, runner: ProgramRunner | None
+    test: object, text: str, language: str, index: int, runner: ProgramRunner | None
 ) -> tuple[ProgramOutcome, Program | None]:
     try:
         program = build_program(test, text, language, index)
@@ -218,11 +218,11 @@ def _shown(outcome: ProgramOutcome, program: Program | None, weight: float) -> J
     }
 
 
-def _weight(test: Any) -> float:
+def _weight(test: object) -> float:
     return number(test.get("weight", 1.0), "`weight`") if isinstance(test, Mapping) else 1.0
 
 
-def _read_test(test: Any) -> _Test:
+def _read_test(test: object) -> _Test:
     if isinstance(test, str):
         return _Test(test)
     if not isinstance(test, Mapping):
@@ -240,7 +240,7 @@ def _read_test(test: Any) -> _Test:
     )
 
 
-def _text(value: Any, name: str) -> str:
+def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise SpecFault("TypeError", f"`{name}` must be text, not {value!r}.")
     return value

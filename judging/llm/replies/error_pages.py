@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 MOST_WORDS = 4_000  # characters that are searched
 MOST_SENTENCE = 300  # characters of the provider's own sentence
@@ -42,7 +41,7 @@ def read_error(content: bytes) -> ErrorPage:
     return page_of(payload)
 
 
-def page_of(payload: Any) -> ErrorPage:
+def page_of(payload: object) -> ErrorPage:
     """Return what a decoded error says."""
     payload = payload[0] if isinstance(payload, list) and payload else payload
     if not isinstance(payload, dict):
@@ -63,7 +62,7 @@ def page_of(payload: Any) -> ErrorPage:
 CODE_NAMES = frozenset({"code", "type", "status", "reason", "error_code", "error_type"})
 
 
-def _strings(value: Any, name: str, depth: int) -> Iterator[tuple[str, str]]:
+def _strings(value: object, name: str, depth: int) -> Iterator[tuple[str, str]]:
     """Yield every text in the page with the name of the field that holds it, outermost first."""
     if isinstance(value, str):
         yield name, value

@@ -113,7 +113,7 @@ class GuardedAdapter(HTTPAdapter):
         found: HTTPConnectionPool = self._known[url][0]
         return found
 
-    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+    def cert_verify(self, conn: object, url: object, verify: object, cert: object) -> None:
         """Nothing is left to do for a pool that has been looked up."""
 
     def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:

@@ -100,6 +100,6 @@ def _given(pairs: list[str]) -> dict[str, str]:
     return found
 
 
-def _value(offered: tuple[Any, ...], text: str) -> Any:
+def _value(offered: tuple[object, ...], text: str) -> Any:
     """Return the choice that a text stands for; where there is none such, the text, which the form refuses."""
     return next((choice for choice in offered if text in (str(choice), json.dumps(choice))), text)

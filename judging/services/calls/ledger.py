@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
 from math import isfinite
-from typing import Any
 
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
@@ -115,12 +114,12 @@ def _supersede(keys: Sequence[str], at: datetime) -> None:
         old.update(superseded_at=at)
 
 
-def messages_digest(messages: Any) -> str:
+def messages_digest(messages: object) -> str:
     """Return the hash that a call's messages are stored under."""
     return sha256(canonical_json(messages)).hexdigest()
 
 
-def store_prompts(every: Sequence[Any]) -> list[int]:
+def store_prompts(every: Sequence[object]) -> list[int]:
     """Store messages that are not stored yet and return the keys of all their rows, in the order given."""
     of_each = [messages_digest(messages) for messages in every]
     wanted = dict(zip(of_each, every, strict=True))

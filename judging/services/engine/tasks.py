@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from django.db import InterfaceError, OperationalError
 
@@ -117,7 +116,7 @@ class TaskWork(Bookkeeping):
             if self._holds(talk):
                 self._advance(talk, ())
 
-    def _end(self, talk: Talk, result: Any) -> None:
+    def _end(self, talk: Talk, result: object) -> None:
         self.finished.append(([record for record in talk.records if record is not None], talk.task, result))
         self._ended += 1
         del self.talks[talk.task.pk]

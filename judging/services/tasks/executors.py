@@ -47,7 +47,7 @@ class Executor(Protocol):
     def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
         """Store the results inside the writer's transaction."""
 
-    def failure(self, result: Any) -> str:
+    def failure(self, result: object) -> str:
         """Return why a result is of no use ("unparsed", "http-500", ...), or an empty text where it is usable."""
 
     def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:

@@ -128,7 +128,7 @@ def _reason(failure: Exception) -> str:
     return "it is nested too deeply" if isinstance(failure, RecursionError) else str(failure)
 
 
-def _keep(rows: list[JsonLine], value: Any, line: int, path: str, findings: Findings) -> None:
+def _keep(rows: list[JsonLine], value: object, line: int, path: str, findings: Findings) -> None:
     if not isinstance(value, dict):
         findings.add(NOT_AN_OBJECT, path, at_line(line), "The row is not an object.", json.dumps(value)[:200])
         return
@@ -143,7 +143,7 @@ def _keep(rows: list[JsonLine], value: Any, line: int, path: str, findings: Find
     rows.append(JsonLine(line, cleaned))
 
 
-def _storable(value: Any, depth: int = 0) -> tuple[Any, bool]:
+def _storable(value: object, depth: int = 0) -> tuple[Any, bool]:
     """Return the value with characters that cannot be stored replaced, and whether there were any."""
     if depth > _MAX_DEPTH:
         raise _BadValue("it is nested too deeply")

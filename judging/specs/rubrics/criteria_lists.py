@@ -21,7 +21,7 @@ _RANGE = re.compile(r"\s*(-?\d{1,3})\s*(?:-|\u2013|\.\.|to)\s*(-?\d{1,3})\s*")
 _HOW = "Write a range such as 1-5, a list of words from worst to best, or a text for each number."
 
 
-def criteria_tree(entries: Sequence[Any], place: str) -> NodeSpec:
+def criteria_tree(entries: Sequence[object], place: str) -> NodeSpec:
     """Return a root with one node per criterion; its mean is weighted where any has a weight.
 
     Raises:
@@ -40,7 +40,7 @@ def criteria_tree(entries: Sequence[Any], place: str) -> NodeSpec:
     )
 
 
-def _criterion(entry: Any, place: str) -> NodeSpec:
+def _criterion(entry: object, place: str) -> NodeSpec:
     if isinstance(entry, str) and entry.strip():
         entry = {"name": entry}
     if not isinstance(entry, Mapping):
@@ -56,7 +56,7 @@ def _criterion(entry: Any, place: str) -> NodeSpec:
     return _scaled(node, entry.get("scale"), f"{place}.scale")
 
 
-def _scaled(node: NodeSpec, scale: Any, place: str) -> NodeSpec:
+def _scaled(node: NodeSpec, scale: object, place: str) -> NodeSpec:
     """Return the criterion with its scale, anchors and values."""
     if scale is None:
         return node._replace(scale=ScaleSpec("ordinal", 1, 5, 1))

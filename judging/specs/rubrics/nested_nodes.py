@@ -117,7 +117,7 @@ def requirement_tree(entry: JsonObject, place: str, depth: int = 0) -> NodeSpec:
     return root
 
 
-def _requirement(entry: Any, place: str, depth: int) -> NodeSpec:
+def _requirement(entry: object, place: str, depth: int) -> NodeSpec:
     if not isinstance(entry, Mapping) or depth > MAX_DEPTH:
         raise BadNode(place, "A sub-task is a mapping, nested at most 40 deep.", str(entry)[:80])
     tasks = entry.get("sub_tasks") or []
@@ -182,7 +182,7 @@ def _number(entry: JsonObject, name: str, place: str, *, default: float, low: fl
     return float(value)
 
 
-def _aggregator(data: Any, children: tuple[NodeSpec, ...], place: str) -> JsonObject:
+def _aggregator(data: object, children: tuple[NodeSpec, ...], place: str) -> JsonObject:
     if data is None:
         return {"type": "mean"} if children else {}
     if not isinstance(data, Mapping) or data.get("type") not in AGGREGATORS:
@@ -191,7 +191,7 @@ def _aggregator(data: Any, children: tuple[NodeSpec, ...], place: str) -> JsonOb
     return data
 
 
-def _scale(data: Any, place: str) -> ScaleSpec | None:
+def _scale(data: object, place: str) -> ScaleSpec | None:
     if data is None:
         return None
     if not isinstance(data, Mapping):

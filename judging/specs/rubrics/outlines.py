@@ -105,7 +105,7 @@ def _node_facts(node: JsonObject) -> Iterable[str]:
     yield from (str(tag) for tag in node.get("tags", ()))
 
 
-def _scale_facts(scale: Any) -> Iterable[str]:
+def _scale_facts(scale: object) -> Iterable[str]:
     if not isinstance(scale, Mapping):
         return
     if scale.get("kind") == "boolean":
@@ -116,7 +116,7 @@ def _scale_facts(scale: Any) -> Iterable[str]:
         yield f"{_number(scale['minimum'])} to {_number(scale['maximum'])}"
 
 
-def _aggregate_facts(aggregator: Any) -> Iterable[str]:
+def _aggregate_facts(aggregator: object) -> Iterable[str]:
     if not isinstance(aggregator, Mapping) or not aggregator.get("type"):
         return
     kind = str(aggregator["type"])
@@ -147,7 +147,7 @@ def outline_of_grading(grading: JsonObject) -> Outline:
     return Outline("Grading" if children else "", facts=tuple(facts), children=tuple(children))
 
 
-def outline_of_data(label: str, data: Any) -> Outline:
+def outline_of_data(label: str, data: object) -> Outline:
     """Return the outline of any JSON-like value."""
     return _plain(label, data, 0)
 
@@ -156,7 +156,7 @@ def _each(value: Any, show: Any) -> tuple[Outline, ...]:
     return tuple(show(entry) for entry in value) if isinstance(value, list | tuple) else (_plain("", value, 0),)
 
 
-def _keyword_rule(rule: Any) -> Outline:
+def _keyword_rule(rule: object) -> Outline:
     if not isinstance(rule, Mapping):
         return Outline(text=str(rule))
     facts = _rule_facts(rule)
@@ -175,7 +175,7 @@ def _rule_facts(rule: JsonObject) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _keyword_node(node: Any, depth: int) -> Outline:
+def _keyword_node(node: object, depth: int) -> Outline:
     if not isinstance(node, Mapping) or depth > DEEPEST:
         return Outline(text=node if isinstance(node, str) else _short_json(node))
     facts = (["regular expression"] if node.get("regex") else []) + ([f"if {node['cond']}"] if "cond" in node else [])
@@ -202,7 +202,7 @@ def _unit_tests(value: JsonObject) -> Outline:
     return Outline("Unit tests", facts=facts, children=(*_each(value.get("tests", ()), _unit_test), *rest))
 
 
-def _unit_test(test: Any) -> Outline:
+def _unit_test(test: object) -> Outline:
     if not isinstance(test, Mapping):
         return _plain("", test, 0)
     facts = [f"weight {_number(test['weight'])}"] if "weight" in test else []
@@ -211,7 +211,7 @@ def _unit_test(test: Any) -> Outline:
     return Outline(str(test.get("path", "test")), _cut(str(source)), tuple(facts))
 
 
-def _metric(metric: Any) -> Outline:
+def _metric(metric: object) -> Outline:
     if not isinstance(metric, Mapping):
         return _plain("", metric, 0)
     facts = tuple(f"{k.replace('_', ' ')} {_scalar(v)}" for k, v in metric.items() if _is_scalar(v) and k != "metric")
@@ -233,11 +233,11 @@ def _plain(label: str, value: Any, depth: int) -> Outline:
     return Outline(label.replace("_", " "), children=tuple(_plain("", entry, depth + 1) for entry in value))
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return not isinstance(value, Mapping | list | tuple)
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
@@ -245,7 +245,7 @@ def _scalar(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _number(value: Any, *, signed: bool = False) -> str:
+def _number(value: object, *, signed: bool = False) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return f"{value:+g}" if signed else f"{value:g}"
@@ -257,7 +257,7 @@ def _range(anchor: JsonObject) -> str:
     return f"{span} ({anchor['variant']})" if anchor.get("variant") else span
 
 
-def _mappings(values: Any) -> Iterable[JsonObject]:
+def _mappings(values: object) -> Iterable[JsonObject]:
     return [value for value in values if isinstance(value, Mapping)] if isinstance(values, list | tuple) else []
 
 
@@ -265,5 +265,5 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _short_json(value: Any) -> str:
+def _short_json(value: object) -> str:
     return _cut(json.dumps(value, ensure_ascii=False, default=str))

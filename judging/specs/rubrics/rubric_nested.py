@@ -78,7 +78,7 @@ def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a number")
 
 
-def _rubric(data: Any, name: str) -> RubricSpec:
+def _rubric(data: object, name: str) -> RubricSpec:
     if isinstance(data, Mapping) and isinstance(data.get("items"), list):
         items = tuple(_item(entry, f"items[{index}]") for index, entry in enumerate(data["items"]))
         return _built(items, data, name)
@@ -132,7 +132,7 @@ def _aggregate(given: Any) -> JsonObject:
     return {**given}
 
 
-def _item(entry: Any, place: str) -> RubricItemSpec:
+def _item(entry: object, place: str) -> RubricItemSpec:
     if not isinstance(entry, Mapping):
         raise BadNode(place, "An entry is a mapping.", str(entry)[:80])
     key = next((str(entry[name]) for name in ID_KEYS if entry.get(name) not in (None, "")), "")
@@ -164,13 +164,13 @@ def _root(entry: JsonObject, place: str) -> NodeSpec:
     )
 
 
-def _points_list(entries: Sequence[Any], place: str) -> NodeSpec:
+def _points_list(entries: Sequence[object], place: str) -> NodeSpec:
     return NodeSpec(
         "root", "group", aggregator={"type": "points_over_positive"}, children=tuple(_point_nodes(entries, place))
     )
 
 
-def _point_nodes(entries: Sequence[Any], place: str) -> Iterator[NodeSpec]:
+def _point_nodes(entries: Sequence[object], place: str) -> Iterator[NodeSpec]:
     for index, entry in enumerate(entries):
         where = f"{place}[{index}]"
         if not isinstance(entry, Mapping) or not isinstance(entry.get("criterion"), str):

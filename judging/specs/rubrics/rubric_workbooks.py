@@ -56,7 +56,7 @@ def _sheet_title(spec: RubricSpec) -> str:
     return title or "Sheet1"
 
 
-def _check_row(row: Sequence[Any]) -> None:
+def _check_row(row: Sequence[object]) -> None:
     for value in row:
         if isinstance(value, str) and len(value) > MAX_CELL_TEXT:
             raise NotRepresentable(f"A text of {len(value):,} characters does not fit in a cell: {value[:60]!r}...")

@@ -7,7 +7,7 @@ told that the bundle is a cut one; then the content is None, so that a grader sa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path
@@ -129,7 +129,7 @@ class CaseFiles:
         return paths
 
 
-def _read_numbers(value: Any) -> None:
+def _read_numbers(value: object) -> None:
     """Turn quoted numbers such as `weight: "2"` into numbers, in place, as the original's float() does."""
     stack = [value]
     while stack:

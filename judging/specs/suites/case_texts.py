@@ -40,7 +40,7 @@ _ODD_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")
 class _Dumper(yaml.SafeDumper):
     """Writes text of several lines as blocks, and never by reference."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: object) -> bool:
         return True
 
     def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
@@ -118,7 +118,7 @@ def _owners(grading: JsonObject) -> Iterator[JsonDict]:
         yield from _mappings(metric.get("references"))
 
 
-def _mappings(value: Any) -> list[JsonDict]:
+def _mappings(value: object) -> list[JsonDict]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 

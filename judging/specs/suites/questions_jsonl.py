@@ -11,7 +11,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import Bundle
@@ -102,7 +101,7 @@ def prompt_of(fields: JsonDict) -> str:
     return "\n\n".join(part for part in parts if part and part.strip())
 
 
-def _joined(context: Any) -> str:
+def _joined(context: object) -> str:
     if isinstance(context, list):
         return "\n\n".join(part for part in context if isinstance(part, str))
     return context if isinstance(context, str) else ""

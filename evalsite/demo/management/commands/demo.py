@@ -27,7 +27,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8000)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         if not settings.DEMO:
             raise CommandError("Set EVALSITE_DEMO=1, or use `make demo`.", returncode=2)
         started = time.monotonic()

@@ -59,7 +59,7 @@ class Command(JsonCommand):
         """Return the report."""
         return REPORTS[options["what"]](options).payload
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Print the report, or one of its tables."""
         if not options["csv"] and not options["tex"]:
             super().handle(*args, **options)

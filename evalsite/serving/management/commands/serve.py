@@ -19,7 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=int, default=1, help="processes that work on runs")
         parser.add_argument("--web", type=int, default=2, help="web server processes")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         plan = SitePlan(options["host"], options["port"], options["workers"], options["web"])
         ensure_baselines()
         run_site(

@@ -19,7 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("queues", nargs="*", default=["default", "calls"], help="queues, first served first")
         parser.add_argument("--burst", action="store_true", help="end when no job waits")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         import requests  # noqa: F401 - 0.4 s that every forked job would pay
 
         from judging.services.baselines import ensure_baselines
