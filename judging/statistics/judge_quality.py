@@ -10,7 +10,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from judging.statistics.estimates import Estimate
-from judging.statistics.intervals import clustered_mean, of_share, wilson
+from judging.statistics.estimators.differences import case_means
+from judging.statistics.estimators.strata import census_mean
+from judging.statistics.intervals import share_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class PositionReport:
     """How a pairwise judge depends on the order in which answers are shown."""
 
     consistency: Estimate  # share of pairs given the same preference in both orders
-    first_position_rate: Estimate  # share of decided verdicts for the answer shown first; n = pairs
+    first_position_rate: Estimate  # share of a pair's decided verdicts for the answer shown first, on average
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ def position_report(in_order: Sequence[int | None], swapped: Sequence[int | None
     for_first += [(float(value == -1), pair) for pair, value in enumerate(swapped) if value]
     values, pairs = [value for value, _ in for_first], [pair for _, pair in for_first]
     return PositionReport(
-        consistency=wilson(sum(a == b for a, b in both), len(both)),
-        first_position_rate=of_share(clustered_mean(values, pairs)),  # both orders of a pair hang together
+        consistency=share_of(sum(a == b for a, b in both), len(both)),
+        first_position_rate=census_mean(list(case_means(values, pairs).values())),
     )
 
 
@@ -51,10 +53,10 @@ def reply_rates(statuses: Sequence[str]) -> ReplyRates:
     """Return how replies came back, from verdict statuses ok, repaired, refused, unparsed and failed."""
     counts, n = Counter(statuses), len(statuses)
     return ReplyRates(
-        parsed=wilson(counts["ok"] + counts["repaired"], n),
-        refused=wilson(counts["refused"], n),
-        unparsed=wilson(counts["unparsed"], n),
-        failed=wilson(counts["failed"], n),
+        parsed=share_of(counts["ok"] + counts["repaired"], n),
+        refused=share_of(counts["refused"], n),
+        unparsed=share_of(counts["unparsed"], n),
+        failed=share_of(counts["failed"], n),
     )
 
 
@@ -73,7 +75,7 @@ def sway(blind: Sequence[Hashable], final: Sequence[Hashable], judge: Sequence[H
     differed = [(after, verdict) for before, after, verdict in rows if verdict is not None and before != verdict]
     equalled = [(after, verdict) for before, after, verdict in rows if verdict is not None and before == verdict]
     return Sway(
-        revised=wilson(sum(before != after for before, after, _ in rows), len(rows)),
-        toward=wilson(sum(after == verdict for after, verdict in differed), len(differed)),
-        away=wilson(sum(after != verdict for after, verdict in equalled), len(equalled)),
+        revised=share_of(sum(before != after for before, after, _ in rows), len(rows)),
+        toward=share_of(sum(after == verdict for after, verdict in differed), len(differed)),
+        away=share_of(sum(after != verdict for after, verdict in equalled), len(equalled)),
     )

@@ -13,7 +13,7 @@ from debate.protocol.meta.metaeval import Agreement, agreement
 from judging.statistics.estimates import Estimate, undefined
 from judging.statistics.estimators.differences import case_means, paired_difference
 from judging.statistics.estimators.strata import Inference, TooFew, people_only
-from judging.statistics.intervals import wilson, wilson_of_cases
+from judging.statistics.intervals import share_of, share_of_cases
 
 Label = int | None
 Cell = tuple[str, ...]
@@ -53,7 +53,7 @@ def agreement_with_outcomes(
     rows = [row for row in zip(labels, outcomes, cases, strict=True) if row[1] is not None]
     missing = sum(label is None for label, _, _ in rows)
     equal = [label == outcome for label, outcome, _ in rows]
-    example = wilson_of_cases(equal, [case for _, _, case in rows]) if rows else undefined(NO_OUTCOME)
+    example = share_of_cases(equal, [case for _, _, case in rows]) if rows else undefined(NO_OUTCOME)
     return OutcomeAgreement(example, missing)
 
 
@@ -76,11 +76,11 @@ def standing(
     directions = [one.same_direction for one in by_cell if one.same_direction is not None]
     return EvaluatorAgreement(
         example=against.example,
-        of_all=wilson_of_cases(
+        of_all=share_of_cases(
             [outcome is not None and label == outcome for label, outcome in zip(given, wanted, strict=True)], about
         ),
-        system=wilson(sum(modes), len(modes)) if modes else undefined(NO_CELL),
-        direction=wilson(sum(directions), len(directions)) if directions else undefined(NO_OUTCOME),
+        system=share_of(sum(modes), len(modes)) if modes else undefined(NO_CELL),
+        direction=share_of(sum(directions), len(directions)) if directions else undefined(NO_OUTCOME),
         missing=against.missing,
     )
 
@@ -108,7 +108,7 @@ def first_place_rate(labels: Mapping[int, Label], orders: Mapping[int, int], cas
     first = [(labels[item] == 1) == (orders[item] == 0) for item in preferring]
     if not first:
         return undefined("It preferred neither answer to any other.")
-    return wilson_of_cases(first, [cases[item] for item in preferring])
+    return share_of_cases(first, [cases[item] for item in preferring])
 
 
 def accuracy_difference(

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import sqrt
 
 from debate.protocol.consensus import consensus, majority
 from debate.protocol.meta.votes import Ballot, Vote
@@ -28,7 +27,7 @@ class OutcomeRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A count out of a number, with its Wilson interval."""
+    """A count out of a number, with its interval."""
 
     count: float  # ties may count a half
     n: int
@@ -39,8 +38,12 @@ class Share:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% Wilson score interval, in 0..1; None of nothing."""
-        return wilson_interval(self.count, self.n)
+        """The 95% interval, in 0..1; None of one or nothing."""
+        # Imported late: it brings scipy along, which no page needs to start.
+        from judging.statistics.intervals import share_of
+
+        found = share_of(self.count, self.n)
+        return None if found.low is None or found.high is None else (found.low, found.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,16 +204,6 @@ def missing_by_round(ballots: Sequence[Ballot], judge: str, *, rounds: int) -> t
 def changed_by_the_end(ballots: Iterable[Ballot], judge: str) -> int:
     """Count the debates whose last vote by a judge is not its opening vote; finding or losing a verdict counts too."""
     return sum(ballot.rounds[0].get(judge) != ballot.rounds[-1].get(judge) for ballot in ballots)
-
-
-def wilson_interval(count: float, n: int, *, z: float = 1.959963984540054) -> tuple[float, float] | None:
-    """Return the Wilson score interval of count / n in 0..1 (Wilson 1927); None where n is 0."""
-    if not n:
-        return None
-    share = count / n
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def _sign(number: int) -> int:

@@ -11,13 +11,13 @@ import numpy as np
 from judging.statistics.coefficients.ac1 import gwet_of
 from judging.statistics.coefficients.alpha import Metric, alpha_of
 from judging.statistics.coefficients.fleiss import brennan_prediger_of, fleiss_of
-from judging.statistics.coefficients.interpret import prevalence_warning
-from judging.statistics.coefficients.item_intervals import share_of_items
+from judging.statistics.coefficients.interpret import NO_PAIRS, prevalence_warning
 from judging.statistics.coefficients.kappa import CohenKappa, Weights, cohen_of, contingency
 from judging.statistics.coefficients.percent import percent_of
 from judging.statistics.coefficients.profiles import count_profiles, item_features
 from judging.statistics.coefficients.ratings import MISSING, RatingTable
 from judging.statistics.estimates import Estimate, undefined
+from judging.statistics.intervals import share_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,8 @@ def pair_agreements(table: RatingTable, *, weights: Weights = Weights.NONE) -> t
     found = []
     for first, second in combinations(table.raters, 2):
         matrix = contingency(table, first, second)
-        percent = share_of_items(int(np.trace(matrix)), int(matrix.sum()))
+        shared = int(matrix.sum())
+        percent = share_of(int(np.trace(matrix)), shared) if shared else undefined(NO_PAIRS)
         found.append(PairAgreement(first, second, percent, cohen_of(matrix, table.labels, weights)))
     return tuple(found)
 
@@ -151,8 +152,6 @@ def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
     agreeing = np.bincount(raters[agrees], minlength=len(table.raters)).tolist()
     compared = np.bincount(raters[agrees | differs], minlength=len(table.raters)).tolist()
     return {
-        rater: share_of_items(equal, n)
-        if n
-        else undefined(f"The others have no majority on any item that {rater} answered.")
+        rater: share_of(equal, n) if n else undefined(f"The others have no majority on any item that {rater} answered.")
         for rater, equal, n in zip(table.raters, agreeing, compared, strict=True)
     }

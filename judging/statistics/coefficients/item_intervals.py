@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from judging.statistics.coefficients.interpret import NO_PAIRS
-from judging.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
-from judging.statistics.intervals import t_quantile
+from judging.statistics.estimates import Estimate, Floats, Interval, Ints, with_interval
+from judging.statistics.intervals import ONE_UNIT, t_quantile
 
 Features = Any  # a dense or a sparse (scipy, untyped) matrix of shape (distinct items, sums)
 Figure = Callable[[Floats], Floats]  # of sums, shape (any, sums), to figures, shape (any,)
@@ -19,7 +18,6 @@ Figure = Callable[[Floats], Floats]  # of sums, shape (any, sums), to figures, s
 PSEUDO_ITEMS = 2  # spread evenly over all pairs of labels
 STEP = 1e-4  # of a sum, to differentiate a figure by it
 SUMS_AT_ONCE = 4_000_000  # bounds memory: 32 MB
-ONE_ITEM = "One item has no interval."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +63,7 @@ class ItemSums:
         1982, ch. 6). Pseudo-items keep the error honest while few items or none disagree, as in `weighted_kappa`.
         """
         if n < 2:
-            return Interval(None, None, ONE_ITEM)
+            return Interval(None, None, ONE_UNIT)
         sums = self.totals[0] + self.pseudo_weights @ self.pseudo_features
         slopes = _slopes(figure, sums)
         squares = self.multiplicity @ (self.features @ slopes) ** 2
@@ -74,18 +72,6 @@ class ItemSums:
         reach = t_quantile(n - 1) * math.sqrt(float(squares) * size / (size - 1))
         centre = float(figure(sums[None, :])[0])
         return Interval(max(lowest, centre - reach), min(1.0, centre + reach))
-
-
-def share_of_items(equal: int, n: int) -> Estimate:
-    """Return in which share of n items two sides agree, with the interval of a half of PSEUDO_ITEMS at each end.
-
-    Wilson's interval covers 91% where nearly all of 50 agree: at 98% it leaves out 99%.
-    """
-    if n < 2:
-        return with_interval(equal / n, Interval(None, None, ONE_ITEM), n=n) if n else undefined(NO_PAIRS)
-    share = (equal + PSEUDO_ITEMS / 2) / (n + PSEUDO_ITEMS)
-    reach = t_quantile(n - 1) * math.sqrt(share * (1 - share) / (n + PSEUDO_ITEMS - 1))
-    return Estimate(equal / n, max(0.0, share - reach), min(1.0, share + reach), n)
 
 
 def _slopes(figure: Figure, sums: Floats) -> Floats:

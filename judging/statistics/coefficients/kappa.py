@@ -10,11 +10,11 @@ from enum import StrEnum
 import numpy as np
 
 from judging.statistics.coefficients.interpret import NO_PAIRS, ONE_LABEL, everyone_chose
-from judging.statistics.coefficients.item_intervals import ONE_ITEM, PSEUDO_ITEMS, ItemSums, pair_rows
+from judging.statistics.coefficients.item_intervals import PSEUDO_ITEMS, ItemSums, pair_rows
 from judging.statistics.coefficients.profiles import chance_corrected, distinct_rows, divide
 from judging.statistics.coefficients.ratings import MISSING, RatingTable
 from judging.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
-from judging.statistics.intervals import LEVEL, t_quantile, z_value
+from judging.statistics.intervals import LEVEL, ONE_UNIT, t_quantile, z_value
 
 PAIR = 2  # answers that can be compared
 
@@ -93,7 +93,7 @@ def _interval(matrix: Ints, agreement: Floats) -> Interval:
     """Return the interval of kappa with pseudo-items spread evenly over the cells, by Student's t."""
     n = int(matrix.sum())
     if n < 2:
-        return Interval(None, None, ONE_ITEM)
+        return Interval(None, None, ONE_UNIT)
     size = n + PSEUDO_ITEMS
     shares = (matrix + PSEUDO_ITEMS / matrix.size) / size
     expected = float(shares.sum(axis=1) @ agreement @ shares.sum(axis=0))

@@ -27,7 +27,7 @@ from evalsite.reports.services.debates.debate_bias import DEBATE_BIAS, compute_d
 from evalsite.reports.services.debates.debate_reports import compute_debates
 from evalsite.reports.services.debates.robustness_reports import compute_robustness
 from judging.models import System
-from judging.statistics.intervals import wilson
+from judging.statistics.intervals import share_of
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON
@@ -708,7 +708,7 @@ def test_intervals_of_the_meta_evaluation_count_a_case_once_under_several_criter
     judge = evaluator(found, "opening:judge-1")
     assert (judge["example"]["value"], judge["example"]["n"]) == (1.0, 24)
     for name in ("example", "of_all", "first"):
-        assert judge[name]["low"] == pytest.approx(wilson(8, 8).low)
+        assert judge[name]["low"] == pytest.approx(share_of(8, 8).low)
 
 
 def test_meta_evaluation_and_arena_switch_to_intervals_valid_at_every_look(researcher: Client) -> None:

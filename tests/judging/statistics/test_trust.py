@@ -6,7 +6,7 @@ import pytest
 
 from judging.statistics.estimates import Estimate
 from judging.statistics.estimators.rogan_gladen import rogan_gladen
-from judging.statistics.intervals import clustered_mean, of_share, wilson
+from judging.statistics.intervals import share_of
 from judging.statistics.judge_quality import (
     Sway,
     position_report,
@@ -41,22 +41,30 @@ def test_position_report_counts_flips_and_pull_of_the_first_place() -> None:
     found = position_report([1, 1, 0, 1], [1, -1, 0, None])
 
     # the first pair votes for the first place once of twice, the second twice of twice, the fourth once of once
-    rate = of_share(clustered_mean([1.0, 0.0, 1.0, 1.0, 1.0], [0, 0, 1, 1, 3]))
-    assert (found.consistency, found.first_position_rate) == (wilson(2, 3), rate)
-    assert (rate.value, rate.n) == (0.8, 3)
+    few = "Too few cases for an interval: 3 of 20."
+    assert found.consistency == share_of(2, 3)
+    assert found.first_position_rate == Estimate(2.5 / 3, None, None, 3, few)
+
+
+def test_position_report_has_an_interval_where_every_verdict_is_for_the_first_place() -> None:
+    found = position_report([1] * 20, [-1] * 20).first_position_rate
+
+    # 20 of 20 cases, with one at each end of the scale: [.855, 1]
+    assert found.value == found.high == 1
+    assert found.low == pytest.approx(0.8548, abs=1e-4)
 
 
 def test_reply_rates_share_one_denominator() -> None:
     found = reply_rates(["ok", "repaired", "refused", "unparsed", "failed", "ok"])
 
-    assert (found.parsed, found.refused, found.unparsed, found.failed) == (wilson(3, 6), *[wilson(1, 6)] * 3)
+    assert (found.parsed, found.refused, found.unparsed, found.failed) == (share_of(3, 6), *[share_of(1, 6)] * 3)
 
 
 def test_sway_counts_moves_toward_and_away_from_the_judge() -> None:
     # Moved to the judge; stayed off the judge; left the judge; no verdict but changed.
     found = sway(["a", "a", "b", "a"], ["b", "a", "a", "b"], ["b", "b", "b", None])
 
-    assert found == Sway(revised=wilson(3, 4), toward=wilson(1, 2), away=wilson(1, 1))
+    assert found == Sway(revised=share_of(3, 4), toward=share_of(1, 2), away=share_of(1, 1))
 
 
 # (blind, final, judge): every way in which an answer, its revision and a verdict can stand to each other
@@ -88,7 +96,7 @@ def test_sway_tells_every_move_apart(
 ) -> None:
     blind, final, judge = MOVES[move]
 
-    assert sway([blind], [final], [judge]) == Sway(wilson(*revised), wilson(*toward), wilson(*away))
+    assert sway([blind], [final], [judge]) == Sway(share_of(*revised), share_of(*toward), share_of(*away))
 
 
 def test_sway_of_all_moves_adds_them_up() -> None:
@@ -98,9 +106,8 @@ def test_sway_of_all_moves_adds_them_up() -> None:
 
     # 4 of 7 changed; of the 3 that differed 1 followed; of the 2 that agreed 1 left
     assert (found.revised.value, found.toward.value, found.away.value) == (4 / 7, 1 / 3, 1 / 2)
-    # Wilson for 1 of 3, z = 1.959964, z² = 3.841459: centre (1/3 + z²/6) / (1 + z²/3) = 0.4269,
-    # half width z sqrt((1/3)(2/3)/3 + z²/36) / (1 + z²/3) = 0.3654
-    assert (found.toward.low, found.toward.high) == pytest.approx((0.0615, 0.7923), abs=1e-4)
+    # 1 of 3: centre 2/5, error sqrt(2/5 * 3/5 / 4) = 0.2449, t(.975, 2) = 4.3027, which reaches beyond both ends
+    assert (found.toward.low, found.toward.high) == (0.0, 1.0)
 
 
 def test_sway_of_nobody_is_undefined() -> None:

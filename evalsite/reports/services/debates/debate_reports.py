@@ -50,7 +50,7 @@ from judging.statistics.debate_rows import DebateRow, pack
 from judging.statistics.estimates import Estimate, undefined
 from judging.statistics.estimators.differences import SIGNIFICANT, case_means, holm
 from judging.statistics.estimators.strata import FEWEST_FOR_CLAIMS, Inference, TooFew, census_mean
-from judging.statistics.intervals import wilson
+from judging.statistics.intervals import share_of
 
 DEBATE = "Debate"
 LABELS = (1, 0, -1)
@@ -326,7 +326,7 @@ def _in_cell(labels: Mapping[int, Label], outcomes: Mapping[int, Label], items: 
     counts = {"matches": found.matches, "pairs": found.n}
     both = labelled_by_both(items, labels, outcomes)
     return {
-        "example": figure(wilson(found.matches, found.n_with_outcome)) | counts,
+        "example": figure(share_of(found.matches, found.n_with_outcome)) | counts,
         "system": both.system_level,
         "direction": both.same_direction,
     }
@@ -361,7 +361,7 @@ def _people_system(one: Evaluator, view: View) -> Estimate:
         for items in view.cells.values()
     ]
     known = [level for level in levels if level is not None]
-    return wilson(sum(known), len(known)) if known else undefined(NO_PEOPLE)
+    return share_of(sum(known), len(known)) if known else undefined(NO_PEOPLE)
 
 
 def _row(one: Evaluator, view: View) -> Payload:
@@ -394,7 +394,7 @@ def _row(one: Evaluator, view: View) -> Payload:
         ),
         "people_system": figure(_people_system(one, view)),
         "leave_one_out": figure(
-            undefined(NOT_SPEAKING) if others is None else wilson(others.matches, others.n_with_outcome)
+            undefined(NOT_SPEAKING) if others is None else share_of(others.matches, others.n_with_outcome)
         ),
         "first": figure(first_place_rate(one.labels, one.orders, view.cases)),
         "statements": one.statements,

@@ -39,7 +39,7 @@ from judging.statistics.estimators.agreement_columns import NONE, audit_alone, s
 from judging.statistics.estimators.differences import case_means
 from judging.statistics.estimators.rogan_gladen import rogan_gladen
 from judging.statistics.estimators.strata import census_mean
-from judging.statistics.intervals import wilson
+from judging.statistics.intervals import share_of
 from judging.statistics.judge_quality import (
     position_report,
     reply_rates,
@@ -198,7 +198,7 @@ def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequen
         "seconds_mean": spent.seconds_mean if spent else None,
         "outcome": figure(opening.example if opening.example.n else undefined(NO_OUTCOMES)),
         "outcome_missing": opening.missing,
-        "leave_one_out": figure(wilson(int(alone.count), alone.n) if alone.n else undefined(_nobody_else())),
+        "leave_one_out": figure(share_of(int(alone.count), alone.n) if alone.n else undefined(_nobody_else())),
         **_position(work.openings),
     }
 

@@ -15,7 +15,7 @@ from judging.statistics.coefficients.agreement import agreement_report
 from judging.statistics.coefficients.alpha import Metric
 from judging.statistics.coefficients.answer_rows import Events
 from judging.statistics.coefficients.ratings import RatingTable
-from judging.statistics.intervals import wilson
+from judging.statistics.intervals import share_of
 from judging.statistics.judge_quality import sway
 
 
@@ -98,7 +98,7 @@ def over_time(answers: QueueAnswers) -> list[Payload]:
 
 def _repeats_row(row: Repeats) -> Payload:
     same = sum(first == second for first, second, _, _ in row.pairs)
-    return {"name": row.name, "same": figure(wilson(same, len(row.pairs))), "differs": len(row.pairs) - same}
+    return {"name": row.name, "same": figure(share_of(same, len(row.pairs))), "differs": len(row.pairs) - same}
 
 
 def _sway(rows: Sequence[Swayed]) -> Payload:

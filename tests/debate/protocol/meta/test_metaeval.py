@@ -22,7 +22,6 @@ from debate.protocol.meta.metaeval import (
     mode,
     outcome_of,
     position_bias,
-    wilson_interval,
 )
 from debate.protocol.meta.panel_agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, raw_agreement
 from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
@@ -100,12 +99,12 @@ def test_tally_win_rate_gives_ties_half() -> None:
     assert Tally(a=3, b=1, tie=2, missing=5).win_rate_a == Share(4, 6)
 
 
-def test_wilson_interval_known_value() -> None:
-    # 8 of 10: centre (0.8 + z^2/20) / (1 + z^2/10), z = 1.959964 -> 0.490162 to 0.943318 (Wilson 1927).
-    low, high = wilson_interval(8, 10) or (0, 0)
+def test_share_has_the_interval_of_every_share() -> None:
+    # 8 of 10: centre 9/12, error sqrt(9/12 * 3/12 / 11) = .130558, t(.975, 9) = 2.262157 -> .454657
+    low, high = Share(8, 10).interval or (0, 0)
 
-    assert (round(low, 6), round(high, 6)) == (0.490162, 0.943318)
-    assert wilson_interval(0, 0) is None
+    assert (round(low, 6), high) == (0.454657, 1.0)
+    assert (Share(1, 1).interval, Share(0, 0).interval) == (None, None)
 
 
 def test_system_ballot_keeps_votes_and_tells_seats_of_one_endpoint_apart() -> None:

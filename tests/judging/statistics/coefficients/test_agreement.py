@@ -14,10 +14,10 @@ from judging.statistics.coefficients.agreement import (
 from judging.statistics.coefficients.alpha import Metric, metric_of_scale
 from judging.statistics.coefficients.confusion import confusion_counts, disagreeing_items
 from judging.statistics.coefficients.interpret import describe_reliability, prevalence_warning
-from judging.statistics.coefficients.item_intervals import share_of_items
 from judging.statistics.coefficients.profiles import distinct_rows
 from judging.statistics.coefficients.ratings import RatingTable, from_rows
 from judging.statistics.estimates import Estimate
+from judging.statistics.intervals import share_of
 from tests.judging.statistics.single_figures import (
     from_contingency,
     from_counts,
@@ -140,7 +140,7 @@ def test_krippendorff_alpha_ratio_refuses_negative_numbers() -> None:
 
 def test_against_the_rest_skips_items_without_a_majority() -> None:
     # ada: i1 others (a, b) have no majority, i2 nobody else, i4 others b: equal, i5 others b: differs -> 1 of 2
-    assert against_the_rest(SMALL)["ada"] == share_of_items(1, 2)
+    assert against_the_rest(SMALL)["ada"] == share_of(1, 2)
 
 
 def test_against_the_rest_counts_as_a_count_without_the_rater_does() -> None:
@@ -158,7 +158,7 @@ def test_against_the_rest_counts_as_a_count_without_the_rater_does() -> None:
             if row[column] >= 0 and 2 * rest.count(lead) > len(rest) > 0:
                 n += 1
                 agreeing += int(row[column] == lead)
-        assert found[rater] == share_of_items(agreeing, n)
+        assert found[rater] == share_of(agreeing, n)
 
 
 def test_against_the_rest_says_when_there_is_no_rest() -> None:

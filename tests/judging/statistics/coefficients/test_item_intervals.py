@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from judging.statistics.coefficients.fleiss import fleiss_kappa
-from judging.statistics.coefficients.item_intervals import ONE_ITEM, pair_rows, share_of_items
+from judging.statistics.coefficients.item_intervals import pair_rows
 from judging.statistics.coefficients.kappa import cohen_of, contingency
 from judging.statistics.coefficients.ratings import RatingTable, from_rows
 from judging.statistics.estimates import Floats
 from judging.statistics.estimators.agreement import LabelPairs, weighted_kappa
+from judging.statistics.intervals import ONE_UNIT, share_of
 from tests.judging.statistics.single_figures import krippendorff_alpha, percent_agreement
 
 T_19 = 2.0930240544  # of Student's t with 19 degrees of freedom, two-sided 95%
@@ -35,7 +36,7 @@ def test_percent_agreement_of_equal_answers_has_an_interval() -> None:
 
     # with one agreeing and one disagreeing item more: p = 21/22, error sqrt(p (1 - p) / 21) = 1/22
     assert [found.value, found.low, found.high] == pytest.approx([1, (21 - T_19) / 22, 1])
-    assert share_of_items(20, 20).low == pytest.approx(found.low)
+    assert share_of(20, 20).low == pytest.approx(found.low)
 
 
 def test_cohen_kappa_has_the_interval_of_weighted_kappa() -> None:
@@ -66,4 +67,4 @@ def test_intervals_are_about_those_of_leaving_items_out(figure: object) -> None:
 def test_one_item_has_no_interval() -> None:
     found = percent_agreement(from_rows([["a", "b"]], ["a", "b"]))
 
-    assert (found.value, found.low, found.reason) == (0.0, None, ONE_ITEM)
+    assert (found.value, found.low, found.reason) == (0.0, None, ONE_UNIT)

@@ -47,10 +47,10 @@ def test_judges_table_has_matches_denominators_intervals_rule_and_reading() -> N
     }  # fmt: skip
     ends = ("", "_matches", "_n", "_pairs")
     assert [cell[f"judge-2{end}"] for end in ends] == ["0.5", "2", "4", "4"]
-    assert [round(float(cell[f"judge-2{end}"]), 3) for end in ("_low", "_high")] == [0.15, 0.85]  # Wilson, 2 of 4
+    assert [round(float(cell[f"judge-2{end}"]), 3) for end in ("_low", "_high")] == [0.0, 1.0]  # .5 +- 3.182 * .2236
     assert (average["criterion"], average["judge-1"], average["judge-2"]) == ("average", "1.0", "0.5")
     assert "most speakers agree, else a tie. Reading of verdicts: as recorded in the files." in latex
-    assert "4/4 = 1.000 [0.510, 1.000] & 2/4 = 0.500 [0.150, 0.850]" in latex
+    assert "4/4 = 1.000 [0.303, 1.000] & 2/4 = 0.500 [0.000, 1.000]" in latex
 
 
 @pytest.mark.django_db
@@ -78,7 +78,7 @@ def test_debate_report_names_the_rule_and_reading_of_every_table(client: Client)
     # evaluators, cells, win rates and paired differences
     assert page.count("Outcome of a debate: most speakers agree, else a tie. Reading of verdicts: as recorded") == 4
     assert "2 of 4" in page
-    assert "15% to 85%" in page
+    assert "0% to 100%" in page
 
 
 def test_paper_table_prints_small_p_values_and_data_table_keeps_them() -> None:
