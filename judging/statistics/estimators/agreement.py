@@ -143,8 +143,10 @@ def weighted_kappa(
 ) -> KappaInference:
     """Return Cohen's kappa with an interval from its influence function, summed by case.
 
-    `pseudo` further cases spread evenly over the table enter centre and variance. `degrees` of freedom: audited cases
-    less one; `critical` replaces the quantile of Student's t. Source: Fleiss, Cohen and Everitt 1969.
+    `pseudo` further cases spread evenly over the table enter centre and variance, each with the root of as many items
+    as a case has: with one item, intervals of a rare label over cases of 4 or 8 items cover 88 to 91%. `degrees` of
+    freedom: audited cases less one; `critical` replaces the quantile of Student's t. Source: Fleiss, Cohen and Everitt
+    1969.
 
     Raises:
         ValueError: no item.
@@ -152,7 +154,8 @@ def weighted_kappa(
     first, second, weights = pairs.first, pairs.second, pairs.weights
     if not len(first):
         raise ValueError("kappa needs at least one item")
-    heaviest = float(weights.max())
+    clusters = cluster_codes(pairs.cases)
+    heaviest = float(weights.max()) * (len(first) / (clusters.max() + 1)) ** 0.5
     plain = _table(pairs, labels, 0.0)
     table = _table(pairs, labels, pseudo * heaviest / labels**2)
     rows, columns = table.sum(axis=1), table.sum(axis=0)
@@ -164,7 +167,6 @@ def weighted_kappa(
         effect: Floats = ((one == other) - observed) / (1 - expected)
         return effect - (1 - observed) / (1 - expected) ** 2 * marginal
 
-    clusters = cluster_codes(pairs.cases)
     sums = np.bincount(clusters, weights=weights * influence(first, second))
     cells = (grid.ravel() for grid in np.meshgrid(np.arange(labels), np.arange(labels), indexing="ij"))
     squares = float((sums**2).sum()) + pseudo / labels**2 * float(((heaviest * influence(*cells)) ** 2).sum())

@@ -118,3 +118,16 @@ def test_alpha_equals_the_krippendorff_package(seed: int, metric: Metric) -> Non
     found = krippendorff_alpha(table, metric)
 
     assert found.value == pytest.approx(krippendorff.alpha(rows.T, level_of_measurement=metric.value), abs=1e-9)
+
+
+def test_weighted_kappa_gives_pseudo_cases_the_root_of_the_items_of_a_case() -> None:
+    first, second = np.array([0, 1] * 20), np.array([0, 1, 1, 1] * 10)
+
+    alone = weighted_kappa(LabelPairs(first, second, np.ones(40), range(40)), labels=2, degrees=39, pseudo=1.0)
+    four = [np.repeat(codes, 4) for codes in (first, second)]
+    cases = np.repeat(np.arange(40), 4).tolist()
+    together = weighted_kappa(LabelPairs(four[0], four[1], np.ones(160), cases), labels=2, degrees=39)
+
+    # two cases of two items beside 40 of four weigh as one of one beside 40 of one; four copies tell no more than one
+    assert (together.centre, together.point) == pytest.approx((alone.centre, alone.point))
+    assert together.error == pytest.approx(alone.error, rel=0.02)
