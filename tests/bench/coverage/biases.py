@@ -1,17 +1,20 @@
-"""What moves a judge's verdicts: length, formatting and authors of responses, where they do and where they do not."""
+"""What moves a judge's verdicts: length, formatting, authors and places of responses, where they do and do not."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.bench.coverage.debates import TIES, DebateCell, store_debates
 from tests.bench.coverage.judges import RATER, JudgeCell, StoredJudge, store_judge
 from tests.bench.coverage.tallies import Claim, Kind, Tally
 
 Floats = NDArray[np.float64]
 EFFECT = Kind("Judge bias: effect of length, formatting or the author")
+PLACE = Kind("Judge bias: effect of the place in a pair")
+FIRST = Kind("Debates: preferences for what was shown first")
 MEAN = Kind("Judge bias: verdict minus label on average")
 FALSE = Kind("Judge bias: an effect claimed that is not there", Claim.FALSE)
 PROPERTIES = ("length", "formatting", "family")
@@ -53,16 +56,19 @@ class BiasCell:
 
     def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
         """Count what holds on so many boards."""
-        cell = self.judge
-        stored = store_judge(cell)
+        stored = store_judge(self.judge)
         for tally.board in range(boards):
-            moves = self.write_responses(stored, random)
-            people, _, routed = cell.draw(random)
-            # Wrong responses pass more often or less, so that verdict minus label moves by `moves` on average.
-            passed = self.error + moves.reshape(people.shape) / (1 - self.rate)
-            is_wrong = random.random(people.shape) < np.where(people, self.error, passed)
-            stored.refill(people, people ^ is_wrong, routed)
+            self.refill(stored, random)
             self.count(tally)
+
+    def refill(self, stored: StoredJudge, random: np.random.Generator) -> None:
+        """Store other texts, labels and verdicts."""
+        moves = self.write_responses(stored, random)
+        people, _, routed = self.judge.draw(random)
+        # Wrong responses pass more often or less, so that verdict minus label moves by `moves` on average.
+        passed = self.error + moves.reshape(people.shape) / (1 - self.rate)
+        is_wrong = random.random(people.shape) < np.where(people, self.error, passed)
+        stored.refill(people, people ^ is_wrong, routed)
 
     def write_responses(self, stored: StoredJudge, random: np.random.Generator) -> Floats:
         """Store other texts; return by how much each response's properties move the verdict, their mean being 0."""
@@ -93,12 +99,16 @@ class BiasCell:
         moves: Floats = length * (lengths - mean_length) + formatting * (marks - mean_marks) / 10 + family * (own - 0.5)
         return moves
 
+    @property
+    def truths(self) -> dict[str, float]:
+        return dict(zip(PROPERTIES, self.effects, strict=True))
+
     def count(self, tally: Tally) -> None:
         """Compute the report, as the page does, and count what holds."""
         from evalsite.reports.services.judges.judge_bias import compute_judge_bias
 
         (found,) = compute_judge_bias(0, {"name": RATER})["judges"]
-        truths = dict(zip(PROPERTIES, self.effects, strict=True))
+        truths = self.truths
         for effect in found["effects"]:
             tally.interval(EFFECT, effect["effect"], truths[effect["key"]])
         tally.interval(MEAN, found["mean"], (1 - 2 * self.rate) * self.error)
@@ -106,7 +116,53 @@ class BiasCell:
         tally.add(FALSE, any(absent))
 
 
-CELLS = (
+@dataclass(frozen=True, slots=True)
+class PlaceCell:
+    """Agents of debates, some of whose first votes are for what was shown first, whatever it is."""
+
+    debates: DebateCell  # of equal systems, so that nothing but the place tells one response from the other
+    first: float
+
+    def __str__(self) -> str:
+        return f"{self.debates}; {self.first:.0%} for what was shown first"
+
+    @property
+    def cost(self) -> int:
+        """Milliseconds that one board takes, roughly."""
+        return 2 * self.debates.cost
+
+    def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
+        """Count what holds on so many boards."""
+        stored = store_debates(self.debates, random)
+        for tally.board in range(boards):
+            drawn, orders = self.debates.draw(random), random.integers(0, 2, stored.debates.shape)
+            is_moved = random.random(drawn.openings.shape) < self.first
+            stored.show(orders)
+            stored.refill(replace(drawn, openings=np.where(is_moved, 2 * orders[:, :, None], drawn.openings)))
+            self.count(tally)
+
+    def count(self, tally: Tally) -> None:
+        """Compute both reports, as their pages do, and count what holds."""
+        from evalsite.reports.services.debates.debate_bias import compute_debate_bias
+        from evalsite.reports.services.debates.debate_reports import compute_debates
+
+        for found in compute_debate_bias(0, {})["judges"]:
+            (place,) = [effect for effect in found["effects"] if effect["key"] == "position"]
+            tally.interval(PLACE, place["effect"], self.first)
+            tally.interval(MEAN, found["mean"], 0.0)
+            if not self.first:
+                tally.add(FALSE, place["is_shown"])
+        for row in compute_debates(0, {}).payload["evaluators"]:
+            if row["kind"] == "opening":
+                tally.interval(FIRST, row["first"], self.first_of(self.debates.accuracy[0]))
+
+    def first_of(self, accuracy: float) -> float:
+        """Return the share of what was shown first among an agent's preferences."""
+        prefers = 1 - accuracy * TIES - (1 - accuracy) / 2 * (1 - TIES)
+        return (self.first + (1 - self.first) * prefers / 2) / (self.first + (1 - self.first) * prefers)
+
+
+CELLS: tuple[BiasCell | PlaceCell, ...] = (
     *(BiasCell(rate, 0.1, cases) for rate in (0.5, 0.8, 0.95) for cases in (30, 100)),
     *(BiasCell(rate, 0.1, 60, responses=2) for rate in (0.5, 0.8)),
     *(BiasCell(rate, 0.1, cases, responses=2, has_rare_marks=True) for rate in (0.8, 0.95) for cases in (60, 150)),
@@ -114,5 +170,11 @@ CELLS = (
     *(BiasCell(0.5, 0.2, cases, responses=2, effects=(0.03, 0.0, 0.0)) for cases in (40, 120)),
     BiasCell(0.5, 0.25, 80, responses=4, effects=(0.02, 0.04, 0.05)),
     BiasCell(0.6, 0.3, 80, effects=(0.0, 0.1, 0.0)),
+    *(PlaceCell(DebateCell(2, 80, audited), first) for audited in (30, 60) for first in (0.0, 0.2)),
+    PlaceCell(DebateCell(3, 60, 40, hardness=0.25), 0.3),
+    PlaceCell(DebateCell(2, 60, 40, accuracy=(0.95,) * 3), 0.05),
 )
-QUICK = (BiasCell(0.6, 0.2, 35, effects=(0.02, 0.0, 0.0)),)
+QUICK: tuple[BiasCell | PlaceCell, ...] = (
+    BiasCell(0.6, 0.2, 35, effects=(0.02, 0.0, 0.0)),
+    PlaceCell(DebateCell(2, 40, 35), 0.2),
+)

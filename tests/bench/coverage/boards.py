@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from tests.bench.coverage.tallies import Claim, Kind, Tally
+from tests.bench.coverage.tallies import Claim, Kind, Seen, Tally, Watch
 
 Floats = NDArray[np.float64]
 MODES = ("raw", "human", "corrected")
@@ -109,10 +109,10 @@ class BoardCell:
             labels, judge = self.draw(random)
             stored.refill(judge, self.decided(labels, random))
             self.count(tally, stored.evaluator.pk)
-            if self.looks:
-                held = [self.look(stored, labels, drawn[:n]) for n in self.looks]
-                for of_system in zip(*held, strict=True):
-                    tally.add(LOOKS, all(of_system))
+            watch = Watch()
+            for n in self.looks:
+                watch.look(self.look(stored, labels, drawn[:n]))
+            watch.count(tally)
 
     def draw(self, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return labels and the judge's scores, systems x cases x attempts; attempts of one case hang together."""
@@ -199,17 +199,22 @@ class BoardCell:
             held.append(first <= above + equal and last > above)
         tally.add(RANKS, all(held))
 
-    def look(self, stored: Any, labels: Floats, decided: list[int]) -> list[bool]:
-        """Return by system whether the corrected interval holds while only these cases are decided."""
+    def look(self, stored: Any, labels: Floats, decided: list[int]) -> Iterator[Seen]:
+        """Yield the means and differences by people's labels while only these cases are decided."""
         from evalsite.reports.services.boards.leaderboards import compute_leaderboard
 
         known = np.full(labels.shape, np.nan)
         known[:, decided] = labels[:, decided]
         stored.relabel(known)
-        rows = compute_leaderboard(stored.evaluator.pk, {"looks": "1"})["rows"]
-        rows.sort(key=lambda row: row["system_id"])
-        figures = [row["figures"]["corrected"] for row in rows]
-        return [bool(figure["low"] <= rate <= figure["high"]) for figure, rate in zip(figures, self.rates, strict=True)]
+        found = compute_leaderboard(stored.evaluator.pk, {"looks": "1"})
+        ids = sorted(row["system_id"] for row in found["rows"])
+        truth = dict(zip(ids, self.rates.tolist(), strict=True))
+        for mode in MODES[1:]:
+            for row in found["rows"]:
+                yield LOOKS, (mode, row["system_id"]), row["figures"][mode], truth[row["system_id"]]
+            for pair in found["pairs"][mode]:
+                first, second = pair["first"], pair["second"]
+                yield LOOKS, (mode, first, second), pair["difference"], truth[first] - truth[second]
 
 
 def set_scenarios(suite_id: int, count: int) -> None:

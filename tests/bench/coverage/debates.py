@@ -22,7 +22,10 @@ WINS = Kind("Debates: win rate by outcomes or a speaker's word")
 PEOPLE_WINS = Kind("Debates: win rate by people's word")
 DIFFERENCE = Kind("Debates: difference of two in agreement with people")
 APART = Kind("Debates: equal speakers told apart", Claim.FALSE)
+OUTCOMES_IN_A_CELL = Kind("Debates: agreement with outcomes in one pair of systems")
 IN_A_CELL = Kind("Debates: agreement in one pair of systems")
+SYSTEM_LEVEL = Kind("Debates: pairs of systems with the same most frequent label")
+STAYS = Kind("Debates: agents that keep their verdict or join the others")
 STRENGTH = Kind("Arena: Bradley-Terry strength by outcomes")
 PEOPLE_STRENGTH = Kind("Arena: Bradley-Terry strength by people's word")
 RANKS = Kind("Arena: rank sets, all systems at once", Claim.BOUND)
@@ -86,8 +89,10 @@ class DebateCell:
         for tally.board in range(boards):
             stored.refill(self.draw(random))
             self.count_debates(tally)
+            self.count_moves(tally, stored.debates[0, 0].debate_set)
             self.count_arena(tally, stored.systems, "unanimous")
             self.count_arena(tally, stored.systems, "human")
+        tally.count_pooled()
 
     def draw(self, random: np.random.Generator) -> Drawn:
         """Return what people, debates and speakers say; places of labels, pairs x cases (x speakers)."""
@@ -132,6 +137,7 @@ class DebateCell:
                 tally.interval(WITH_OUTCOMES, row["example"], equal)
                 tally.interval(WITH_OUTCOMES, row["of_all"], equal * (1 - self.waiting))
                 tally.interval(WITH_OUTCOMES, row["leave_one_out"], equal)
+                tally.note(SYSTEM_LEVEL, row["name"], row["system"])
         self.count_wins(tally, found["wins"])
         self.count_cells(tally, found["cells"], accuracy)
         self.count_pairs(tally, found["pairs"], accuracy)
@@ -151,6 +157,9 @@ class DebateCell:
         for row in rows:
             for name in SPEAKERS:
                 tally.interval(IN_A_CELL, row["people"][f"opening:{name}"]["example"], accuracy[name])
+                if not self.one_sided:  # then it is another share for each pair
+                    equal = self.right_with(accuracy[name])
+                    tally.interval(OUTCOMES_IN_A_CELL, row["evaluators"][f"opening:{name}"]["example"], equal)
 
     def count_pairs(self, tally: Tally, rows: Sequence[Mapping[str, Any]], accuracy: Mapping[str, float]) -> None:
         """Count paired differences, and whether equal speakers are told apart."""
@@ -159,6 +168,16 @@ class DebateCell:
         equal = [row for row in rows if accuracy[row["first"]] == accuracy[row["second"]]]
         if equal:
             tally.add(APART, any(row["separated"] for row in equal))
+
+    def count_moves(self, tally: Tally, debate_set: Any) -> None:
+        """Count how agents take it that others differ, as the page of a set shows it."""
+        from debate.selectors.sets import conformity_of
+
+        for agent in conformity_of(debate_set).judges:
+            for name, share in (("keeps", agent.stubbornness), ("joins", agent.conformity)):
+                low, high = share.interval or (None, None)
+                found = {"value": share.value, "low": low, "high": high, "n": share.n}
+                tally.note(STAYS, (agent.judge, name), found)
 
     def count_arena(self, tally: Tally, names: Sequence[str], rule: str) -> None:
         """Compute the ranking under a rule and count what holds."""
@@ -177,6 +196,8 @@ class DebateCell:
         truth = fitted_strengths(self.pairs, points, self.systems)
         held = []
         for place, name in enumerate(names):
+            met = [order.get((name, other), 1 - order.get((other, name), 0)) for other in names if other != name]
+            tally.interval(wins, rows[name]["win_rate"], float(np.mean(met)))
             tally.interval(PEOPLE_STRENGTH if by_people else STRENGTH, rows[name]["strength"], float(truth[place]))
             first, last = rows[name]["ranks"]
             above = int((truth > truth[place] + 1e-6).sum())
@@ -224,6 +245,14 @@ class StoredDebates:
     subjects: NDArray[np.object_]  # (key of the subject, whether the debate's pair is turned in it)
     statements: Ints  # keys, pairs x cases x speakers x rounds
     is_audited: NDArray[np.bool_]  # by case
+
+    def show(self, orders: Ints) -> None:
+        """Store which response was shown first, 0 for the first system's; pairs x cases."""
+        from django.db import connection
+
+        rows = [(order, debate.pk) for debate, order in zip(self.debates.ravel(), orders.ravel().tolist(), strict=True)]
+        with connection.cursor() as cursor:
+            cursor.executemany("UPDATE debate_debate SET submission_order = %s WHERE id = %s", rows)
 
     def refill(self, drawn: Drawn) -> None:
         """Store other votes, outcomes and labels."""

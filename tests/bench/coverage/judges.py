@@ -1,7 +1,8 @@
-"""Judges beside people: agreement, kappa, sensitivity, specificity, the corrected share, and drift on anchors."""
+"""Judges beside people: agreement, kappa, sensitivity, the corrected share, thresholds, certificates, and orders."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from tests.bench.coverage.tallies import Kind, Tally
+from tests.bench.coverage.people import annotate
+from tests.bench.coverage.tallies import Claim, Kind, Tally
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -19,6 +21,11 @@ KAPPA = Kind("Judge: kappa with people")
 RECALL = Kind("Judge: sensitivity and specificity")
 RELIABILITY = Kind("Judge: agreement at a level of confidence")
 SHARE = Kind("Judge: share of right responses (Rogan-Gladen)")
+THRESHOLD = Kind("Judge: highest error rate of what a threshold accepts", Claim.CERTAINTY)
+PASSED = Kind("Judge: certificate of one that is worse than people by the margin", Claim.FALSE)
+CONSISTENT = Kind("Judge: same verdict in both orders")
+FIRST = Kind("Judge: verdicts for the answer shown first")
+PARSED = Kind("Judge: parsed replies")
 SCENARIO = Kind("Judge: agreement in one scenario")
 RATER = "judge"
 
@@ -87,6 +94,7 @@ class JudgeCell:
 
     def count(self, tally: Tally) -> None:
         """Compute both pages' reports and count what holds."""
+        from evalsite.reports.services.judges.calibration import calibrate
         from evalsite.reports.services.judges.judge_reports import compute_judge
         from evalsite.reports.services.judges.judge_trust import compute_judge_trust
 
@@ -105,6 +113,8 @@ class JudgeCell:
             tally.interval(RECALL, recall, recalls[recall["label"]])
         for part in trust["reliability"]:
             tally.interval(RELIABILITY, part["agreement"], agreement)
+        chosen = calibrate(trust).decision.chosen  # where there is none nothing is said
+        tally.add(THRESHOLD, chosen is None or 1 - agreement <= chosen.bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,13 +270,110 @@ def _items(evaluator: Any, responses: Sequence[Any]) -> list[Any]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CertificateCell:
+    """Three people, and a judge that is as much worse than they are as the test's margin for skilled annotators."""
+
+    accuracy: float  # of each person
+    cases: int
+
+    def __str__(self) -> str:
+        return f"3 people right in {self.accuracy:.0%}, the judge in {self.judge:.0%}; {self.cases} cases"
+
+    @property
+    def cost(self) -> int:
+        """Milliseconds that one board takes, roughly."""
+        return 50 + self.cases
+
+    @property
+    def judge(self) -> float:
+        """How often the judge is right. Of two others who agree, both are right or both wrong; a split ties."""
+        return self.accuracy - MARGIN / (2 * self.accuracy - 1)
+
+    def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
+        """Count what holds on so many boards."""
+        from evalsite.reports.services.judges.judge_trust import compute_judge_trust
+        from tests import factories
+
+        stored = store_judge(JudgeCell(0.5, (0.0, 0.0), self.cases, self.cases))
+        people = [factories.user() for _ in range(PEOPLE)]
+        places = np.argwhere(np.ones((self.cases, PEOPLE), dtype=bool))
+        given = annotate(stored.items[0].queue, stored.items, people, places)
+        for tally.board in range(boards):
+            right = random.random((self.cases, 1)) < 0.5
+            said = right ^ (random.random((self.cases, PEOPLE)) >= self.accuracy)
+            judged = right ^ (random.random((self.cases, 1)) >= self.judge)
+            stored.refill(said.sum(axis=1, keepdims=True) > 1, judged, np.zeros_like(judged))
+            given.refill(said.astype(np.int64), labels=("not met", "met"))
+            passed = compute_judge_trust(0, {"name": RATER})["tests"]["skilled"]["passed"]
+            assert passed is not None
+            tally.add(PASSED, passed)
+
+
+PEOPLE, MARGIN = 3, 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersCell:
+    """A judge of pairs that is asked in both orders, and some of whose replies cannot be read."""
+
+    same: float  # share of the pairs with the same verdict in both orders
+    first: float  # share of the others whose verdicts are both for what was shown first
+    pairs: int
+    read: float = 0.95
+
+    def __str__(self) -> str:
+        return f"{self.pairs} pairs; the same in {self.same:.0%}, else first in {self.first:.0%}; reads {self.read:.0%}"
+
+    @property
+    def cost(self) -> int:
+        """Milliseconds that one board takes, roughly."""
+        return 50 + self.pairs
+
+    def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
+        """Count what holds on so many boards."""
+        from django.db import connection
+
+        from evalsite.reports.models import Snapshot
+        from evalsite.reports.services.judges.judge_reports import compute_judge
+        from judging.models import Verdict
+
+        stored = store_judge(JudgeCell(0.5, (0.0, 0.0), self.pairs, self.pairs))
+        keys = list(Verdict.objects.filter(run=stored.run_id).order_by("pk").values_list("pk", flat=True))
+        for tally.board in range(boards):
+            winner = random.choice([1, -1], self.pairs)
+            place = np.where(random.random(self.pairs) < self.first, 1, -1)
+            is_same = random.random(self.pairs) < self.same
+            orders = np.where(is_same, [winner, winner], [place, -place]).T.tolist()
+            status = np.where(random.random(self.pairs) < self.read, "ok", "unparsed").tolist()
+            said = [json.dumps({"met": True, "orders": both}) for both in orders]
+            Snapshot.objects.all().delete()
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    "UPDATE judging_verdict SET value = %s, status = %s WHERE id = %s",
+                    list(zip(said, status, keys, strict=True)),
+                )
+            row = compute_judge(0, {"name": RATER})["row"]
+            tally.interval(CONSISTENT, row["consistency"], self.same)
+            tally.interval(FIRST, row["first_position"], self.same / 2 + (1 - self.same) * self.first)
+            tally.interval(PARSED, row["parsed"], self.read)
+
+
 NOISY, LENIENT = (0.1, 0.1), (0.3, 0.02)
-CELLS = (
+CELLS: tuple[JudgeCell | CertificateCell | OrdersCell, ...] = (
     *(JudgeCell(rate, NOISY, 120, 50) for rate in (0.05, 0.5, 0.8, 0.95, 0.99)),
     *(JudgeCell(0.8, NOISY, 120, audited) for audited in (20, 30, 100, 120)),
     *(JudgeCell(0.8, errors, 120, 50) for errors in ((0.0, 0.0), LENIENT, (0.3, 0.3), (0.02, 0.3))),
     *(JudgeCell(rate, LENIENT, 150, 40, routed=routed) for rate in (0.5, 0.9) for routed in (0.1, 0.3)),
     *(JudgeCell(rate, NOISY, 60, 40, responses=4) for rate in (0.5, 0.8, 0.95)),
     JudgeCell(0.8, LENIENT, 60, 40, responses=4, routed=0.2),
+    *(CertificateCell(accuracy, cases) for accuracy in (0.8, 0.95) for cases in (30, 100)),
+    *(OrdersCell(same, first, pairs) for same, first in ((0.6, 0.5), (0.9, 0.9), (0.98, 1.0)) for pairs in (20, 60)),
+    *(OrdersCell(0.1, first, pairs, read=0.98) for first in (0.98, 0.8) for pairs in (30, 100)),
 )
-QUICK = (JudgeCell(0.8, NOISY, 80, 30), JudgeCell(0.7, LENIENT, 60, 30, responses=2, routed=0.2))
+QUICK: tuple[JudgeCell | CertificateCell | OrdersCell, ...] = (
+    JudgeCell(0.8, NOISY, 80, 30),
+    JudgeCell(0.7, LENIENT, 60, 30, responses=2, routed=0.2),
+    CertificateCell(0.9, 30),
+    OrdersCell(0.8, 0.8, 40),
+)

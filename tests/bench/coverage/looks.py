@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.bench.coverage.biases import BiasCell
 from tests.bench.coverage.debates import SPEAKERS, DebateCell, StoredDebates, fitted_strengths, store_debates
-from tests.bench.coverage.judges import RATER, JudgeCell, store_judge
-from tests.bench.coverage.tallies import Claim, Kind, Tally
+from tests.bench.coverage.judges import RATER, JudgeCell, StoredJudge, store_judge
+from tests.bench.coverage.tallies import Claim, Kind, Seen, Tally, Watch
 
 JUDGE = Kind("Every look: agreement, kappa and recalls of a judge", Claim.BOUND)
 BIAS = Kind("Every look: verdict minus label on average", Claim.BOUND)
+EFFECT = Kind("Every look: effect of length, formatting or the author on a judge", Claim.BOUND)
 DEBATES = Kind("Every look: agreement and win rates of debates with people", Claim.BOUND)
 ARENA = Kind("Every look: Bradley-Terry strength by people's word", Claim.BOUND)
 EVERY = {"looks": "every"}
-Seen = tuple[Kind, Any, Mapping[str, Any] | None, float]  # a figure by its name at one look, and what is true
-
-
-class Watch:
-    """Whether each figure of one board held at every look at which it was shown."""
-
-    def __init__(self) -> None:
-        self.held: dict[tuple[Kind, Any], list[bool]] = defaultdict(list)
-
-    def look(self, figures: Iterator[Seen]) -> None:
-        """Note what holds now; a figure without an interval is not shown."""
-        for kind, name, figure, truth in figures:
-            if figure is not None and figure["low"] is not None:
-                self.held[kind, name].append(bool(figure["low"] <= truth <= figure["high"]))
-
-    def count(self, tally: Tally) -> None:
-        """Count each figure once."""
-        for (kind, _), held in self.held.items():
-            tally.add(kind, all(held))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +37,12 @@ class JudgeLooks:
         return len(self.looks) * self.judge.cost
 
     def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
-        """Count what holds on so many boards. Labels are taken back, from the last look to the first."""
-        from evalsite.review.models import FinalLabel
-
+        """Count what holds on so many boards."""
         stored = store_judge(self.judge)
-        cases = np.arange(len(stored.items)) // self.judge.responses
         for tally.board in range(boards):
             stored.refill(*self.judge.draw(random))
             watch = Watch()
-            for decided in reversed(self.looks):
-                waiting = [stored.items[place].pk for place in np.flatnonzero(cases >= decided).tolist()]
-                FinalLabel.objects.filter(item__in=waiting).delete()
+            for _ in taken_back(stored, self.judge.responses, self.looks):
                 watch.look(self.figures())
             watch.count(tally)
 
@@ -87,6 +63,52 @@ class JudgeLooks:
             yield JUDGE, recall["label"], recall, recalls[recall["label"]]
         (bias,) = compute_judge_bias(0, options)["judges"]
         yield BIAS, "mean", bias["mean"], float(self.judge.table[0, 1] - self.judge.table[1, 0])
+
+
+def taken_back(stored: StoredJudge, responses: int, looks: Sequence[int]) -> Iterator[None]:
+    """Take labels back, from the last look to the first, and stop at each."""
+    from evalsite.review.models import FinalLabel
+
+    cases = np.arange(len(stored.items)) // responses
+    for decided in reversed(looks):
+        waiting = [stored.items[place].pk for place in np.flatnonzero(cases >= decided).tolist()]
+        FinalLabel.objects.filter(item__in=waiting).delete()
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class BiasLooks:
+    """A judge whose bias report is looked at whenever so many audited cases are decided."""
+
+    bias: BiasCell
+    looks: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.bias}; looks at {', '.join(map(str, self.looks))}"
+
+    @property
+    def cost(self) -> int:
+        """Milliseconds that one board takes, roughly."""
+        return len(self.looks) * self.bias.cost
+
+    def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
+        """Count what holds on so many boards."""
+        stored = store_judge(self.bias.judge)
+        for tally.board in range(boards):
+            self.bias.refill(stored, random)
+            watch = Watch()
+            for _ in taken_back(stored, self.bias.responses, self.looks):
+                watch.look(self.figures())
+            watch.count(tally)
+
+    def figures(self) -> Iterator[Seen]:
+        """Yield what the page shows."""
+        from evalsite.reports.services.judges.judge_bias import compute_judge_bias
+
+        (found,) = compute_judge_bias(0, {"name": RATER} | EVERY)["judges"]
+        for effect in found["effects"]:
+            yield EFFECT, effect["key"], effect["effect"], self.bias.truths[effect["key"]]
+        yield BIAS, "mean", found["mean"], (1 - 2 * self.bias.rate) * self.bias.error
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +174,12 @@ CELLS = (
     JudgeLooks(JudgeCell(0.5, LENIENT, 100, 60), (20, 30, 40, 60)),
     JudgeLooks(JudgeCell(0.9, LENIENT, 100, 60, responses=2), (20, 30, 40, 60)),
     JudgeLooks(JudgeCell(0.7, (0.3, 0.3), 120, 80), (20, 40, 60, 80)),
+    BiasLooks(BiasCell(0.8, 0.1, 100), (30, 50, 75, 100)),
+    BiasLooks(BiasCell(0.5, 0.2, 80, responses=2, effects=(0.03, 0.0, 0.0)), (30, 40, 60, 80)),
     DebateLooks(DebateCell(2, 100, 60), (20, 30, 45, 60)),
     DebateLooks(DebateCell(3, 70, 50, spread=1.5, accuracy=(0.6, 0.7, 0.8), hardness=0.15), (20, 30, 40, 50)),
 )
-QUICK = (JudgeLooks(JudgeCell(0.8, (0.1, 0.1), 40, 35), (20, 35)),)
+QUICK = (
+    JudgeLooks(JudgeCell(0.8, (0.1, 0.1), 40, 35), (20, 35)),
+    BiasLooks(BiasCell(0.6, 0.2, 35, effects=(0.02, 0.0, 0.0)), (30, 35)),
+)

@@ -20,6 +20,7 @@ KAPPA = Kind("People: Fleiss' and Conger's kappa")
 OF_SCALE = Kind("People: AC1 and Brennan-Prediger")
 PAIR_PERCENT = Kind("People: percent agreement of two")
 PAIR_KAPPA = Kind("People: Cohen's kappa of two")
+WEIGHTED_KAPPA = Kind("People: weighted kappa of two")
 REST = Kind("People: one person against the majority of the others")
 FIGURES = {
     "percent": PERCENT,
@@ -80,17 +81,19 @@ class PeopleCell:
             "nominal": 1.0 - np.eye(len(values)),
             "ordinal": (ranks[:, None] - ranks[None, :]) ** 2,
             "interval": gaps**2,
+            "linear": np.abs(gaps),
             "ratio": (gaps / sums) ** 2,
         }
-        alphas = {
-            f"alpha_{name}": 1 - float((together * apart).sum() / (shares @ apart @ shares))
-            for name, apart in distances.items()
+        beyond_chance = {
+            name: 1 - float((together * apart).sum() / (shares @ apart @ shares)) for name, apart in distances.items()
         }
+        alphas = {f"alpha_{name}": value for name, value in beyond_chance.items()}
+        weighted = {"linear": beyond_chance["linear"], "quadratic": beyond_chance["interval"]}
         even = float((shares * (1 - shares)).sum()) / (len(values) - 1)
         chances = {"ac1": even, "brennan_prediger": 1 / len(values)}
         beyond = {name: (agreed - chance) / (1 - chance) for name, chance in chances.items()}
         kappa = alphas["alpha_nominal"]  # equal people: the kappas differ from alpha by less than one in n
-        return alphas | beyond | {"percent": agreed, "fleiss": kappa, "conger": kappa, "alpha": kappa}
+        return alphas | weighted | beyond | {"percent": agreed, "fleiss": kappa, "conger": kappa, "alpha": kappa}
 
     @property
     def with_two(self) -> float:
@@ -127,6 +130,8 @@ class PeopleCell:
         for pair in found["pairs"]:
             tally.interval(PAIR_PERCENT, pair["percent"], truths["percent"])
             tally.interval(PAIR_KAPPA, pair["kappa"], truths["fleiss"])
+            for name in {"linear", "quadratic"} & pair.keys():
+                tally.interval(WEIGHTED_KAPPA, pair[name], truths[name])
         if self.people == TRIO and self.answered == 1:
             for rater in found["raters"]:
                 tally.interval(REST, rater["rest"], self.with_two)
@@ -134,36 +139,41 @@ class PeopleCell:
 
 @dataclass(frozen=True, slots=True)
 class StoredQueue:
-    """A queue whose annotations can be given other labels."""
+    """Annotations that can be given other labels."""
 
     queue_id: int
     places: Ints  # item and person of each annotation, shape (annotations, 2)
     annotations: Sequence[int]  # keys, in the same order
 
-    def refill(self, labels: Ints) -> None:
-        """Store other labels, items x people."""
+    def refill(self, said: Ints, *, labels: Sequence[str] = tuple("01234")) -> None:
+        """Store other labels, items x people, as their places in `labels`."""
         from django.db import connection
 
-        told = labels[self.places[:, 0], self.places[:, 1]].tolist()
+        told = said[self.places[:, 0], self.places[:, 1]].tolist()
         with connection.cursor() as cursor:
             cursor.executemany(
                 "UPDATE review_annotation SET label = %s WHERE id = %s",
-                [(str(label), key) for label, key in zip(told, self.annotations, strict=True)],
+                [(labels[label], key) for label, key in zip(told, self.annotations, strict=True)],
             )
 
 
 def store_queue(cell: PeopleCell, given: NDArray[np.bool_]) -> StoredQueue:
     """Store a queue of items in two scenarios, and who annotates which."""
-    from evalsite.review.models import Annotation, Assignment
     from evalsite.review.questions.scales import Label, labels_to_json
     from tests import factories
 
     last = len(cell.rates) - 1
     scale = labels_to_json(tuple(Label(str(n), f"{n} of {last}", n / last) for n in range(last + 1)))
     queue = factories.queue(labels=scale, quorum=cell.people)
-    items = _items(queue, cell.items)
     people = [factories.user() for _ in range(cell.people)]
-    places = np.argwhere(given)
+    return annotate(queue, _items(queue, cell.items), people, np.argwhere(given))
+
+
+def annotate(queue: Any, items: Sequence[Any], people: Sequence[Any], places: Ints) -> StoredQueue:
+    """Store annotations, whose item and person `places` says; each has a label of its own later."""
+    from evalsite.review.models import Annotation, Assignment
+    from tests import factories
+
     about: Mapping[str, Any] = {"queue": queue, "label": "0", "created_at": factories.NOON}
     claims = Assignment.objects.bulk_create(
         Assignment(

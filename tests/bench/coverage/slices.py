@@ -71,7 +71,7 @@ class SliceCell:
         for tally.board in range(boards):
             labels = (random.random(shape) < rates[None, :, None]).astype(np.float64)
             is_wrong = random.random(shape) < np.where(labels == 1, failed, passed)
-            _set_lengths(stored.evaluator.run_id, random)
+            set_lengths(stored, random.integers(1, 400, shape))
             stored.refill(np.where(is_wrong, 1 - labels, labels), labels)
             self.count(tally, stored.evaluator.pk)
 
@@ -110,16 +110,17 @@ class SliceCell:
         tally.add(APART, any(claim["sign"] for claim in claims))
 
 
-def _set_lengths(run_id: int, random: np.random.Generator) -> None:
-    """Give every response of a run a length of its own, which says nothing about it."""
+def set_lengths(stored: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give every response of a board a text of this length, systems x cases (x attempts); return the lengths."""
     from django.db import connection
 
     from judging.models import Score
 
-    keys = Score.objects.filter(run=run_id).values_list("response_id", flat=True)
-    texts = [("x" * size, pk) for size, pk in zip(random.integers(1, 400, len(keys)).tolist(), keys, strict=True)]
+    keys = Score.objects.filter(pk__in=stored.scores).order_by("pk").values_list("response_id", flat=True)
+    texts = [("x" * size, pk) for size, pk in zip(lengths.ravel().tolist(), keys, strict=True)]
     with connection.cursor() as cursor:
         cursor.executemany("UPDATE judging_response SET text = %s WHERE id = %s", texts)
+    return lengths
 
 
 NOISY = "wrong in 10%"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -12,8 +12,8 @@ import numpy as np
 import scipy
 
 CERTAINTY = 0.99
-PROMISED = 0.95
 LEAST_OVERALL, MOST_OVERALL, LEAST_OF_A_CELL = 0.94, 0.98, 0.915
+LEAST_OF_BOUND = 0.90  # that is said to hold with 90% certainty
 MOST_FALSE, MOST_BIAS, MOST_OFF_PLAN, MOST_WIDTH = 0.05, 0.01, 0.10, 1.02
 
 
@@ -22,6 +22,7 @@ class Claim(StrEnum):
 
     INTERVAL = "95% interval"
     BOUND = "holds at least 95% of the time"
+    CERTAINTY = "holds at least 90% of the time"
     FALSE = "wrong at most 5% of the time"
     BIAS = "off by at most 1 point on average"
     WIDTH = "narrower than people alone, at most 2% wider in a cell"  # a judge that says nothing costs a little
@@ -42,6 +43,7 @@ class Tally:
 
     board: int = 0
     values: dict[Kind, dict[int, list[float]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+    noted: dict[tuple[Kind, Any], dict[int, Mapping[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
 
     def add(self, kind: Kind, value: float) -> None:
         """Count one value on the present board."""
@@ -52,9 +54,43 @@ class Tally:
         if figure is not None and figure["low"] is not None and figure["high"] is not None:
             self.add(kind, figure["low"] <= truth <= figure["high"])
 
+    def note(self, kind: Kind, name: Any, figure: Mapping[str, Any]) -> None:
+        """Keep one share of the present board until it is known what is true."""
+        if figure["value"] is not None:
+            self.noted[kind, name][self.board] = figure
+
+    def count_pooled(self) -> None:
+        """Count the shares that were kept; the truth is their share over all boards."""
+        for (kind, _), figures in self.noted.items():
+            n = sum(figure["n"] for figure in figures.values())
+            truth = sum(figure["value"] * figure["n"] for figure in figures.values()) / n
+            for self.board, figure in figures.items():
+                self.interval(kind, figure, truth)
+
     def counts(self) -> dict[Kind, Count]:
         """Return what each kind comes to."""
         return {kind: Count.of(list(boards.values())) for kind, boards in self.values.items()}
+
+
+Seen = tuple[Kind, Any, Mapping[str, Any] | None, float]  # a figure by its name at one look, and what is true
+
+
+class Watch:
+    """Whether each figure of one board held at every look at which it was shown."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[Kind, Any], list[bool]] = defaultdict(list)
+
+    def look(self, figures: Iterator[Seen]) -> None:
+        """Note what holds now; a figure without an interval is not shown."""
+        for kind, name, figure, truth in figures:
+            if figure is not None and figure["low"] is not None:
+                self.held[kind, name].append(bool(figure["low"] <= truth <= figure["high"]))
+
+    def count(self, tally: Tally) -> None:
+        """Count each figure once."""
+        for (kind, _), held in self.held.items():
+            tally.add(kind, all(held))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +115,8 @@ class Count:
         """Whether the cell breaks what the kind promises, by more than chance."""
         if claim in (Claim.INTERVAL, Claim.BOUND):
             return self.is_below(LEAST_OF_A_CELL)
+        if claim is Claim.CERTAINTY:
+            return self.is_below(LEAST_OF_BOUND)
         if claim is Claim.FALSE:
             return Count(1 - self.mean, self.n, self.boards, self.error).is_below(1 - MOST_FALSE)
         reach = float(scipy.special.ndtri(CERTAINTY)) * self.error
@@ -97,8 +135,8 @@ class Count:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether so few intervals hold that more boards should say whether 95% of them do."""
-        return self.mean < LEAST_OF_A_CELL and self.is_below(PROMISED)
+        """Whether so few intervals hold that more boards should say whether it is by chance."""
+        return self.mean < LEAST_OF_A_CELL
 
 
 def pooled(counts: list[Count]) -> Count:
