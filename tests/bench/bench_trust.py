@@ -2,8 +2,8 @@
 
     python -m tests.bench.bench_trust [--subjects 100000] [--judges 10] [--people 5]
 
-Leaderboard and judge pages are answered from the cache within 100 ms; after one more label their figures are computed
-again in a job within 10 s.
+Leaderboard and judge pages are answered from the cache within 100 ms, and so is the page of an audit of 20% of the
+responses; after one more label figures are computed again in a job within 10 s.
 
 Uses a new SQLite database in a temporary folder and, where EVALSITE_DATABASE_URL is set, a database of its own on that
 server as well; both are removed afterwards. Exits with 1 when anything is too slow.
@@ -113,6 +113,7 @@ def pages() -> dict[str, str]:
         "leaderboard, raw": board,
         "leaderboard, human only": f"{board}&mode=human",
         "leaderboard, corrected": f"{board}&mode=corrected",
+        "audit of 20% of the responses": f"/review/audits/runs/{judge.run_id}/",
         "judges": "/reports/judges/",
         "judge": f"/reports/judges/detail/?{asked}",
         "agreement": f"/reports/agreement/{Queue.objects.order_by('pk')[0].slug}/",

@@ -35,7 +35,12 @@ SCORING = {  # options of judges that make other scores of the same parts
     LEVELS: ("level_25_value", "level_100", "clip"),
     RELEVANCE: ("enforce_rules", "without_context"),
 }
-RANKS = {Provenance.IMPORTED: 0, Provenance.INFORMED: 1, Provenance.MAJORITY: 1, Provenance.ADJUDICATION: 2}
+RANKS: dict[str, int] = {
+    Provenance.IMPORTED: 0,
+    Provenance.INFORMED: 1,
+    Provenance.MAJORITY: 1,
+    Provenance.ADJUDICATION: 2,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +423,7 @@ def blind_shares(referrals: QuerySet[Referral]) -> dict[int, float | None]:
     """Return what the final blind label of each referred subject is worth, by subject; None: a name."""
     rows = FinalLabel.objects.filter(is_blind=True, subject__in=referrals.order_by().values("subject"))
     told = rows.order_by("-decided_at", "-pk").values_list("subject_id", "share", "provenance")
-    return {subject_id: share for subject_id, share, _ in sorted(told, key=lambda row: RANKS[Provenance(row[2])])}
+    return {subject_id: share for subject_id, share, _ in sorted(told, key=lambda row: RANKS[row[2]])}
 
 
 def _known_labels(rows: QuerySet[FinalLabel], by: str) -> dict[Any, _Known]:
