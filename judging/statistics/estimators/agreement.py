@@ -188,14 +188,15 @@ def _table(pairs: LabelPairs, labels: int, each: float) -> Floats:
 def shown_kappa(items: Iterable[ComparedItem], *, labels: int, planned: int = 0) -> KappaInference | TooFew:
     """Return the kappa of a judge and people over all judged items, or that too few cases are labelled.
 
-    A label given to a routed item stands for itself, one given to an audited item for all unrouted items alike.
+    A label given to a routed item stands for itself, one given to an audited item for all unrouted items alike: where
+    there are such items and none is audited, nothing is known of them.
     `planned` is that of `shown_mean`.
     """
     judged = [item for item in items if item.judge is not None]
     both = [item for item in judged if item.people is not None]
     unrouted = sum(not item.is_routed for item in judged)
     audited = sum(not item.is_routed for item in both)
-    cases = {item.case for item in both if not item.is_routed} or {item.case for item in both}
+    cases = {item.case for item in both if not (unrouted and item.is_routed)}
     if len(cases) < FEWEST_FOR_CLAIMS:
         return TooFew(len(cases), FEWEST_FOR_CLAIMS)
     pairs = LabelPairs(

@@ -83,7 +83,7 @@ def shown_kappa_of(items: ComparedColumns, *, labels: int, planned: int = 0) -> 
     judged = items.only(items.judge != NONE)
     both = judged.only(judged.people != NONE)
     unrouted, audited = int((~judged.routed).sum()), int((~both.routed).sum())
-    n = len(np.unique(both.cases[~both.routed])) or len(np.unique(both.cases))
+    n = len(np.unique(both.cases[~both.routed] if unrouted else both.cases))
     if n < FEWEST_FOR_CLAIMS:
         return TooFew(n, FEWEST_FOR_CLAIMS)
     weights = np.where(both.routed, 1.0, unrouted / max(audited, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
+from judging.statistics.estimators.agreement import ComparedItem, KappaInference, share_equal, shown_kappa
 from judging.statistics.estimators.strata import Inference, TooFew, make_stratum, stratified_mean
 
 
@@ -62,6 +62,16 @@ def test_share_equal_of_partly_routed_cases_is_unbiased() -> None:
 
 def test_shown_kappa_needs_thirty_cases() -> None:
     assert shown_kappa([agreed(n, is_equal=True) for n in range(29)], labels=2) == TooFew(29, 30)
+
+
+def test_shown_kappa_tells_nothing_of_unrouted_verdicts_without_an_audit() -> None:
+    routed = [agreed(n, is_equal=n % 3 > 0, is_routed=True) for n in range(60)]
+    others = [agreed(n, is_equal=None) for n in range(60, 100)]
+
+    assert shown_kappa([*routed, *others], labels=2) == TooFew(0, 30)
+    alone = shown_kappa(routed, labels=2)
+    assert isinstance(alone, KappaInference)
+    assert (alone.n, alone.point) == (60, 0.0)  # the judge says the same of all
 
 
 def test_shown_kappa_of_one_label_is_undefined() -> None:
