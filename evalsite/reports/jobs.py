@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.utils import timezone
-from django_rq import get_queue, job
-from redis.exceptions import RedisError
-from rq.job import Job
+from django_rq import job
 
 from evalsite.reports.selectors.leaderboards import evaluators_of
 from evalsite.reports.selectors.options import Options, fingerprint
@@ -18,6 +15,7 @@ from evalsite.reports.services import snapshots
 from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.snapshots import Kept, ReportKind
 from evalsite.review.models import Queue
+from judging.jobs import enqueue_once
 from judging.models import SCORED_KINDS, EvaluatorKind, Run
 from judging.services.gc_pause import calm_collector
 
@@ -101,7 +99,7 @@ def compute_report(kind_name: str, subject_id: int, options: dict[str, object]) 
 def launch_report(kind_name: str, *, subject_id: int, options: Options) -> bool:
     """Queue one report unless it is queued already; return False where there is no broker."""
     job_id = f"report-{kind_name}-{subject_id}-{fingerprint(options)}"
-    return _enqueue_once(job_id, compute_report, kind_name, subject_id, dict(options))
+    return enqueue_once(compute_report, kind_name, subject_id, dict(options), job_id=job_id) is not None
 
 
 @job("default")
@@ -142,26 +140,14 @@ def refresh_queue(queue_id: int) -> None:
 
 def launch_run_refresh(run_id: int) -> None:
     """Queue the reports that a finished run changes."""
-    _enqueue_once(f"report-run-{run_id}", refresh_run, run_id)
+    enqueue_once(refresh_run, run_id, job_id=f"report-run-{run_id}")
 
 
 def launch_judges_refresh() -> None:
     """Queue the judges' figures."""
-    _enqueue_once("report-judges", refresh_judges)
+    enqueue_once(refresh_judges, job_id="report-judges")
 
 
 def launch_queue_refresh(queue_id: int) -> None:
     """Queue the agreement of a queue."""
-    _enqueue_once(f"report-queue-{queue_id}", refresh_queue, queue_id)
-
-
-def _enqueue_once(job_id: str, work: Callable[..., None], *arguments: object) -> bool:
-    """Queue a job unless one of that id waits; pages come back for what was lost, so a broken broker is only logged."""
-    try:
-        queue = get_queue("default")
-        if not Job.exists(job_id, connection=queue.connection):
-            queue.enqueue(work, *arguments, job_id=job_id, result_ttl=0, failure_ttl=0)
-    except RedisError as error:
-        logger.warning("reports.launch_postponed job_id=%s error=%s", job_id, error)
-        return False
-    return True
+    enqueue_once(refresh_queue, queue_id, job_id=f"report-queue-{queue_id}")

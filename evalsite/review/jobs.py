@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Callable
 from functools import partial
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
-from django_rq import get_queue, job
-from redis.exceptions import RedisError
+from django_rq import job
 
 from debate.models import DebateSet
 from evalsite.review.selectors.unrouted import run_asks_people, unheard_debate_sets, unheard_runs
@@ -21,6 +19,7 @@ from evalsite.review.services.referrals.researcher_referrals import send_rest
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from evalsite.review.services.referrals.stale_items import refresh_items
 from evalsite.review.states import ReviewRefused
+from judging.jobs import enqueue_once
 from judging.models import Run
 
 logger = logging.getLogger(__name__)
@@ -56,12 +55,9 @@ def send_rest_of_run(run_id: int, actor_id: int) -> None:
 
 def launch_rest(*, run: Run, actor: User) -> bool:
     """Queue the job above; False where there is no broker."""
-    try:
-        get_queue("default").enqueue(send_rest_of_run, run.pk, actor.pk, result_ttl=0)
-    except RedisError as error:
-        logger.warning("review.rest_without_worker run_id=%s error=%s", run.pk, type(error).__name__)
-        return False
-    return True
+    ids = (run.pk, actor.pk)
+    job_id = f"review-rest-{run.pk}-{actor.pk}"
+    return enqueue_once(send_rest_of_run, *ids, job_id=job_id, beside_running=True, failure_ttl=None) is not None
 
 
 @job("default")
@@ -82,18 +78,9 @@ def mail_notices(queue_id: int) -> None:
 
 def launch(work: Callable[[int], None], subject_id: int) -> None:
     """Queue one of the jobs above once the transaction commits; without a broker `route_pending` finds it later."""
-    transaction.on_commit(partial(_enqueue, work, subject_id))
-
-
-def _enqueue(work: Callable[[int], None], subject_id: int) -> None:
-    try:
-        queue = get_queue("default")
-        prefix = f"review-{work.__name__}-{subject_id}-"
-        if not any(job_id.startswith(prefix) for job_id in queue.get_job_ids()):
-            queue.enqueue(work, subject_id, job_id=f"{prefix}{uuid.uuid4()}", result_ttl=0)
-    except RedisError as error:  # no broker now: the next worker finds what was left
-        name = type(error).__name__
-        logger.warning("review.launch_postponed job=%s subject_id=%s error=%s", work.__name__, subject_id, name)
+    job_id = f"review-{work.__name__}-{subject_id}"
+    queue = partial(enqueue_once, work, subject_id, job_id=job_id, beside_running=True, failure_ttl=None)
+    transaction.on_commit(queue)
 
 
 def route_pending() -> int:

@@ -11,6 +11,7 @@ from rq.exceptions import NoSuchJobError
 from rq.job import Job, JobStatus
 
 from evalsite.base.json_types import JsonDict
+from judging.jobs.enqueueing import enqueue_once
 from judging.models import Case, Suite
 from judging.services.case_edits import case_spec, try_edit
 from judging.services.content_hashes import text_hash
@@ -51,18 +52,17 @@ def launch_edit_trial(*, case: Case, suite: Suite, text: str) -> Trial | None:
         known = read_edit_trial(name)
         if known is not None and not known.failed:
             return known
-        get_queue("default").enqueue(
-            work_edit_trial,
-            *(case.pk, suite.pk, text),
-            job_id=name,
-            result_ttl=KEPT_SECONDS,
-            failure_ttl=KEPT_SECONDS,
-            job_timeout=TIMEOUT_SECONDS,
-        )
-    except RedisError as error:
-        logger.warning("judging.edit_trial_without_worker case_id=%s error=%s", case.pk, error)
+    except RedisError:
         return None
-    return Trial(name)
+    queued = enqueue_once(
+        work_edit_trial,
+        *(case.pk, suite.pk, text),
+        job_id=name,
+        result_ttl=KEPT_SECONDS,
+        failure_ttl=KEPT_SECONDS,
+        job_timeout=TIMEOUT_SECONDS,
+    )
+    return None if queued is None else Trial(name)
 
 
 def read_edit_trial(name: str) -> Trial | None:

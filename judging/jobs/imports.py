@@ -10,18 +10,14 @@ from functools import partial
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
-from django_rq import get_queue, job
-from redis.exceptions import RedisError
-from rq.exceptions import NoSuchJobError
-from rq.job import Job, JobStatus
+from django_rq import job
 
+from judging.jobs.enqueueing import enqueue_once
 from judging.models import Upload
 from judging.services.file_imports import uploads
 from judging.services.file_imports.intake import Files, ImportOptions
 
 logger = logging.getLogger(__name__)
-
-_IN_HAND = frozenset({JobStatus.QUEUED, JobStatus.STARTED, JobStatus.SCHEDULED, JobStatus.DEFERRED})
 
 
 @job("default")
@@ -81,17 +77,4 @@ def resume_imports() -> int:
 
 def wake_worker(work: Callable[[int], None], upload_id: int, launch: int) -> bool:
     """Return whether the job was queued; it is not where one for this launch is queued or in work already."""
-    job_id = f"{work.__name__}-{upload_id}-{launch}"
-    try:
-        queue = get_queue("default")
-        try:
-            known = Job.fetch(job_id, connection=queue.connection, serializer=queue.serializer)
-            if known.get_status() in _IN_HAND:
-                return False
-        except NoSuchJobError:
-            pass
-        queue.enqueue(work, upload_id, job_id=job_id, result_ttl=0, failure_ttl=0)
-    except RedisError as error:  # no broker now: the next worker finds the upload
-        logger.warning("judging.import_postponed job_id=%s error=%s", job_id, type(error).__name__)
-        return False
-    return True
+    return bool(enqueue_once(work, upload_id, job_id=f"{work.__name__}-{upload_id}-{launch}"))

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_rq import get_queue, job
 from redis.exceptions import RedisError
 
+from judging.jobs.enqueueing import enqueue_once
 from judging.services.runs import run_worker
 from judging.services.tasks.recovery import unfinished_runs
 
@@ -48,7 +49,9 @@ def launch_run(*, run_id: int, waiting: int) -> None:
 
 def launch_single(*, run_id: int) -> None:
     """Wake a worker for a run of one response, which does not wait behind the runs of others."""
-    transaction.on_commit(partial(_wake_one, run_id))
+    job_id = f"run-{run_id}"
+    wake = partial(enqueue_once, work_run, run_id, job_id=job_id, beside_running=True, job_timeout=-1, failure_ttl=None)
+    transaction.on_commit(wake)
 
 
 def _wake_workers(run_id: int, jobs: int) -> None:
@@ -58,15 +61,6 @@ def _wake_workers(run_id: int, jobs: int) -> None:
         for _ in range(jobs - queued):
             queue.enqueue(work_runs, job_id=f"{RUNS_PREFIX}{uuid.uuid4()}", job_timeout=-1, result_ttl=0)
     except RedisError as error:  # no broker now: the next worker finds the run
-        logger.warning("judging.launch_postponed run_id=%s error=%s", run_id, type(error).__name__)
-
-
-def _wake_one(run_id: int) -> None:
-    try:
-        get_queue("default").enqueue(
-            work_run, run_id, job_id=f"run-{run_id}-{uuid.uuid4()}", job_timeout=-1, result_ttl=0
-        )
-    except RedisError as error:
         logger.warning("judging.launch_postponed run_id=%s error=%s", run_id, type(error).__name__)
 
 

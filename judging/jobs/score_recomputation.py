@@ -7,18 +7,14 @@ from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
-from django_rq import get_queue, job
-from redis.exceptions import RedisError
-from rq.exceptions import NoSuchJobError
-from rq.job import Job, JobStatus
+from django_rq import job
 
+from judging.jobs.enqueueing import enqueue_once
 from judging.models import RunEvaluator
 from judging.services.evaluation import score_recomputation
 from judging.services.evaluation.score_recomputation import RescoringRefused
 
 logger = logging.getLogger(__name__)
-
-_UNFINISHED = frozenset({JobStatus.QUEUED, JobStatus.STARTED, JobStatus.SCHEDULED, JobStatus.DEFERRED})
 
 
 @job("default")
@@ -45,16 +41,4 @@ def resume_rescorings() -> int:
 def _wake_worker(evaluator_id: int, begun: str) -> bool:
     """Return whether a job was queued; it is not where one for this is queued or in work already."""
     job_id = f"rescoring-{evaluator_id}-{begun}"
-    try:
-        queue = get_queue("default")
-        try:
-            known = Job.fetch(job_id, connection=queue.connection, serializer=queue.serializer)
-            if known.get_status() in _UNFINISHED:
-                return False
-        except NoSuchJobError:
-            pass
-        queue.enqueue(work_rescoring, evaluator_id, job_id=job_id, job_timeout=-1, result_ttl=0, failure_ttl=0)
-    except RedisError as error:  # no broker now: the next worker finds it
-        logger.warning("judging.rescoring_postponed evaluator_id=%s error=%s", evaluator_id, type(error).__name__)
-        return False
-    return True
+    return bool(enqueue_once(work_rescoring, evaluator_id, job_id=job_id, job_timeout=-1))

@@ -442,11 +442,11 @@ def test_arena_export_never_computes_a_long_report_itself(
     launched: list[Any] = []
     monkeypatch.setattr(snapshots, "INLINE_ROWS", 0)
 
-    def enqueue(job_id: str, work: object, *given: Any) -> bool:
+    def enqueue(work: object, *given: Any, job_id: str) -> bool:
         launched.append(given)
         return True
 
-    monkeypatch.setattr(jobs, "_enqueue_once", enqueue)
+    monkeypatch.setattr(jobs, "enqueue_once", enqueue)
 
     waiting = researcher.get(reverse("reports:arena-export", args=[table, "csv"]))
     jobs.compute_report(*launched[0])

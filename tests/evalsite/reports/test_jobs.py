@@ -17,6 +17,7 @@ from evalsite.reports import jobs
 from evalsite.reports.models import Snapshot
 from evalsite.reports.services import snapshots
 from evalsite.serving.broker import EmbeddedBroker
+from judging.jobs import enqueueing
 from judging.signals import run_finished
 from tests import factories
 from tests.evalsite.reports.conftest import Scored
@@ -29,11 +30,11 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Callable[..., Non
     """Return what would have been queued, as (job id, function, arguments)."""
     found: list[tuple[str, Callable[..., None], tuple[Any, ...]]] = []
 
-    def enqueue(job_id: str, work: Callable[..., None], *arguments: Any) -> bool:
+    def enqueue(work: Callable[..., None], *arguments: Any, job_id: str) -> bool:
         found.append((job_id, work, arguments))
         return True
 
-    monkeypatch.setattr(jobs, "_enqueue_once", enqueue)
+    monkeypatch.setattr(jobs, "enqueue_once", enqueue)
     return found
 
 
@@ -71,9 +72,9 @@ def test_a_label_sets_its_queue_going(queued: list[Any], django_capture_on_commi
 
 def test_launch_report_without_a_broker_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     class Unreachable:
-        connection = Redis(port=9, socket_connect_timeout=0.2)
+        connection, serializer = Redis(port=9, socket_connect_timeout=0.2), JSONSerializer
 
-    monkeypatch.setattr(jobs, "get_queue", lambda name: Unreachable)
+    monkeypatch.setattr(enqueueing, "get_queue", lambda name: Unreachable)
 
     assert jobs.launch_report("judges", subject_id=0, options={}) is False
 
@@ -95,7 +96,7 @@ def test_launch_report_queues_the_same_report_once(tmp_path: Path, monkeypatch: 
     try:
         connection = Redis(unix_socket_path=str(broker.socket), password=broker.password)
         queue = Queue("reports-test", connection=connection, serializer=JSONSerializer)
-        monkeypatch.setattr(jobs, "get_queue", lambda name: queue)
+        monkeypatch.setattr(enqueueing, "get_queue", lambda name: queue)
 
         launched = [jobs.launch_report("judges", subject_id=0, options={}) for _ in range(3)]
 

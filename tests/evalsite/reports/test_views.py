@@ -180,11 +180,11 @@ def test_a_long_report_is_computed_by_a_job_and_polled_for(
     queued: list[tuple[Any, ...]] = []
     monkeypatch.setattr(snapshots, "INLINE_ROWS", 0)
 
-    def enqueue(job_id: str, work: object, *given: Any) -> bool:
+    def enqueue(work: object, *given: Any, job_id: str) -> bool:
         queued.append(given)
         return True
 
-    monkeypatch.setattr(jobs, "_enqueue_once", enqueue)
+    monkeypatch.setattr(jobs, "enqueue_once", enqueue)
     url = reverse("reports:leaderboard-detail", args=[scored.suite.pk])
 
     waiting = researcher.get(url).content.decode()
@@ -208,7 +208,7 @@ def test_a_long_report_shows_the_last_figures_while_newer_ones_are_computed(
     scored.rules.done = 11
     scored.rules.save()
     monkeypatch.setattr(snapshots, "INLINE_ROWS", 0)
-    monkeypatch.setattr(jobs, "_enqueue_once", lambda *given: True)
+    monkeypatch.setattr(jobs, "enqueue_once", lambda *given, job_id: True)
 
     text = researcher.get(url).content.decode()
 

@@ -12,9 +12,11 @@ from redis.exceptions import ConnectionError as BrokerGone
 from debate.models import DebateSet
 from debate.signals import debates_finished
 from evalsite.base.command_base import BadInput
+from evalsite.reports import jobs as reports_jobs
 from evalsite.review import jobs
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.serving.workers import RECOVERIES
+from judging.jobs import enqueueing
 from judging.models import Run
 from judging.signals import content_changed, run_finished
 from tests import factories
@@ -34,7 +36,7 @@ class FakeQueue:
             raise BrokerGone("no broker")
         return self.ids
 
-    def enqueue(self, work: Any, subject_id: int, *, job_id: str, result_ttl: int) -> None:
+    def enqueue(self, work: Any, subject_id: int, *, job_id: str, **options: int | None) -> None:
         self.calls.append((work.__name__, subject_id))
         self.ids.append(job_id)
 
@@ -42,7 +44,8 @@ class FakeQueue:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> FakeQueue:
     found = FakeQueue()
-    monkeypatch.setattr(jobs, "get_queue", lambda name: found)
+    monkeypatch.setattr(enqueueing, "get_queue", lambda name: found)
+    monkeypatch.setattr(reports_jobs, "enqueue_once", lambda *given, job_id: True)  # what reports queue is theirs
     return found
 
 
@@ -63,7 +66,7 @@ def test_receivers_queue_one_job_each_once_the_transaction_commits(
 def test_launch_without_a_broker_leaves_the_work_for_later(
     monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
-    monkeypatch.setattr(jobs, "get_queue", lambda name: FakeQueue(gone=True))
+    monkeypatch.setattr(enqueueing, "get_queue", lambda name: FakeQueue(gone=True))
     debate = factories.debate()
     with django_capture_on_commit_callbacks(execute=True):
         jobs.launch(jobs.route_debates, debate.debate_set_id)
