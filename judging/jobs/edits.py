@@ -11,7 +11,7 @@ from rq.exceptions import NoSuchJobError
 from rq.job import Job, JobStatus
 
 from evalsite.base.json_types import JsonDict
-from judging.jobs.enqueueing import enqueue_once
+from judging.jobs.queued_jobs import enqueue_once
 from judging.models import Case, Suite
 from judging.services.case_edits import case_spec, try_edit
 from judging.services.content_hashes import text_hash

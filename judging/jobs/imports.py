@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 from django_rq import job
 
-from judging.jobs.enqueueing import enqueue_once
+from judging.jobs.queued_jobs import enqueue_once
 from judging.models import Upload
 from judging.services.file_imports import uploads
 from judging.services.file_imports.intake import Files, ImportOptions

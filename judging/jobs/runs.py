@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_rq import get_queue, job
 from redis.exceptions import RedisError
 
-from judging.jobs.enqueueing import enqueue_once
+from judging.jobs.queued_jobs import enqueue_once
 from judging.services.runs import run_worker
 from judging.services.tasks.recovery import unfinished_runs
 

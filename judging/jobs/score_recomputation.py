@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from django_rq import job
 
-from judging.jobs.enqueueing import enqueue_once
+from judging.jobs.queued_jobs import enqueue_once
 from judging.models import RunEvaluator
 from judging.services.evaluation import score_recomputation
 from judging.services.evaluation.score_recomputation import RescoringRefused

@@ -16,7 +16,7 @@ from evalsite.reports import jobs as reports_jobs
 from evalsite.review import jobs
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.serving.workers import RECOVERIES
-from judging.jobs import enqueueing
+from judging.jobs import queued_jobs
 from judging.models import Run
 from judging.signals import content_changed, run_finished
 from tests import factories
@@ -44,7 +44,7 @@ class FakeQueue:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> FakeQueue:
     found = FakeQueue()
-    monkeypatch.setattr(enqueueing, "get_queue", lambda name: found)
+    monkeypatch.setattr(queued_jobs, "get_queue", lambda name: found)
     monkeypatch.setattr(reports_jobs, "enqueue_once", lambda *given, job_id: True)  # what reports queue is theirs
     return found
 
@@ -66,7 +66,7 @@ def test_receivers_queue_one_job_each_once_the_transaction_commits(
 def test_launch_without_a_broker_leaves_the_work_for_later(
     monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
-    monkeypatch.setattr(enqueueing, "get_queue", lambda name: FakeQueue(gone=True))
+    monkeypatch.setattr(queued_jobs, "get_queue", lambda name: FakeQueue(gone=True))
     debate = factories.debate()
     with django_capture_on_commit_callbacks(execute=True):
         jobs.launch(jobs.route_debates, debate.debate_set_id)

@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from redis.exceptions import ConnectionError as NoRedis
 
-from judging.jobs import enqueueing, imports
+from judging.jobs import imports, queued_jobs
 from judging.models import ImportStatus, Suite, Upload
 from judging.services.file_imports import uploads
 from judging.services.file_imports.intake import ImportOptions
@@ -35,7 +35,7 @@ def test_launch_import_keeps_the_confirmation_without_a_broker(
     def lost(name: str) -> None:
         raise NoRedis
 
-    monkeypatch.setattr(enqueueing, "get_queue", lost)
+    monkeypatch.setattr(queued_jobs, "get_queue", lost)
     with django_capture_on_commit_callbacks(execute=True):
         upload = imports.launch_import(upload=checked(), actor=factories.user(), at=factories.NOON)
 
