@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 
 from judging.judges.prompt_texts import fill, load_prompt
 from judging.judges.reply_text import unread
+from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, Message, ReplyStatus
 
 Parse = Callable[[str], JudgeVerdict]
 QUOTED_REPLY = 4000  # characters of an unreadable reply that are shown back to the judge
+
+
+class AskingOnce(ABC):
+    """A judge that asks one question about a subject."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def request(self, subject: JudgeSubject) -> ChatRequest:
+        """Return the one call that judges a subject."""
+
+    @abstractmethod
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
+        """Return the verdict that a reply gives."""
+
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
+        """Ask, re-ask once where the reply cannot be read, and return the verdict."""
+        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
 
 def ask(request: ChatRequest, parse: Parse) -> Conversation[JudgeVerdict]:

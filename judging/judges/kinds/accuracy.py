@@ -13,11 +13,11 @@ from fractions import Fraction
 from evalsite.base.json_types import JsonObject
 from judging.judges import reply_text
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
-from judging.judges.questions import ask
+from judging.judges.questions import AskingOnce
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict
-from judging.llm.chat import ChatRequest, Conversation, Message
+from judging.llm.chat import ChatRequest, Message
 
 STRICTNESS = ("L1", "L2", "L3")
 KEY = "is_judged_correct"
@@ -40,7 +40,7 @@ ORIGINAL_QUOTE = 300  # characters of an unreadable reply that the original quot
 
 
 @dataclass(frozen=True, slots=True)
-class AccuracyJudge:
+class AccuracyJudge(AskingOnce):
     """Options of the judge."""
 
     strictness: str = "L2"
@@ -87,10 +87,6 @@ class AccuracyJudge:
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"is_correct": bool}."""
         return read_accuracy(text, subject.material)
-
-    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
-        """Ask, re-ask once where the reply cannot be read, and return the verdict."""
-        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return 100 for a correct answer, else 0."""

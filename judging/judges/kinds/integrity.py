@@ -12,11 +12,11 @@ from evalsite.base.json_types import JsonObject
 from judging.judges import reply_text
 from judging.judges.kinds.accuracy import OriginalReading, original_part
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
-from judging.judges.questions import ask
+from judging.judges.questions import AskingOnce
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict
-from judging.llm.chat import ChatRequest, Conversation, Message
+from judging.llm.chat import ChatRequest, Message
 
 KEY = "integrity_score"
 REASONING = "integrity_reasoning"
@@ -38,7 +38,7 @@ _QUOTED_NUMBER = re.compile(r"\s*[+-]?\d{1,6}(?:\.\d{1,6})?\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class IntegrityJudge:
+class IntegrityJudge(AskingOnce):
     """Options of the judge."""
 
     temperature: float | None = 0.0
@@ -81,10 +81,6 @@ class IntegrityJudge:
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"integrity": 0..100}."""
         return read_integrity(text, subject.material)
-
-    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
-        """Ask, re-ask once where the reply cannot be read, and return the verdict."""
-        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the rating, 0..100."""

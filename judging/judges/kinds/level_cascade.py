@@ -22,12 +22,12 @@ from judging.grading.cascade import (
 from judging.grading.rubric_tree import score_tree
 from judging.judges import reply_text
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
-from judging.judges.questions import ask
+from judging.judges.questions import AskingOnce
 from judging.judges.reply_forms import JSON_OBJECT, TRUE_OR_FALSE, reply_form
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict
-from judging.llm.chat import ChatRequest, Conversation, Message
+from judging.llm.chat import ChatRequest, Message
 from judging.specs.types import NodeSpec
 
 MAX_ABOUT = 2000  # characters of a benchmark's description that a judge is shown
@@ -50,7 +50,7 @@ _SENTENCE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class LevelCascadeJudge:
+class LevelCascadeJudge(AskingOnce):
     """Options of the judge; `cascade` decides how verdicts become scores, not what is asked beyond its wording."""
 
     mode: str = "holistic"  # holistic | itemised
@@ -118,10 +118,6 @@ class LevelCascadeJudge:
             counts = criteria_counts(subject.rubric) if subject.rubric else None
             return read_holistic(text, counts, subject.material, self.cascade)
         return read_itemised(text, _rubric_of(subject), subject.material)
-
-    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
-        """Ask, re-ask once where the reply cannot be read, and return the verdict."""
-        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the score in points of 100."""

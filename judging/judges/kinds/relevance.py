@@ -11,11 +11,11 @@ from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.relevance import Dimensions, RelevanceOptions, RelevanceScore, final_disagrees, relevance_score
 from judging.judges import reply_text
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
-from judging.judges.questions import ask
+from judging.judges.questions import AskingOnce
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict
-from judging.llm.chat import ChatRequest, Conversation, Message
+from judging.llm.chat import ChatRequest, Message
 from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
 DIMENSIONS = ("accuracy", "comprehensiveness", "context_precision")
@@ -79,7 +79,7 @@ _NOT_APPLICABLE = re.compile(r"[\s*_`\[(]{0,12}n\s{0,4}/?\s{0,4}a[\s*_`\]).]{0,1
 
 
 @dataclass(frozen=True, slots=True)
-class RelevanceJudge:
+class RelevanceJudge(AskingOnce):
     """Options of the judge; `scoring` decides how marks become a score."""
 
     scoring: RelevanceOptions = field(default_factory=RelevanceOptions)
@@ -129,10 +129,6 @@ class RelevanceJudge:
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return the three marks as given, {"nodes": {dimension: mark}, "stated_final": number or None}."""
         return read_relevance(text, has_context=subject.has_context, options=self.scoring, material=subject.material)
-
-    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
-        """Ask, re-ask once where the reply cannot be read, and return the verdict."""
-        return ask(self.request(subject), lambda text: self.parse_reply(text, subject))
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the exact score of 1 with the marks after the rules."""
