@@ -26,7 +26,7 @@ def retest_due(*, queue: Queue, annotator: User, at: datetime) -> ReviewItem | N
     for since, (item_id, revealed_at, may_repeat, was_asked) in enumerate(rows, start=RETEST_GAP):
         fit = may_repeat and revealed_at is None and not was_asked and since >= gap_of(item_id, annotator.pk)
         if fit and is_retest(str(item_id), person=str(annotator.pk), seed=queue.pk, share=queue.retest_share):
-            return _again(ReviewItem.objects.get(pk=item_id), queue, annotator, at)
+            return repeat_item(ReviewItem.objects.get(pk=item_id), queue=queue, person_id=annotator.pk, at=at)
     return None
 
 
@@ -48,7 +48,8 @@ def _mine(*, queue_id: int, person_id: int) -> QuerySet[Annotation, Any]:
 _MINE = Prepared(_mine)
 
 
-def _again(first: ReviewItem, queue: Queue, annotator: User, at: datetime) -> ReviewItem:
+def repeat_item(first: ReviewItem, *, queue: Queue, person_id: int, at: datetime, quorum: int = 1) -> ReviewItem:
+    """Store an item that asks one person the question of another once more."""
     return ReviewItem.objects.create(
         queue=queue,
         subject_id=first.subject_id,
@@ -57,13 +58,13 @@ def _again(first: ReviewItem, queue: Queue, annotator: User, at: datetime) -> Re
         material_id=first.material_id,
         is_turned=first.is_turned,
         retest_of=first,
-        only_for=annotator,
+        only_for_id=person_id,
         reason=first.reason,
         reason_text=first.reason_text,
         arm=ItemArm.RETEST,
         priority=first.priority,
-        shuffle=int(uniform_number("again", first.pk, annotator.pk) * 2**53),
-        quorum=1,  # the one person
+        shuffle=int(uniform_number("again", first.pk, person_id) * 2**53),
+        quorum=quorum,
         criterion=first.criterion,
         scenario=first.scenario,
         language=first.language,

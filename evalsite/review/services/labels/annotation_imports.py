@@ -21,7 +21,6 @@ from evalsite.review.models import (
     Annotation,
     Assignment,
     AssignmentStatus,
-    ItemArm,
     ItemStatus,
     NoticeKind,
     Provenance,
@@ -30,12 +29,12 @@ from evalsite.review.models import (
     QueueStatus,
     ReviewItem,
 )
-from evalsite.review.sampling import uniform_number
 from evalsite.review.services.items.decisions import keep_revised_label, labelled
 from evalsite.review.services.items.final_labels import drop_final_labels, keep_final_label, majority_provenance
 from evalsite.review.services.items.given_labels import agreed_parts
 from evalsite.review.services.items.notices import notify_adjudicators
 from evalsite.review.services.items.queues import recount
+from evalsite.review.services.items.retests import repeat_item
 from evalsite.review.services.labels.annotation_plans import AnnotationPlan, ItemChange, PeopleChoice, plan_import
 from evalsite.review.tables.annotations import ANSWERED, SKIPPED, UNABLE, Act, AnnotationFile
 from judging.specs.files.problems import Problem, Severity
@@ -149,27 +148,7 @@ def _item_of(
         return item
     first = queue.items.get(pk=change.first_id or 0)
     person_id = ids[people.here(change.facts.only_for)]
-    return ReviewItem.objects.create(
-        queue=queue,
-        subject_id=first.subject_id,
-        response_a_id=first.response_a_id,
-        response_b_id=first.response_b_id,
-        material_id=first.material_id,
-        is_turned=first.is_turned,
-        retest_of=first,
-        only_for_id=person_id,
-        reason=first.reason,
-        reason_text=first.reason_text,
-        arm=ItemArm.RETEST,
-        priority=first.priority,
-        shuffle=int(uniform_number("again", first.pk, person_id) * 2**53),
-        quorum=change.quorum,
-        criterion=first.criterion,
-        scenario=first.scenario,
-        language=first.language,
-        content_hash=first.content_hash,
-        created_at=at,
-    )
+    return repeat_item(first, queue=queue, person_id=person_id, at=at, quorum=change.quorum)
 
 
 def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, int], file: str) -> None:
