@@ -41,10 +41,12 @@ ROW_PARTS: dict[str, RowPart] = {}
 
 def add_part(place: str, template: str, facts: Callable[[Any], Facts | None]) -> None:
     """Show a template at a place of a page; parts of one place stand in the order in which apps are loaded."""
-    part = PagePart(template, facts)
-    known = PARTS.setdefault(place, [])
-    if template not in {other.template for other in known}:
-        known.append(part)
+    PARTS.setdefault(place, []).append(PagePart(template, facts))
+
+
+def subject_as(name: str) -> Callable[[object], Facts]:
+    """Return facts that are the place's subject alone, under the name by which the template knows it."""
+    return lambda subject: {name: subject}
 
 
 def set_row_part(place: str, template: str, facts: Callable[[Any], Mapping[int, Facts]]) -> None:
@@ -61,8 +63,9 @@ def render_parts(context: Context, place: str, subject: object) -> SafeString:
 def render_row_parts(context: Context, place: str, rows: Iterable[object]) -> dict[int, SafeString]:
     """Return the HTML of each row of a table, by key."""
     part = ROW_PARTS.get(place)
-    facts_by_key = part.facts(rows) if part else {}
-    return {key: _render(context, part.template, facts) for key, facts in facts_by_key.items() if part}
+    if part is None:
+        return {}
+    return {key: _render(context, part.template, facts) for key, facts in part.facts(rows).items()}
 
 
 def _render(context: Context, name: str, facts: Facts) -> SafeString:
