@@ -18,8 +18,8 @@ UV := $(BIN)/python -m uv
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-fast check check-style check-types check-contracts check-templates check-migrations \
-        lock browser sandbox toolchains local-llm bench-pages bench-import bench-grading bench-rules bench-judge bench-calls bench-debate \
-        bench-queue bench-agreement bench-trust bench-coverage bench-faults kills clean
+        screenshots lock browser sandbox toolchains local-llm bench-pages bench-import bench-grading bench-rules bench-judge bench-calls bench-debate \
+        bench-queue bench-agreement bench-trust bench-spend bench-coverage bench-faults kills clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -51,6 +51,9 @@ serve: $(VENV)/.site ## the site with your settings (EVALSITE_*)
 
 test: $(VENV)/.development ## every test that this machine can run; what it lacks is skipped with the reason
 	@$(BIN)/python -m pytest -n $(PROCESSES) -rs
+
+screenshots: $(VENV)/.development ## the pictures of the README, taken of the demo; needs Chromium (`make browser`)
+	@$(BIN)/python -m tests.screenshots
 
 test-fast: $(VENV)/.development ## the tests that need no browser and no workers
 	@$(BIN)/python -m pytest -n $(PROCESSES) -rs -m "not flow and not attack and not local_llm"
@@ -135,6 +138,9 @@ bench-agreement: $(VENV)/.development ## the agreement report of 100,000 items b
 
 bench-trust: $(VENV)/.development ## leaderboard and judges on 100,000 labelled subjects, 500,000 annotations, 10 judges: 100 ms a page, 10 s a job
 	@$(BIN)/python -m tests.bench.bench_trust
+
+bench-spend: $(VENV)/.development ## the page of spending on a ledger of 1,000,000 calls in 2,000 runs, against 100 ms
+	@$(BIN)/python -m tests.bench.bench_spend
 
 bench-coverage: $(VENV)/.development ## how often the intervals of every report hold the truth, from stored rows to figures; BOARDS=200, ONLY=boards, WRITE=1: into the help
 	@$(BIN)/python -m tests.bench.bench_coverage $(if $(BOARDS),--boards $(BOARDS)) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)

@@ -1,10 +1,9 @@
-"""Debates as files to take away: one table, or everything that a replication needs in one ZIP archive."""
+"""Exports of debates: one table, or everything that a replication needs in one ZIP archive."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from itertools import islice
 from typing import Any
@@ -15,6 +14,7 @@ from debate.models import Debate, DebateSet, OutsideLabel, Speaker, Statement
 from debate.protocol.options import options_from_json
 from debate.selectors.criteria import criteria_by_case
 from debate.selectors.setups import criterion_of, question_of, reference_of
+from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Row, Table, table_bytes, write_zip
 from judging.models import Call
 
@@ -33,116 +33,106 @@ _DEBATE = {
 }
 _TURN = {
     **_DEBATE,
-    "round": "0: asked before hearing the others; from 1: discussion (without discussion, the sample)",
-    "seat": "number of the agent, by which the others know it",
+    "round": "0: independent round; from 1: discussion rounds (without discussion: the sample)",
+    "seat": "number of the agent, by which the other agents refer to it",
     "agent": "name of the agent's endpoint",
 }
 _VOTE = {
     **_TURN,
-    "position_verdict": "1 or 2: the response shown first or second is better; 0: neither; empty: no verdict",
-    "verdict": "what it counts for: 1 A is better, -1 B is better, 0 neither, empty no verdict",
+    "position_verdict": "1: the response shown first is better; 2: the one shown second; 0: neither; empty: no verdict",
+    "verdict": "the same by system: 1: A is better; -1: B is better; 0: neither; empty: no verdict",
     "status": "how the verdict was read: final_line, phrase, out_of_range_phrase, refused, none, empty, failed",
-    "was_reasked": "the agent was asked again for want of a verdict",
-    "error_kind": "why there was no reply at all",
-    "mirrored_position_verdict": "the vote with the responses swapped, by place, where it was asked",
-    "recorded_verdict": "imported records: the score as it was filed, as JSON",
-    "asked_cost": "US dollars of the question as first asked; empty: not known",
+    "was_reasked": "the agent was asked again because it stated no verdict",
+    "error_kind": "kind of error if there was no reply",
+    "mirrored_position_verdict": "the vote with the responses swapped, by position, if it was asked for",
+    "recorded_verdict": "imported records: the recorded score, as JSON",
+    "asked_cost": "cost of the first request in US dollars; empty: unknown",
 }
 _CALL = {
     **_TURN,
-    "call_id": "id of the call in the ledger; a call that two debates share has one id",
+    "call_id": "id of the call; a call that two debates share has one id",
     "purpose": "question, asked again, mirrored question, or mirrored question again",
 }
 COLUMNS: dict[str, dict[str, str]] = {
     "debates": {
         **_DEBATE,
         "set": "name of the set",
-        "source": "run: held here; import: an imported record",
+        "source": "run: run on this site; import: an imported record",
         "method": "debate, single, self-consistency or multi-judge",
-        "source_id": "imported records: the item's id in its file",
+        "source_id": "imported records: id of the item in its file",
         "scenario": "scenario of the case",
         "criterion": "name of the criterion",
-        "system_a": "system whose response is called A",
-        "system_b": "system whose response is called B",
-        "response_a_id": "id of A's response",
-        "response_b_id": "id of B's response",
-        "seed": "seed that the orders were drawn from",
-        "shown_first": "A or B: which response was shown as Submission 1",
+        "system_a": "system of response A",
+        "system_b": "system of response B",
+        "response_a_id": "id of response A",
+        "response_b_id": "id of response B",
+        "seed": "random seed of the orders",
+        "shown_first": "A or B: the response that was shown first",
         "status": "waiting, running, agreed, unresolved, failed or cancelled",
-        "verdict": "1 A is better, -1 B is better, 0 neither; only when agreed",
+        "verdict": "1: A is better; -1: B is better; 0: neither; only if agreed",
         "outcome": "the verdict in letters: A, B or tie",
-        "agreed_round": "round since which all agreed",
-        "round_count": "discussion rounds held",
-        "opening_verdict": "majority of the votes of round 0; never applied",
-        "flags": "what a reader should know about how the verdicts came about, as a JSON list",
-        "call_count": "calls that the outcome rests on, reused ones too",
-        "cost": "US dollars of these calls; empty: not known",
+        "agreed_round": "round since which all agents agreed",
+        "round_count": "number of discussion rounds",
+        "opening_verdict": "majority of the votes of the independent round; never used as the outcome",
+        "flags": "notes on how the verdicts were reached, as a JSON list",
+        "call_count": "number of calls behind the outcome, including reused ones",
+        "cost": "cost of these calls in US dollars; empty: unknown",
         "finished_at": "when the outcome was stored",
     },
     "votes": _VOTE,
     "statements": {
         **_VOTE,
-        "text": "the reply as it came back",
-        "first_text": "the reply that was asked again",
+        "text": "the unparsed reply",
+        "first_text": "the first reply, if the agent was asked again",
         "mirrored_text": "the reply with the responses swapped",
-        "call_ids": "calls of the statement in the order asked; empty: not recorded",
+        "call_ids": "calls of the statement in the order of the requests; empty: not recorded",
     },
     "orders": {
         **_DEBATE,
-        "seed": "seed that the orders were drawn from",
-        "shown_first": "A or B: which response was shown as Submission 1",
-        "seat": "number of the agent, by which the others know it",
+        "seed": "random seed of the orders",
+        "shown_first": "A or B: the response that was shown first",
+        "seat": "number of the agent, by which the other agents refer to it",
         "agent": "name of the agent's endpoint",
-        "model": "model that the endpoint asks for; empty in imported records",
+        "model": "model of the endpoint; empty for imported records",
     },
     "costs": {
         **_CALL,
-        "model": "model that answered, as the server named it, else as asked for",
+        "model": "model that replied, as named by the server, or else as requested",
         "status": "finished, truncated, refused or failed",
-        "prompt_tokens": "tokens read, as the server counted",
-        "completion_tokens": "tokens written, as the server counted",
-        "cost": "US dollars; empty: the price is not known",
+        "prompt_tokens": "input tokens, as counted by the server",
+        "completion_tokens": "output tokens, as counted by the server",
+        "cost": "cost in US dollars; empty: the price is unknown",
         "prices": "prices that the cost was computed with, in US dollars per million tokens, as JSON",
-        "seconds": "time of the call",
-        "attempts": "HTTP requests that it took",
-        "is_reused": "the call was made for another run before, and was not paid for again",
-        "finished_at": "when it was answered",
+        "seconds": "duration of the call",
+        "attempts": "number of HTTP requests",
+        "is_reused": "the call was made for an earlier run and not paid for again",
+        "finished_at": "when the reply arrived",
     },
     "calls": {
         **_CALL,
-        "request": "the body as it was sent, with every message; the key is never in it",
-        "text": "the raw reply",
+        "request": "the body of the request with every message, without the key",
+        "text": "the unparsed reply",
         "finish_reason": "why the model stopped",
-        "reply_head": "who answered: model, fingerprint, request id",
-        "error_kind": "why there was no reply",
-        "error_text": "the same in words",
+        "reply_head": "identity of the reply: model, fingerprint, request id",
+        "error_kind": "kind of error if there was no reply",
+        "error_text": "the error in words",
     },
     "pairs": {
         **_DEBATE,
-        "question": "what the systems were asked",
-        "reference": "reference answer, where there is one",
+        "question": "the prompt of the case",
+        "reference": "reference answer, if the case has one",
         "response_a": "response of system A",
         "response_b": "response of system B",
     },
     "labels": {
         **_DEBATE,
-        "rater": "person who gave the label elsewhere",
-        "verdict": "1 A is better, -1 B is better, 0 neither",
-        "source": "file that it was imported from",
-        "is_blind": "whether the rater had seen neither the debates nor other labels, as the importer said",
+        "rater": "name of the rater",
+        "verdict": "1: A is better; -1: B is better; 0: neither",
+        "source": "file from which the label was imported",
+        "is_blind": "whether the rater saw neither the debates nor other labels, as stated at the import",
     },
 }
 TABLES = tuple(COLUMNS)
-
-
-@dataclass(frozen=True, slots=True)
-class _StatementCall:
-    """A call of a statement: what the call was for, and the columns that say whose statement it is."""
-
-    turn: dict[str, Any]
-    call_id: int
-    purpose: str
-    run_id: int | None
 
 
 def debate_table(name: str, sets: Sequence[DebateSet]) -> Table:
@@ -177,20 +167,20 @@ def _read_me() -> str:
     """Return what the files and their columns are."""
     lines = [
         "# Debates for replication\n",
-        "CSV files are UTF-8 with a header; an apostrophe before =, +, -, @ keeps spreadsheets from running a text.",
-        "JSONL files hold one JSON object per line, texts as they were.\n",
-        "- sets.json: the sets of debates, with systems, agents and every option of the protocol",
-        "- criteria.json: the criteria as the agents read them, with the cases that each applies to",
-        "- prompts/: the templates of the messages, as this version has them; calls.jsonl holds what was sent",
+        "CSV files are UTF-8 with a header. An apostrophe before =, +, - or @ stops spreadsheets from evaluating it.",
+        "JSONL files contain one JSON object per line, with texts unchanged.\n",
+        "- sets.json: the sets of debates with their systems, agents and protocol options",
+        "- criteria.json: the criteria as the agents read them, and the cases of each",
+        "- prompts/: the message templates of this version; calls.jsonl contains the messages that were sent",
         *(f"- {name}.{ending}" for name, ending in REPLICATION_FORMATS.items()),
-        "\nImported records, and debates held before calls were noted by statement, have no rows in costs and calls.",
+        "\nImported records, and debates of early versions, have no rows in costs and calls.",
     ]
     for name, ending in REPLICATION_FORMATS.items():
         lines += [f"\n## {name}.{ending}\n", *(f"- {column}: {words}" for column, words in COLUMNS[name].items())]
     return "\n".join(lines) + "\n"
 
 
-def _set_facts(one: DebateSet) -> dict[str, Any]:
+def _set_facts(one: DebateSet) -> JsonDict:
     run = one.run
     return {
         "set_id": one.pk,
@@ -213,11 +203,11 @@ def _set_facts(one: DebateSet) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _criteria_facts(one: DebateSet) -> list[dict[str, Any]]:
+def _criteria_facts(one: DebateSet) -> list[JsonDict]:
     """Return each text of the criterion as agents read it, with the cases that it is for."""
     keys = list(one.debates.order_by("case__key").values_list("case__key", flat=True).distinct())
     options = options_from_json(one.setup)
-    found: list[dict[str, Any]] = []
+    found: list[JsonDict] = []
     places: dict[str, int] = {}
     for key, stored in criteria_by_case(rubric=one.rubric, name=one.criterion, case_keys=keys).items():
         read = criterion_of(stored, options)
@@ -253,7 +243,7 @@ def _statement_rows(set_ids: Sequence[int]) -> Iterator[Row]:
         yield {**row, "call_ids": [*row["call_ids"], *row["mirrored_call_ids"]]}
 
 
-def _turn_rows(set_ids: Sequence[int], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _turn_rows(set_ids: Sequence[int], columns: Sequence[str]) -> Iterator[JsonDict]:
     renamed = {
         "set_id": "speaker__debate__debate_set_id", "debate_id": "speaker__debate_id",
         "case": "speaker__debate__case__key", "seat": "speaker__seat", "agent": "speaker__name",
@@ -278,42 +268,43 @@ def _order_rows(set_ids: Sequence[int]) -> Iterator[Row]:
 
 def _cost_rows(set_ids: Sequence[int]) -> Iterator[Row]:
     same = ("status", "prompt_tokens", "completion_tokens", "cost", "prices", "seconds", "attempts", "finished_at")
-    for asked, call in _asked_calls(set_ids, without=("request", "text", "label_logprobs")):
+    for turn, purpose, run_id, call in _asked_calls(set_ids, without=("request", "text", "label_logprobs")):
         yield {
-            **asked.turn,
+            **turn,
             "call_id": call.pk,
-            "purpose": asked.purpose,
+            "purpose": purpose,
             "model": call.reply_head.get("model") or call.endpoint.model,
-            "is_reused": call.run_id != asked.run_id,
+            "is_reused": call.run_id != run_id,
             **{name: getattr(call, name) for name in same},
         }
 
 
 def _call_rows(set_ids: Sequence[int]) -> Iterator[Row]:
     same = ("text", "finish_reason", "reply_head", "error_kind", "error_text")
-    for asked, call in _asked_calls(set_ids, with_=("prompt",), without=("label_logprobs",)):
+    for turn, purpose, _, call in _asked_calls(set_ids, with_=("prompt",), without=("label_logprobs",)):
         values = {"request": call.body, **{name: getattr(call, name) for name in same}}
-        yield {**asked.turn, "call_id": call.pk, "purpose": asked.purpose, **values}
+        yield {**turn, "call_id": call.pk, "purpose": purpose, **values}
 
 
 def _asked_calls(
     set_ids: Sequence[int], *, with_: Sequence[str] = (), without: Sequence[str]
-) -> Iterator[tuple[_StatementCall, Call]]:
-    """Yield the calls of each statement in the order asked. One query for every 500 calls."""
+) -> Iterator[tuple[JsonDict, str, int | None, Call]]:
+    """Yield the calls of each statement in the order asked: the columns that say whose statement it is, what the call
+    was for, the run of the debate, the call. One query for every 500 calls."""
     asked = _asked(set_ids)
     while chunk := list(islice(asked, CHUNK)):
-        calls = Call.objects.select_related("endpoint", *with_).defer(*without).in_bulk({one.call_id for one in chunk})
-        yield from ((one, calls[one.call_id]) for one in chunk if one.call_id in calls)
+        calls = Call.objects.select_related("endpoint", *with_).defer(*without).in_bulk({pk for *_, pk in chunk})
+        yield from ((turn, purpose, run_id, calls[pk]) for turn, purpose, run_id, pk in chunk if pk in calls)
 
 
-def _asked(set_ids: Sequence[int]) -> Iterator[_StatementCall]:
+def _asked(set_ids: Sequence[int]) -> Iterator[tuple[JsonDict, str, int | None, int]]:
     columns = (*_TURN, "run_id", "call_ids", "mirrored_call_ids")
     for row in _turn_rows(set_ids, columns):
         turn = {name: row[name] for name in _TURN}
         for kind, own in (("question", row["call_ids"]), ("mirrored question", row["mirrored_call_ids"])):
             for place, call_id in enumerate(own):
                 again = "asked again" if kind == "question" else f"{kind} again"
-                yield _StatementCall(turn, call_id, again if place else kind, row["run_id"])
+                yield turn, again if place else kind, row["run_id"], call_id
 
 
 def _pair_rows(set_ids: Sequence[int]) -> Iterator[Row]:

@@ -9,7 +9,6 @@ from django import forms
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from debate.models import DecisionMethod
 from debate.protocol.options import (
     FEWEST_SPEAKERS,
     MOST_ROUNDS,
@@ -24,7 +23,10 @@ from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.selectors.criteria import criteria_on_offer
 from debate.services.experiments import FEWEST_SYSTEMS, MOST_SYSTEMS
 from debate.services.pairs import DebateWish
+from evalsite.base.choices import choices_of
 from evalsite.base.http import whole_number
+from evalsite.base.json_types import JsonDict
+from judging.forms.budgets import BudgetField
 from judging.forms.files import SizedFileField
 from judging.forms.selections import SelectionForm
 from judging.models import ModelEndpoint, Response, Rubric, Suite, System
@@ -37,14 +39,14 @@ PROTOCOL_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class AgentChoice:
-    """One of the lists from which speakers are chosen."""
+    """One of the lists from which agents are chosen."""
 
     number: int
     chosen: str
 
 
-class SeatsField(forms.TypedMultipleChoiceField):
-    """Endpoints by seat, in order; unlike other lists of rows, one may be chosen more than once."""
+class AgentsField(forms.TypedMultipleChoiceField):
+    """Endpoints of the agents, in order; unlike other lists of rows, one may be chosen more than once."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(coerce=int, **kwargs)
@@ -53,7 +55,7 @@ class SeatsField(forms.TypedMultipleChoiceField):
         return [one for one in super().to_python(value) if one]
 
     def clean(self, value: Any) -> list[ModelEndpoint]:
-        """Return the endpoints, one for each seat taken."""
+        """Return the endpoints, one for each agent."""
         keys = super().clean([one for one in value or () if one])
         rows = ModelEndpoint.objects.in_bulk(keys)
         return [rows[key] for key in keys if key in rows]
@@ -79,13 +81,15 @@ class DebateSetForm(SelectionForm):
     """A wish for debates. Rubric and criterion are one choice, so that nothing has to be reloaded in between."""
 
     suite = forms.ModelChoiceField(
-        Suite.objects.none(), empty_label="Choose a suite", help_text="Cases that both systems answered are debated."
+        Suite.objects.none(),
+        empty_label="Choose a suite",
+        help_text="Cases with responses of both systems are debated.",
     )
     plan = DefaultedChoice(
         choices=[("pair", "Two systems"), ("round-robin", "All pairs of the selected systems"),
-                 ("robustness", "Two systems, the criterion intact and damaged in five ways")],
+                 ("robustness", "Two systems, the original criterion and five perturbed ones")],
         initial="pair", label="Comparison",
-        help_text="All pairs of the selected systems give a ranking; damaged criteria show whether judges read them.",
+        help_text="All pairs of the selected systems give a ranking; perturbed criteria show whether judges read them.",
     )  # fmt: skip
     system_a = forms.ModelChoiceField(
         System.objects.none(), empty_label="Choose a system", label="System A", widget=SystemSelect
@@ -95,71 +99,79 @@ class DebateSetForm(SelectionForm):
     )
     systems = forms.ModelMultipleChoiceField(
         System.objects.none(), required=False, widget=forms.CheckboxSelectMultiple,
-        label="Systems, where every two are compared", help_text=f"{FEWEST_SYSTEMS} to {MOST_SYSTEMS}.",
+        label="Systems to compare in pairs", help_text=f"{FEWEST_SYSTEMS} to {MOST_SYSTEMS}.",
     )  # fmt: skip
-    criterion = forms.ChoiceField(help_text="What the answers are compared by. Speakers read its levels.")
+    criterion = forms.ChoiceField(help_text="The responses are compared by it; agents read its levels.")
     variant_seed = forms.IntegerField(
-        required=False, initial=0, label="Random seed of the perturbation", help_text="Of a damaged criterion's text."
+        required=False,
+        initial=0,
+        label="Random seed of the perturbation",
+        help_text="The same seed gives the same perturbed texts.",
     )
     use_given = forms.BooleanField(
-        required=False, initial=True, label="Use damaged texts that came with the rubric",
-        help_text="Criteria called like the chosen one but ending in -2 to -6; what is missing is made here.",
+        required=False, initial=True, label="Use perturbed texts of the rubric",
+        help_text="Criteria named like the chosen one with the endings -2 to -6; missing ones are generated.",
     )  # fmt: skip
     method = DefaultedChoice(
-        choices=DecisionMethod.choices, initial=DecisionMethod.DEBATE.value,
+        choices=choices_of(Method), initial=Method.DEBATE.value,
         help_text="The other three are baselines: the same question without any discussion.",
     )  # fmt: skip
     samples = forms.IntegerField(
         required=False, min_value=1, max_value=MOST_SAMPLES, label="Times each judge is asked",
-        help_text="Left empty: 5 in self-consistency, 2 in multi-judge. At temperature 0 all answers are alike.",
+        help_text="Default: 5 for self-consistency, 2 for multi-judge consistency. At temperature 0 all replies agree.",
     )  # fmt: skip
-    endpoints = SeatsField(
-        label="Speakers",
-        help_text=f"{FEWEST_SPEAKERS} to {MOST_SPEAKERS} in a debate, one for a single judge. They do not learn each "
-        "other's names; one endpoint may sit on several seats.",
+    endpoints = AgentsField(
+        label="Agents",
+        help_text=f"{FEWEST_SPEAKERS} to {MOST_SPEAKERS} in a debate, one for a single judge. Agents do not "
+        "learn each other's names; one endpoint can be several agents.",
     )
-    name = forms.CharField(max_length=200, required=False, help_text="Left empty, it is made from the choices above.")
-    budget = forms.DecimalField(
-        required=False, min_value=0.01, max_digits=14, decimal_places=6, label="Budget in US dollars",
-        help_text="The run pauses before it would spend more.",
-    )  # fmt: skip
+    name = forms.CharField(max_length=200, required=False, help_text="Default: made from the choices above.")
+    budget = BudgetField(
+        min_value=0.01, label="Budget in US dollars", help_text="The run pauses before it would spend more."
+    )
     max_rounds = forms.IntegerField(
-        min_value=0, max_value=MOST_ROUNDS, initial=2, label="Discussion rounds at most", help_text="After the opening."
+        min_value=0,
+        max_value=MOST_ROUNDS,
+        initial=2,
+        label="Maximum discussion rounds",
+        help_text="After the independent round.",
     )
     fresh = forms.BooleanField(
         required=False,
-        label="Ask for every reply again",
+        label="Request every reply again",
         help_text="Replies of earlier runs are not reused, and everything is paid for again.",
     )
     mode = forms.ChoiceField(
         choices=[(RoundMode.SIMULTANEOUS, "All at once"), (RoundMode.SEQUENTIAL, "One after the other")],
-        label="In a round, speakers speak",
-        help_text="At once, order cannot matter; one after the other, later speakers hear earlier ones.",
+        label="Order within a round",
+        help_text="All at once, the order has no effect; one after the other, later agents read earlier ones.",
     )
     visibility = forms.ChoiceField(
         choices=[(Visibility.PREVIOUS, "The previous round"), (Visibility.FULL, "All earlier rounds")],
-        label="A speaker reads",
+        label="Each agent reads",
     )
     seating = forms.ChoiceField(
         choices=[(SeatScheme.PERMUTATIONS, "Any order"), (SeatScheme.CYCLIC, "Rotations only, as in ScaleEval")],
-        label="Seats are drawn from",
+        label="Order of the agents",
     )
     stop_on_consensus = forms.BooleanField(required=False, initial=True, label="Stop when all agree")
     stop_on_stability = forms.BooleanField(
-        required=False, label="Stop when a whole round changes nothing", help_text="Disagreement then goes to people."
+        required=False, label="Stop after a round without changes", help_text="The disagreement is then sent to review."
     )
     both_orders_opening = forms.BooleanField(
-        required=False, label="Ask the opening vote in both orders",
-        help_text="A vote that follows the place instead of the answer is void. Twice the opening calls.",
+        required=False, label="Ask for the independent vote in both orders",
+        help_text="A vote that depends on the order is void. This doubles the calls of the independent round.",
     )  # fmt: skip
     refusal_as_tie = forms.BooleanField(
         required=False,
         label="Count a refusal as a tie",
-        help_text="As the original did. Refusals never count otherwise.",
+        help_text="As ScaleEval does. Otherwise refusals are never counted.",
     )
-    seed = forms.IntegerField(initial=0, help_text="Of the drawn orders and cases. The same seed draws the same again.")
+    seed = forms.IntegerField(initial=0, help_text="The same seed draws the same orders and cases.")
     temperature = forms.FloatField(min_value=0, max_value=2, initial=0.0)
-    max_tokens = forms.IntegerField(min_value=1, max_value=MOST_TOKENS, initial=512, label="Tokens per statement")
+    max_tokens = forms.IntegerField(
+        min_value=1, max_value=MOST_TOKENS, initial=512, label="Maximum tokens per statement"
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -176,9 +188,9 @@ class DebateSetForm(SelectionForm):
             (str(endpoint.pk), endpoint.offered_as)
             for endpoint in ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name")
         ]
-        seats = self.fields["endpoints"]
-        if isinstance(seats, SeatsField):
-            seats.choices = offered
+        agents = self.fields["endpoints"]
+        if isinstance(agents, AgentsField):
+            agents.choices = offered
         criterion = self.fields["criterion"]
         if isinstance(criterion, forms.ChoiceField):
             criterion.choices = _criterion_choices(suite)
@@ -189,8 +201,8 @@ class DebateSetForm(SelectionForm):
         return [self[name] for name in PROTOCOL_FIELDS]
 
     @property
-    def seats(self) -> list[AgentChoice]:
-        """What each seat's list of endpoints shows chosen."""
+    def agents(self) -> list[AgentChoice]:
+        """What each agent's list of endpoints shows as chosen."""
         chosen = self["endpoints"].value() or []
         padded = [str(value) for value in chosen][:MOST_SPEAKERS] + [""] * MOST_SPEAKERS
         return [AgentChoice(number, padded[number - 1]) for number in range(1, MOST_SPEAKERS + 1)]
@@ -198,7 +210,7 @@ class DebateSetForm(SelectionForm):
     def clean_method(self) -> Method:
         return Method(self.cleaned_data["method"])
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> JsonDict:
         """Return the data, once what the comparison needs is there."""
         data = super().clean() or {}
         if data.get("plan") == "round-robin" and len(data.get("systems") or ()) < FEWEST_SYSTEMS:
@@ -251,13 +263,13 @@ class LabelsForm(forms.Form):
     file = SizedFileField(
         label="Table of labels (CSV or XLSX)",
         widget=forms.FileInput(attrs={"accept": ".csv,.xlsx"}),
-        help_text="Columns item, rater, label. An item is the number in the original's file, the case's key or the "
-        "debate's id; a label is A, B or tie, and never a place.",
+        help_text="Columns item, rater, label. An item is the number in ScaleEval's file, the key of the case or the "
+        "id of the debate; a label is A, B or tie, never first or second.",
     )
     is_blind = forms.BooleanField(
         required=False,
-        label="Given blind",
-        help_text="The raters had seen neither the debates nor each other's labels. Only such labels enter figures.",
+        label="Blind labels",
+        help_text="The raters saw neither the debates nor each other's labels. Reports use blind labels only.",
     )
 
 
@@ -267,10 +279,10 @@ class RecordsForm(forms.Form):
     file = SizedFileField(label="ZIP file", widget=forms.FileInput(attrs={"accept": ".zip"}))
 
 
-def entered_in(query: QueryDict) -> dict[str, Any]:
+def entered_in(query: QueryDict) -> JsonDict:
     """Return what an address says of the form: some choices, or all of it, where another suite was chosen."""
     several = {"endpoints", "systems"}
-    initial: dict[str, Any] = {name: query.getlist(name) if name in several else query[name] for name in query}
+    initial: JsonDict = {name: query.getlist(name) if name in several else query[name] for name in query}
     if "max_rounds" in query:  # a whole form, in which a box that is not ticked is not sent
         boxes = (name for name, field in DebateSetForm.base_fields.items() if isinstance(field, forms.BooleanField))
         initial |= {name: name in query for name in boxes}

@@ -1,30 +1,25 @@
-"""What starts debates and the import of recorded ones.
+"""What starts debates, and the check of recorded ones.
 
-Debates are held by `judging.jobs.work_run`, which calls this app's executor.
+Debates are held by `judging.jobs.work_run`, which calls this app's executor; files are stored by `work_import`.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
-from django_rq import job
 
-from debate.models import DebateSet, Experiment, RecordUpload
+from debate.models import DebateSet, Experiment
 from debate.selectors.sets import sets_of_experiment
-from debate.services import record_uploads
 from debate.services.experiments import create_robustness, create_round_robin
 from debate.services.pairs import DebateWish
+from debate.services.record_imports import UPLOAD_KIND
 from debate.services.set_plans import create_debate_set
 from judging import jobs
-from judging.models import System
-
-logger = logging.getLogger(__name__)
+from judging.models import System, Upload
+from judging.services.file_imports.intake import ImportOptions
 
 
 @transaction.atomic
@@ -69,34 +64,12 @@ def _launch(sets: Sequence[DebateSet]) -> None:
             jobs.launch_run(run_id=debate_set.run.pk, waiting=debate_set.run.total)
 
 
-@job("default")
-def work_records(upload_id: int) -> None:
-    """Check a file of recorded debates, or store a confirmed one. Safe to repeat: what is stored is left as it is."""
-    status = record_uploads.work_records(upload_id=upload_id, now=timezone.now)
-    logger.info("debate.records_worked upload_id=%s status=%s", upload_id, status)
-
-
 @transaction.atomic
-def launch_record_check(*, file_name: str, data: bytes, actor: User, at: datetime) -> RecordUpload:
-    """Keep a file of recorded debates and wake a worker that checks it."""
-    upload = record_uploads.receive_records(file_name=file_name, data=data, actor=actor, at=at)
-    transaction.on_commit(partial(jobs.wake_worker, work_records, upload.pk, upload.launches))
-    return upload
-
-
-@transaction.atomic
-def launch_record_import(*, upload_id: int, actor: User) -> RecordUpload:
-    """Confirm a checked file and wake a worker that stores it.
+def launch_record_check(*, file_name: str, data: bytes, actor: User, at: datetime) -> Upload:
+    """Return an upload of recorded debates with its dry run, or, where that takes long, one for a worker to check.
 
     Raises:
-        RecordsNotReady: it cannot be stored now.
+        UploadRefused: it has more bytes than the site takes.
     """
-    upload = record_uploads.confirm_records(upload_id=upload_id, actor=actor)
-    transaction.on_commit(partial(jobs.wake_worker, work_records, upload.pk, upload.launches))
-    return upload
-
-
-def resume_records() -> int:
-    """Queue every file to be checked or stored that no worker has in hand; return how many."""
-    waiting = record_uploads.unfinished_records()
-    return sum(jobs.wake_worker(work_records, upload_id, launch) for upload_id, launch in waiting)
+    files = [(file_name, data)]
+    return jobs.launch_check(files=files, options=ImportOptions(), actor=actor, at=at, kind=UPLOAD_KIND)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from judging.models import IN_WORK, Case, ImportBatch, ImportStatus, ModelEndpoint, Response, Rubric, Run, System
+from debate.protocol.setups import Method
+from evalsite.base.choices import choices_of
+from judging.models import Case, ImportBatch, ModelEndpoint, Response, Rubric, Run, System
 
 
 class DebateSource(models.TextChoices):
     """Where the statements come from."""
 
-    RUN = "run", "Held here"
-    IMPORT = "import", "Imported record"
+    RUN = "run", "Run here"
+    IMPORT = "import", "Imported"
 
 
 class DebateStatus(models.TextChoices):
@@ -24,23 +25,14 @@ class DebateStatus(models.TextChoices):
     AGREED = "agreed", "Agreed"
     UNRESOLVED = "unresolved", "Unresolved"
     FAILED = "failed", "Failed"
-    CANCELLED = "cancelled", "Cancelled"  # its run was, before it came to an end
-
-
-class DecisionMethod(models.TextChoices):
-    """How the decisions of a set come about; the values are those of `debate.protocol.setups.Method`."""
-
-    DEBATE = "debate", "Debate"
-    SINGLE = "single", "Single judge"
-    SELF_CONSISTENCY = "self-consistency", "Self-consistency"
-    MULTI_JUDGE = "multi-judge", "Multi-judge consistency"
+    CANCELLED = "cancelled", "Cancelled"  # its run was cancelled before the debate finished
 
 
 class ExperimentKind(models.TextChoices):
     """What several sets were made for together."""
 
     ROBUSTNESS = "robustness", "Criterion robustness"
-    ROUND_ROBIN = "round-robin", "Every two systems"
+    ROUND_ROBIN = "round-robin", "All pairs of systems"
 
 
 class Experiment(models.Model):
@@ -68,7 +60,7 @@ class DebateSet(models.Model):
     system_b = models.ForeignKey(System, on_delete=models.PROTECT, related_name="debates_as_b")
     rubric = models.ForeignKey(Rubric, null=True, on_delete=models.PROTECT, related_name="debate_sets")
     criterion = models.CharField(max_length=100)
-    method = models.CharField(max_length=20, choices=DecisionMethod, default=DecisionMethod.DEBATE)
+    method = models.CharField(max_length=20, choices=choices_of(Method), default=Method.DEBATE)
     experiment = models.ForeignKey(Experiment, null=True, on_delete=models.SET_NULL, related_name="sets")
     setup = models.JSONField(default=dict)  # debate.protocol.options, and how imported ones were filed
     content_hash = models.CharField(max_length=64, blank=True)  # imported records: equal files are one set
@@ -140,7 +132,7 @@ class Speaker(models.Model):
         constraints = [models.UniqueConstraint(fields=["debate", "seat"], name="speaker_seat_once")]
 
     def __str__(self) -> str:
-        return f"Speaker {self.seat}"
+        return f"Agent {self.seat}"
 
 
 class Statement(models.Model):
@@ -188,39 +180,6 @@ class OutsideLabel(models.Model):
 
     def __str__(self) -> str:
         return f"label {self.pk}"
-
-
-class RecordUpload(models.Model):
-    """A file of recorded debates on its way in."""
-
-    file_name = models.CharField(max_length=300)
-    bytes_name = models.CharField(max_length=300)  # of its `UploadPart`s, until it is imported
-    status = models.CharField(max_length=20, choices=ImportStatus)
-    preview = models.JSONField(default=dict)
-    problems = models.JSONField(default=list)  # the first of them
-    result = models.JSONField(default=dict)
-    launches = models.PositiveIntegerField(default=0)  # a worker stops when another launch follows its own
-    created_at = models.DateTimeField()
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-
-    def __str__(self) -> str:
-        return self.file_name
-
-    @property
-    def is_in_work(self) -> bool:
-        return self.status in IN_WORK
-
-    @property
-    def can_be_confirmed(self) -> bool:
-        """Whether a check found something new in it, and it is not stored or being stored."""
-        return bool(self.preview.get("new")) and self.status in (
-            ImportStatus.CHECKED,
-            ImportStatus.FAILED,
-            ImportStatus.CANCELLED,
-        )
-
-    def get_absolute_url(self) -> str:
-        return reverse("debate:record-detail", args=[self.pk])
 
 
 class BatchDebate(models.Model):

@@ -48,7 +48,7 @@ class Health:
 
     def in_words(self) -> dict[str, str]:
         """Return the answer of /healthz to everybody: which parts work, and nothing about them."""
-        workers = "ok" if self.workers else "none alive" if self.broker == "ok" else "not known"
+        workers = "ok" if self.workers else "none running" if self.broker == "ok" else "not known"
         return {"status": self.status, "database": self.database, "broker": self.broker, "workers": workers}
 
 
@@ -60,7 +60,7 @@ def read_health(*, at: datetime) -> Health:
         waiting, oldest = _waiting_jobs(at)
         broker = "ok"
     except (RedisError, OSError):
-        workers, waiting, oldest, broker = (), 0, None, "does not answer"
+        workers, waiting, oldest, broker = (), 0, None, "not reachable"
     good = database == "ok" and broker == "ok" and bool(workers)
     return Health(
         status="ok" if good else "degraded",
@@ -80,7 +80,7 @@ def database_state() -> str:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError:
-        return "does not answer"
+        return "not reachable"
     return "ok"
 
 

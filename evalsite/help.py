@@ -22,13 +22,13 @@ _WORK = (Role.RESEARCHER, Role.ADMIN)
 
 TOPICS = (
     Topic("start", "First steps", "From a file to a leaderboard, one step after the other.", _WORK),
-    Topic("review", "Reviewing", "How to answer, skip, flag and take back, and what you see when.", _ALL),
-    Topic("keys", "Keys", "Everything that one key does.", _ALL),
-    Topic("terms", "Terms", "The site's words, one meaning each.", _ALL),
+    Topic("review", "Reviewing", "How to annotate, skip, flag and undo, and what you see when.", _ALL),
+    Topic("keys", "Keys", "All keyboard shortcuts.", _ALL),
+    Topic("terms", "Terms", "The terms of this site and their meanings.", _ALL),
     Topic("formats", "Files to import", "Suites, responses, rubrics and criteria, with an example of each.", _WORK),
     Topic("runs", "Runs and judges", "Graders, judges, budgets, pausing and retrying.", _WORK),
-    Topic("debates", "Debates", "Who speaks when, what they read, and when it ends.", _WORK),
-    Topic("figures", "What the figures mean", "Scores, intervals, kappa and alpha, and when to be careful.", _WORK),
+    Topic("debates", "Debates", "Agents, rounds and outcomes.", _WORK),
+    Topic("figures", "What the figures mean", "Scores, intervals, kappa and alpha, and their limits.", _WORK),
     Topic("operations", "Running the site", "Processes, commands, accounts and backups.", (Role.ADMIN,)),
 )
 

@@ -22,21 +22,21 @@ from evalsite.reports.forms import leaderboard_choice
 from evalsite.reports.jobs import obtain
 from evalsite.reports.selectors.leaderboards import evaluators_of
 from evalsite.reports.services.boards.leaderboards import LEADERBOARD
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.shown_rows import leaderboard_rows
-from evalsite.review.models import Annotation, ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.models import Annotation, Queue, ReviewItem
 from evalsite.review.selectors.screens.waiting_items import answers_missing, member_filter, with_my_counts
+from evalsite.review.states import ItemStatus, QueueStatus
+from judging.llm.endpoints import EndpointKind
 from judging.models import (
     SCORED_KINDS,
     Benchmark,
     CallHour,
-    EndpointKind,
     ImportStatus,
     ModelEndpoint,
     Run,
     RunEvaluator,
     RunKind,
-    RunStatus,
     RunTask,
     Suite,
     TaskStatus,
@@ -44,6 +44,7 @@ from judging.models import (
 )
 from judging.selectors.runs import rate_per_minute
 from judging.selectors.targets import key_is_set
+from judging.states import RunStatus
 
 LISTED = 6
 DAY = timedelta(hours=24)
@@ -138,7 +139,7 @@ class BoardHead:
 
     suite: Suite
     evaluator: RunEvaluator
-    rows: Sequence[Payload]
+    rows: Sequence[ReportContent]
     system_count: int
 
 
@@ -151,7 +152,7 @@ class ResearcherHome:
     spend: tuple[SpendBar, ...]
     live: tuple[LiveRun, ...]
     people_work: tuple[PeopleWork, ...]
-    splits: int
+    disagreements: int
     finished: Sequence[Run]
     failed: tuple[FailedRun, ...]
     failed_imports: Sequence[Upload]
@@ -235,14 +236,14 @@ def _queue_row(queue: Any) -> AnnotatorQueue:
 def live_runs(*, at: datetime) -> tuple[LiveRun, ...]:
     """Return the runs that are on their way or paused, the oldest first."""
     wanted = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.PAUSED)
-    rows = Run.objects.filter(status__in=wanted).exclude(kind=RunKind.SINGLE)
+    rows = Run.objects.filter(status__in=wanted, archived_at__isnull=True).exclude(kind=RunKind.SINGLE)
     runs = rows.select_related("suite").order_by("created_at", "pk")[:LISTED]
     return tuple(LiveRun(run, rate_per_minute(run.pace, at=at) if run.status != "paused" else None) for run in runs)
 
 
 def researcher_home(*, at: datetime) -> ResearcherHome:
     """Return the newest leaderboard, the spending, what runs, what waits for people, what finished and what failed."""
-    ended = Run.objects.filter(status=RunStatus.FINISHED, finished_at__gte=at - DAY)
+    ended = Run.objects.filter(status=RunStatus.FINISHED, finished_at__gte=at - DAY, archived_at__isnull=True)
     finished = ended.exclude(kind=RunKind.SINGLE).select_related("suite")
     imports = Upload.objects.filter(status=ImportStatus.FAILED, created_at__gte=at - 7 * DAY)
     return ResearcherHome(
@@ -251,7 +252,7 @@ def researcher_home(*, at: datetime) -> ResearcherHome:
         spend=spend_by_day(at=at),
         live=live_runs(at=at),
         people_work=_people_work(),
-        splits=ReviewItem.objects.filter(queue__status=QueueStatus.OPEN, status=ItemStatus.SPLIT).count(),
+        disagreements=ReviewItem.objects.filter(queue__status=QueueStatus.OPEN, status=ItemStatus.SPLIT).count(),
         finished=list(finished.order_by("-finished_at", "-pk")[:LISTED]),
         failed=_failed_runs(at),
         failed_imports=list(imports.order_by("-created_at", "-pk")[:LISTED]),
@@ -260,14 +261,15 @@ def researcher_home(*, at: datetime) -> ResearcherHome:
 
 def newest_board(*, at: datetime) -> BoardHead | None:
     """Return the head of the leaderboard of the suite that a run has scored last, as its own page opens it."""
-    scored = Run.objects.filter(kind__in=SCORED_KINDS, status=RunStatus.FINISHED, done__gt=0)
+    listed = Run.objects.filter(archived_at__isnull=True)
+    scored = listed.filter(kind__in=SCORED_KINDS, status=RunStatus.FINISHED, done__gt=0)
     run = scored.order_by("-finished_at", "-pk").first()
     board = evaluators_of([run.suite_id])[run.suite_id].pick("") if run is not None else None
     if board is None:
         return None
     options = leaderboard_choice({}).options
-    payload = obtain(LEADERBOARD, subject_id=board.evaluator.pk, options=options, at=at).payload
-    rows = leaderboard_rows(payload, mode="raw", sort="") if payload is not None else []
+    content = obtain(LEADERBOARD, subject_id=board.evaluator.pk, options=options, at=at).content
+    rows = leaderboard_rows(content, mode="raw", sort="") if content is not None else []
     return BoardHead(board.evaluator.run.suite, board.evaluator, rows[:BOARD_ROWS], len(rows))
 
 
@@ -295,7 +297,7 @@ def _people_work() -> tuple[PeopleWork, ...]:
 def _failed_runs(at: datetime) -> tuple[FailedRun, ...]:
     """Return runs of the last week with failed tasks: two queries."""
     recent = Q(finished_at__gte=at - 7 * DAY) | Q(finished_at__isnull=True)
-    rows = Run.objects.filter(recent, failed__gt=0).exclude(kind=RunKind.SINGLE)
+    rows = Run.objects.filter(recent, failed__gt=0, archived_at__isnull=True).exclude(kind=RunKind.SINGLE)
     runs = list(rows.order_by("-created_at", "-pk")[:LISTED])
     tasks = RunTask.objects.filter(run__in=[run.pk for run in runs], status=TaskStatus.FAILED)
     counts = tasks.order_by().values("run", "failure_kind").annotate(n=Count("pk"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,7 +92,7 @@ def read_job_queues() -> JobQueues:
             failed=_job_list("Failed", queues, lambda queue: FailedJobRegistry(queue=queue).get_job_ids(desc=True)),
         )
     except (RedisError, OSError):
-        return JobQueues(problem="The broker does not answer, so its jobs and workers are not known.")
+        return JobQueues(problem="The broker is not reachable, so its jobs and workers are unknown.")
 
 
 def change_failed_job(*, queue_name: str, job_id: str, actor: User, delete: bool) -> None:
@@ -106,16 +106,16 @@ def change_failed_job(*, queue_name: str, job_id: str, actor: User, delete: bool
     registry = FailedJobRegistry(queue=get_queue(queue_name))
     try:
         if job_id not in registry.get_job_ids():
-            raise JobRefused("This job is no longer among the failed ones.")
+            raise JobRefused("This job is no longer a failed job.")
         work = _work_of(Job.fetch(job_id, connection=registry.connection, serializer=registry.serializer))
         if delete:
             registry.remove(job_id, delete_job=True)
         else:
             registry.requeue(job_id)
     except (NoSuchJobError, InvalidJobOperation):
-        raise JobRefused("This job is no longer among the failed ones.") from None
+        raise JobRefused("This job is no longer a failed job.") from None
     except (RedisError, OSError):
-        raise JobRefused("The broker does not answer; nothing was changed.") from None
+        raise JobRefused("The broker is not reachable. Nothing was changed.") from None
     act = "job.deleted" if delete else "job.requeued"
     record(actor, act, work, job=job_id)
 
@@ -183,11 +183,7 @@ def memory_of(pid: int) -> int | None:
     except OSError:
         return None
     own = next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:")), 0)
-    return own + _sum_known(memory_of(int(child)) for child in children)
-
-
-def _sum_known(amounts: Iterable[int | None]) -> int:
-    return sum(amount for amount in amounts if amount is not None)
+    return own + sum(amount for amount in (memory_of(int(child)) for child in children) if amount is not None)
 
 
 def _aware(moment: datetime | None) -> datetime | None:

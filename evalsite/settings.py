@@ -13,8 +13,12 @@ from evalsite.serving import locations
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-DEBUG = env.flag("EVALSITE_DEBUG", False, "Django's debug pages. Never on a site that others can reach.")
-DEMO = env.flag("EVALSITE_DEMO", False, "Demo mode: a secret is made up at start, the site listens on 127.0.0.1 only.")
+DEBUG = env.flag(
+    "EVALSITE_DEBUG", False, "Show the debug pages of Django. Never use it on a site that others can reach."
+)
+DEMO = env.flag(
+    "EVALSITE_DEMO", False, "Demo mode: a secret is generated at start, and the site listens on 127.0.0.1 only."
+)
 DATA_DIR = env.folder(
     "EVALSITE_DATA_DIR",
     BASE_DIR / "var",
@@ -23,7 +27,7 @@ DATA_DIR = env.folder(
 )
 
 # --- secrets and hosts
-SECRET_KEY = env.secret("EVALSITE_SECRET_KEY", "Long random text that signs sessions. Required outside demo mode.")
+SECRET_KEY = env.secret("EVALSITE_SECRET_KEY", "Long random text used to sign sessions. Required outside demo mode.")
 if not SECRET_KEY:
     if not (DEMO or DEBUG):
         raise ImproperlyConfigured(
@@ -32,10 +36,10 @@ if not SECRET_KEY:
         )
     SECRET_KEY = locations.kept_secret(DATA_DIR, "secret-key", make=lambda: secrets.token_urlsafe(50))
 ALLOWED_HOSTS = env.words(
-    "EVALSITE_ALLOWED_HOSTS", ("127.0.0.1", "localhost"), "Host names the site answers to, separated by commas."
+    "EVALSITE_ALLOWED_HOSTS", ("127.0.0.1", "localhost"), "Host names of the site, separated by commas."
 )
 CSRF_TRUSTED_ORIGINS = env.words(
-    "EVALSITE_TRUSTED_ORIGINS", (), "Origins such as https://evals.example.org when a proxy ends TLS."
+    "EVALSITE_TRUSTED_ORIGINS", (), "Origins such as https://evals.example.org if a proxy terminates TLS."
 )
 HTTPS = env.flag(
     "EVALSITE_HTTPS", False, "The site is reached by HTTPS (directly or by a proxy): secure cookies, HSTS."
@@ -46,7 +50,8 @@ SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 TRUSTED_PROXIES = env.networks(
     "EVALSITE_TRUSTED_PROXIES",
-    "Addresses or networks of proxies in front of the site, separated by commas: only their word on who asks is taken.",
+    "Addresses or networks of proxies in front of the site, separated by commas: only their"
+    " X-Forwarded-For headers are trusted.",
 )
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
@@ -134,29 +139,29 @@ RQ_QUEUES = {
 }
 RQ = {"WORKER_CLASS": "evalsite.serving.workers.SiteWorker", "COMMIT_MODE": "on_db_commit"}
 CALL_THREADS = env.integer(
-    "EVALSITE_CALL_THREADS", 50, "Calls to models that one worker keeps in flight at most.", low=1, high=200
+    "EVALSITE_CALL_THREADS", 50, "Highest number of calls to models that one worker has in flight.", low=1, high=200
 )
 STOP_SECONDS = env.integer(
     "EVALSITE_STOP_SECONDS",
     180,
-    "How long a worker that is asked to stop waits for the calls it has in flight, which are paid for.",
+    "How long a worker that is asked to stop waits for its calls in flight, which are paid for.",
     low=0,
     high=3600,
 )
 TRIAL_BUDGET = env.integer(
     "EVALSITE_TRIAL_BUDGET",
     5,
-    "US dollars that one person's trials of judges on single responses may cost in 24 hours.",
+    "Highest cost in US dollars of one person's trials of judges on single responses within 24 hours.",
     low=0,
     high=10_000,
 )
 CA_BUNDLE = env.file(
     "EVALSITE_CA_BUNDLE",
-    "File of certificates (PEM) to trust, instead of the usual ones, when models are called.",
+    "File with trusted certificates (PEM) for calls to models, instead of the default ones.",
 )
 PROXY = env.proxy_url(
     "EVALSITE_PROXY",
-    "Forward proxy that models at public addresses are called through, http://user:password@host:port. Names are "
+    "Forward proxy for calls to models at public addresses, http://user:password@host:port. Names are "
     "resolved here, and the proxy must allow CONNECT to addresses; private ones are called directly.",
 )
 ALLOW_PRIVATE_ENDPOINTS = env.flag(
@@ -184,37 +189,37 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # who keeps knocking woul
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
 SESSION_DAYS = env.integer(
-    "EVALSITE_SESSION_DAYS", 14, "Days without use after which a person has to sign in again.", low=1, high=365
+    "EVALSITE_SESSION_DAYS", 14, "Days without activity after which a person has to sign in again.", low=1, high=365
 )
 SESSION_COOKIE_AGE = SESSION_DAYS * 24 * 3600
 
 # --- review
 REVIEW_CONFIDENCE_THRESHOLD = env.fraction(
-    "EVALSITE_REVIEW_CONFIDENCE", 0.7, "Verdicts whose measured confidence is below this go to people."
+    "EVALSITE_REVIEW_CONFIDENCE", 0.7, "Verdicts with a lower measured confidence are sent to review."
 )
 REVIEW_AUDIT_SHARE = env.fraction(
     "EVALSITE_REVIEW_AUDIT_SHARE",
     0.05,
-    "Share of every run's verdicts and debates that people check at random. 0: none.",
+    "Share of the cases of a run or debate set drawn for the random audit. 0: none.",
 )
 REVIEW_AUDIT_MINIMUM = env.integer(
     "EVALSITE_REVIEW_AUDIT_MINIMUM",
     30,
-    "Fewest of a run that are checked at random where the share is above 0.",
+    "Smallest number of cases drawn for the random audit if the share is above 0.",
     low=0,
     high=100_000,
 )
 REVIEW_LEASE_SECONDS = env.integer(
     "EVALSITE_REVIEW_LEASE_SECONDS",
     120,
-    "How long an item stays claimed after the annotator's page stops answering.",
+    "How long an item stays claimed after the last heartbeat of the annotator's page.",
     low=10,
     high=3600,
 )
 REVIEW_IDLE_MINUTES = env.integer(
     "EVALSITE_REVIEW_IDLE_MINUTES",
     20,
-    "How long an item stays claimed while nothing moves on its open page.",
+    "How long an item stays claimed without activity on its open page.",
     low=1,
     high=1440,
 )
@@ -226,7 +231,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 20_000
 
 # --- pages
 LANGUAGE_CODE = "en-gb"
-TIME_ZONE = env.text("EVALSITE_TIME_ZONE", "UTC", "Time zone of the pages, such as Europe/Vienna.")
+TIME_ZONE = env.text("EVALSITE_TIME_ZONE", "UTC", "Time zone of the site, such as Europe/Vienna.")
 USE_I18N = False
 USE_TZ = True
 STATIC_URL = "static/"

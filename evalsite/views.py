@@ -11,15 +11,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.accounts.roles import role_of
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, refusals_shown
 from evalsite.demo.content import load_content
 from evalsite.demo.work import start_work
 from evalsite.health import database_state, read_health
 from evalsite.help import find_topic, topics_for
 from evalsite.home import home_of, live_runs
 from evalsite.job_queues import JobRefused, change_failed_job, read_job_queues
-from judging.models import RunStatus
+from judging.judges.registry import KINDS
 from judging.services.baselines import ensure_baselines
+from judging.states import RunStatus
 
 
 @login_not_required
@@ -69,11 +70,9 @@ def job_list(request: PageRequest) -> HttpResponse:
 @permission_required("accounts.view_auditentry", raise_exception=True)
 def job_change(request: PageRequest, queue: str, job_id: str, *, delete: bool) -> HttpResponse:
     """Queue a failed job again, or delete it."""
-    try:
+    with refusals_shown(request, JobRefused):
         change_failed_job(queue_name=queue, job_id=job_id, actor=request.user, delete=delete)
-        messages.success(request, "The job is deleted." if delete else "The job is queued again.")
-    except JobRefused as refusal:
-        messages.error(request, str(refusal))
+        messages.success(request, "The job was deleted." if delete else "The job was queued again.")
     return redirect("job-list")
 
 
@@ -102,7 +101,7 @@ def demo_load(request: PageRequest) -> HttpResponse:
     ensure_baselines()
     content = load_content(actor=request.user, at=at)
     start_work(content=content, actor=request.user, at=at)
-    messages.success(request, "The demo is loaded; its first run and debates are on their way.")
+    messages.success(request, "The demo was loaded; its first run and debates have started.")
     return redirect(content.suite.benchmark)
 
 
@@ -118,4 +117,4 @@ def help_topic(request: PageRequest, slug: str) -> HttpResponse:
     topic = find_topic(slug)
     if topic is None:
         raise Http404("There is no such help page.")
-    return render(request, f"evalsite/help_{topic.slug}.html", {"topic": topic})
+    return render(request, f"evalsite/help_{topic.slug}.html", {"topic": topic, "judge_kinds": KINDS.values()})

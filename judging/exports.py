@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
-from judging.grading.esi import SUB_SCORES
-from judging.grading.esi_summary import EsiStatus
+from judging.grading.esi import SUB_SCORES, EsiStatus
 from judging.judges.kinds.esi_items import JUDGES
 from judging.models import Call, EsiItem, Run, Score, SuiteCase, System, Verdict
 from judging.services.content_hashes import text_hash
@@ -143,24 +142,24 @@ def _rows(run: Run, system: System) -> Iterator[JsonDict]:
 
 def _item_rows(stage: _RunScores) -> Iterator[JsonDict]:
     items = EsiItem.objects.filter(run=stage.run, system=stage.system).order_by("position")
-    parts = parts_of(stage.run)
     chunk: list[EsiItem] = []
     for item in items.select_related("case__prompt", "response").iterator(chunk_size=CHUNK):
         chunk.append(item)
         if len(chunk) == CHUNK:
-            yield from _chunk_rows(stage, parts, chunk)
+            yield from _chunk_rows(stage, chunk)
             chunk = []
-    yield from _chunk_rows(stage, parts, chunk)
+    yield from _chunk_rows(stage, chunk)
 
 
-def _chunk_rows(stage: _RunScores, parts: Any, chunk: Sequence[EsiItem]) -> Iterator[JsonDict]:
+def _chunk_rows(stage: _RunScores, chunk: Sequence[EsiItem]) -> Iterator[JsonDict]:
     responses = [item.response_id for item in chunk if item.response_id]
-    names = {evaluator.pk: name for name, evaluator in parts.judges.items()}
+    judges, index = parts_of(stage.run)
+    names = {evaluator.pk: name for name, evaluator in judges.items()}
     verdicts = {
         (names[row.evaluator_id], row.response_id): row
         for row in Verdict.objects.filter(evaluator__in=names, response_id__in=responses)
     }
-    scores = {row.response_id: row for row in Score.objects.filter(evaluator=parts.index, response_id__in=responses)}
+    scores = {row.response_id: row for row in Score.objects.filter(evaluator=index, response_id__in=responses)}
     wanted = [pk for item in chunk for pk in item.call_ids]
     wanted += [pk for row in verdicts.values() for pk in row.call_ids]
     calls = Call.objects.defer("request").in_bulk(wanted)

@@ -1,15 +1,34 @@
-"""Where a run may go from where it is: the one transition table. The words are those of `judging.models.RunStatus`."""
+"""Where a run is, and where it may go from there: the one transition table."""
 
 from __future__ import annotations
 
-TRANSITIONS: dict[str, frozenset[str]] = {
-    "queued": frozenset({"running", "paused", "cancelled", "finished"}),
-    "running": frozenset({"paused", "cancelled", "finished"}),
-    "paused": frozenset({"queued", "cancelled"}),
-    "finished": frozenset({"queued"}),  # retry of failed tasks
-    "cancelled": frozenset(),
-}
-ACTIVE = frozenset({"queued", "running"})
+from evalsite.base.choices import LabelledEnum, Transition, is_allowed
+
+
+class RunStatus(LabelledEnum):
+    """Where a run is."""
+
+    QUEUED = "queued", "Queued"
+    RUNNING = "running", "Running"
+    PAUSED = "paused", "Paused"
+    FINISHED = "finished", "Finished"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+ACTIVE = frozenset({RunStatus.QUEUED, RunStatus.RUNNING})
+_QUEUED, _RUNNING, _PAUSED, _FINISHED, _CANCELLED = RunStatus
+TRANSITIONS = (
+    Transition(_QUEUED, _RUNNING, "a worker claimed its first tasks"),
+    Transition(_QUEUED, _PAUSED, "paused"),
+    Transition(_QUEUED, _CANCELLED, "cancelled"),
+    Transition(_QUEUED, _FINISHED, "nothing was left to do"),
+    Transition(_RUNNING, _PAUSED, "paused, out of budget, or its endpoint cannot be used"),
+    Transition(_RUNNING, _CANCELLED, "cancelled"),
+    Transition(_RUNNING, _FINISHED, "the last task ended"),
+    Transition(_PAUSED, _QUEUED, "resumed"),
+    Transition(_PAUSED, _CANCELLED, "cancelled"),
+    Transition(_FINISHED, _QUEUED, "failed tasks are retried"),
+)
 
 
 class RunRefused(ValueError):
@@ -22,5 +41,5 @@ def check_transition(current: str, wanted: str) -> None:
     Raises:
         RunRefused: it may not.
     """
-    if wanted not in TRANSITIONS[current]:
+    if not is_allowed(TRANSITIONS, current, wanted):
         raise RunRefused(f"The run is {current}; it cannot become {wanted}.")

@@ -58,11 +58,12 @@ running: list[URLPattern] = [
     path("runs/new/", runs.run_create, name="run-create"),
     path("runs/estimate/", runs.run_estimate, name="run-estimate"),
     path("runs/esi/new/", esi.esi_create, name="esi-create"),
-    path("runs/esi/estimate/", esi.esi_estimate, name="esi-estimate"),
     path("runs/<int:run_id>/esi.zip", esi.esi_files, name="esi-files"),
     path("runs/<int:run_id>/", runs.run_detail, name="run-detail"),
     path("runs/<int:run_id>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:run_id>/rename/", runs.run_rename, name="run-rename"),
+    path("runs/<int:run_id>/archive/", runs.run_archive, name="run-archive"),
+    path("runs/<int:run_id>/restore/", runs.run_restore, name="run-restore"),
     path("runs/<int:run_id>/pause/", runs.run_pause, name="run-pause"),
     path("runs/<int:run_id>/resume/", runs.run_resume, name="run-resume"),
     path("runs/<int:run_id>/cancel/", runs.run_cancel, name="run-cancel"),
@@ -82,15 +83,19 @@ asking: list[URLPattern] = [
     path("languages/", languages.language_list, name="language-list"),
     path("languages/probe/", languages.language_probe, name="language-probe"),
     path("prompts/", prompts.prompt_list, name="prompt-list"),
-    path("prompts/versions/<int:version_id>/retire/", prompts.prompt_retire, name="prompt-retire"),
-    path("prompts/versions/<int:version_id>/restore/", prompts.prompt_restore, name="prompt-restore"),
+    path(
+        "prompts/versions/<int:version_id>/retire/", prompts.prompt_control, {"is_active": False}, name="prompt-retire"
+    ),
+    path(
+        "prompts/versions/<int:version_id>/restore/", prompts.prompt_control, {"is_active": True}, name="prompt-restore"
+    ),
     path("prompts/versions/<int:version_id>/delete/", prompts.prompt_delete, name="prompt-delete"),
     path("prompts/<slug:name>/", prompts.prompt_detail, name="prompt-detail"),
     path("judges/", endpoints.judge_list, name="judge-list"),
     path("judges/new/", endpoints.judge_create, name="judge-create"),
     path("judges/<int:judge_id>/", endpoints.judge_detail, name="judge-detail"),
-    path("judges/<int:judge_id>/retire/", endpoints.judge_retire, name="judge-retire"),
-    path("judges/<int:judge_id>/restore/", endpoints.judge_restore, name="judge-restore"),
+    path("judges/<int:judge_id>/retire/", endpoints.judge_control, {"is_active": False}, name="judge-retire"),
+    path("judges/<int:judge_id>/restore/", endpoints.judge_control, {"is_active": True}, name="judge-restore"),
     path("judges/<int:judge_id>/delete/", endpoints.judge_delete, name="judge-delete"),
 ]
 

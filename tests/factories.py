@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -18,8 +19,10 @@ from evalsite.review.questions.scales import PREFERENCE, labels_from_json, label
 from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, material_facts, subject_facts
 from evalsite.review.services.items.final_labels import keep_final_label
 from evalsite.review.services.referrals.subject_referrals import store_subjects
+from judging.grading.grades import ScoreStatus
 from judging.models import (
     Benchmark,
+    Call,
     Case,
     EvaluatorKind,
     Judge,
@@ -32,7 +35,6 @@ from judging.models import (
     RunEvaluator,
     RunTask,
     Score,
-    ScoreStatus,
     Suite,
     SuiteCase,
     System,
@@ -193,6 +195,14 @@ def score(*, share: float | None = 1.0, **fields: Any) -> Score:
     return Score.objects.create(**defaults | {"share": share} | fields)
 
 
+def call(**fields: Any) -> Call:
+    """Return a finished call to a new endpoint that cost a cent, outside of runs unless told otherwise."""
+    fields["endpoint"] = fields.get("endpoint") or endpoint()
+    defaults = {"key": f"{next(_numbers):064x}", "status": "finished", "request": {}, "cost": Decimal("0.01")}
+    tokens = {"prompt_tokens": 100, "completion_tokens": 10}
+    return Call.objects.create(**defaults | tokens | {"finished_at": NOON} | fields)
+
+
 def debate_set(**fields: Any) -> DebateSet:
     """Return a debate set over two new systems, unless they are given."""
     fields["system_a"] = fields.get("system_a") or system()
@@ -297,7 +307,7 @@ def _refer(item: ReviewItem, about: dict[str, Any]) -> None:
             Referral.objects.create(arm="routed", evaluator=evaluator, **told)
     if item.label and item.status in ("settled", "adjudicated"):
         provenance = Provenance.MAJORITY if item.status == "settled" else Provenance.ADJUDICATION
-        keep_final_label(item=item, label=item.label, provenance=provenance, at=item.settled_at or NOON)
+        keep_final_label(item=item, label=item.label, provenance=provenance, at=item.decided_at or NOON)
 
 
 def annotation(*, item: ReviewItem, label: str, annotator: User | None = None, **fields: Any) -> Annotation:

@@ -55,7 +55,7 @@ class DebateOptions:
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_rounds <= MOST_ROUNDS:
-            raise ValueError(f"A debate holds 0 to {MOST_ROUNDS} discussion rounds, not {self.max_rounds}.")
+            raise ValueError(f"A debate has 0 to {MOST_ROUNDS} discussion rounds, not {self.max_rounds}.")
         if self.max_tokens is not None and not 1 <= self.max_tokens <= MOST_TOKENS:
             raise ValueError(f"A statement is limited to 1 to {MOST_TOKENS:,} tokens, not {self.max_tokens:,}.")
         if not 1 <= self.samples <= MOST_SAMPLES:

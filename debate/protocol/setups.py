@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from debate.protocol.consensus import StopReason, StopRules
 from debate.protocol.verdicts import HowRead, to_system_space
+from evalsite.base.choices import LabelledEnum
 from judging.judges.verdicts import VerdictStatus
 
 
@@ -19,13 +20,13 @@ class RoundMode(StrEnum):
     SEQUENTIAL = "sequential"
 
 
-class Method(StrEnum):
+class Method(LabelledEnum):
     """How a decision about two submissions comes about: by debate, or by one of the baselines beside it."""
 
-    DEBATE = "debate"
-    SINGLE = "single"  # one judge, asked once
-    SELF_CONSISTENCY = "self-consistency"  # one judge, asked several times; the most frequent answer decides
-    MULTI_JUDGE = "multi-judge"  # several judges, each asked in every round, unheard; the most frequent answer decides
+    DEBATE = "debate", "Debate"
+    SINGLE = "single", "Single judge"  # one judge, asked once
+    SELF_CONSISTENCY = "self-consistency", "Self-consistency"  # one judge, several times; the most frequent answer
+    MULTI_JUDGE = "multi-judge", "Multi-judge consistency"  # several judges, apart; the most frequent answer
 
 
 class Visibility(StrEnum):
@@ -89,15 +90,15 @@ class DebateSetup:
 
     def __post_init__(self) -> None:
         if len(self.seats) < 2 and self.method is Method.DEBATE:
-            raise ValueError("A debate needs at least two speakers.")
+            raise ValueError("A debate needs at least two agents.")
         if not self.seats:
             raise ValueError("A decision needs at least one judge.")
         if self.samples < 1:
             raise ValueError("A judge is asked at least once.")
         if self.max_rounds < 0:
-            raise ValueError("A debate cannot hold fewer than zero discussion rounds.")
+            raise ValueError("A debate cannot have fewer than zero discussion rounds.")
         if self.submission_order not in (0, 1):
-            raise ValueError("The order of the submissions is 0 (A first) or 1 (B first).")
+            raise ValueError("The order of the responses is 0 (A first) or 1 (B first).")
 
     @property
     def shown(self) -> tuple[str, str]:

@@ -77,7 +77,7 @@ class Turn:
         """The beginning of the text in one line; a bare number in words."""
         line = " ".join(self.said.text.split())
         if self.is_bare:
-            return f"Only “{line}”, which reads: {self.words}"
+            return f"Only “{line}”, which means: {self.words}"
         return line if len(line) <= SNIPPET else f"{line[:SNIPPET].rstrip()}…"
 
 
@@ -100,9 +100,9 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class StripRow:
-    """One speaker's stance through the rounds; None where it has not spoken."""
+    """One agent's verdict in each round; None where there is no statement."""
 
-    seat: int
+    agent_number: int
     name: str
     turns: tuple[Turn | None, ...]
 
@@ -136,7 +136,7 @@ def transcript(statements: Sequence[Said], *, is_heard: bool = True) -> Transcri
     turns = {place: _turn(said, by_place, is_heard=is_heard) for place, said in by_place.items()}
     if turns and not any(turn.is_open for turn in turns.values()):
         first = min(turns)
-        turns[first] = _opened(turns[first])
+        turns[first] = replace(turns[first], is_open=True)
     seats = {said.seat: said.name for said in statements}
     return Transcript(
         rounds=tuple(_round(number, turns) for number in numbers),
@@ -232,7 +232,3 @@ def _round(number: int, turns: dict[tuple[int, int], Turn]) -> Round:
         turns=tuple(sorted(own, key=lambda turn: (not turn.moved, turn.said.seat))),
         agreed=consensus([turn.said.verdict for turn in own]),
     )
-
-
-def _opened(turn: Turn) -> Turn:
-    return replace(turn, is_open=True)

@@ -161,10 +161,11 @@ def read_verdict(reading: VerdictReading, *, text: str | None, score: object) ->
 
 _BOTH_SUBMISSIONS = re.compile(r"\bsubmissions 1 and 2\b", re.IGNORECASE)
 _SUBMISSION = re.compile(r"\bsubmission #?([12])\b", re.IGNORECASE)
+_SPEAKER = re.compile(r"\bspeaker #?([0-9]{1,3})\b", re.IGNORECASE)
 
 
 def readable_statement(text: str, *, first: str, second: str) -> str:
-    """Return a statement for people: the submissions by the letters they are shown under, no bare number at its end.
+    """Return a statement for people: responses by the letters they are shown under, agents, no bare number at its end.
 
     The number is the verdict that the agents' format asks for; a page shows it in words.
     """
@@ -172,8 +173,9 @@ def readable_statement(text: str, *, first: str, second: str) -> str:
     if len(lines) > 1 and lines[-1].strip(_DECORATION) in POSITIONS:
         lines.pop()
     letters = {"1": first, "2": second}
-    named = _BOTH_SUBMISSIONS.sub(f"answers {first} and {second}", "\n".join(lines).rstrip())
-    return _SUBMISSION.sub(lambda found: f"answer {letters[found[1]]}", named)
+    named = _BOTH_SUBMISSIONS.sub(f"responses {first} and {second}", "\n".join(lines).rstrip())
+    named = _SUBMISSION.sub(lambda found: f"response {letters[found[1]]}", named)
+    return _SPEAKER.sub(r"Agent \1", named)
 
 
 def to_system_space(verdict: int | None, *, submission_order: int) -> int | None:

@@ -33,7 +33,7 @@ def recorded_cells(sets: Iterable[DebateSet]) -> list[RecordedCell]:
     cells: dict[str, RecordedCell] = {}
     for debate_set in sets:
         for cell in _cells_of(debate_set):
-            known = cell if cell.key not in cells else _renamed(cell, debate_set.pk)
+            known = cell if cell.key not in cells else replace(cell, scenario=f"{cell.scenario} (set {debate_set.pk})")
             cells[known.key] = known
     return list(cells.values())
 
@@ -125,7 +125,3 @@ def _singles(
         )
         for judge, rows in filed.items()
     }
-
-
-def _renamed(cell: RecordedCell, set_id: int) -> RecordedCell:
-    return replace(cell, scenario=f"{cell.scenario} (set {set_id})")

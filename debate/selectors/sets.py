@@ -9,19 +9,12 @@ from datetime import datetime
 
 from django.db.models import Count, F, Q, QuerySet
 
-from debate.models import (
-    Debate,
-    DebateSet,
-    DebateSource,
-    DebateStatus,
-    DecisionMethod,
-    Experiment,
-    Speaker,
-    Statement,
-)
+from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Experiment, Speaker, Statement
 from debate.protocol.meta.conformity import JudgeConformity, conformity, moved_toward
 from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
-from judging.models import EndpointKind, ModelEndpoint, Run
+from debate.protocol.setups import Method
+from judging.llm.endpoints import EndpointKind
+from judging.models import ModelEndpoint, Run
 from judging.states import ACTIVE
 
 OUTCOMES = {"a": 1, "b": -1, "tie": 0}  # in an address
@@ -83,7 +76,7 @@ class Conformity:
 def list_sets(*, sort: str = "-created", source: str = "", method: str = "", words: str = "") -> QuerySet[DebateSet]:
     """Return sets of debates, newest first unless told otherwise."""
     found = DebateSet.objects.select_related("run", "system_a", "system_b", "rubric").defer("setup")
-    if method in DecisionMethod.values:
+    if method in list(Method):
         found = found.filter(method=method)
     if source in DebateSource.values:
         found = found.filter(source=source)
@@ -126,7 +119,7 @@ def debates_in(
     found = debate_set.debates.select_related("case").only(
         "case__key", "scenario", "status", "verdict", "agreed_round", "round_count", "opening_verdict", "flags",
         "debate_set_id", "source_id", "submission_order",
-    )  # fmt: skip
+    ).annotate(independent_verdict=F("opening_verdict"))  # fmt: skip
     if status in DebateStatus.values:
         found = found.filter(status=status)
     if outcome in OUTCOMES:

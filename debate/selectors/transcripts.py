@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from debate.models import Debate, DebateSource, DebateStatus, DecisionMethod, Statement
+from debate.models import Debate, DebateSource, DebateStatus, Statement
 from debate.protocol.debate import Replayed, replay
-from debate.protocol.setups import DebateSetup
+from debate.protocol.setups import DebateSetup, Method
 from debate.protocol.transcripts import Said, Transcript, said_in, transcript
 from debate.protocol.verdicts import POSITIONS, readable_statement, to_system_space
 from debate.selectors.setups import setups_of
@@ -28,7 +28,7 @@ class DebateView:
     """One debate's transcript, and who is being waited for."""
 
     transcript: Transcript
-    waiting: tuple[str, ...]  # names of speakers whose answer is due
+    waiting: tuple[str, ...]  # names of agents whose reply is due
     is_live: bool
 
 
@@ -50,7 +50,7 @@ def anonymous_transcript(debate: Debate, *, swapped: bool) -> Transcript:
         Said(
             round=number,
             seat=seat,
-            name=f"Speaker {seat}",
+            name=f"Agent {seat}",
             text=readable_statement(text, first=first, second=second),
             verdict=-verdict if swapped and verdict else verdict,
             status="",
@@ -61,7 +61,7 @@ def anonymous_transcript(debate: Debate, *, swapped: bool) -> Transcript:
 
 
 def _is_heard(debate: Debate) -> bool:
-    return debate.debate_set.method == DecisionMethod.DEBATE
+    return debate.debate_set.method == Method.DEBATE
 
 
 def stored_statements(debate: Debate) -> list[Said]:

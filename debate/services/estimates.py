@@ -39,8 +39,8 @@ class DebateEstimate:
     made: int  # of these calls, how many earlier runs have paid for
     cost_least: Decimal | None  # USD of those that are still to be made; None: a price is unknown
     cost_most: Decimal | None
-    unpriced: tuple[str, ...]  # endpoints without a price
-    baselines: tuple[str, ...]  # endpoints that are no language models
+    unpriced: tuple[str, ...] = ()  # endpoints without a price
+    baselines: tuple[str, ...] = ()  # endpoints that are no language models
 
 
 def estimate_all(wishes: Sequence[DebateWish], *, at: datetime) -> DebateEstimate:
@@ -79,21 +79,10 @@ def _compared(wish: DebateWish) -> tuple[int, int, int]:
     return wish.suite.pk, wish.system_a.pk, wish.system_b.pk
 
 
-@dataclass(frozen=True, slots=True)
-class _SetEstimate:
-    """The same of one set; what has no price costs nothing here."""
-
-    debates: int
-    calls_least: int
-    calls_most: int
-    made: int
-    cost_least: Decimal
-    cost_most: Decimal
-
-
 def _part_of(
     wish: DebateWish, count: int, characters: float, targets: Sequence[Target], replays: Sequence[Replay]
-) -> _SetEstimate:
+) -> DebateEstimate:
+    """Return the same of one set; what has no price costs nothing here."""
     options, seats = wish.options, len(targets)
     openings = 2 if options.both_orders_opening else 1
     if options.method is not Method.DEBATE:
@@ -103,7 +92,7 @@ def _part_of(
     least, most = seats * (openings + rounds_least), seats * (openings + rounds_most) * 2
     cost_least = _sum(_least(t, characters, openings, rounds_least, seats) for t in targets)
     cost_most = _sum(_most(t, characters, openings, rounds_most, seats, options) for t in targets)
-    return _SetEstimate(
+    return DebateEstimate(
         debates=count,
         calls_least=count * least,
         calls_most=count * most,
@@ -121,8 +110,8 @@ def _share_left(replays: Sequence[Replay], calls: int) -> Decimal:
     return Decimal(left) / (calls * len(replays))
 
 
-def _sum(amounts: Iterable[Decimal]) -> Decimal:
-    return sum(amounts, Decimal(0))
+def _sum(amounts: Iterable[Decimal | None]) -> Decimal:
+    return sum((amount for amount in amounts if amount is not None), Decimal(0))
 
 
 def _replays(wishes: Sequence[DebateWish], pairs: Sequence[Sequence[Pair]], at: datetime) -> list[list[Replay]]:

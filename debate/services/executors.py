@@ -8,12 +8,12 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
-from debate.models import Debate, DebateSet, DebateStatus, DecisionMethod, Speaker, Statement
+from debate.models import Debate, DebateSet, DebateStatus, Speaker, Statement
 from debate.protocol.asked import calls_by_statement
 from debate.protocol.consensus import StopReason
 from debate.protocol.debate import run_debate, vote_of
 from debate.protocol.options import DebateOptions, options_from_json
-from debate.protocol.setups import DebateResult, StatementResult
+from debate.protocol.setups import DebateResult, Method, StatementResult
 from debate.selectors.setups import debates_by_id, setups_of
 from debate.services.set_plans import announce_finished
 from judging.judges.verdicts import VerdictStatus
@@ -110,7 +110,7 @@ class DebateExecutor:
         """
         debate_set = DebateSet.objects.get(run=run)
         debate_set.debates.filter(status__in=UNSETTLED).update(status=DebateStatus.FAILED, finished_at=at)
-        if debate_set.method == DecisionMethod.DEBATE:
+        if debate_set.method == Method.DEBATE:
             announce_finished(debate_set.pk)
 
     def cancel(self, *, run: Run, at: datetime) -> None:

@@ -28,7 +28,7 @@ _NUMBERED = re.compile(r"\A(?P<base>.+)-1\Z")
 
 @dataclass(frozen=True, slots=True)
 class VariantText:
-    """One condition of a criterion: the stored criterion that is read, and whether it comes damaged already."""
+    """One condition of a criterion: the stored criterion that is read, and whether its text is already perturbed."""
 
     damage: Damage
     criterion: str
@@ -50,12 +50,10 @@ def create_round_robin(*, wish: DebateWish, systems: Sequence[System], actor: Us
     """
     chosen = list(dict.fromkeys(systems))
     if not FEWEST_SYSTEMS <= len(chosen) <= MOST_SYSTEMS:
-        raise DebatesRefused(
-            f"Choose {FEWEST_SYSTEMS} to {MOST_SYSTEMS} systems for a round; {len(chosen)} were chosen."
-        )
+        raise DebatesRefused(f"Choose {FEWEST_SYSTEMS} to {MOST_SYSTEMS} systems; {len(chosen)} were chosen.")
     wishes = round_robin_wishes(wish, chosen)
     if not wishes:
-        raise DebatesRefused(f"No two of these systems have answered the same case of {wish.suite}.")
+        raise DebatesRefused(f"No two of these systems have responses to the same case of {wish.suite}.")
     compared = {(each.system_a, each.system_b) for each in wishes}
     left_out = [f"{a} and {b}" for a, b in combinations(chosen, 2) if (a, b) not in compared]
     experiment = Experiment.objects.create(

@@ -1,7 +1,8 @@
-"""Stores what people said of debates elsewhere. A table names its items by the debates' ids or as its set has them."""
+"""Imports labels of debates that people gave elsewhere. A table names items by debate ids or as its set has them."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,7 +28,6 @@ class StoredLabels:
     unchanged: int
     raters: tuple[str, ...]
     debates: int
-    set_ids: tuple[int, ...]
 
 
 def import_labels(
@@ -55,16 +55,8 @@ def import_labels(
             found[debate_id, row.rater[:120]] = row
     if problems:
         return Parsed(None, (*parsed.problems, *problems))
-    table = _LabelSource(file, is_blind)
-    return Parsed(_store(found, table=table, sets=sets, actor=actor, at=at), parsed.problems)
-
-
-@dataclass(frozen=True, slots=True)
-class _LabelSource:
-    """Where labels come from."""
-
-    file: str
-    is_blind: bool
+    stored = _store(found, file=file, is_blind=is_blind, sets=sets, actor=actor, at=at)
+    return Parsed(stored, parsed.problems)
 
 
 class _Places:
@@ -87,7 +79,7 @@ class _Places:
         if row.set_name:
             set_id = self.sets.get(row.set_name)
             if set_id is None:
-                return f"{row.set_name!r} is none of the chosen sets."
+                return f"{row.set_name!r} is not one of the chosen sets."
             found = self.named.get((set_id, row.item))
             return found if found is not None else f"The set {row.set_name} has no item {row.item!r}."
         meant = self.anywhere.get(row.item, set())
@@ -96,59 +88,60 @@ class _Places:
         if not meant and row.item.isdigit() and int(row.item) in self.ids:
             return int(row.item)
         if meant:
-            return f"{len(meant)} sets have an item {row.item!r}. Add a column `set`, or import for one set at a time."
+            return f"{len(meant)} sets have an item {row.item!r}. Add a column `set`, or import into one set at a time."
         return f"No chosen set has an item {row.item!r}."
 
 
-@transaction.atomic
 def _store(
     found: dict[tuple[int, str], LabelRow],
     *,
-    table: _LabelSource,
+    file: str,
+    is_blind: bool,
     sets: Sequence[DebateSet],
     actor: User | None,
     at: datetime,
 ) -> StoredLabels:
-    debates = {debate_id for debate_id, _ in found}
-    known = {(row.debate_id, row.rater): row for row in OutsideLabel.objects.filter(debate__in=debates)}
-    new = [
-        OutsideLabel(
-            debate_id=debate_id,
-            rater=rater,
-            verdict=row.verdict,
-            source=table.file[:200],
-            is_blind=table.is_blind,
-            created_at=at,
-        )
-        for (debate_id, rater), row in found.items()
-        if (debate_id, rater) not in known
-    ]
-    changed = [
-        known[key]
-        for key, row in found.items()
-        if key in known and (known[key].verdict, known[key].is_blind) != (row.verdict, table.is_blind)
-    ]
-    for label in changed:
-        label.verdict, label.source = found[label.debate_id, label.rater].verdict, table.file[:200]
-        label.is_blind, label.created_at = table.is_blind, at
+    """Store the labels of some hundred debates at a time, so that no transaction is long."""
+    by_debate: dict[int, dict[str, LabelRow]] = defaultdict(dict)
+    for (debate_id, rater), row in found.items():
+        by_debate[debate_id][rater] = row
+    new = changed = 0
+    ids = sorted(by_debate)
+    for start in range(0, len(ids), BATCH):
+        some = {debate_id: by_debate[debate_id] for debate_id in ids[start : start + BATCH]}
+        counts = _store_some(some, file=file, is_blind=is_blind, at=at)
+        new, changed = new + counts[0], changed + counts[1]
+    raters = tuple(sorted({rater for _, rater in found}))
+    if new or changed:
+        detail = {"file": file, "blind": is_blind, "new": new, "changed": changed, "raters": len(raters)}
+        record(actor, "labels.imported", sets[0], **detail)
+    return StoredLabels(
+        new=new,
+        changed=changed,
+        unchanged=len(found) - new - changed,
+        raters=raters,
+        debates=len(by_debate),
+    )
+
+
+@transaction.atomic
+def _store_some(found: dict[int, dict[str, LabelRow]], *, file: str, is_blind: bool, at: datetime) -> tuple[int, int]:
+    """Return how many labels were new and how many changed; whoever hears of them does so in the same transaction."""
+    known = {(row.debate_id, row.rater): row for row in OutsideLabel.objects.filter(debate__in=found)}
+    source, new, changed = file[:200], [], []
+    for debate_id, by_rater in found.items():
+        for rater, row in by_rater.items():
+            label = known.get((debate_id, rater))
+            if label is None:
+                label = OutsideLabel(debate_id=debate_id, rater=rater)
+                new.append(label)
+            elif (label.verdict, label.is_blind) != (row.verdict, is_blind):
+                changed.append(label)
+            else:
+                continue
+            label.verdict, label.source, label.is_blind, label.created_at = row.verdict, source, is_blind, at
     OutsideLabel.objects.bulk_create(new, batch_size=BATCH)
     OutsideLabel.objects.bulk_update(changed, ["verdict", "source", "is_blind", "created_at"], batch_size=BATCH)
-    stored = StoredLabels(
-        new=len(new),
-        changed=len(changed),
-        unchanged=len(found) - len(new) - len(changed),
-        raters=tuple(sorted({rater for _, rater in found})),
-        debates=len(debates),
-        set_ids=tuple(owner.pk for owner in sets),
-    )
     if new or changed:
-        detail = {
-            "file": table.file,
-            "blind": table.is_blind,
-            "new": stored.new,
-            "changed": stored.changed,
-            "raters": len(stored.raters),
-        }
-        record(actor, "labels.imported", sets[0], **detail)
         labels_changed.send(sender=OutsideLabel, debate_ids=sorted({row.debate_id for row in (*new, *changed)}))
-    return stored
+    return len(new), len(changed)

@@ -6,7 +6,7 @@ All rows are written in short transactions, where nobody sees them, and one last
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -18,9 +18,12 @@ from debate.models import DebateSet
 from debate.protocol.recorded.recorded import read_recorded_debates
 from debate.protocol.records import RecordedCell
 from debate.services.record_rows import WrittenCells, cell_hash, use_cells, write_cells
+from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark, ImportBatch, Response, Rubric
 from judging.services.content_hashes import text_hash
 from judging.services.file_imports.import_batches import open_batch
+from judging.services.file_imports.imports import ImportRefused, refusal_message
+from judging.services.file_imports.intake import Files, ImportOptions, bundle_of
 from judging.services.file_imports.responses import (
     PromptKey,
     ResponsePlan,
@@ -40,6 +43,7 @@ from judging.specs.rubrics.criteria_yaml import find_criteria, parse_criteria
 from judging.specs.types import RubricSpec
 
 BENCHMARK = "ScaleEval"
+UPLOAD_KIND = "debates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,73 @@ class WrittenRecords:
     responses: ResponsePlan
     rubrics: tuple[tuple[RubricSpec, StagedRubric], ...]
     cells: WrittenCells
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Items whose responses are not where they should be."""
+        return self.cells.problems
+
+    def use(self, origin: RubricOrigin) -> JsonDict:
+        """Take everything that the batch holds into use and return what came of it as JSON."""
+        stored = use_records(written=self, actor=origin.actor, at=origin.at)
+        return {"changed": bool(stored.sets), "debates": self.plan.debates, "sets": len(stored.sets)}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRecords:
+    """A dry run of an uploaded folder of recorded debates."""
+
+    records: Records | None
+    plan: RecordsPlan | None
+    problems: tuple[Problem, ...]
+    kind: str = UPLOAD_KIND
+    benchmark: Benchmark | None = None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether no debate could be read. A file that cannot be read is reported, and the debates are imported."""
+        return self.records is None
+
+    def preview(self) -> JsonDict:
+        """Return what the page of the upload shows: the sets of debates and which of them are new."""
+        if self.records is None or self.plan is None:
+            return {"changes_nothing": False}
+        cells = [
+            {
+                "system_a": cell.system_a,
+                "system_b": cell.system_b,
+                "criterion": cell.criterion,
+                "criterion_key": cell.criterion_key,
+                "scenario": cell.scenario,
+                "judges": list(cell.judges),
+                "debates": len(cell.items),
+                "is_new": cell.key in self.plan.new,
+            }
+            for cell in self.records.cells
+        ]
+        counts = {"debates": self.plan.debates, "statements": self.plan.statements, "new": len(self.plan.new)}
+        records = {**counts, "known": len(self.plan.known), "cells": cells}
+        return {"changes_nothing": not self.plan.new, "records": records}
+
+    def open_written(self, watch: Watch) -> AbstractContextManager[WrittenRecords]:
+        """Write what is new into a batch, for `WrittenRecords.use` within the block.
+
+        Raises:
+            ImportRefused: nothing could be read.
+        """
+        if self.records is None:
+            raise ImportRefused(refusal_message(self.problems), self.problems)
+        return open_written(records=self.records, watch=watch)
+
+
+def check_records(files: Files, _options: ImportOptions, _watch: Watch = unwatched) -> CheckedRecords:
+    """Return what importing an uploaded folder of recorded debates would do. Nothing is stored."""
+    bundle = bundle_of(files)
+    if bundle.value is None:
+        return CheckedRecords(None, None, bundle.problems)
+    parsed = read_records(bundle.value)
+    plan = plan_records(parsed.value) if parsed.value is not None else None
+    return CheckedRecords(parsed.value, plan, (*bundle.problems, *parsed.problems))
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -34,6 +33,7 @@ from debate.protocol.setups import RoundMode
 from debate.protocol.verdicts import TextReading, read_recorded, read_strict, to_system_space
 from debate.services.set_plans import announce_finished
 from evalsite.accounts.audit import record
+from evalsite.base.json_types import JsonDict
 from judging.models import Case, ImportBatch, Response, Rubric, Suite, SuiteCase, System
 from judging.services.content_hashes import content_hash, text_hash
 from judging.services.file_imports.import_batches import (
@@ -142,10 +142,7 @@ def use_cells(
         sum(one.debates for one, _ in new),
         sum(one.statements for one, _ in new),
     ):
-        raise BatchLost(
-            "Responses that these debates compare were replaced while they were imported; nothing was stored. "
-            "Import again."
-        )
+        raise BatchLost("Responses of these debates were replaced during the import; nothing was stored. Import again.")
     for made, (one, _) in zip(sets, new, strict=True):
         record(actor, "debates.imported", made, debates=one.debates, statements=one.statements)
         announce_finished(made.pk)
@@ -235,7 +232,7 @@ def _items_by_case(cell: RecordedCell, answers: Mapping[str, Answers]) -> tuple[
     for item in cell.items:
         key = _case_key(cell.scenario, item, a, b)
         if key is None or key in found:
-            message = "Its responses are not stored, or are those of another item; it was left out."
+            message = "Its responses are not stored or belong to another item; it was left out."
             problems.append(
                 Problem(Severity.WARNING, cell.key, f"item {item.id}", message, code="responses-not-stored")
             )
@@ -325,7 +322,7 @@ def _vote(position: int | None, item: RecordedItem) -> int | None:
     return to_system_space(position, submission_order=item.submission_order)
 
 
-def _provenance(cell: RecordedCell) -> dict[str, Any]:
+def _provenance(cell: RecordedCell) -> JsonDict:
     """Return how a cell was filed: what the tables have no column for, and each judge's own file beside the debates."""
     spoken = {(item.id, turn.judge): turn.text for item in cell.items for turn in item.stages[0]}
     singles = {

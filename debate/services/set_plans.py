@@ -8,7 +8,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from debate.models import Debate, DebateSet, DecisionMethod, Experiment, Speaker
+from debate.models import Debate, DebateSet, Experiment, Speaker
 from debate.protocol.orders import Orders, draw_orders
 from debate.protocol.setups import Method
 from debate.selectors.criteria import criterion_names
@@ -25,7 +25,7 @@ BATCH = 500
 
 
 class DebatesRefused(ValueError):
-    """The debates cannot be held as wished; the message says what to change and is shown on the page."""
+    """The debates cannot be started with these choices; the message says what to change and is shown on the page."""
 
 
 def check_debates(wish: DebateWish) -> list[Pair]:
@@ -39,7 +39,7 @@ def check_debates(wish: DebateWish) -> list[Pair]:
         raise DebatesRefused(f"Choose two different systems; {wish.system_a} cannot be compared with itself.")
     check_seats(wish)
     if inactive := [endpoint.name for endpoint in wish.endpoints if not endpoint.is_active]:
-        raise DebatesRefused(f"{', '.join(inactive)} is switched off. Switch it on or choose another speaker.")
+        raise DebatesRefused(f"{', '.join(inactive)} is inactive. Activate it or choose another agent.")
     names = criterion_names(wish.rubric)
     if wish.criterion not in names:
         raise DebatesRefused(
@@ -55,8 +55,7 @@ def check_debates(wish: DebateWish) -> list[Pair]:
     if not pairs:
         part = "" if wish.selection.is_all else f" ({wish.selection.words})"
         raise DebatesRefused(
-            f"{wish.system_a} and {wish.system_b} have both answered no case of {wish.suite}{part}. "
-            "Import their responses."
+            f"{wish.system_a} and {wish.system_b} have no case of {wish.suite}{part} in common. Import their responses."
         )
     return pairs
 
@@ -71,10 +70,10 @@ def check_seats(wish: DebateWish) -> None:
     if options.fewest_judges <= chosen <= options.most_judges:
         return
     if options.most_judges == 1:
-        raise DebatesRefused(f"{DecisionMethod(options.method).label} takes exactly one judge; {chosen} were chosen.")
-    what = "A debate" if options.method is Method.DEBATE else DecisionMethod(options.method).label
-    who = "speakers" if options.method is Method.DEBATE else "judges"
-    raise DebatesRefused(f"{what} has {options.fewest_judges} to {options.most_judges} {who}; {chosen} were chosen.")
+        raise DebatesRefused(f"{Method(options.method).label} needs exactly one judge; {chosen} were chosen.")
+    what = "A debate" if options.method is Method.DEBATE else Method(options.method).label
+    who = "agents" if options.method is Method.DEBATE else "judges"
+    raise DebatesRefused(f"{what} needs {options.fewest_judges} to {options.most_judges} {who}; {chosen} were chosen.")
 
 
 @transaction.atomic
@@ -131,7 +130,7 @@ def name_of(wish: DebateWish) -> str:
     if wish.options.method is Method.DEBATE:
         return compared
     judges = ", ".join(dict.fromkeys(endpoint.name for endpoint in wish.endpoints))
-    return f"{compared} · {DecisionMethod(wish.options.method).label}: {judges}"
+    return f"{compared} · {Method(wish.options.method).label}: {judges}"
 
 
 def announce_finished(set_id: int) -> None:
@@ -144,7 +143,7 @@ def _check_budget(endpoints: Sequence[ModelEndpoint]) -> None:
     unpriced = dict.fromkeys(t.config.name for t in targets if t.price is None and not t.is_lexical)
     if unpriced:
         raise DebatesRefused(
-            f"A budget needs the price of every speaker, and {', '.join(unpriced)} has none. "
+            f"A budget needs the price of every agent, and {', '.join(unpriced)} has none. "
             "Enter its price, or leave the budget empty."
         )
 

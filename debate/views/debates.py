@@ -20,7 +20,7 @@ from judging.states import ACTIVE
 @require_GET
 @permission_required("debate.view_debateset", raise_exception=True)
 def debate_detail(request: PageRequest, debate_id: int) -> HttpResponse:
-    """Question, answers, criterion, stances and statements; `?diff=1` marks where the answers differ."""
+    """Question, responses, criterion, verdicts and statements; `?diff=1` marks where the responses differ."""
     debate = _debate(debate_id)
     setup = setups_of([debate])[debate.pk]
     before, after = neighbours(debate)
@@ -56,7 +56,15 @@ def statement_detail(request: PageRequest, statement_id: int) -> HttpResponse:
     statement = get_object_or_404(
         Statement.objects.select_related("speaker__debate__case", "speaker__debate__debate_set"), pk=statement_id
     )
-    return render(request, "debate/statement_detail.html", {"statement": statement, "calls": calls_of(statement)})
+    agent = statement.speaker
+    context = {
+        "statement": statement,
+        "agent": agent,
+        "agent_number": agent.seat,
+        "debate": agent.debate,
+        "calls": calls_of(statement),
+    }
+    return render(request, "debate/statement_detail.html", context)
 
 
 def _debate(debate_id: int) -> Debate:

@@ -43,5 +43,5 @@ def _done(stored: StoredLabels) -> str:
     people = f"{len(stored.raters)} {'person' if len(stored.raters) == 1 else 'people'}"
     return (
         f"{stored.new:,} labels of {people} on {stored.debates:,} debates stored, {stored.changed:,} changed, "
-        f"{stored.unchanged:,} known already."
+        f"{stored.unchanged:,} already stored."
     )

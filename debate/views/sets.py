@@ -14,13 +14,14 @@ from django.views.decorators.http import require_GET
 from debate.exports import TABLE_FORMATS, TABLES
 from debate.forms import DebateSetForm, entered_in
 from debate.jobs import launch_debates, launch_robustness, launch_round_robin
-from debate.models import DebateSet, DebateSource, DebateStatus, DecisionMethod, Experiment
+from debate.models import DebateSet, DebateSource, DebateStatus, Experiment
 from debate.protocol.setups import Method
 from debate.selectors import sets
 from debate.services.estimates import estimate_all
 from debate.services.experiments import robustness_wishes, round_robin_wishes
 from debate.services.pairs import DebateWish, people_cost_of
 from debate.services.set_plans import DebatesRefused, check_debates
+from evalsite.base.choices import choices_of
 from evalsite.base.http import PageRequest, page_of
 from evalsite.base.json_types import JsonDict
 from judging.models import ModelEndpoint, Rubric, Suite, System
@@ -50,7 +51,7 @@ def set_list(request: PageRequest) -> HttpResponse:
         "words": words,
         "sources": DebateSource.choices,
         "method": method,
-        "methods": DecisionMethod.choices,
+        "methods": choices_of(Method),
         "is_filtered": bool(source or method or words),
     }
     return render(request, "debate/set_list.html", context)
@@ -91,7 +92,7 @@ def set_estimate(request: PageRequest) -> HttpResponse:
 @require_GET
 @permission_required("debate.view_debateset", raise_exception=True)
 def set_detail(request: PageRequest, set_id: int) -> HttpResponse:
-    """One set: outcomes, spend, and its debates in a table, or how its speakers move."""
+    """One set: outcomes, spend, and its debates in a table, or how its agents change their verdicts."""
     debate_set = _set(set_id)
     context = _context(request, debate_set)
     context |= {
@@ -100,7 +101,7 @@ def set_detail(request: PageRequest, set_id: int) -> HttpResponse:
         "export_tables": TABLES,
         "export_formats": TABLE_FORMATS,
     }
-    if context["tab"] == "speakers":
+    if context["tab"] == "agents":
         context["conformity"] = sets.conformity_of(debate_set)
     return render(request, "debate/set_detail.html", context)
 
@@ -114,8 +115,8 @@ def set_progress(request: PageRequest, set_id: int) -> HttpResponse:
 
 def _context(request: PageRequest, debate_set: DebateSet) -> JsonDict:
     context = _progress(debate_set, now())
-    if request.GET.get("tab") == "speakers":
-        return context | {"tab": "speakers"}
+    if request.GET.get("tab") == "agents":
+        return context | {"tab": "agents"}
     filters = {name: request.GET.get(name, "").strip() for name in ("status", "outcome", "scenario")}
     filters["words"] = request.GET.get("q", "").strip()[:MOST_WORDS]
     debates = sets.debates_in(debate_set, **filters, sort=request.GET.get("sort", ""))

@@ -12,11 +12,12 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from evalsite.accounts.roles import Role
 from evalsite.accounts.selectors import AuditFilter, known_actions
 from evalsite.accounts.services import PersonDetails
+from evalsite.base.json_types import JsonDict
 
 ROLE_CHOICES = [
-    (Role.ANNOTATOR.value, "Annotator: answers what waits in the review queues"),
-    (Role.RESEARCHER.value, "Researcher: imports, runs, debates, settles splits and reads reports"),
-    (Role.ADMIN.value, "Admin: also endpoints, people, the audit log and the site's health"),
+    (Role.ANNOTATOR.value, "Annotator: annotates items of review queues"),
+    (Role.RESEARCHER.value, "Researcher: imports, runs, debates, adjudicates and reads reports"),
+    (Role.ADMIN.value, "Admin: also manages endpoints and people, and reads the audit log and health"),
 ]
 
 
@@ -26,7 +27,7 @@ class SignInForm(AuthenticationForm):
     username = UsernameField(
         max_length=User._meta.get_field("username").max_length,
         widget=forms.TextInput(attrs={"autofocus": True}),
-        error_messages={"max_length": "No user name is longer than %(limit_value)d characters."},
+        error_messages={"max_length": "A user name has at most %(limit_value)d characters."},
     )
 
 
@@ -61,7 +62,7 @@ class PersonUpdateForm(DetailsForm):
 
     role = forms.ChoiceField(choices=ROLE_CHOICES, widget=forms.RadioSelect)
     is_active = forms.BooleanField(
-        required=False, label="May sign in", help_text="Without it the account is kept, with all it has done."
+        required=False, label="May sign in", help_text="If it is off, the account and its annotations are kept."
     )
 
 
@@ -69,7 +70,7 @@ class AuditFilterForm(forms.Form):
     """Which entries of the audit log to show. Sent by GET, so the choice stays in the address."""
 
     person = forms.ModelChoiceField(
-        queryset=User.objects.order_by("username", "pk"), required=False, empty_label="Everybody"
+        queryset=User.objects.order_by("username", "pk"), required=False, empty_label="All people"
     )
     action = forms.ChoiceField(choices=[], required=False)
     since = forms.DateField(required=False, label="From", widget=forms.DateInput(attrs={"type": "date"}))
@@ -81,12 +82,12 @@ class AuditFilterForm(forms.Form):
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", "Everything"), *((action, action) for action in known_actions())]
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> JsonDict:
         """Refuse a period that ends before it starts."""
         filled = super().clean() or {}
         since, until = filled.get("since"), filled.get("until")
         if since and until and until < since:
-            self.add_error("until", "The last day is before the first.")
+            self.add_error("until", "The end date is before the start date.")
         return filled
 
     def wanted(self) -> AuditFilter:

@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from evalsite.accounts.audit import record
 from evalsite.accounts.roles import sync_groups
 from evalsite.accounts.sessions import renew
+from evalsite.base.json_types import JsonDict
 
 
 def _record_session(action: str, request: HttpRequest | None, person: User | None, subject: str = "") -> None:
@@ -38,9 +39,7 @@ def record_sign_out(sender: object, *, request: HttpRequest, user: User | None, 
 
 
 @receiver(user_login_failed)
-def record_failure(
-    sender: object, *, credentials: dict[str, Any], request: HttpRequest | None = None, **extra: Any
-) -> None:
+def record_failure(sender: object, *, credentials: JsonDict, request: HttpRequest | None = None, **extra: Any) -> None:
     """Append a failed sign-in; the one that locks out is told as that, and what a lock-out refuses not at all."""
     if not getattr(request, "axes_locked_out", False):
         _record_session("session.refused", request, None, _known_name(credentials.get("username")))

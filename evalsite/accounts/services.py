@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Any
 
 from axes.utils import reset as clear_lockout
 from django.contrib.auth.models import User
@@ -14,6 +13,7 @@ from django.db import transaction
 
 from evalsite.accounts.audit import record
 from evalsite.accounts.roles import Role, role_of, set_role
+from evalsite.base.json_types import JsonDict
 
 PASSWORD_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # noqa: S105 - no two look alike
 PASSWORD_LENGTH = 16  # 93 bits
@@ -81,9 +81,9 @@ def update_person(*, person: User, details: PersonDetails, role: Role, is_active
     before = role_of(person)
     stays_admin = role == Role.ADMIN and is_active
     if actor is not None and person.pk == actor.pk and not stays_admin:
-        raise PersonRefused("You cannot take away your own access; ask another admin.")
+        raise PersonRefused("You cannot remove your own access. Ask another admin.")
     if before == Role.ADMIN and person.is_active and not stays_admin and not _other_admins(person):
-        raise PersonRefused("This is the last active admin; make somebody else an admin first.")
+        raise PersonRefused("This is the last active admin. Make another person an admin first.")
     changes = _apply(person, details, is_active)
     if before != role:
         set_role(user=person, role=role)
@@ -114,7 +114,7 @@ def issue_password(*, person: User, actor: User | None) -> IssuedPassword:
     return IssuedPassword(person, password)
 
 
-def _apply(person: User, details: PersonDetails, is_active: bool) -> dict[str, Any]:
+def _apply(person: User, details: PersonDetails, is_active: bool) -> JsonDict:
     wanted = {
         "first_name": details.first_name,
         "last_name": details.last_name,

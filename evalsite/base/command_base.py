@@ -53,7 +53,7 @@ class JsonCommand(BaseCommand):
 
     def run(self, **options: Any) -> JsonDict:
         """Do the work and return what to print."""
-        raise CommandError("This command has no work of its own.")
+        raise CommandError("This command has no own work.")
 
     def summary(self, result: JsonDict) -> str:
         """Return the lines printed without `--json`."""

@@ -107,7 +107,7 @@ STATUSES: Final[dict[str, StatusLook]] = {
     "ok": StatusLook("OK", "check-circle-fill", "ok"),
     "finished": StatusLook("Finished", "check-circle-fill", "ok"),
     "done": StatusLook("Done", "check-circle-fill", "ok"),
-    "settled": StatusLook("Settled", "check-circle-fill", "ok"),
+    "settled": StatusLook("Decided", "check-circle-fill", "ok"),
     "agreed": StatusLook("Agreed", "check-circle-fill", "ok"),
     "active": StatusLook("Active", "check-circle-fill", "ok"),
     "up": StatusLook("Up", "check-circle-fill", "ok"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
@@ -21,8 +24,8 @@ PAGE_SIZES = (25, 50, 100)
 MOST_DIGITS = 19  # what a key of any table can hold
 MOST_WORKBOOK_ROWS = 40_000  # of twelve columns: 10 s of a processor, in which a web thread answers nobody else
 TOO_MANY_ROWS = (
-    f"A workbook of this table is not made here: it has more than {MOST_WORKBOOK_ROWS:,} rows."
-    " Download the CSV instead, which spreadsheets open and which has no limit."
+    f"This table cannot be exported as a workbook: it has more than {MOST_WORKBOOK_ROWS:,} rows."
+    " Download the CSV instead, which has no limit and can be opened in spreadsheets."
 )
 
 if TYPE_CHECKING:
@@ -41,6 +44,15 @@ class PageRequest(HttpRequest):
 
     user: User  # sign-in is required everywhere, so it is never anonymous
     htmx: HtmxDetails
+
+
+@contextmanager
+def refusals_shown(request: HttpRequest, *refusals: type[Exception]) -> Iterator[None]:
+    """Show a refusal of what is done inside as a message on the next page, and go on after it."""
+    try:
+        yield
+    except refusals as refusal:
+        messages.error(request, str(refusal))
 
 
 class CountedPaginator(_AnyPaginator):

@@ -2,6 +2,7 @@
 
 A single dollar is money more often than mathematics, so `$` opens a formula only where no letter or digit stands before
 it and no space after it, closes it only where no space stands before and no letter or digit after; never around prose.
+(The dollarmath plugin of mdit-py-plugins takes five of the eleven texts about money in our tests for formulas.)
 """
 
 from __future__ import annotations

@@ -33,11 +33,11 @@ class SampleForm(forms.Form):
     name = forms.CharField(help_text="Shown on the leaderboard.")
     note = forms.CharField(widget=forms.Textarea(attrs={"rows": 3}), required=False)
     suite = forms.ChoiceField(choices=[("a", "Statistics, version 3"), ("b", "Code, version 1")])
-    budget = forms.DecimalField(help_text="In dollars; the run pauses before it is passed.", min_value=0)
+    budget = forms.DecimalField(help_text="In US dollars; the run pauses before it exceeds the budget.", min_value=0)
     order = forms.ChoiceField(
         widget=forms.RadioSelect, choices=[("both", "Both orders"), ("random", "One order, drawn at random")]
     )
-    notify = forms.BooleanField(required=False, label="Mail me when it is done")
+    notify = forms.BooleanField(required=False, label="Send an e-mail when it is finished")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ PROBLEMS = (
         "A number above 0.",
     ),
     SampleProblem(
-        "warning", "rubric.xlsx", "Sheet1!C14", "The level is described twice.", "75", "Keep one row for each level."
+        "warning", "rubric.xlsx", "Sheet1!C14", "The level is described twice.", "75", "Keep one row per level."
     ),
 )
 ROWS = (

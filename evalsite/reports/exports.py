@@ -13,7 +13,7 @@ from django.urls import reverse
 from evalsite.base.formats import p_value
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, Row, Table
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.report_papers import means_rows
 from evalsite.review.models import Annotation, ImportedLabel
 from judging.models import Call, Response, Run, Score, Suite, SuiteCase
@@ -26,18 +26,18 @@ CHUNK = 2000
 GROUP_FIGURES = ("percent", "fleiss", "coefficient", "alpha", "alpha_low", "alpha_high", "ac1")
 
 
-def leaderboard_tables(payload: Payload, *, mode: MeanKind, certificate: str) -> dict[str, Table]:
+def leaderboard_tables(content: ReportContent, *, mode: MeanKind, certificate: str) -> dict[str, Table]:
     """Return the tables behind a leaderboard by name; the matrix is that of one mode.
 
     `certificate` says whether the judge that scored it may be trusted; rules have none.
     """
-    names = {row["system_id"]: row["system"] for row in payload["rows"]}
-    systems = ({**_system_row(row), "certificate": certificate} for row in payload["rows"])
+    names = {row["system_id"]: row["system"] for row in content["rows"]}
+    systems = ({**_system_row(row), "certificate": certificate} for row in content["rows"])
     return {
         "systems": _table("systems", SYSTEM_COLUMNS, systems),
-        "pairs": _table("pairs", PAIR_COLUMNS, _pair_rows(payload["pairs"], names)),
-        "matrix": _matrix_table(payload, mode),
-        "means": _table("means", MEANS_COLUMNS, means_rows(payload)),
+        "pairs": _table("pairs", PAIR_COLUMNS, _pair_rows(content["pairs"], names)),
+        "matrix": _matrix_table(content, mode),
+        "means": _table("means", MEANS_COLUMNS, means_rows(content)),
     }
 
 
@@ -65,7 +65,7 @@ PAIR_COLUMNS = (
 )
 
 
-def _system_row(row: Payload) -> Row:
+def _system_row(row: ReportContent) -> Row:
     found: JsonDict = {"system": row["system"]}
     for mode in MeanKind:
         first, last = row["ranks"][mode] or (None, None)
@@ -77,13 +77,13 @@ def _system_row(row: Payload) -> Row:
     return found | {"n_audited": row["decided"]}
 
 
-def _pair_rows(pairs: Mapping[str, Sequence[Payload]], names: Mapping[int, str]) -> Iterator[Row]:
+def _pair_rows(pairs: Mapping[str, Sequence[ReportContent]], names: Mapping[int, str]) -> Iterator[Row]:
     for mode, rows in pairs.items():
         for pair in rows:
             yield {"mode": mode, **_pair_row(pair, names)}
 
 
-def _pair_row(pair: Payload, names: Mapping[int, str]) -> Row:
+def _pair_row(pair: ReportContent, names: Mapping[int, str]) -> Row:
     difference = pair["difference"]
     return {
         "first": names[pair["first"]],
@@ -99,40 +99,40 @@ def _pair_row(pair: Payload, names: Mapping[int, str]) -> Row:
     }
 
 
-def _matrix_table(payload: Payload, mode: MeanKind) -> Table:
-    columns = payload["matrix"]["columns"]
-    cells = payload["matrix"]["cells"][mode]
+def _matrix_table(content: ReportContent, mode: MeanKind) -> Table:
+    columns = content["matrix"]["columns"]
+    cells = content["matrix"]["cells"][mode]
     rows = (
         {"system": row["system"]}
         | {name or "(none)": cell["mean"] for name, cell in zip(columns, cells[str(row["system_id"])], strict=True)}
-        for row in payload["rows"]
+        for row in content["rows"]
     )
     return _table("matrix", ("system", *(name or "(none)" for name in columns)), rows)
 
 
-def breakdown_table(payload: Payload) -> Table:
+def breakdown_table(content: ReportContent) -> Table:
     """Return a grader's points by language, type and metric, one line per system and row."""
     columns = ("system", "dimension", "name", "mean", "std", "full", "share", "cases")
-    rows = ({"system": table["system"]} | row for table in payload["tables"] for row in table["rows"])
+    rows = ({"system": table["system"]} | row for table in content["tables"] for row in table["rows"])
     return _table("breakdown", columns, rows)
 
 
-def agreement_tables(payload: Payload) -> dict[str, Table]:
+def agreement_tables(content: ReportContent) -> dict[str, Table]:
     """Return the tables behind an agreement report by name."""
     ends = ("value", "low", "high", "n", "reason")
     dimensions = (("sample", "arms"), ("criterion", "criteria"), ("scenario", "scenarios"), ("language", "languages"))
-    groups = [(dimension, row) for dimension, name in dimensions for row in payload[name]]
+    groups = [(dimension, row) for dimension, name in dimensions for row in content[name]]
     return {
-        "figures": _table("figures", ("key", "name", *ends, "words"), payload["figures"]),
+        "figures": _table("figures", ("key", "name", *ends, "words"), content["figures"]),
         "pairs": _table(
             "pairs",
             ("first", "second", "items", "percent", "kappa", "kappa_low", "kappa_high", "reason"),
-            (_rater_pair(pair) for pair in payload["pairs"]),
+            (_rater_pair(pair) for pair in content["pairs"]),
         ),
         "raters": _table(
             "raters",
             ("name", "answers", "agrees_with_the_rest", "low", "high", "items"),
-            (_rater_row(rater) for rater in payload["raters"]),
+            (_rater_row(rater) for rater in content["raters"]),
         ),
         "groups": _table(
             "groups",
@@ -142,12 +142,12 @@ def agreement_tables(payload: Payload) -> dict[str, Table]:
         "items": _table(
             "items",
             ("id", "disagreement", "criterion", "scenario", "given"),
-            (item | {"given": ", ".join(f"{g['text']}: {g['n']}" for g in item["given"])} for item in payload["items"]),
+            (item | {"given": ", ".join(f"{g['text']}: {g['n']}" for g in item["given"])} for item in content["items"]),
         ),
     }
 
 
-def _rater_pair(pair: Payload) -> Row:
+def _rater_pair(pair: ReportContent) -> Row:
     kappa = pair["kappa"]
     return {
         "first": pair["first"],
@@ -161,7 +161,7 @@ def _rater_pair(pair: Payload) -> Row:
     }
 
 
-def _rater_row(rater: Payload) -> Row:
+def _rater_row(rater: ReportContent) -> Row:
     rest = rater["rest"]
     return {
         "name": rater["name"],
@@ -173,14 +173,14 @@ def _rater_row(rater: Payload) -> Row:
     }
 
 
-def _group_row(dimension: str, row: Payload) -> Row:
+def _group_row(dimension: str, row: ReportContent) -> Row:
     figures = {name: row[name]["value"] for name in ("percent", "fleiss", "alpha", "ac1")}
     ends = {f"alpha_{end}": row["alpha"][end] for end in ("low", "high")}
     kept = {name: row[name] for name in ("name", "items", "pairable", "warning")}
     return {"dimension": dimension, "coefficient": row["metric"]} | kept | figures | ends
 
 
-def judge_tables(payload: Payload, certificates: Sequence[str]) -> dict[str, Table]:
+def judge_tables(content: ReportContent, certificates: Sequence[str]) -> dict[str, Table]:
     """Return one table of judges, each with the words on its certificate, and one of debate speakers."""
     shared = (
         *("name", "is_baseline", "verdicts", "ok", "repaired", "refused", "unparsed", "failed", "parse_rate"),
@@ -200,15 +200,15 @@ def judge_tables(payload: Payload, certificates: Sequence[str]) -> dict[str, Tab
         "debates_n",
         "certificate",
     )
-    rows = zip(payload["judges"], certificates, strict=True)
+    rows = zip(content["judges"], certificates, strict=True)
     seats = (*shared, "debates_held", "outcome", "outcome_n", "outcome_missing", "leave_one_out", "leave_one_out_n")
     return {
         "judges": _table("judges", judges, ({**_judge_row(row), "certificate": words} for row, words in rows)),
-        "speakers": _table("speakers", seats, (_judge_row(row) for row in payload["speakers"])),
+        "agents": _table("agents", seats, (_judge_row(row) for row in content["agents"])),
     }
 
 
-def _judge_row(row: Payload) -> Row:
+def _judge_row(row: ReportContent) -> Row:
     found = {name: value for name, value in row.items() if not isinstance(value, dict | list)}
     found |= row["statuses"] | {"parse_rate": row["parsed"]["value"]}
     if "first_try" in row:
@@ -282,15 +282,15 @@ def _address(*, verdict_id: int | None, response_id: int) -> str:
     return reverse("judging:verdict-detail", args=[verdict_id])
 
 
-def pair_table(payload: Payload) -> Table:
+def pair_table(content: ReportContent) -> Table:
     """Return every case that two systems have in common, with both shares and both texts."""
-    first, second = (system["name"] for system in payload["systems"])
+    first, second = (system["name"] for system in content["systems"])
     columns = ("case", "scenario", "prompt", "first_system", "first", "second_system", "second", "difference")
     texts = ("first_response_id", "first_response", "second_response_id", "second_response")
-    return Table("pair", columns + texts, _pair_cases(payload["cases"], first, second))
+    return Table("pair", columns + texts, _pair_cases(content["cases"], first, second))
 
 
-def _pair_cases(cases: Sequence[Payload], first: str, second: str) -> Iterator[Row]:
+def _pair_cases(cases: Sequence[ReportContent], first: str, second: str) -> Iterator[Row]:
     for start in range(0, len(cases), CHUNK):
         part = cases[start : start + CHUNK]
         wanted = {pk for case in part for pk in case["responses"] if pk}

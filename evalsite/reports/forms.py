@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from decimal import Decimal
+from datetime import date
 from typing import Any
 
 from django import forms
@@ -13,19 +12,24 @@ from django.http import QueryDict
 from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
 from evalsite.base.http import whole_number
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.reports.services.debates.debate_basis import READINGS, RULES
+from evalsite.reports.services.results.choices import Columns, ResultsChoice
+from evalsite.reports.services.results.row_order import Shown
+from evalsite.reports.services.spend_figures import SpendGroup, SpendPeriod
 from evalsite.review.questions.scales import words_of
 from evalsite.review.selectors.labels.labelled_responses import evaluator_words, evaluators_to_label
 from evalsite.review.services.labels.label_tables import LabelUpload
 from evalsite.review.tables.labels import LabelColumns
-from judging.forms.files import SizedFileField
+from judging.forms.budgets import BudgetField
+from judging.forms.files import KeptFileForm, SizedFileField
 from judging.models import RunEvaluator
 from judging.statistics.coefficients.item_lists import Cell
 from judging.statistics.debate_rows import OUTCOME, PEOPLE, Behind
 from judging.statistics.estimators.boards import MeanKind
 from judging.statistics.risk_coverage import ALPHA, DELTA
 
-Query = Mapping[str, Any]
+Query = JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,8 @@ class LeaderboardChoice:
     evaluator: str
     mode: MeanKind
     sort: str
-    options: dict[str, Any]
+    options: JsonDict
+    archived: bool = False  # whether boards of archived runs are offered too
 
 
 def leaderboard_choice(query: Query) -> LeaderboardChoice:
@@ -50,22 +55,23 @@ def leaderboard_choice(query: Query) -> LeaderboardChoice:
         mode=MeanKind(mode) if mode in set(MeanKind) else MeanKind.RAW,
         sort=str(query.get("sort", "")),
         options=options,
+        archived=query.get("archived") == "1",
     )
 
 
-def looks_option(query: Query) -> dict[str, Any]:
+def looks_option(query: Query) -> JsonDict:
     """Return whether intervals are to hold at every look while labels arrive."""
     return {"looks": "every"} if query.get("looks") == "every" else {}
 
 
-def judge_options(query: Query) -> dict[str, Any]:
+def judge_options(query: Query) -> JsonDict:
     """Return the name and, where given, the version of a judge, and the looks."""
     version = str(query.get("version", ""))[:64]
     named = {"name": str(query.get("name", ""))[:160]}
     return named | ({"version": version} if version else {}) | looks_option(query)
 
 
-def agreement_options(query: Query) -> dict[str, Any]:
+def agreement_options(query: Query) -> JsonDict:
     """Return criterion, scenario and language where the address names them."""
     return {name: str(query[name])[:100] for name in ("criterion", "scenario", "language") if query.get(name)}
 
@@ -75,9 +81,9 @@ def cell_of(query: Query) -> Cell:
     return Cell(**{field.name: str(query.get(field.name, ""))[:200] for field in fields(Cell)})
 
 
-def debate_options(query: QueryDict) -> dict[str, Any]:
+def debate_options(query: QueryDict) -> JsonDict:
     """Return the address's choices; what it does not say, or says wrongly, is the default."""
-    options: dict[str, Any] = {name: query[name][:100] for name in ("scenario", "criterion") if query.get(name)}
+    options: JsonDict = {name: query[name][:100] for name in ("scenario", "criterion") if query.get(name)}
     sets = sorted({key for value in query.getlist("set") if (key := whole_number(value)) is not None})
     if sets:
         options["sets"] = sets
@@ -88,7 +94,7 @@ def debate_options(query: QueryDict) -> dict[str, Any]:
     return options | looks_option(query)
 
 
-def arena_options(query: QueryDict) -> dict[str, Any]:
+def arena_options(query: QueryDict) -> JsonDict:
     """Return the choices of debates, and the experiment whose debates are ranked."""
     options = debate_options(query)
     experiment = whole_number(query.get("experiment", ""))
@@ -110,6 +116,92 @@ def two_systems(values: list[str]) -> tuple[int, int] | None:
     return (keys[0], keys[1]) if len(keys) == 2 and keys[0] != keys[1] else None
 
 
+def results_choice(query: QueryDict) -> ResultsChoice:
+    """Return the choices of an address; what it does not say, or says wrongly, is the default."""
+    columns, shown = query.get("columns", ""), query.get("show", "")
+    return ResultsChoice(
+        columns=Columns(columns) if columns in set(Columns) else Columns.SYSTEMS,
+        graders=_whole_numbers(query.getlist("grader")),
+        systems=_whole_numbers(query.getlist("system")),
+        shown=Shown(shown) if shown in set(Shown) else Shown.ALL,
+        other=whole_number(query.get("other", "")) or 1,
+        scenario=query.get("scenario", "")[:100] or None,
+        language=query.get("lang", "")[:40] or None,
+        least=_share(query.get("least", "")),
+        most=_share(query.get("most", "")),
+        search=query.get("q", "").strip()[:200],
+        sort=query.get("sort", "")[:20],
+        row=query.get("row", "")[:40],
+    )
+
+
+def _whole_numbers(values: list[str]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(key for value in values if (key := whole_number(value)) is not None))
+
+
+def _share(text: str) -> float | None:
+    """Return a percentage as a share from 0 to 1; None for anything else."""
+    try:
+        number = float(text) / 100
+    except ValueError:
+        return None
+    return number if 0 <= number <= 1 else None
+
+
+class DayField(forms.DateField):
+    """A day of the site's time zone that may be left out."""
+
+    widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    input_formats = ("%Y-%m-%d",)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, **options)
+
+    def to_python(self, value: Any) -> date | None:
+        """Return the day. Raises: ValidationError, which names what was written instead."""
+        try:
+            return super().to_python(value)
+        except forms.ValidationError as error:
+            raise forms.ValidationError(f"“{str(value)[:40]}” is not a day. Write it as 2026-01-31.") from error
+
+
+class SpendForm(forms.Form):
+    """Which days to count and what to group by. Sent by GET, so that the choice stays in the address."""
+
+    to = DayField(label="To")
+    group = forms.ChoiceField(
+        choices=[(group.value, group.value.capitalize()) for group in SpendGroup],
+        required=False,
+        label="Group by",
+        widget=forms.Select(attrs={"class": "form-select"}),
+        error_messages={"invalid_choice": "There is no group “%(value)s”. Choose one of the list."},
+    )
+    field_order = ("from", "to", "group")
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.fields["from"] = DayField(label="From")  # a word that Python keeps for itself
+        self.order_fields(self.field_order)
+
+    def clean(self) -> JsonDict:
+        """Refuse a period that ends before it begins."""
+        filled = super().clean() or {}
+        first, last = filled.get("from"), filled.get("to")
+        if first and last and last < first:
+            self.add_error("to", "The period ends before it begins.")
+        return filled
+
+    @property
+    def period(self) -> SpendPeriod:
+        """The days that a valid form asks for."""
+        return SpendPeriod(self.cleaned_data["from"], self.cleaned_data["to"])
+
+    @property
+    def chosen_group(self) -> SpendGroup:
+        """What a valid form groups by; judges unless it says so."""
+        return SpendGroup(self.cleaned_data["group"] or SpendGroup.JUDGE)
+
+
 class ThresholdForm(forms.Form):
     """How often accepted verdicts may be wrong, and how certain that shall be."""
 
@@ -117,8 +209,8 @@ class ThresholdForm(forms.Form):
         min_value=0.5,
         max_value=50,
         initial=100 * ALPHA,
-        label="Wrong at most, %",
-        help_text="Of the verdicts that no person checks.",
+        label="Highest error rate, %",
+        help_text="Among the verdicts that are accepted without review.",
         widget=forms.NumberInput(attrs={"step": "0.5"}),
     )
     certainty = forms.FloatField(
@@ -126,7 +218,7 @@ class ThresholdForm(forms.Form):
         max_value=99.9,
         initial=100 * (1 - DELTA),
         label="Certainty, %",
-        help_text="That the error rate is not higher.",
+        help_text="Of the bound on the error rate.",
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
 
@@ -142,14 +234,7 @@ class ThresholdForm(forms.Form):
 class AnchorForm(forms.Form):
     """What asking the anchors again may cost."""
 
-    budget = forms.DecimalField(
-        required=False,
-        min_value=Decimal("0.000001"),
-        max_digits=14,
-        decimal_places=6,
-        label="Budget in USD",
-        help_text="Left empty: no cap.",
-    )
+    budget = BudgetField(help_text="Empty: no limit.")
 
 
 class EvaluatorChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # it takes no parameter when it runs
@@ -160,39 +245,34 @@ class EvaluatorChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]  #
         return evaluator_words(obj)
 
 
-class LabelImportForm(forms.Form):
-    """A file of labels, what they are about, and what its columns mean where their names do not say it.
+class LabelImportForm(KeptFileForm):
+    """A file of labels, what they are about, and what its columns mean where their names do not say it."""
 
-    A file that has been looked at is kept: `kept` is its token.
-    """
-
-    kept = forms.CharField(required=False, widget=forms.HiddenInput)
-    kept_name = forms.CharField(required=False, widget=forms.HiddenInput)
     file = SizedFileField(label="File", help_text="CSV, XLSX or JSONL.")
-    name = forms.CharField(max_length=200, required=False, help_text="The file's name, unless you give another.")
+    name = forms.CharField(max_length=200, required=False, help_text="Empty: the name of the file.")
     about = EvaluatorChoiceField(
         queryset=RunEvaluator.objects.none(),
         required=False,
-        label="The labels are about",
-        empty_label="no response of this site: only agreement between these people",
+        label="Labelled responses",
+        empty_label="none of this site: only agreement between the raters",
         help_text="Labels of responses become final labels, used for every judge, run and prompt version over equal"
-        " responses. The table names each response by response_id, or by case and system.",
+        " responses. The table identifies each response by response_id, or by case and system.",
     )
     source = forms.CharField(
-        max_length=200, required=False, label="From whom", help_text="The names of the raters, unless you say it."
+        max_length=200, required=False, label="Source", help_text="Empty: the names of the raters."
     )
     is_blind = forms.BooleanField(
         required=False,
-        label="Given blind",
-        help_text="Nobody had seen machine verdicts or other people's labels. Only such labels enter figures about"
-        " judges and corrected scores.",
+        label="Blind labels",
+        help_text="The raters saw neither machine verdicts nor each other's labels. Only such labels are used for"
+        " figures about judges and corrected scores.",
     )
     scale = forms.CharField(
         max_length=1000,
         required=False,
         label="Label scale",
-        help_text="Every label that was possible, in order, separated by commas. Chance-corrected figures need it."
-        " For responses of this site it is the criterion's.",
+        help_text="All possible labels in order, separated by commas; needed for chance-corrected figures."
+        " For responses of this site it is the scale of the criterion.",
     )
     item_column = forms.CharField(max_length=100, required=False, label="Column of the item")
     rater_column = forms.CharField(max_length=100, required=False, label="Column of the rater (long tables)")
@@ -203,13 +283,10 @@ class LabelImportForm(forms.Form):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        about, file = self.fields["about"], self.fields["file"]
+        about = self.fields["about"]
         if isinstance(about, EvaluatorChoiceField):
             chosen = whole_number(str(self.data.get("about") or self.initial.get("about") or ""))
             about.queryset = evaluators_to_label(also=chosen)
-        if self.data.get("kept"):
-            file.required = False
-            file.help_text = f"{self.data.get('kept_name')} is kept. Choose a file only to replace it."
 
     @property
     def columns(self) -> LabelColumns:
@@ -222,12 +299,13 @@ class LabelImportForm(forms.Form):
             raters=words_of(data["rater_columns"]),
         )
 
-    def upload(self, data: bytes, file_name: str) -> LabelUpload:
-        """Return a file with everything that was said of it."""
+    @property
+    def upload(self) -> LabelUpload:
+        """The file with everything that was said of it."""
         said = self.cleaned_data
         return LabelUpload(
-            data=data,
-            file_name=file_name,
+            data=said["contents"],
+            file_name=said["file_name"],
             columns=self.columns,
             scale=words_of(said["scale"]),
             evaluator=said["about"],

@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 from django_rq import job
 
+from evalsite.reports.selectors.graders import graders_of
 from evalsite.reports.selectors.leaderboards import evaluators_of
 from evalsite.reports.selectors.options import Options, fingerprint
 from evalsite.reports.services import snapshots
-from evalsite.reports.services.payloads import Payload
-from evalsite.reports.services.snapshots import Kept, ReportKind
+from evalsite.reports.services.report_content import ReportContent
+from evalsite.reports.services.snapshots import CachedReport, ReportKind
 from evalsite.review.models import Queue
 from judging.jobs import enqueue_once
 from judging.models import SCORED_KINDS, EvaluatorKind, Run
@@ -26,9 +27,9 @@ REST = timedelta(seconds=60)  # between two computations of a long report whose 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a page can show now. Without a payload the report is being computed for the first time."""
+    """What a page can show now. Without a content the report is being computed for the first time."""
 
-    payload: Payload | None
+    content: ReportContent | None
     computed_at: datetime | None
     is_current: bool
     is_computing: bool
@@ -43,40 +44,40 @@ def obtain(kind: ReportKind, *, subject_id: int, options: Options, at: datetime,
     if snapshots.is_small(kind, subject_id=subject_id, options=options):
         return _shown(snapshots.compute(kind, subject_id=subject_id, options=options, at=at))
     if kept is not None and at - kept.computed_at < REST:
-        return Report(kept.payload, kept.computed_at, is_current=False, is_computing=False, rows=kept.rows)
+        return Report(kept.content, kept.computed_at, is_current=False, is_computing=False, rows=kept.rows)
     if not launch_report(kind.name, subject_id=subject_id, options=options):
         return _shown(snapshots.compute(kind, subject_id=subject_id, options=options, at=at))
     if kept is None:
         return Report(None, None, is_current=False, is_computing=True)
-    return Report(kept.payload, kept.computed_at, is_current=False, is_computing=True, rows=kept.rows)
+    return Report(kept.content, kept.computed_at, is_current=False, is_computing=True, rows=kept.rows)
 
 
 class BeingComputed(Exception):
     """A worker computes this report for the first time; there are no figures yet."""
 
 
-def payload_shown(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> Payload:
+def content_shown(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> ReportContent:
     """Return the figures that the report's page shows now, for downloads: a long report is computed in a job only.
 
     Raises:
         BeingComputed: there are none yet.
     """
-    payload = obtain(kind, subject_id=subject_id, options=options, at=at).payload
-    if payload is None:
+    content = obtain(kind, subject_id=subject_id, options=options, at=at).content
+    if content is None:
         raise BeingComputed
-    return payload
+    return content
 
 
-def require(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> Payload:
-    """Return the current payload, computed now where need be: for commands and jobs."""
+def require(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> ReportContent:
+    """Return the current content, computed now where need be: for commands and jobs."""
     kept = snapshots.find(kind, subject_id=subject_id, options=options)
     if kept is not None and kept.is_current:
-        return kept.payload
-    return snapshots.compute(kind, subject_id=subject_id, options=options, at=at).payload
+        return kept.content
+    return snapshots.compute(kind, subject_id=subject_id, options=options, at=at).content
 
 
-def _shown(kept: Kept) -> Report:
-    return Report(kept.payload, kept.computed_at, is_current=True, is_computing=False, rows=kept.rows)
+def _shown(kept: CachedReport) -> Report:
+    return Report(kept.content, kept.computed_at, is_current=True, is_computing=False, rows=kept.rows)
 
 
 def _kinds() -> dict[str, ReportKind]:
@@ -104,7 +105,7 @@ def launch_report(kind_name: str, *, subject_id: int, options: Options) -> bool:
 
 @job("default")
 def refresh_run(run_id: int) -> None:
-    """Compute the leaderboards of a run's evaluators and the judges' figures. Safe to repeat."""
+    """Compute the leaderboards of a run's evaluators, its results and the judges' figures. Safe to repeat."""
     run = Run.objects.get(pk=run_id)
     now = timezone.now()
     kinds = _kinds()
@@ -115,6 +116,10 @@ def refresh_run(run_id: int) -> None:
             require(kinds["leaderboard"], subject_id=evaluator_id, options={}, at=now)
             if kind == EvaluatorKind.GRADER:
                 require(kinds["breakdown"], subject_id=evaluator_id, options={}, at=now)
+        for grader in graders_of(run.suite_id):
+            if any(evaluator.run_id == run.pk for evaluator in grader.evaluators):
+                require(kinds["results"], subject_id=grader.key, options=grader.options, at=now)
+        require(kinds["run-results"], subject_id=run_id, options={}, at=now)
     require(kinds["judges"], subject_id=0, options={}, at=now)
     logger.info("reports.run_refreshed run_id=%s", run_id)
 

@@ -11,7 +11,7 @@ class Snapshot(models.Model):
     kind = models.CharField(max_length=40)
     subject_id = models.BigIntegerField()  # what it is about: a suite, a queue, ...
     fingerprint = models.CharField(max_length=64)  # of the options and of the data it was computed from
-    payload = models.JSONField()
+    content = models.JSONField()
     computed_at = models.DateTimeField()
     seconds = models.FloatField(default=0)
     rows = models.BinaryField(null=True)  # what the items behind its figures are found in, where it links to them

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from evalsite.base.json_types import JsonDict
 from evalsite.base.page_parts import add_part, subject_as
+from judging.models import Run
 
 
 def add_parts() -> None:
     """Fill the places that pages below leave for reports."""
     add_part("judging.import_actions", "reports/_import_actions.html", subject_as("suite_id"))
     add_part("judging.run_actions", "reports/_run_actions.html", subject_as("run"))
+    add_part("judging.run_results", "reports/_run_results.html", _run_results)
     add_part("debate.set_reports", "reports/_set_actions.html", subject_as("debate_set"))
     add_part("debate.experiment_actions", "reports/_experiment_actions.html", subject_as("experiment"))
     add_part("review.queue_figures", "reports/_queue_figures.html", subject_as("queue"))
     add_part("review.run_people", "reports/_run_labels.html", subject_as("run"))
+
+
+def _run_results(run: Run) -> JsonDict | None:
+    from evalsite.reports.views.runs import results_of  # late: what computes reports takes long to load
+
+    return results_of(run)

@@ -12,6 +12,9 @@ from evalsite.reports.views import (
     judges,
     labels,
     leaderboards,
+    results,
+    runs,
+    spend,
     trust,
 )
 
@@ -27,6 +30,12 @@ urlpatterns = [
         leaderboards.leaderboard_export,
         name="leaderboard-export",
     ),
+    path("results/", results.results_newest, name="results-newest"),
+    path("results/<int:suite_id>/", results.results_detail, name="results-detail"),
+    path(
+        "results/<int:suite_id>/exports/<slug:table>.<slug:format_name>", results.results_export, name="results-export"
+    ),
+    path("runs/<int:run_id>/", runs.run_results, name="run-results"),
     path("agreement/", agreement.agreement_list, name="agreement-list"),
     path("agreement/<slug:slug>/", agreement.agreement_detail, name="agreement-detail"),
     path("agreement/<slug:slug>/items/", agreement.agreement_items, name="agreement-items"),
@@ -70,4 +79,6 @@ urlpatterns = [
     path("judges/charts/<slug:chart>.svg", trust.trust_chart, name="trust-chart"),
     path("judges/trust/exports/<slug:table>.<slug:format_name>", trust.trust_export, name="trust-export"),
     path("judges/exports/<slug:table>.<slug:format_name>", judges.judge_export, name="judge-export"),
+    path("spend/", spend.spend_report, name="spend-report"),
+    path("spend/exports/<slug:table>.<slug:format_name>", spend.spend_export, name="spend-export"),
 ]

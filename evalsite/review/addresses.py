@@ -36,7 +36,7 @@ def number_at(address: str) -> int:
         left, right = right ^ _mix(place, left), left
     number = left << HALF | right
     if address_of(number) != address or number >= 2**63:
-        raise ValueError(f"{address} is no address")
+        raise ValueError(f"{address} is not an address")
     return number
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import scipy
+from judging.statistics.intervals import t_quantile
 
 LEVEL = 0.95
 FEWEST_CASES = 20  # audited ones of a system, from which on its corrected mean is shown
@@ -34,7 +34,7 @@ def _error(pilot: Pilot, *, n: int, cases: int, lowest: float, pseudo: float) ->
 
 def planned_half_width(pilot: Pilot, *, n: int, cases: int) -> float:
     """Return how far the interval of a system's corrected mean is expected to reach each way; 2 <= n <= cases."""
-    return _quantile(n - 1, LEVEL) * _error(pilot, n=n, cases=cases, lowest=0.0, pseudo=1.0)
+    return t_quantile(n - 1, LEVEL) * _error(pilot, n=n, cases=cases, lowest=0.0, pseudo=1.0)
 
 
 def detectable_difference(pilot: Pilot, *, n: int, cases: int, power: float = 0.8, level: float = LEVEL) -> float:
@@ -42,7 +42,7 @@ def detectable_difference(pilot: Pilot, *, n: int, cases: int, power: float = 0.
 
     `pilot` is that of the difference by case. A board of S systems compares S (S - 1) / 2 pairs: divide 1 - level.
     """
-    quantiles = _quantile(n - 1, level) + _quantile(n - 1, 2 * power - 1)
+    quantiles = t_quantile(n - 1, level) + t_quantile(n - 1, 2 * power - 1)
     found = 0.1
     for _ in range(200):
         expected = Pilot(found, max(pilot.variance, found - found**2), pilot.explained)
@@ -58,7 +58,7 @@ def cases_for(wanted: float, *, cases: int) -> int:
         ValueError: the wanted half-width is not positive.
     """
     if wanted <= 0:
-        raise ValueError("the wanted half-width must be above 0")
+        raise ValueError("the half-width must be above 0")
     sizes = range(2, cases + 1)
     return next((n for n in sizes if planned_half_width(Pilot(), n=n, cases=cases) <= wanted), cases)
 
@@ -111,7 +111,3 @@ def audit_offer(
     answers = subjects * quorum
     seconds = None if seconds_per_answer is None else answers * seconds_per_answer
     return AuditOffer(size, population, worst, assumed, difference, subjects, answers, seconds)
-
-
-def _quantile(degrees: int, level: float) -> float:
-    return float(scipy.special.stdtrit(degrees, 0.5 + level / 2))

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from evalsite.base.choices import LabelledEnum
+
 
 class ItemPart(StrEnum):
     """Something about an item that a page, an export or a header could tell."""
@@ -30,11 +32,11 @@ class ItemPart(StrEnum):
     ARM = "arm"  # routed or audit
 
 
-class BlindMode(StrEnum):
+class QueueMode(LabelledEnum):
     """What the owner of a queue chose to show before the answer."""
 
-    BLIND = "blind"
-    DEBATE = "debate"
+    BLIND = "blind", "Blind: question, responses and rubric only"
+    DEBATE = "debate", "With the anonymous transcript of the debate"
 
 
 class Viewer(StrEnum):
@@ -59,21 +61,21 @@ _REVEALED = _TASK | {ItemPart.TRANSCRIPT, ItemPart.VERDICTS}
 _AFTER_QUORUM = _REVEALED | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL, ItemPart.REASON}
 EVERYTHING = frozenset(ItemPart)
 _ADJUDICATOR_DECIDES = {  # nothing that a machine said, or the label would depend on it
-    BlindMode.BLIND: _TASK | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL},
-    BlindMode.DEBATE: _TASK | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL, ItemPart.TRANSCRIPT},
+    QueueMode.BLIND: _TASK | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL},
+    QueueMode.DEBATE: _TASK | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL, ItemPart.TRANSCRIPT},
 }
 
 _ANNOTATOR_SEES = {
-    (BlindMode.BLIND, Stage.BEFORE_ANSWER): _TASK,
-    (BlindMode.DEBATE, Stage.BEFORE_ANSWER): _TASK | {ItemPart.TRANSCRIPT},
-    (BlindMode.BLIND, Stage.COMMITTED): _REVEALED,
-    (BlindMode.DEBATE, Stage.COMMITTED): _REVEALED,
-    (BlindMode.BLIND, Stage.QUORUM): _AFTER_QUORUM,
-    (BlindMode.DEBATE, Stage.QUORUM): _AFTER_QUORUM,
+    (QueueMode.BLIND, Stage.BEFORE_ANSWER): _TASK,
+    (QueueMode.DEBATE, Stage.BEFORE_ANSWER): _TASK | {ItemPart.TRANSCRIPT},
+    (QueueMode.BLIND, Stage.COMMITTED): _REVEALED,
+    (QueueMode.DEBATE, Stage.COMMITTED): _REVEALED,
+    (QueueMode.BLIND, Stage.QUORUM): _AFTER_QUORUM,
+    (QueueMode.DEBATE, Stage.QUORUM): _AFTER_QUORUM,
 }
 
 
-def visible(viewer: Viewer, mode: BlindMode, stage: Stage) -> frozenset[ItemPart]:
+def visible(viewer: Viewer, mode: QueueMode, stage: Stage) -> frozenset[ItemPart]:
     """Return what may leave the server for this viewer.
 
     Names of systems and models stay hidden from annotators for good, since they will meet the same systems again; the
@@ -139,7 +141,7 @@ def to_system_space(preference: int, *, swapped: bool) -> int:
         ValueError: the preference is not 1, 0 or -1.
     """
     if preference not in (1, 0, -1):
-        raise ValueError(f"{preference} is no preference")
+        raise ValueError(f"{preference} is not a preference")
     return -preference if swapped else preference
 
 

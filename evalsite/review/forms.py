@@ -11,35 +11,38 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import QueryDict
 
+from evalsite.base.choices import choices_of
+from evalsite.base.json_types import JsonDict
 from evalsite.review.audit_plans import cases_for
-from evalsite.review.models import OrderPolicy, Queue, QueueMode
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import OrderPolicy, Queue
 from evalsite.review.questions.scales import VALUE_LIMIT, Label, given_scale, words_of
 from evalsite.review.selectors.screens.content import LabelChoice, PersonAnswer
 from evalsite.review.selectors.screens.pages import choose_members
-from judging.forms.files import SizedFileField
+from judging.forms.files import KeptFileForm, SizedFileField
 
-NAME_HINT = "Annotators see it: do not name systems, judges or the file. Empty: a neutral name."
+NAME_HINT = "Annotators see this name, so do not name systems, judges or the file. Empty: a neutral name."
 NOTE_LIMIT = 20_000
 REASON_LIMIT = 300
-QUESTION_HELP = "Asked above the choices of every item. Empty: Which answer is better? / How good is the answer?"
+QUESTION_HELP = "Shown above the choices. Empty: “Which response is better?” or “How good is the response?”."
 BY_PARTS = "parts"
-NO_FIELD, NO_QUESTION = "I do not know this field", "The question cannot be understood"
+NO_FIELD, NO_QUESTION = "I do not know this field", "I do not understand the question"
 PAIR_SKIP_REASONS = (
     NO_FIELD,
     NO_QUESTION,
-    "The answers cannot be compared",
-    "I know where an answer comes from",
+    "The responses cannot be compared",
+    "I recognise the system behind a response",
 )
 SINGLE_SKIP_REASONS = (
     NO_FIELD,
     NO_QUESTION,
-    "The answer is cut off or cannot be read",
-    "I know where the answer comes from",
+    "The response is cut off or illegible",
+    "I recognise the system behind the response",
 )
 UNABLE_REASONS = (
     "The rubric does not fit this question",
-    "What is needed to decide is missing",
-    "It could be judged either way",
+    "Information needed to decide is missing",
+    "Both labels can be justified",
 )
 
 
@@ -52,16 +55,16 @@ class AnnotationForm(forms.Form):
     note = forms.CharField(
         required=False,
         max_length=NOTE_LIMIT,
-        label="Why",
-        help_text="Shown to whoever settles the item when people differ.",
+        label="Reason",
+        help_text="Shown to the person who adjudicates the item if annotators disagree.",
         widget=forms.Textarea(attrs={"rows": 4}),
     )
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> JsonDict:
         """Require a label where the parts of a form are not asked about."""
-        cleaned: dict[str, Any] = super().clean() or {}
+        cleaned: JsonDict = super().clean() or {}
         if not cleaned.get("by_parts") and not cleaned.get("label") and "label" not in self.errors:
-            self.add_error("label", "Choose an answer first.")
+            self.add_error("label", "Choose a label first.")
         return cleaned
 
 
@@ -72,12 +75,12 @@ class SkipForm(forms.Form):
     reason = forms.CharField(max_length=REASON_LIMIT, required=False)
     other = forms.CharField(max_length=REASON_LIMIT, required=False, label="Another reason")
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> JsonDict:
         """Require a reason."""
-        cleaned: dict[str, Any] = super().clean() or {}
+        cleaned: JsonDict = super().clean() or {}
         cleaned["reason"] = cleaned.get("reason") or cleaned.get("other") or ""
         if not cleaned["reason"].strip():
-            raise forms.ValidationError("Say why you skip this item.")
+            raise forms.ValidationError("Give a reason for skipping this item.")
         return cleaned
 
 
@@ -88,15 +91,15 @@ class CannotJudgeForm(SkipForm):
 class FlagForm(forms.Form):
     """What is wrong with an item."""
 
-    text = forms.CharField(max_length=REASON_LIMIT, required=False, label="What is wrong?")
+    text = forms.CharField(max_length=REASON_LIMIT, required=False, label="Problem")
 
 
 class RevisionForm(forms.Form):
     """The one change after the reveal. Without choices the parts of the criterion's form are sent beside it."""
 
-    label = forms.ChoiceField(widget=forms.RadioSelect, label="Your answer now")
+    label = forms.ChoiceField(widget=forms.RadioSelect, label="Your revised annotation")
     reason = forms.CharField(
-        max_length=NOTE_LIMIT, label="What changed your mind?", widget=forms.Textarea(attrs={"rows": 3})
+        max_length=NOTE_LIMIT, label="Reason for the revision", widget=forms.Textarea(attrs={"rows": 3})
     )
 
     def __init__(self, *arguments: Any, choices: Sequence[LabelChoice], **options: Any) -> None:
@@ -110,13 +113,13 @@ class RevisionForm(forms.Form):
 class AdjudicationForm(forms.Form):
     """The final label: somebody's answer (`a12`), a label of one's own (`l-1`) or the parts of a form (`parts`)."""
 
-    decision = forms.ChoiceField(widget=forms.RadioSelect, error_messages={"required": "Choose the final answer."})
+    decision = forms.ChoiceField(widget=forms.RadioSelect, error_messages={"required": "Choose the final label."})
     reason = forms.CharField(
         max_length=NOTE_LIMIT,
-        label="Why",
-        help_text="Stored beside the final label and shown to the people who answered.",
+        label="Reason",
+        help_text="Stored with the final label and shown to the annotators of the item.",
         widget=forms.Textarea(attrs={"rows": 4}),
-        error_messages={"required": "Say why: the reason is stored beside the final label."},
+        error_messages={"required": "Give a reason; it is stored with the final label."},
     )
 
     def __init__(
@@ -151,7 +154,7 @@ class AdjudicationForm(forms.Form):
 class ReasonForm(forms.Form):
     """Why an item is reopened."""
 
-    reason = forms.CharField(max_length=NOTE_LIMIT, label="Why")
+    reason = forms.CharField(max_length=NOTE_LIMIT, label="Reason")
 
 
 SEARCH, SEARCHED = "member_search", "member_searched"  # what is typed, and what the people listed were found by
@@ -163,7 +166,7 @@ class MemberPicker(forms.CheckboxSelectMultiple):
     template_name = "review/_member_picker.html"
     search = ""
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: JsonDict | None) -> JsonDict:
         """Return whom to list."""
         return _picker_context(self, name, value or (), self.search)
 
@@ -177,16 +180,14 @@ class PersonPicker(forms.RadioSelect):
     template_name = "review/_member_picker.html"
     search = search_url = suffix = ""
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: JsonDict | None) -> JsonDict:
         """Return whom to list, and what choosing nobody is called where that may be."""
         nobody = getattr(getattr(self.choices, "field", None), "empty_label", None)
         context = {"search_url": self.search_url, "suffix": self.suffix, "nobody": nobody, "is_nobody": not value}
         return _picker_context(self, name, [value], self.search) | context
 
 
-def _picker_context(
-    picker: MemberPicker | PersonPicker, name: str, chosen: Iterable[Any], search: str
-) -> dict[str, Any]:
+def _picker_context(picker: MemberPicker | PersonPicker, name: str, chosen: Iterable[Any], search: str) -> JsonDict:
     chosen_ids = [int(key) for key in chosen if re.fullmatch(r"[0-9]{1,9}", str(key))]
     people = getattr(picker.choices, "queryset", User.objects.none())
     members = choose_members(people=people, chosen_ids=chosen_ids, search=search)
@@ -197,7 +198,7 @@ class HandForm(forms.Form):
     """Whom an item goes to, and why."""
 
     person = forms.ModelChoiceField(queryset=User.objects.none(), empty_label=None, widget=PersonPicker)
-    reason = forms.CharField(max_length=300, label="Why")
+    reason = forms.CharField(max_length=300, label="Reason")
 
     def __init__(self, *arguments: Any, people: QuerySet[User], search_url: str, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -214,9 +215,9 @@ class ReleaseForm(HandForm):
         queryset=User.objects.none(),
         required=False,
         blank=True,
-        empty_label="Nobody in particular",
-        label="Hand them to",
-        help_text="Items that this person has answered, or may not answer, go to whoever comes next.",
+        empty_label="No particular person",
+        label="Assign them to",
+        help_text="Items that this person has annotated or cannot annotate go to the next annotator.",
         widget=PersonPicker,
     )
 
@@ -235,7 +236,7 @@ class MembersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  #
     widget = MemberPicker
 
     def __init__(self) -> None:
-        hint = "Nobody ticked: every annotator may answer."
+        hint = "With nobody ticked, every annotator can work on the queue."
         super().__init__(queryset=User.objects.none(), required=False, help_text=hint)
 
     def offer(self, people: QuerySet[User], *, search: str) -> None:
@@ -266,23 +267,23 @@ class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at ru
             "members",
         )
         labels = {
-            "question": "Question to annotators",
-            "mode": "What annotators see",
+            "question": "Question for annotators",
+            "mode": "Annotation mode",
             "quorum": "Annotators per item",
-            "order": "Order of the items",
-            "retest_share": "Share asked twice",
-            "shows_agreement": "Show annotators their agreement",
+            "order": "Order of items",
+            "retest_share": "Share annotated twice",
+            "shows_agreement": "Show agreement to annotators",
         }
         widgets = {"guidelines": forms.Textarea(attrs={"rows": 10}), "mode": forms.RadioSelect}
         help_texts = {
-            "name": "Annotators see it: do not name systems, judges or the file.",
+            "name": "Annotators see this name, so do not name systems, judges or the file.",
             "question": QUESTION_HELP,
             "guidelines": "Markdown. Shown beside every item.",
-            "mode": "Blind answers are the ones agreement can be computed from without the judges' influence.",
-            "retest_share": "From 0 to 0.5: how many of a person's own items come back to them later, to measure"
+            "mode": "Only blind annotations measure agreement without the influence of judges.",
+            "retest_share": "From 0 to 0.5: the share of a person's own items that come back to them later, to measure"
             " whether they agree with themselves.",
-            "shows_agreement": "They see on their own page how often their label became the final label.",
-            "quorum": "A change holds for items that nobody has taken yet.",
+            "shows_agreement": "Their own page shows how often their label became the final label.",
+            "quorum": "A change applies to items without annotations or assignments.",
         }
 
     def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
@@ -293,7 +294,7 @@ class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at ru
         if isinstance(members, MembersField):
             members.offer(people, search=self.data.get(SEARCH, ""))
         if isinstance(mode, forms.ChoiceField):
-            mode.choices = QueueMode.choices
+            mode.choices = choices_of(QueueMode)
         if isinstance(quorum, forms.IntegerField):
             quorum.min_value, quorum.max_value = 1, 20
             quorum.widget.attrs |= {"min": 1, "max": 20}
@@ -308,51 +309,43 @@ class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at ru
         if share is None:
             return self.kept.retest_share
         if not 0 <= share <= 0.5:
-            raise forms.ValidationError("A share from 0 to 0.5.")
+            raise forms.ValidationError("Enter a share from 0 to 0.5.")
         return share
 
     def clean_quorum(self) -> int:
         """Refuse numbers that nobody means."""
         quorum: int = self.cleaned_data["quorum"]
         if not 1 <= quorum <= 20:
-            raise forms.ValidationError("Ask between 1 and 20 people.")
+            raise forms.ValidationError("Enter a number of annotators between 1 and 20.")
         return quorum
 
 
-class QueueFileForm(forms.Form):
-    """A file of pairs or single responses, and how people are to answer it.
+class QueueFileForm(KeptFileForm):
+    """A file of pairs or single responses, and how people are to answer it."""
 
-    A file that has been looked at is kept: `kept` is its token.
-    """
-
-    kept = forms.CharField(required=False, widget=forms.HiddenInput)
-    kept_name = forms.CharField(required=False, widget=forms.HiddenInput)
     file = SizedFileField(label="File", help_text="CSV, XLSX or JSONL: question, response_a, response_b.")
     name = forms.CharField(max_length=200, required=False, help_text=NAME_HINT)
     question = forms.CharField(max_length=300, required=False, label="Question to annotators", help_text=QUESTION_HELP)
     guidelines = forms.CharField(
-        required=False, widget=forms.Textarea(attrs={"rows": 6}), help_text="Markdown. Empty: the usual guidelines."
+        required=False, widget=forms.Textarea(attrs={"rows": 6}), help_text="Markdown. Empty: the default guidelines."
     )
     scale = forms.CharField(
         max_length=300,
         required=False,
         label="Labels",
-        help_text="For single responses, the lowest first, separated by commas; a label may say what it means:"
-        " 1 = useless, 2, 3, 4, 5 = complete. Empty: right, partly right, wrong.",
+        help_text="For single responses: from the lowest to the highest, separated by commas, each with or without a"
+        " description: 1 = useless, 2, 3, 4, 5 = complete. Empty: right, partly right, wrong.",
     )
     quorum = forms.IntegerField(min_value=1, max_value=20, initial=2, label="Annotators per item")
-    mode = forms.ChoiceField(choices=QueueMode.choices, initial=QueueMode.BLIND, widget=forms.RadioSelect)
+    mode = forms.ChoiceField(choices=choices_of(QueueMode), initial=QueueMode.BLIND, widget=forms.RadioSelect)
     order = forms.ChoiceField(choices=OrderPolicy.choices, initial=OrderPolicy.GIVEN)
     members = MembersField()
 
     def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        members, file = self.fields["members"], self.fields["file"]
+        members = self.fields["members"]
         if isinstance(members, MembersField):
             members.offer(people, search=self.data.get(SEARCH, ""))
-        if self.data.get("kept"):
-            file.required = False
-            file.help_text = f"{self.data.get('kept_name')} is kept. Choose a file only to replace it."
 
     def clean_scale(self) -> tuple[Label, ...]:
         """Return the labels; numbers are worth their place between the lowest and the highest."""
@@ -365,7 +358,7 @@ class QueueFileForm(forms.Form):
 class AnnotationFileForm(forms.Form):
     """A file of answers that a queue's page exported."""
 
-    file = SizedFileField(label="File", help_text="CSV, XLSX or JSONL, as a queue's page exports it.")
+    file = SizedFileField(label="File", help_text="CSV, XLSX or JSONL, as exported from the page of a queue.")
 
 
 class FilePeopleForm(forms.Form):
@@ -373,8 +366,8 @@ class FilePeopleForm(forms.Form):
 
     create = forms.BooleanField(
         required=False,
-        label="Add the others",
-        help_text="As people without a role who cannot sign in. An admin may switch them on later.",
+        label="Add the other people",
+        help_text="They get no role and cannot sign in. An admin can change that later.",
     )
 
     def __init__(self, *arguments: Any, unknown: Sequence[str], people: Any, may_create: bool, **options: Any) -> None:
@@ -391,7 +384,7 @@ class FilePeopleForm(forms.Form):
                 required=False,
                 blank=True,  # or a radio button has no choice of nobody
                 label=name,
-                empty_label="Nobody here yet",
+                empty_label="No account yet",
                 widget=picker,
             )
         if "create" in self.fields:
@@ -411,27 +404,29 @@ class AuditForm(forms.Form):
     use_required_attribute = False  # only one of the two is
 
     by = forms.ChoiceField(
-        choices=[(BY_SIZE, "By number"), (BY_WIDTH, "By interval")], widget=forms.RadioSelect, label="Choose"
+        choices=[(BY_SIZE, "By number"), (BY_WIDTH, "By interval")],
+        widget=forms.RadioSelect,
+        label="Sample size",
     )
     size = forms.IntegerField(
         min_value=0,
-        label="Cases to draw",
-        help_text="0: nothing is drawn.",
-        error_messages={"required": "Say how many."},
+        label="Number of cases",
+        help_text="0: no audit.",
+        error_messages={"required": "Enter a number of cases."},
     )
     width = forms.FloatField(
-        error_messages={"required": "Say how wide."},
+        error_messages={"required": "Enter a width."},
         min_value=0.1,
         max_value=50,
-        label="Interval wanted, ± percentage points",
-        help_text="Of a system's corrected mean, at the widest: where half of its responses are right.",
+        label="Interval half-width, percentage points",
+        help_text="Of a system's corrected mean, in the widest case: half of its responses are right.",
         widget=forms.NumberInput(attrs={"step": "0.1"}),
     )
     share = forms.FloatField(
         min_value=1,
         max_value=99,
         label="Expected mean, %",
-        help_text="Of the systems, as people will see them. 50 where you do not know.",
+        help_text="Mean score of the systems according to people. Enter 50 if unknown.",
         widget=forms.NumberInput(attrs={"step": "1"}),
     )
 
@@ -440,15 +435,15 @@ class AuditForm(forms.Form):
         self.population = population
         self.fields["size"].widget.attrs["max"] = population
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> JsonDict:
         """Let only the one that was chosen be required, and turn an interval into a number."""
-        cleaned: dict[str, Any] = super().clean() or {}
+        cleaned: JsonDict = super().clean() or {}
         by = cleaned.get("by")
         self.errors.pop(self.BY_WIDTH if by == self.BY_SIZE else self.BY_SIZE, None)
         if by == self.BY_WIDTH and cleaned.get("width"):
             cleaned["size"] = cases_for(cleaned["width"] / 100, cases=self.population)
         elif by == self.BY_SIZE and (cleaned.get("size") or 0) > self.population:
-            self.add_error("size", f"There are {self.population:,} to draw from.")
+            self.add_error("size", f"There are {self.population:,} cases.")
         return cleaned
 
     @property

@@ -2,53 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
 from debate.models import Debate, DebateSet
+from evalsite.base.choices import choices_of
+from evalsite.base.json_types import JsonDict
 from evalsite.review.addresses import address_of
+from evalsite.review.blinding import QueueMode
+from evalsite.review.routing import ItemArm
+from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
 from judging.models import Case, Response, RubricItem, Run, RunEvaluator, Verdict
 
-
-class QueueMode(models.TextChoices):
-    """What an annotator sees before answering."""
-
-    BLIND = "blind", "Blind: question, responses and rubric only"
-    DEBATE = "debate", "Review the debate: with the anonymous transcript"
-
-
-class QueueStatus(models.TextChoices):
-    """Whether a queue hands out items."""
-
-    OPEN = "open", "Open"
-    PAUSED = "paused", "Paused"
-    ARCHIVED = "archived", "Archived"
-
-
-class ItemStatus(models.TextChoices):
-    """Where an item is; allowed changes are in `review.states`."""
-
-    OPEN = "open", "Open"
-    SETTLED = "settled", "Settled"
-    SPLIT = "split", "Needs adjudication"
-    ADJUDICATED = "adjudicated", "Adjudicated"
-    STALE = "stale", "Stale"
-    EXCLUDED = "excluded", "Excluded"
-
-
 LEFT_OUT = (ItemStatus.STALE, ItemStatus.EXCLUDED)  # of reports, counters and retests
-
-
-class ItemArm(models.TextChoices):
-    """Why a person was asked: routed by a rule, drawn for the audit, or repeated as a test-retest."""
-
-    ROUTED = "routed", "Routed"
-    AUDIT = "audit", "Audit"
-    RETEST = "retest", "Test-retest"
-    GIVEN = "given", "Asked for by a file"
 
 
 class Provenance(models.TextChoices):
@@ -56,26 +23,16 @@ class Provenance(models.TextChoices):
 
     MAJORITY = "majority", "Blind majority"
     ADJUDICATION = "adjudication", "Blind adjudication"
-    INFORMED = "informed", "Informed: somebody had seen machine verdicts"
+    INFORMED = "informed", "Informed: given after seeing machine verdicts"
     IMPORTED = "imported", "Imported"
 
 
 class OrderPolicy(models.TextChoices):
     """In which order a queue hands its items out."""
 
-    URGENT = "urgent", "What can change most first, then at random"
-    GIVEN = "given", "As in the file"
-    RANDOM = "random", "At random"
-
-
-class AssignmentStatus(models.TextChoices):
-    """Where a claim is."""
-
-    LEASED = "leased", "In work"
-    SUBMITTED = "submitted", "Submitted"
-    SKIPPED = "skipped", "Skipped"
-    LAPSED = "lapsed", "Lapsed"
-    WITHDRAWN = "withdrawn", "Taken back by the owner"
+    URGENT = "urgent", "Most uncertain first, then random"
+    GIVEN = "given", "Order of the file"
+    RANDOM = "random", "Random"
 
 
 class Queue(models.Model):
@@ -86,10 +43,10 @@ class Queue(models.Model):
     guidelines = models.TextField(blank=True)  # Markdown
     question = models.CharField(max_length=300, blank=True)  # asked at every item; empty: the usual words
     guidelines_version = models.PositiveIntegerField(default=1)  # counted up by each change of the guidelines
-    mode = models.CharField(max_length=20, choices=QueueMode, default=QueueMode.BLIND)
+    mode = models.CharField(max_length=20, choices=choices_of(QueueMode), default=QueueMode.BLIND)
     labels = models.JSONField()  # [{"value": "1", "text": "A is better"}, ...], in order
     quorum = models.PositiveSmallIntegerField(default=2)
-    status = models.CharField(max_length=20, choices=QueueStatus, default=QueueStatus.OPEN)
+    status = models.CharField(max_length=20, choices=choices_of(QueueStatus), default=QueueStatus.OPEN)
     run = models.OneToOneField(Run, null=True, on_delete=models.SET_NULL, related_name="queue")
     debate_set = models.OneToOneField(DebateSet, null=True, on_delete=models.SET_NULL, related_name="queue")
     members = models.ManyToManyField(
@@ -105,7 +62,7 @@ class Queue(models.Model):
     shows_agreement = models.BooleanField(default=False)  # people may see how far they agree with the rest
 
     class Meta:
-        permissions = [("adjudicate", "Can settle items that people split on")]
+        permissions = [("adjudicate", "Can adjudicate items on which annotators disagree")]
 
     def __str__(self) -> str:
         return self.name
@@ -177,23 +134,23 @@ class ReviewItem(models.Model):
     )
     reason = models.CharField(max_length=40)  # a code of review.routing
     reason_text = models.CharField(max_length=300)  # the same in words
-    arm = models.CharField(max_length=20, choices=ItemArm, default=ItemArm.ROUTED)
+    arm = models.CharField(max_length=20, choices=choices_of(ItemArm), default=ItemArm.ROUTED)
     inclusion_probability = models.FloatField(null=True)  # audit arm only
     priority = models.IntegerField(default=0)  # higher comes first
     shuffle = models.BigIntegerField()  # stored random number: order among equals, and the seed of the blind sides
     quorum = models.PositiveSmallIntegerField()
     answer_count = models.PositiveSmallIntegerField(default=0)
-    status = models.CharField(max_length=20, choices=ItemStatus, default=ItemStatus.OPEN)
+    status = models.CharField(max_length=20, choices=choices_of(ItemStatus), default=ItemStatus.OPEN)
     criterion = models.CharField(max_length=100, blank=True)
     scenario = models.CharField(max_length=100, blank=True)
     language = models.CharField(max_length=40, blank=True)
     content_hash = models.CharField(max_length=64)  # of everything shown; a change makes the item stale
-    label = models.CharField(max_length=20, blank=True)  # the final label, once settled or adjudicated
+    label = models.CharField(max_length=20, blank=True)  # the final label, once decided
     created_at = models.DateTimeField()
     sent_by = models.ForeignKey(  # who asked for it by hand, so that they can take it back; None: the rules alone
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="sent_items"
     )
-    settled_at = models.DateTimeField(null=True)
+    decided_at = models.DateTimeField(null=True)
     reopened_at = models.DateTimeField(null=True)  # sent to adjudication whatever its annotations say, until decided
     excluded_because = models.CharField(max_length=300, blank=True)  # only while it is excluded
 
@@ -253,7 +210,7 @@ class Referral(models.Model):
     )
     response = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="referrals")
     debate = models.ForeignKey(Debate, null=True, on_delete=models.SET_NULL, related_name="referrals")
-    arm = models.CharField(max_length=20, choices=ItemArm)
+    arm = models.CharField(max_length=20, choices=choices_of(ItemArm))
     reason = models.CharField(max_length=40)  # a code of review.routing
     inclusion_probability = models.FloatField(null=True)  # audit arm only
     created_at = models.DateTimeField()
@@ -318,7 +275,7 @@ class Assignment(models.Model):
     item_open = models.BooleanField(default=True)  # the item's status is open, for counting
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="assignments")
     token = models.UUIDField(unique=True)
-    status = models.CharField(max_length=20, choices=AssignmentStatus, default=AssignmentStatus.LEASED)
+    status = models.CharField(max_length=20, choices=choices_of(AssignmentStatus), default=AssignmentStatus.LEASED)
     swapped = models.BooleanField(default=False)  # this person sees B on the left
     claimed_at = models.DateTimeField()
     expires_at = models.DateTimeField()
@@ -381,7 +338,9 @@ class Annotation(models.Model):
     active_seconds = models.FloatField(null=True)  # the same without idle time; None where nobody measured it
     created_at = models.DateTimeField()
     seen_before = models.BooleanField(default=False)  # the person had looked at the item as its owner: not blind
-    mode = models.CharField(max_length=20, choices=QueueMode, default=QueueMode.BLIND)  # the queue's, when it was given
+    mode = models.CharField(
+        max_length=20, choices=choices_of(QueueMode), default=QueueMode.BLIND
+    )  # the queue's, when it was given
     guidelines_version = models.PositiveIntegerField(default=1)  # the queue's, when it was given
     source_file = models.CharField(max_length=200, blank=True)  # the file that it was imported from, if it was
     edited_at = models.DateTimeField(null=True)  # last change of the blind answer while the item was open
@@ -414,8 +373,8 @@ class Annotation(models.Model):
         return self.revised_label or self.label
 
     @property
-    def final_parts(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.revised_parts if self.revised_label else self.parts
+    def final_parts(self) -> JsonDict:
+        found: JsonDict = self.revised_parts if self.revised_label else self.parts
         return found
 
 
@@ -483,9 +442,9 @@ class NoticeKind(models.TextChoices):
 
     ASSIGNED = "assigned", "Assigned to you"
     SPLIT = "split", "Needs adjudication"
-    DONE = "done", "Queue done"
+    DONE = "done", "Queue complete"
     FLAGGED = "flagged", "Item flagged"
-    STUCK = "stuck", "Nobody left to answer"
+    STUCK = "stuck", "No annotator left"
 
 
 class Notice(models.Model):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from evalsite.base.choices import LabelledEnum
+
 
 class Reason(StrEnum):
     """Why an item reaches people, the weightiest first; the value is stored."""
@@ -22,16 +24,18 @@ class Reason(StrEnum):
     AUDIT = "audit"
 
 
-class Arm(StrEnum):
-    """Audited items carry the probability of their draw; routed ones have none."""
+class ItemArm(LabelledEnum):
+    """Why a person was asked. Audited items carry the probability of their draw; the others have none."""
 
-    ROUTED = "routed"
-    AUDIT = "audit"
+    ROUTED = "routed", "Routed"  # by a rule
+    AUDIT = "audit", "Audit"  # drawn at random
+    RETEST = "retest", "Test-retest"  # repeated
+    GIVEN = "given", "Imported file"
 
 
 URGENT, USUAL = 2, 1  # priorities; higher comes first
 TEXT_LIMIT = 300
-AUDITED = "Drawn at random for the audit."
+AUDITED = "Selected at random for the audit."
 
 ALL_REASONS = frozenset(Reason)
 
@@ -71,7 +75,7 @@ class RoutingDecision:
 
     reasons: tuple[Reason, ...]
     text: str  # one sentence per reason, the weightiest first, at most TEXT_LIMIT characters
-    arm: Arm | None
+    arm: ItemArm | None
     inclusion_probability: float | None
     priority: int
 
@@ -84,12 +88,12 @@ class RoutingDecision:
     def arms(self) -> frozenset[str]:
         """Return the arms in which it comes to people: drawn by the audit, sent by a rule, or both."""
         is_routed = any(reason is not Reason.AUDIT for reason in self.reasons)
-        drawn = {Arm.AUDIT.value} if self.inclusion_probability is not None else set()
-        return frozenset(drawn | ({Arm.ROUTED.value} if is_routed else set()))
+        drawn = {ItemArm.AUDIT.value} if self.inclusion_probability is not None else set()
+        return frozenset(drawn | ({ItemArm.ROUTED.value} if is_routed else set()))
 
     def reason_of(self, arm: str) -> Reason:
         """Return the weightiest reason in one arm."""
-        return next(reason for reason in self.reasons if (reason is Reason.AUDIT) == (arm == Arm.AUDIT))
+        return next(reason for reason in self.reasons if (reason is Reason.AUDIT) == (arm == ItemArm.AUDIT))
 
 
 NOBODY = RoutingDecision(reasons=(), text="", arm=None, inclusion_probability=None, priority=0)
@@ -115,23 +119,23 @@ def route(facts: Facts, policy: RoutingPolicy) -> RoutingDecision:
     return RoutingDecision(
         reasons=reasons,
         text=cut(" ".join(found[reason] for reason in reasons), TEXT_LIMIT),
-        arm=Arm.AUDIT if is_audited else Arm.ROUTED,
+        arm=ItemArm.AUDIT if is_audited else ItemArm.ROUTED,
         inclusion_probability=facts.audit_probability,
         priority=URGENT if urgent else USUAL,
     )
 
 
 _UNUSABLE = {
-    "failed": (Reason.FAILED_VERDICT, "The judge gave no reply."),
+    "failed": (Reason.FAILED_VERDICT, "The judge did not reply."),
     "refused": (Reason.REFUSED_VERDICT, "The judge refused to answer."),
-    "unparsed": (Reason.UNPARSED_VERDICT, "The judge's reply could not be read."),
+    "unparsed": (Reason.UNPARSED_VERDICT, "The judge's reply could not be parsed."),
 }
 
 
 def _findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
     found: dict[Reason, str] = {}
     if facts.sent:
-        found[Reason.SENT_BY_HAND] = "A researcher sent it."
+        found[Reason.SENT_BY_HAND] = "Sent by a researcher."
     if facts.debate_rounds is not None:
         found[Reason.UNRESOLVED_DEBATE] = _why_unresolved(facts.debate_rounds, facts.votes)
     if facts.verdict_status in _UNUSABLE:
@@ -147,9 +151,9 @@ def _rule_findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
     if facts.grader_problem:
         found[Reason.GRADER_INCOMPLETE] = f"The rules could not decide: {_plain(facts.grader_problem)}."
     if facts.order_flipped:
-        found[Reason.ORDER_FLIP] = "The judge changed its mind when the answers were swapped."
+        found[Reason.ORDER_FLIP] = "The judge's verdict changed when the responses were swapped."
     if len(set(facts.jury)) > 1:
-        found[Reason.JURY_SPLIT] = f"The judges split {_tally(facts.jury)}."
+        found[Reason.JURY_SPLIT] = f"The judges disagree {_tally(facts.jury)}."
     threshold = policy.confidence_threshold if facts.own_threshold is None else facts.own_threshold
     if threshold is not None and facts.confidence is not None and facts.confidence < threshold:
         found[Reason.LOW_CONFIDENCE] = f"The judge's confidence is {facts.confidence:.2f}, below {threshold:.2f}."
@@ -161,11 +165,11 @@ def _why_unresolved(rounds: int, votes: tuple[int | None, ...]) -> str:
     after = "" if not rounds else " after 1 round" if rounds == 1 else f" after {rounds} rounds"
     unread = votes.count(None)
     if votes and unread == len(votes):
-        return f"No speaker gave a readable verdict{after}."
+        return f"No agent gave a verdict that could be parsed{after}."
     if unread and len(set(votes) - {None}) == 1:
-        given = "speaker" if len(votes) == 1 else "speakers"
-        return f"{unread} of {len(votes)} {given} gave no readable verdict{after}; the others agree."
-    return f"The speakers still differ{after}."
+        given = "agent" if len(votes) == 1 else "agents"
+        return f"{unread} of {len(votes)} {given} gave no verdict that could be parsed{after}; the others agree."
+    return f"The agents still disagree{after}."
 
 
 def _tally(jury: tuple[str, ...]) -> str:

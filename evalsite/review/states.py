@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
+
+from evalsite.base.choices import LabelledEnum, Transition, is_allowed
 
 UNDO_GRACE = timedelta(minutes=5)  # an answer may be taken back so long, even where it decided the item
 FEWEST_UNABLE = 2  # people who cannot judge an item before somebody else has to decide
@@ -17,98 +18,93 @@ class ReviewRefused(Exception):
     """An act that the queue's rules forbid; the message is the sentence the page shows."""
 
 
-class ItemState(StrEnum):
+class ItemStatus(LabelledEnum):
     """Where an item is."""
 
-    OPEN = "open"
-    SETTLED = "settled"
-    SPLIT = "split"  # needs adjudication
-    ADJUDICATED = "adjudicated"
-    STALE = "stale"
-    EXCLUDED = "excluded"  # by its owner: broken, or no use
+    OPEN = "open", "Open"
+    SETTLED = "settled", "Decided"
+    SPLIT = "split", "Needs adjudication"  # needs adjudication
+    ADJUDICATED = "adjudicated", "Adjudicated"
+    STALE = "stale", "Stale"
+    EXCLUDED = "excluded", "Excluded"  # by its owner: broken, or no use
 
 
-class QueueState(StrEnum):
+class QueueStatus(LabelledEnum):
     """Whether a queue hands out items."""
 
-    OPEN = "open"
-    PAUSED = "paused"
-    ARCHIVED = "archived"
+    OPEN = "open", "Open"
+    PAUSED = "paused", "Paused"
+    ARCHIVED = "archived", "Archived"
 
 
-class ClaimState(StrEnum):
+class AssignmentStatus(LabelledEnum):
     """Where a person's claim on an item is."""
 
-    LEASED = "leased"
-    SUBMITTED = "submitted"
-    SKIPPED = "skipped"
-    LAPSED = "lapsed"
-    WITHDRAWN = "withdrawn"  # taken back by the queue's owner
-
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """One allowed change and what brings it about."""
-
-    before: StrEnum
-    after: StrEnum
-    when: str
+    LEASED = "leased", "In progress"
+    SUBMITTED = "submitted", "Submitted"
+    SKIPPED = "skipped", "Skipped"
+    LAPSED = "lapsed", "Expired"
+    WITHDRAWN = "withdrawn", "Withdrawn by the owner"  # taken back by the queue's owner
 
 
 ITEM_TRANSITIONS = (
-    Transition(ItemState.OPEN, ItemState.SETTLED, "quorum reached with a strict majority"),
-    Transition(ItemState.OPEN, ItemState.SPLIT, "quorum reached without a majority, or too many cannot judge it"),
-    Transition(ItemState.OPEN, ItemState.STALE, "rubric or response changed"),
-    Transition(ItemState.OPEN, ItemState.ADJUDICATED, "a researcher decided before all answers were there"),
-    Transition(ItemState.SPLIT, ItemState.ADJUDICATED, "a researcher gave the final label"),
-    Transition(ItemState.SPLIT, ItemState.OPEN, "more answers were asked for, or one was taken back"),
-    Transition(ItemState.SPLIT, ItemState.STALE, "rubric or response changed"),
-    Transition(ItemState.SETTLED, ItemState.SPLIT, "reopened with a reason"),
-    Transition(ItemState.SETTLED, ItemState.OPEN, "more answers were asked for, or one was taken back"),
-    Transition(ItemState.SETTLED, ItemState.STALE, "rubric or response changed"),
-    Transition(ItemState.ADJUDICATED, ItemState.SPLIT, "reopened with a reason"),
-    Transition(ItemState.ADJUDICATED, ItemState.STALE, "rubric or response changed"),
-    Transition(ItemState.STALE, ItemState.OPEN, "the former rubric and response are back"),
-    Transition(ItemState.STALE, ItemState.ADJUDICATED, "they are back, and with them a final label"),
-    Transition(ItemState.OPEN, ItemState.EXCLUDED, "excluded with a reason"),
-    Transition(ItemState.SPLIT, ItemState.EXCLUDED, "excluded with a reason"),
-    Transition(ItemState.SETTLED, ItemState.EXCLUDED, "excluded with a reason"),
-    Transition(ItemState.ADJUDICATED, ItemState.EXCLUDED, "excluded with a reason"),
-    Transition(ItemState.EXCLUDED, ItemState.OPEN, "brought back"),
+    Transition(ItemStatus.OPEN, ItemStatus.SETTLED, "quorum reached with a strict majority"),
+    Transition(ItemStatus.OPEN, ItemStatus.SPLIT, "quorum reached without a majority, or too many cannot judge it"),
+    Transition(ItemStatus.OPEN, ItemStatus.STALE, "rubric or response changed"),
+    Transition(ItemStatus.OPEN, ItemStatus.ADJUDICATED, "a researcher decided before all annotations were there"),
+    Transition(ItemStatus.SPLIT, ItemStatus.ADJUDICATED, "a researcher gave the final label"),
+    Transition(ItemStatus.SPLIT, ItemStatus.OPEN, "more annotations were requested, or one was withdrawn"),
+    Transition(ItemStatus.SPLIT, ItemStatus.STALE, "rubric or response changed"),
+    Transition(ItemStatus.SETTLED, ItemStatus.SPLIT, "reopened with a reason"),
+    Transition(ItemStatus.SETTLED, ItemStatus.OPEN, "more annotations were requested, or one was withdrawn"),
+    Transition(ItemStatus.SETTLED, ItemStatus.STALE, "rubric or response changed"),
+    Transition(ItemStatus.ADJUDICATED, ItemStatus.SPLIT, "reopened with a reason"),
+    Transition(ItemStatus.ADJUDICATED, ItemStatus.STALE, "rubric or response changed"),
+    Transition(ItemStatus.STALE, ItemStatus.OPEN, "the earlier rubric and response were restored"),
+    Transition(ItemStatus.STALE, ItemStatus.ADJUDICATED, "they were restored, together with a final label"),
+    Transition(ItemStatus.OPEN, ItemStatus.EXCLUDED, "excluded with a reason"),
+    Transition(ItemStatus.SPLIT, ItemStatus.EXCLUDED, "excluded with a reason"),
+    Transition(ItemStatus.SETTLED, ItemStatus.EXCLUDED, "excluded with a reason"),
+    Transition(ItemStatus.ADJUDICATED, ItemStatus.EXCLUDED, "excluded with a reason"),
+    Transition(ItemStatus.EXCLUDED, ItemStatus.OPEN, "restored"),
 )
 QUEUE_TRANSITIONS = (
-    Transition(QueueState.OPEN, QueueState.PAUSED, "paused"),
-    Transition(QueueState.PAUSED, QueueState.OPEN, "resumed"),
-    Transition(QueueState.OPEN, QueueState.ARCHIVED, "archived"),
-    Transition(QueueState.PAUSED, QueueState.ARCHIVED, "archived"),
-    Transition(QueueState.ARCHIVED, QueueState.PAUSED, "brought back"),
+    Transition(QueueStatus.OPEN, QueueStatus.PAUSED, "paused"),
+    Transition(QueueStatus.PAUSED, QueueStatus.OPEN, "resumed"),
+    Transition(QueueStatus.OPEN, QueueStatus.ARCHIVED, "archived"),
+    Transition(QueueStatus.PAUSED, QueueStatus.ARCHIVED, "archived"),
+    Transition(QueueStatus.ARCHIVED, QueueStatus.PAUSED, "restored"),
 )
 CLAIM_TRANSITIONS = (
-    Transition(ClaimState.LEASED, ClaimState.SUBMITTED, "answered"),
-    Transition(ClaimState.LEASED, ClaimState.SKIPPED, "skipped with a reason"),
-    Transition(ClaimState.LEASED, ClaimState.LAPSED, "no heartbeat for two minutes"),
-    Transition(ClaimState.LAPSED, ClaimState.LEASED, "claimed again"),
-    Transition(ClaimState.SKIPPED, ClaimState.LEASED, "skip taken back"),
-    Transition(ClaimState.SUBMITTED, ClaimState.LEASED, "answer taken back"),
-    Transition(ClaimState.LEASED, ClaimState.WITHDRAWN, "taken back by the owner with a reason"),
-    Transition(ClaimState.LAPSED, ClaimState.WITHDRAWN, "taken back by the owner with a reason"),
-    Transition(ClaimState.WITHDRAWN, ClaimState.LEASED, "handed to the person again"),
+    Transition(AssignmentStatus.LEASED, AssignmentStatus.SUBMITTED, "answered"),
+    Transition(AssignmentStatus.LEASED, AssignmentStatus.SKIPPED, "skipped with a reason"),
+    Transition(AssignmentStatus.LEASED, AssignmentStatus.LAPSED, "no heartbeat for two minutes"),
+    Transition(AssignmentStatus.LAPSED, AssignmentStatus.LEASED, "claimed again"),
+    Transition(AssignmentStatus.SKIPPED, AssignmentStatus.LEASED, "skip undone"),
+    Transition(AssignmentStatus.SUBMITTED, AssignmentStatus.LEASED, "annotation undone"),
+    Transition(AssignmentStatus.LEASED, AssignmentStatus.WITHDRAWN, "withdrawn by the owner with a reason"),
+    Transition(AssignmentStatus.LAPSED, AssignmentStatus.WITHDRAWN, "withdrawn by the owner with a reason"),
+    Transition(AssignmentStatus.WITHDRAWN, AssignmentStatus.LEASED, "assigned to the person again"),
 )
-_ALLOWED = {(row.before, row.after) for row in (*ITEM_TRANSITIONS, *QUEUE_TRANSITIONS, *CLAIM_TRANSITIONS)}
+TRANSITIONS = {
+    ItemStatus: ("An item", ITEM_TRANSITIONS),
+    QueueStatus: ("A queue", QUEUE_TRANSITIONS),
+    AssignmentStatus: ("A claim", CLAIM_TRANSITIONS),
+}
 
 
-def check_transition(before: StrEnum, after: StrEnum) -> None:
+def check_transition(before: LabelledEnum, after: LabelledEnum) -> None:
     """Accept a change of state that one of the tables holds. Raises: ReviewRefused."""
-    if type(before) is not type(after) or (before, after) not in _ALLOWED:
-        kinds = {ItemState: "An item", QueueState: "A queue", ClaimState: "A claim"}
-        raise ReviewRefused(f"{kinds.get(type(before), 'It')} that is {before} cannot become {after}.")
+    what, transitions = TRANSITIONS[type(before)]
+    if type(before) is not type(after) or not is_allowed(transitions, before, after):
+        raise ReviewRefused(f"{what} that is {before} cannot become {after}.")
 
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
     """What the answers so far make of an item; `label` only when it is settled."""
 
-    state: ItemState
+    state: ItemStatus
     label: str | None
     votes: tuple[tuple[str, int], ...]  # most frequent first, ties by label
 
@@ -126,19 +122,19 @@ def outcome(labels: Sequence[str], *, quorum: int, unable: int = 0) -> ItemOutco
     votes = tuple(sorted(Counter(labels).items(), key=lambda vote: (-vote[1], vote[0])))
     if len(labels) < quorum:
         is_stuck = unable >= max(quorum, FEWEST_UNABLE)
-        return ItemOutcome(ItemState.SPLIT if is_stuck else ItemState.OPEN, None, votes)
+        return ItemOutcome(ItemStatus.SPLIT if is_stuck else ItemStatus.OPEN, None, votes)
     label, count = votes[0]
     if 2 * count > len(labels):
-        return ItemOutcome(ItemState.SETTLED, label, votes)
-    return ItemOutcome(ItemState.SPLIT, None, votes)
+        return ItemOutcome(ItemStatus.SETTLED, label, votes)
+    return ItemOutcome(ItemStatus.SPLIT, None, votes)
 
 
 @dataclass(frozen=True, slots=True)
 class ItemFacts:
     """What the checks need to know of an item and of the person before it."""
 
-    state: ItemState
-    queue: QueueState
+    state: ItemStatus
+    queue: QueueStatus
     quorum: int
     answers: int  # committed by anyone
     leased: int = 0  # live claims of other people
@@ -153,21 +149,21 @@ class ItemFacts:
 class ClaimFacts:
     """A person's claim as it is stored."""
 
-    state: ClaimState
+    state: AssignmentStatus
     token: str
     expires_at: datetime
 
 
 _CLOSED = {
-    ItemState.SETTLED: "This item is settled.",
-    ItemState.SPLIT: "This item has all its answers and waits for adjudication.",
-    ItemState.ADJUDICATED: "This item has been adjudicated.",
-    ItemState.STALE: "This item is out of date: its rubric or a response has changed since.",
-    ItemState.EXCLUDED: "The queue's owner has excluded this item; it needs no answers.",
+    ItemStatus.SETTLED: "This item is decided.",
+    ItemStatus.SPLIT: "This item has all its annotations and waits for adjudication.",
+    ItemStatus.ADJUDICATED: "This item has been adjudicated.",
+    ItemStatus.STALE: "This item is out of date: its rubric or a response has changed since.",
+    ItemStatus.EXCLUDED: "The owner of the queue has excluded this item, so it needs no annotations.",
 }
 _PAUSED = {
-    QueueState.PAUSED: "This queue is paused; answers are taken again once it resumes.",
-    QueueState.ARCHIVED: "This queue is archived and takes no more answers.",
+    QueueStatus.PAUSED: "This queue is paused and accepts annotations again when it is resumed.",
+    QueueStatus.ARCHIVED: "This queue is archived and accepts no more annotations.",
 }
 
 
@@ -178,36 +174,36 @@ def check_can_claim(item: ItemFacts) -> None:
     if item.queue in _PAUSED:
         raise ReviewRefused(_PAUSED[item.queue])
     if item.has_answered:
-        raise ReviewRefused("You have already answered this item.")
+        raise ReviewRefused("You have already annotated this item.")
     if item.state in _CLOSED:
         raise ReviewRefused(_CLOSED[item.state])
     if item.answers + item.leased >= item.quorum:
-        raise ReviewRefused("Other people are working on this item; every slot is taken.")
+        raise ReviewRefused("Enough other people are working on this item.")
 
 
 def check_can_hand(item: ItemFacts, *, reason: str) -> None:
     """Accept that an owner hands an item to somebody, also in a paused queue. Raises: ReviewRefused."""
     if not reason.strip():
-        raise ReviewRefused("Say why this item changes hands.")
-    if item.queue is QueueState.ARCHIVED:
+        raise ReviewRefused("Give a reason for assigning this item.")
+    if item.queue is QueueStatus.ARCHIVED:
         raise ReviewRefused(_PAUSED[item.queue])
     if not item.is_member:
-        raise ReviewRefused("This person is not a member of the queue; add them in its settings first.")
+        raise ReviewRefused("This person is not a member of the queue. Add them in its settings first.")
     if item.has_answered:
-        raise ReviewRefused("This person has already answered this item.")
+        raise ReviewRefused("This person has already annotated this item.")
     if item.state in _CLOSED:
         raise ReviewRefused(_CLOSED[item.state])
     if item.answers + item.leased >= item.quorum:
-        raise ReviewRefused("Every slot of this item is taken; take it back from somebody first.")
+        raise ReviewRefused("This item is assigned to as many people as its quorum. Withdraw it from one of them.")
 
 
 def check_can_withdraw(claim: ClaimFacts | None, *, reason: str) -> None:
     """Accept that an owner takes an item back from whoever holds it. Raises: ReviewRefused."""
     if not reason.strip():
-        raise ReviewRefused("Say why this item is taken back.")
-    if claim is None or claim.state not in (ClaimState.LEASED, ClaimState.LAPSED):
-        raise ReviewRefused("This person does not hold this item.")
-    check_transition(claim.state, ClaimState.WITHDRAWN)
+        raise ReviewRefused("Give a reason for withdrawing this item.")
+    if claim is None or claim.state not in (AssignmentStatus.LEASED, AssignmentStatus.LAPSED):
+        raise ReviewRefused("This item is not assigned to this person.")
+    check_transition(claim.state, AssignmentStatus.WITHDRAWN)
 
 
 def check_can_answer(
@@ -221,18 +217,18 @@ def check_can_answer(
     free slot is not refused to the person who did the work.
     """
     if item.has_answered:
-        raise ReviewRefused("You have already answered this item.")
+        raise ReviewRefused("You have already annotated this item.")
     if item.state in _CLOSED:
-        raise ReviewRefused(f"{_CLOSED[item.state]} Your answer was not counted; your text is kept as a draft.")
-    if item.queue is QueueState.ARCHIVED:
+        raise ReviewRefused(f"{_CLOSED[item.state]} Your annotation was not stored; your text is kept as a draft.")
+    if item.queue is QueueStatus.ARCHIVED:
         raise ReviewRefused(_PAUSED[item.queue])
-    if claim is None or claim.token != token or claim.state not in (ClaimState.LEASED, ClaimState.LAPSED):
+    if claim is None or claim.token != token or claim.state not in (AssignmentStatus.LEASED, AssignmentStatus.LAPSED):
         raise ReviewRefused(
-            "You no longer hold this item. Your text is kept as a draft; take the item again to send it."
+            "This item is no longer assigned to you. Your text is kept as a draft. Open the item again to submit it."
         )
-    is_late = claim.state is ClaimState.LAPSED or claim.expires_at < at
+    is_late = claim.state is AssignmentStatus.LAPSED or claim.expires_at < at
     if is_late and item.answers + item.leased >= item.quorum:
-        raise ReviewRefused("Your claim ran out and someone else took over. Your text is kept as a draft.")
+        raise ReviewRefused("Your claim expired and the item went to another person. Your text is kept as a draft.")
     if not cannot_judge:
         check_label(item, label)
 
@@ -249,74 +245,74 @@ def check_can_undo(item: ItemFacts, *, answered_at: datetime | None, at: datetim
     Who said that they cannot judge an item takes that back only while it lacks labels.
     """
     if answered_at is None:
-        raise ReviewRefused("You have not answered this item yet.")
-    if item.queue is QueueState.ARCHIVED:
+        raise ReviewRefused("You have not annotated this item yet.")
+    if item.queue is QueueStatus.ARCHIVED:
         raise ReviewRefused(_PAUSED[item.queue])
     is_late = answered_at + UNDO_GRACE < at
-    if item.state in _CLOSED and (is_late or item.state not in (ItemState.SETTLED, ItemState.SPLIT)):
-        raise ReviewRefused(f"{_CLOSED[item.state]} Your answer can no longer be changed.")
+    if item.state in _CLOSED and (is_late or item.state not in (ItemStatus.SETTLED, ItemStatus.SPLIT)):
+        raise ReviewRefused(f"{_CLOSED[item.state]} Your annotation can no longer be changed.")
     if cannot_judge and item.state in _CLOSED and item.answers >= item.quorum:
         raise ReviewRefused(f"{_CLOSED[item.state]} It needs no more annotations.")
     if item.has_revised:
-        raise ReviewRefused("You have seen the verdicts and revised; the blind answer stands as it was.")
+        raise ReviewRefused("You have seen the verdicts and revised your annotation, so neither can be changed.")
 
 
 def check_can_revise(item: ItemFacts, *, reason: str) -> None:
     """Accept the one revision after the reveal, with a reason. Raises: ReviewRefused."""
     if not item.has_answered:
-        raise ReviewRefused("Answer first; the verdicts are revealed afterwards.")
+        raise ReviewRefused("Annotate the item first; the verdicts are shown afterwards.")
     if item.is_unable:
-        raise ReviewRefused("You said that you cannot judge this item, so there is no label to revise.")
+        raise ReviewRefused("You marked this item as “cannot judge”, so there is no label to revise.")
     if item.has_revised:
-        raise ReviewRefused("You have already revised this answer once.")
-    if item.state in (ItemState.ADJUDICATED, ItemState.STALE, ItemState.EXCLUDED):
+        raise ReviewRefused("You have already revised this annotation once.")
+    if item.state in (ItemStatus.ADJUDICATED, ItemStatus.STALE, ItemStatus.EXCLUDED):
         raise ReviewRefused(_CLOSED[item.state])
     if not reason.strip():
-        raise ReviewRefused("Say why you changed your mind.")
+        raise ReviewRefused("Give a reason for the revision.")
 
 
 def check_can_adjudicate(item: ItemFacts, *, reason: str) -> None:
     """Accept a final label on an item that people differ on or cannot answer. Raises: ReviewRefused."""
     if item.has_answered:
-        raise ReviewRefused("You annotated this item yourself, so somebody else has to decide it.")
-    if item.state not in (ItemState.SPLIT, ItemState.OPEN):
+        raise ReviewRefused("You annotated this item yourself, so another person has to adjudicate it.")
+    if item.state not in (ItemStatus.SPLIT, ItemStatus.OPEN):
         raise ReviewRefused(_CLOSED[item.state])
     if not reason.strip():
-        raise ReviewRefused("Say why: the reason is stored beside the final label.")
+        raise ReviewRefused("Give a reason; it is stored with the final label.")
 
 
 def check_can_reopen(item: ItemFacts, *, reason: str) -> None:
     """Accept the reopening of a decided item, with a reason. Raises: ReviewRefused."""
-    if item.state not in (ItemState.SETTLED, ItemState.ADJUDICATED, ItemState.EXCLUDED):
-        raise ReviewRefused("Only a settled, adjudicated or excluded item can be reopened.")
+    if item.state not in (ItemStatus.SETTLED, ItemStatus.ADJUDICATED, ItemStatus.EXCLUDED):
+        raise ReviewRefused("Only a decided, adjudicated or excluded item can be reopened.")
     if not reason.strip():
-        raise ReviewRefused("Say why this item is reopened.")
+        raise ReviewRefused("Give a reason for reopening this item.")
 
 
 def check_can_exclude(item: ItemFacts, *, reason: str, is_audited: bool) -> None:
     """Accept that an owner takes an item out of the queue and its reports. Raises: ReviewRefused."""
-    check_transition(item.state, ItemState.EXCLUDED)
+    check_transition(item.state, ItemStatus.EXCLUDED)
     if is_audited:
         raise ReviewRefused(
             "This item belongs to the random audit, which would be biased without it. Decide it instead."
         )
     if not reason.strip():
-        raise ReviewRefused("Say why this item is excluded.")
+        raise ReviewRefused("Give a reason for excluding this item.")
 
 
 def check_can_take_back(item: ItemFacts, *, is_sent: bool, is_audited: bool, is_begun: bool = False) -> None:
     """Accept that an item which a researcher sent goes away again. Raises: ReviewRefused."""
     if not is_sent:
-        raise ReviewRefused("Nobody sent this item by hand, so it cannot be taken back; its queue can be paused.")
+        raise ReviewRefused("This item was not sent by hand, so it cannot be withdrawn. You can pause its queue.")
     if is_audited:
         raise ReviewRefused("This item belongs to the random audit, which would be biased without it.")
-    if item.answers or item.state is not ItemState.OPEN:
-        raise ReviewRefused("People have answered this item; their answers are kept.")
+    if item.answers or item.state is not ItemStatus.OPEN:
+        raise ReviewRefused("This item has been annotated, so it cannot be withdrawn.")
     if item.leased:
-        raise ReviewRefused("Somebody is at work on this item. Wait for the answer, or try again in a few minutes.")
+        raise ReviewRefused("Another person is working on this item. Try again in a few minutes.")
     if is_begun:
         raise ReviewRefused(
-            "Somebody has begun to annotate this item, and their text would be lost. Exclude it instead: that keeps it."
+            "Another person has begun to annotate this item, and their draft would be lost. Exclude the item instead."
         )
 
 
@@ -324,7 +320,7 @@ def check_can_take_back(item: ItemFacts, *, is_sent: bool, is_audited: bool, is_
 class QueueFacts:
     """What is left in a queue, seen by one person."""
 
-    state: QueueState
+    state: QueueStatus
     is_member: bool
     n_open: int  # items that still need answers
     n_mine: int  # open items that this person has answered or skipped
@@ -335,15 +331,13 @@ class QueueFacts:
 def why_nothing(queue: QueueFacts) -> str:
     """Return why there is no next item for this person, and when to come back."""
     if not queue.is_member:
-        return "Nothing for you: you are not a member of this queue. Ask its owner to add you."
+        return "You are not a member of this queue. Ask its owner to add you."
     if queue.state in _PAUSED:
         return _PAUSED[queue.state]
     if not queue.n_open:
-        return "All done: every item of this queue has its answers."
+        return "All items of this queue have their annotations."
     if queue.n_leased:
         minutes = max(1, -(-(queue.seconds_to_next_lapse or int(LEASE.total_seconds())) // 60))
         when = "in a minute" if minutes == 1 else f"in {minutes} minutes"
-        return f"Nothing for you now: other people hold the last items. Come back {when}; a claim may lapse."
-    return (
-        f"Nothing for you now: the {queue.n_mine} open items wait for other people; you have answered or skipped them."
-    )
+        return f"The last items are assigned to other people. Check again {when}, when a claim may have expired."
+    return f"You have annotated or skipped all {queue.n_mine} open items. They are waiting for other people."

@@ -11,8 +11,8 @@ from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParser
 from django.utils.datastructures import MultiValueDict
 
-CUT = "The connection ended before the whole request had arrived. Nothing was stored; send it again."
-NO_LENGTH = "A request with a body must say its length (Content-Length)."
+CUT = "The connection ended before the request was complete. Nothing was stored. Send it again."
+NO_LENGTH = "A request with a body must state its length (Content-Length)."
 
 
 class WholeBodyMiddleware:

@@ -44,8 +44,8 @@ def server_binary() -> Path:
         return Path(get_binary_path())
     except Exception as error:  # the package is missing, or raises its own errors for other platforms
         raise BrokerUnavailable(
-            "The embedded broker has no build for this machine. Install Redis or Valkey and set EVALSITE_REDIS_URL, "
-            "for example EVALSITE_REDIS_URL=redis://127.0.0.1:6379/0."
+            "The embedded broker is not available for this machine. Install Redis or Valkey and set"
+            " EVALSITE_REDIS_URL, for example EVALSITE_REDIS_URL=redis://127.0.0.1:6379/0."
         ) from error
 
 
@@ -66,7 +66,7 @@ class EmbeddedBroker:
                 return bool(client.ping())
         except AuthenticationError:
             raise BrokerUnavailable(
-                f"Another server answers on {self.socket} with a password that is not ours. Stop it, or set "
+                f"Another server answers on {self.socket} with another password. Stop it, or set "
                 "EVALSITE_DATA_DIR to another folder."
             ) from None
         except (RedisError, OSError):
@@ -156,7 +156,7 @@ class EmbeddedBroker:
                 break
             time.sleep(0.02)
         raise BrokerUnavailable(
-            f"The embedded broker did not start; {log} says why. Mend that, or set EVALSITE_REDIS_URL."
+            f"The embedded broker did not start; the reason is in {log}. Fix it, or set EVALSITE_REDIS_URL."
         )
 
     def _check_socket_folder(self) -> None:
@@ -166,7 +166,7 @@ class EmbeddedBroker:
         found = folder.stat()
         if folder.is_symlink() or found.st_uid != os.getuid() or (folder != self.folder and found.st_mode & 0o077):
             raise BrokerUnavailable(
-                f"{folder} is open to others. Remove it, or set EVALSITE_DATA_DIR to a shorter path."
+                f"{folder} is accessible to other users. Remove it, or set EVALSITE_DATA_DIR to a shorter path."
             )
 
     def _clear_stale(self) -> None:
@@ -242,5 +242,5 @@ def _check_external(url: str) -> None:
             client.ping()
     except (RedisError, OSError) as error:
         raise BrokerUnavailable(
-            "The Redis server that EVALSITE_REDIS_URL names does not answer. Start it, or mend the address."
+            "The Redis server that EVALSITE_REDIS_URL names is not reachable. Start it, or correct the address."
         ) from error

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 
-NUL = "The address or the form holds a NUL character, which text never does. Nothing was stored."
+NUL = "The address or the form contains a NUL character, which is not allowed in text. Nothing was stored."
 
 
 class TextMiddleware:

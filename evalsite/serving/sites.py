@@ -42,8 +42,8 @@ def check_address(plan: SitePlan) -> None:
             probe.bind((plan.host, plan.port))
         except OSError as error:
             raise CommandError(
-                f"Cannot listen on {plan.address}: {error.strerror}. Stop what listens there, or choose another port: "
-                "PORT=8100 make demo, or --port 8100.",
+                f"Cannot listen on {plan.address}: {error.strerror}. Stop the process that listens there, or choose"
+                " another port: PORT=8100 make demo, or --port 8100.",
                 returncode=2,
             ) from error
 
@@ -55,7 +55,9 @@ def run_site(plan: SitePlan, *, on_start: Callable[[], None], on_ready: Callable
         CommandError: demo mode would be open to others, the address is taken, or no broker can be had.
     """
     if settings.DEMO and plan.host != "127.0.0.1":
-        raise CommandError("Demo mode listens on 127.0.0.1 only; unset EVALSITE_DEMO to serve others.", returncode=2)
+        raise CommandError(
+            "Demo mode listens on 127.0.0.1 only; unset EVALSITE_DEMO to serve other machines.", returncode=2
+        )
     check_address(plan)
     os.umask(0o077)  # what the site writes is its owner's
     children = site_children(

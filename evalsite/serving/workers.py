@@ -20,7 +20,6 @@ from rq import Queue, Worker
 from rq.executions import Execution
 from rq.job import Job
 
-from debate.jobs import resume_records
 from evalsite.serving.expired_sessions import clear_sessions
 from evalsite.serving.supervisor import die_with_parent
 from judging import jobs, stop_requests
@@ -37,7 +36,6 @@ STOPS = (signal.SIGTERM, signal.SIGINT)
 RECOVERIES: list[Callable[[], int]] = [
     jobs.resume_runs,
     jobs.resume_imports,
-    resume_records,
     jobs.resume_rescorings,
     jobs.clear_sandbox,
     clear_sessions,

@@ -24,7 +24,7 @@ class CaseEditForm(forms.Form):
         max_length=LONGEST,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 28, "class": "mono", "spellcheck": "false", "wrap": "off"}),
-        help_text="YAML. Files that the rules name stay as they were imported.",
+        help_text="YAML. Files that the rules name do not change.",
     )
     seen = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
@@ -40,7 +40,7 @@ class CaseEditForm(forms.Form):
         parsed = case_from_yaml(text, self.stored)
         self.edited, self.problems = parsed.value, parsed.problems
         if parsed.value is None:
-            raise forms.ValidationError("The text has errors; they are listed below with their lines.")
+            raise forms.ValidationError("The text has errors; they are listed with their lines.")
         return text
 
     @property

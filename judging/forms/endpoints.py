@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 
 from evalsite.base.json_types import JsonDict
-from judging.judges.registry import KINDS, OptionField
+from judging.judges.judge_kinds import OptionField
+from judging.judges.registry import KINDS
 from judging.models import Judge, ModelEndpoint
 from judging.services.endpoints import EndpointFields
 
@@ -33,14 +34,14 @@ class EndpointForm(EndpointModelForm):
         label="Address",
         max_length=300,
         assume_scheme="https",
-        help_text="Up to and including /v1, such as https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1.",
+        help_text="Including /v1, such as https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1.",
     )
 
     extra = ExtraFields(
         label="Extra fields",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text='Sent with each request, as JSON, such as {"reasoning_effort": "low"}.',
+        help_text='JSON object added to each request, such as {"reasoning_effort": "low"}.',
         error_messages={"invalid": 'Enter a JSON object, such as {"reasoning_effort": "low"}.'},
     )
 
@@ -64,32 +65,32 @@ class EndpointForm(EndpointModelForm):
         labels = {
             "model": "Model",
             "key_variable": "Key variable",
-            "max_concurrency": "Calls at once",
+            "max_concurrency": "Concurrent calls",
             "reasoning": "Reasoning model",
-            "min_output_tokens": "Least output limit",
-            "reuse_days": "Replies reused for",
+            "min_output_tokens": "Minimum output limit",
+            "reuse_days": "Reuse of replies",
             "input_price": "Input price",
             "output_price": "Output price",
-            "is_active": "In use",
+            "is_active": "Active",
         }
         help_texts = {
-            "name": "How judges and reports call it.",
+            "name": "Shown with judges and in reports.",
             "model": "The model id that the endpoint expects.",
             "key_variable": (
-                "NAME of the environment variable that holds the key, ending in _KEY or _TOKEN. "
+                "NAME of the environment variable that contains the key, ending in _KEY or _TOKEN. "
                 "The key itself is never stored."
             ),
-            "max_concurrency": "Over all workers together. The limiter goes below it when the endpoint says so.",
-            "reasoning": "Thinks before it answers: it gets up to 10 minutes and at least 8,192 tokens for a reply.",
+            "max_concurrency": "For all workers together. It is lowered when the endpoint reports too many requests.",
+            "reasoning": "It gets up to 10 minutes and at least 8,192 tokens for a reply.",
             "min_output_tokens": (
-                "Tokens. Each reply may have at least so many, whatever its judge asks for, since thinking counts too. "
-                "Left empty: 8,192 for a reasoning model, else what the judge asks for."
+                "Tokens. Applies if a judge requests fewer, because reasoning tokens count as output. "
+                "Default: 8,192 for a reasoning model, otherwise the limit of the judge."
             ),
             "reuse_days": (
-                "Days. Replies that are older are asked for again, and paid for again. For a model that changes behind "
-                "its name. Left empty: replies are reused for ever."
+                "Days. Older replies are requested and paid for again. Useful for a model that changes without "
+                "changing its name. Default: no limit."
             ),
-            "input_price": "USD per million tokens. Left empty: the listed price, if there is one.",
+            "input_price": "USD per million tokens. Default: the listed price, if there is one.",
             "output_price": "USD per million tokens.",
         }
 
@@ -117,15 +118,18 @@ class EndpointField(forms.ModelChoiceField):  # type: ignore[type-arg]  # generi
 class JudgeForm(forms.Form):
     """A judge of one kind, with a field for each of its options."""
 
-    name = forms.CharField(max_length=120, help_text="How runs and reports call it.")
+    name = forms.CharField(max_length=120, help_text="Shown in runs and reports.")
     endpoint = EndpointField(ModelEndpoint.objects.none(), empty_label="Choose an endpoint")
 
     def __init__(self, *args: Any, kind: str, judge: Judge | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.kind, self.judge = KINDS[kind], judge
-        endpoint = self.fields["endpoint"]
-        assert isinstance(endpoint, forms.ModelChoiceField)
-        endpoint.queryset = ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name")
+        if self.kind.asks_model:
+            endpoint = self.fields["endpoint"]
+            assert isinstance(endpoint, forms.ModelChoiceField)
+            endpoint.queryset = ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name")
+        else:
+            del self.fields["endpoint"]
         if judge is not None:
             self.initial = {**self.initial, "name": judge.name, "endpoint": judge.endpoint_id}
         for option in self.kind.options:
@@ -138,7 +142,7 @@ class JudgeForm(forms.Form):
         if self.judge is not None:
             others = others.exclude(pk=self.judge.pk)
         if others.exists():
-            raise forms.ValidationError("Another judge has this name.")
+            raise forms.ValidationError("Another judge has this name. Choose a different one.")
         return name
 
     def usual_fields(self) -> list[forms.BoundField]:

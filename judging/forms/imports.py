@@ -7,18 +7,19 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
+from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark, Suite
 from judging.services.file_imports.intake import ImportOptions
+from judging.specs.replies.response_formats import RESPONSE_FORMATS
 from judging.specs.upload_kinds import UploadKind
 
 KINDS = (
-    ("", "Tell from the file"),
+    ("", "Detect from the file"),
     (UploadKind.SUITE.value, "Suite of cases (YAML or ZIP)"),
     (UploadKind.QUESTIONS.value, "Questions with references (JSONL, CSV, XLSX)"),
     (UploadKind.LEVEL_RUBRIC.value, "Rubric (XLSX, CSV, YAML or JSON)"),
     (UploadKind.CRITERIA.value, "Criteria with levels (YAML)"),
-    (UploadKind.RESPONSES_JSONL.value, "Responses (JSONL)"),
-    (UploadKind.RESPONSES_CSV.value, "Responses (CSV, XLSX)"),
+    *((form.kind, form.label) for form in RESPONSE_FORMATS.values()),
     (UploadKind.RESPONSES_FOLDER.value, "Responses folder with params.yaml (ZIP)"),
     (UploadKind.SCALEEVAL_RESPONSES.value, "ScaleEval responses (ZIP)"),
 )
@@ -45,36 +46,36 @@ class ManyFilesField(forms.FileField):
 class ImportOptionsForm(forms.Form):
     """Where an upload goes. Everything may be left empty."""
 
-    kind = forms.ChoiceField(label="What it is", choices=KINDS, required=False)
+    kind = forms.ChoiceField(label="Kind", choices=KINDS, required=False)
     benchmark = forms.CharField(
         label="Benchmark",
         max_length=200,
         required=False,
-        help_text="Name of a stored or a new benchmark. Empty: the suite's own name, or the one that has the cases.",
+        help_text="Stored or new benchmark. Default: the name in the suite, or the benchmark with these cases.",
         widget=forms.TextInput(attrs={"list": "benchmark-names", "autocomplete": "off"}),
     )
     suite = forms.ModelChoiceField(
-        label="Suite that responses answer",
+        label="Suite of the responses",
         queryset=Suite.objects.none(),
         required=False,
-        empty_label="The benchmark's newest",
+        empty_label="Newest of the benchmark",
     )
     system = forms.CharField(
         label="System",
         max_length=120,
         required=False,
-        help_text="Who answered, where the file does not say so. Empty: the file's name.",
+        help_text="System of the responses if the file does not name it. Default: the name of the file.",
     )
     rubric = forms.CharField(
         label="Name of the rubric",
         max_length=200,
         required=False,
-        help_text="People read it with every judge that uses it. A known name adds a version. Empty: the file's name.",
+        help_text="Shown with judges that use it. An existing name adds a version. Default: the name of the file.",
     )
     allow_missing_files = forms.BooleanField(
-        label="Accept files that are named but not uploaded",
+        label="Accept missing files",
         required=False,
-        help_text="What needs them is then reported as not run.",
+        help_text="Tests that need files not in the upload are then reported as not run.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -113,7 +114,7 @@ class ImportForm(ImportOptionsForm):
         return [(name, file.read()) for name, file in zip(names, uploaded, strict=True)]
 
 
-def options_initial(options: ImportOptions) -> dict[str, Any]:
+def options_initial(options: ImportOptions) -> JsonDict:
     """Return what a form on an upload starts with."""
     return {**options.as_json(), "suite": options.suite_id}
 

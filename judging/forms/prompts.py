@@ -9,18 +9,19 @@ from django.db.models import Q
 
 from evalsite.base.json_types import JsonDict
 from judging.forms.runs import pair_judges
-from judging.judges.registry import judge_kind
+from judging.judges.registry import COMPARING, judge_kind
 from judging.models import Judge, PromptVersion, Response, Rubric
+from judging.selectors.endpoints import active_judges
 
 
 class PromptForm(forms.Form):
     """A new version of a prompt."""
 
-    label = forms.CharField(max_length=60, label="Name", help_text="How runs and pages call this version.")
+    label = forms.CharField(max_length=60, label="Name", help_text="Shown in runs and on pages.")
     text = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 18, "class": "mono"}),
         strip=False,
-        help_text="The placeholders in double braces must stay; judged texts are put in their place as data.",
+        help_text="Keep the placeholders in double braces; the judged texts are inserted there as data.",
     )
 
 
@@ -35,14 +36,13 @@ class TrialForm(forms.Form):
         PromptVersion.objects.none(),
         required=False,
         label="Prompt version",
-        empty_label="the judge's own",
-        help_text="One that fits the judge's kind.",
+        empty_label="as set in the judge",
+        help_text="A version for the same kind of judge.",
     )
 
     def __init__(self, *args: Any, response: Response, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        judges = Judge.objects.filter(is_active=True, endpoint__is_active=True).exclude(kind="pairwise")
-        self._models("judge").queryset = judges.select_related("endpoint").order_by("name")
+        self._models("judge").queryset = active_judges().exclude(kind__in=COMPARING).order_by("name")
         owner = Q(benchmark=response.prompt.benchmark_id) | Q(benchmark__isnull=True)
         rubrics = Rubric.objects.filter(owner).order_by("slug", "-version")
         self.rubrics = rubrics
@@ -64,7 +64,7 @@ class TrialForm(forms.Form):
         if judge and "rubric" not in self.errors:
             cleaned["rubric"] = self._rubric_for(judge, cleaned.get("rubric"))
         if judge and prompt and prompt_name_of(judge) != prompt.name:
-            self.add_error("prompt", f"{judge} sends another prompt than {prompt.name}.")
+            self.add_error("prompt", f"{judge} does not use the prompt {prompt.name}.")
         return cleaned
 
     def _rubric_for(self, judge: Judge, chosen: Rubric | None) -> Rubric | None:
@@ -76,5 +76,5 @@ class TrialForm(forms.Form):
 
 
 def prompt_name_of(judge: Judge) -> str:
-    """Return which prompt a judge sends, by the name of the shipped file."""
-    return judge_kind(judge.kind).build(judge.options).prompt.name
+    """Return which prompt a judge sends, by the name of the shipped file; empty if it asks no model."""
+    return next((prompt.name for prompt in judge_kind(judge.kind).prompts_sent(judge.options)), "")

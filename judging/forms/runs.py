@@ -3,35 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from typing import Any
 
 from django import forms
 from django.db.models import Q
 
+from evalsite.base.json_types import JsonDict
+from judging.forms.new_runs import NewRunForm
 from judging.forms.selections import SelectionForm
-from judging.judges.registry import judge_kind
-from judging.models import Case, EndpointKind, Judge, Rubric, Suite, System
+from judging.judges.registry import COMPARING, judge_kind
+from judging.llm.endpoints import EndpointKind
+from judging.models import Case, Judge, Rubric, RunKind, Suite, System
+from judging.selectors.endpoints import active_judges
+from judging.services.runs.run_archive import tags_in
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
+from judging.states import RunRefused
 
 LEVEL_SHAPE = "levels"
 
 
 class RunNameForm(forms.Form):
-    """The name of a run that exists."""
+    """The name and the tags of a run that exists."""
 
     name = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"size": 60}))
+    tags = forms.CharField(
+        required=False,
+        max_length=500,
+        help_text="Separated by commas. The list of runs can be filtered by them.",
+        widget=forms.TextInput(attrs={"size": 60}),
+    )
+
+    def clean_tags(self) -> list[str]:
+        """Return the tags, each once."""
+        try:
+            return tags_in(self.cleaned_data["tags"])
+        except RunRefused as refusal:
+            raise forms.ValidationError(str(refusal)) from refusal
 
 
 class _JudgeField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # generic only in the stubs
     def label_from_instance(self, judge: Any) -> str:
-        if judge.endpoint.failed_test:
+        if judge.endpoint and judge.endpoint.failed_test:
             return f"{judge.name} (the last test of {judge.endpoint} failed)"
-        return f"{judge.name} (baseline)" if judge.endpoint.is_baseline else str(judge.name)
+        return f"{judge.name} (baseline)" if judge.is_baseline else str(judge.name)
 
 
-class RunForm(SelectionForm):
+class RunForm(NewRunForm, SelectionForm):
     """Suite, systems, graders and judges of a run, with its limits."""
+
+    kind = RunKind.GRADING
+    title = "Grade responses"
+    template = "judging/_run_fields.html"
 
     systems = forms.ModelMultipleChoiceField(
         System.objects.none(),
@@ -40,7 +62,9 @@ class RunForm(SelectionForm):
         error_messages={"required": "Choose at least one system."},
     )
     rules = forms.BooleanField(
-        required=False, label="Rule graders", help_text="Keywords, blanks, unit tests, similarity: as the cases say."
+        required=False,
+        label="Rule graders",
+        help_text="Keywords, blanks, unit tests and similarity, as defined by the cases.",
     )
     judges = _JudgeField(Judge.objects.none(), required=False, widget=forms.CheckboxSelectMultiple, label="Judges")
     rubrics = forms.ModelMultipleChoiceField(
@@ -48,82 +72,54 @@ class RunForm(SelectionForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Rubrics",
-        help_text="Each judge that needs a rubric judges by every chosen one that fits it.",
-    )
-    name = forms.CharField(required=False, max_length=200, help_text="Left empty: number, judges, systems.")
-    budget = forms.DecimalField(
-        required=False,
-        min_value=Decimal("0.000001"),
-        max_digits=14,
-        decimal_places=6,
-        label="Budget in USD",
-        help_text="The run pauses before a call that could exceed it. Left empty: no cap.",
-    )
-    fresh = forms.BooleanField(
-        required=False,
-        label="Ask for every reply again",
-        help_text="Replies of earlier runs are not reused, and everything is paid for again. For a model that changed "
-        "behind its name, or to see how far a judge agrees with itself.",
+        help_text="Each judge that needs a rubric uses every selected rubric of a suitable kind.",
     )
     asks_nobody = forms.BooleanField(
         required=False,
-        label="Send nothing to people",
-        help_text="Otherwise, when the run ends, what judges and rules left open goes to the annotators, and with it a "
-        "random audit. You can still send it later, from the run's page.",
+        label="Send nothing to review",
+        help_text="Otherwise results that judges and rules leave open and a random audit are sent to annotators when "
+        "the run ends. You can still send them later from the page of the run.",
     )
     audit_percent = forms.FloatField(
         required=False,
         min_value=0,
         max_value=100,
         label="Random audit, % of the cases",
-        help_text="Cases that people check whatever judges say of them. Left empty: the site's share. 0: none. The "
-        "estimate says how many annotations it takes; its size can be raised later.",
+        help_text="Share of the cases that annotators check regardless of the verdicts. Default: the share of the "
+        "site; 0: none. The estimate shows the number of annotations; the share can be raised later.",
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
     first_attempts = forms.IntegerField(
-        required=False, min_value=1, max_value=1000, label="Attempts", help_text="Only the first n. Left empty: all."
+        required=False, min_value=1, max_value=1000, label="Attempts", help_text="Only the first n. Default: all."
     )
     seed = forms.IntegerField(
-        required=False, initial=0, label="Seed of the drawn cases", help_text="The same seed draws the same cases."
+        required=False, initial=0, label="Random seed", help_text="The same seed draws the same cases."
     )
     compat = forms.BooleanField(
         required=False,
-        label="As InfiBench did",
-        help_text="Grade like the original program also where our default deliberately differs.",
+        label="Grade like InfiBench's own grader",
+        help_text="Also where the default grading deliberately differs from it.",
     )
 
     def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.suite = suite
-        systems = (
-            System.objects.filter(responses__prompt__cases__links__suite=suite, responses__superseded_at__isnull=True)
-            .distinct()
-            .order_by("name")
-        )
-        self._field("systems").queryset = systems
-        self._field("judges").queryset = (
-            Judge.objects.filter(is_active=True, endpoint__is_active=True)
-            .exclude(kind="pairwise")  # two answers at once: that is a debate's work
-            .select_related("endpoint")
-            .annotate(is_real=Q(endpoint__kind=EndpointKind.OPENAI))
+        super().__init__(*args, suite=suite, **kwargs)
+        self._models("judges").queryset = (
+            active_judges()
+            .exclude(kind__in=COMPARING)
+            .annotate(is_real=Q(endpoint__isnull=False, endpoint__kind=EndpointKind.OPENAI))
             .order_by("-is_real", "name")
         )
-        self._field("rubrics").queryset = Rubric.objects.filter(
+        self._models("rubrics").queryset = Rubric.objects.filter(
             Q(benchmark=suite.benchmark) | Q(benchmark__isnull=True)
         ).order_by("slug", "-version")
-        self.initial.setdefault("systems", list(systems.values_list("pk", flat=True)))
+        self.initial.setdefault("systems", list(self.answering.values_list("pk", flat=True)))
         self.has_rules = Case.objects.filter(links__suite=suite).exclude(grading={}).exists()
         if not self.has_rules:
             self.fields["rules"].disabled = True
             self.initial["rules"] = False  # what a disabled field counts as
-            self.fields["rules"].help_text = "No case of this suite says how rules would grade it."
+            self.fields["rules"].help_text = "No case of this suite has grading rules."
 
-    def _field(self, name: str) -> forms.ModelMultipleChoiceField[Any]:
-        field = self.fields[name]
-        assert isinstance(field, forms.ModelMultipleChoiceField)
-        return field
-
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> JsonDict:
         cleaned = super().clean() or {}
         judges: Sequence[Judge] = list(cleaned.get("judges") or [])
         rubrics: Sequence[Rubric] = list(cleaned.get("rubrics") or [])
@@ -133,16 +129,15 @@ class RunForm(SelectionForm):
         for judge in lacking:
             levels = "levels" in judge_kind(judge.kind).needs
             wanted = "a level rubric" if levels else "a rubric with criteria"
-            self.add_error("rubrics", f"{judge.name} needs {wanted}; choose one or leave the judge out.")
+            self.add_error("rubrics", f"{judge.name} needs {wanted}; choose one or deselect the judge.")
         unused = [rubric for rubric in rubrics if not any(choice.rubric == rubric for choice in choices)]
         for rubric in unused:
-            self.add_error("rubrics", f"No chosen judge judges by {rubric}; choose one that does or leave it out.")
+            self.add_error("rubrics", f"No selected judge uses {rubric}; choose one that does or deselect the rubric.")
         cleaned["selection"] = self.selection_in(cleaned, self.suite, seed=cleaned.get("seed") or 0)
         cleaned["evaluators"] = [*([EvaluatorChoice()] if cleaned.get("rules") else []), *choices]
         return cleaned
 
     def plan(self) -> RunPlan:
-        """Return what was asked for; the form must be valid."""
         data = self.cleaned_data
         return RunPlan(
             suite=self.suite,

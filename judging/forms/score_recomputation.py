@@ -9,7 +9,8 @@ from django import forms
 
 from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import option_field
-from judging.judges.registry import OptionField, judge_kind
+from judging.judges.judge_kinds import OptionField
+from judging.judges.registry import judge_kind
 from judging.models import RunEvaluator
 from judging.selectors.score_options import scoring_options
 

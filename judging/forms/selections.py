@@ -18,13 +18,13 @@ class SelectionForm(forms.Form):
         min_value=1,
         max_value=MOST_DRAWN,
         label="Number of cases",
-        help_text="Drawn at random by the seed; a larger number adds to them. Left empty: all.",
+        help_text="Drawn at random with the seed; a larger number keeps the cases of a smaller one. Default: all.",
     )
     scenarios = forms.CharField(
-        required=False, label="Only scenarios", help_text="Their names, separated by commas. Left empty: all."
+        required=False, label="Only scenarios", help_text="Names of scenarios, separated by commas. Default: all."
     )
     cases = forms.CharField(
-        required=False, label="Only cases", help_text="Their keys, separated by commas. Left empty: all."
+        required=False, label="Only cases", help_text="Keys of cases, separated by commas. Default: all."
     )
 
     def selection_in(self, data: JsonDict, suite: Suite | None, *, seed: int) -> CaseSelection:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.grading.grades import GradeStatus, Note, ResponseGrade
+from judging.grading.grades import Note, ResponseGrade, ScoreStatus
 
 _PLAIN_MODES: dict[str, Callable[[Sequence[float]], float]] = {
     "avg": lambda scores: float(np.mean(scores)),
@@ -42,7 +42,7 @@ class CaseScore:
     score: float | None
     std: float
     full_score: float
-    status: GradeStatus
+    status: ScoreStatus
     attempts: int
     notes: tuple[Note, ...] = ()
 
@@ -87,15 +87,15 @@ def score_case(
     """
     if not grades:
         note = Note("13.05", f"There are no responses; the null score {null_score:g} counts.")
-        return CaseScore(key, null_score, 0.0, full_score, GradeStatus.COMPLETE, 0, (note,))
+        return CaseScore(key, null_score, 0.0, full_score, ScoreStatus.COMPLETE, 0, (note,))
     scores = [grade.score for grade in grades if grade.score is not None]
-    errors = any(grade.status is GradeStatus.ERROR for grade in grades)
+    errors = any(grade.status is ScoreStatus.ERROR for grade in grades)
     if len(scores) == len(grades):
         reduced = reduce_scores(scores, mode)
-        status = GradeStatus.ERROR if errors else GradeStatus.COMPLETE
+        status = ScoreStatus.ERROR if errors else ScoreStatus.COMPLETE
         return CaseScore(key, reduced.score, reduced.std, full_score, status, len(grades))
     missing = len(grades) - len(scores)
-    code, status = ("13.07", GradeStatus.ERROR) if errors else ("not-run", GradeStatus.INCOMPLETE)
+    code, status = ("13.07", ScoreStatus.ERROR) if errors else ("not-run", ScoreStatus.INCOMPLETE)
     note = Note(code, f"{missing} of {len(grades)} attempts have no score, so the case is left out of the sums.")
     return CaseScore(key, None, 0.0, full_score, status, len(grades), (note,))
 

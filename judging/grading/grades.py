@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
+from evalsite.base.choices import LabelledEnum
 from evalsite.base.json_types import JsonObject
 
 LONGEST_MESSAGE = 500  # characters; messages quote what is at fault, which may be large
 
 
-class GradeStatus(StrEnum):
-    """`incomplete`: something could not be decided or run, so no score. `error`: the specification is at fault."""
+class ScoreStatus(LabelledEnum):
+    """`incomplete`: something could not be decided or run. `error`: the specification is at fault. Neither is 0."""
 
-    COMPLETE = "complete"
-    INCOMPLETE = "incomplete"
-    ERROR = "error"
+    COMPLETE = "complete", "Complete"
+    INCOMPLETE = "incomplete", "Incomplete"
+    ERROR = "error", "Error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class CriterionGrade:
     name: str  # keywords | blank_filling | unit_test | similarity | customized
     got: float | None
     total: float
-    status: GradeStatus = GradeStatus.COMPLETE
+    status: ScoreStatus = ScoreStatus.COMPLETE
     detail: JsonObject = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     fault: Fault | None = None
@@ -80,7 +80,7 @@ class ResponseGrade:
     total: float
     score: float | None  # got / total * full_score
     full_score: float
-    status: GradeStatus
+    status: ScoreStatus
     criteria: tuple[CriterionGrade, ...] = ()
     notes: tuple[Note, ...] = ()
     fault: Fault | None = None

@@ -66,7 +66,7 @@ def relevance_score(raw: Dimensions, *, has_context: bool, options: RelevanceOpt
         raise ValueError("Context precision is missing although there is a context.")
     for mark in (raw.accuracy, raw.comprehensiveness, raw.context_precision or 0):
         if not 0 <= mark <= MAXIMUM:
-            raise ValueError(f"A mark is from 0 to {MAXIMUM}, not {mark}.")
+            raise ValueError(f"A score is from 0 to {MAXIMUM}, not {mark}.")
     flags: list[str] = []
     marks = replace(raw, context_precision=raw.context_precision or 0)
     if options.enforce_rules:

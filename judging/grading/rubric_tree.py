@@ -78,6 +78,11 @@ def is_scored_leaf(node: NodeSpec) -> bool:
     return not node.children and node.role == "scored" and node.kind in ("check", "dimension")
 
 
+def is_rated(node: NodeSpec) -> bool:
+    """Return whether a judge or a person has to rate the node."""
+    return is_scored_leaf(node) and node.source == "rater"
+
+
 def exact(number: float) -> Fraction:
     """Return a number as its author wrote it: 0.3 is 3/10, not its binary neighbour."""
     return Fraction(str(number))

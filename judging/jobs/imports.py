@@ -27,15 +27,15 @@ def work_import(upload_id: int) -> None:
     logger.info("judging.import_worked upload_id=%s status=%s", upload_id, status)
 
 
-def launch_check(*, files: Files, options: ImportOptions, actor: User, at: datetime) -> Upload:
+def launch_check(*, files: Files, options: ImportOptions, actor: User, at: datetime, kind: str = "") -> Upload:
     """Return an upload with its dry run, or, where that takes long, one that a worker is to check.
 
     Raises:
         UploadRefused: there are no files, or more bytes than the site takes.
     """
     if uploads.is_quick(files):
-        return uploads.check_upload(files=files, options=options, actor=actor, at=at)
-    upload = uploads.receive_upload(files=files, options=options, actor=actor, at=at)
+        return uploads.check_upload(files=files, options=options, actor=actor, at=at, kind=kind)
+    upload = uploads.receive_upload(files=files, options=options, actor=actor, at=at, kind=kind)
     transaction.on_commit(partial(wake_worker, work_import, upload.pk, upload.launches))
     return upload
 

@@ -65,7 +65,9 @@ def shipped_asking(prompt_version: str) -> ResponseSettings:
         BadPrompt: there is none of this name.
     """
     if prompt_version not in SHIPPED:
-        raise BadPrompt(f"There is no prompt version {prompt_version!r}; there are {', '.join(SHIPPED)} and your own.")
+        raise BadPrompt(
+            f"There is no prompt version {prompt_version!r}; there are {', '.join(SHIPPED)} and stored versions."
+        )
     return ResponseSettings(prompt_version, load_prompt(SHIPPED[prompt_version]).text)
 
 
@@ -77,7 +79,7 @@ def check_worker_prompt(text: str) -> None:
     """
     found = VersionedPrompt(OWN, text).placeholders
     if "question" not in found:
-        raise BadPrompt("The prompt must show {{question}}; {{instruction}} is there to be used too.")
+        raise BadPrompt("The prompt must contain {{question}}; {{instruction}} is optional.")
     unknown = found - PLACEHOLDERS
     if unknown:
         raise BadPrompt(f"There is no {{{{{min(unknown)}}}}}; there are {{{{instruction}}}} and {{{{question}}}}.")

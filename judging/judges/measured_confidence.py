@@ -16,49 +16,35 @@ from math import exp
 from typing import Any
 
 from evalsite.base.json_types import JsonObject
-from judging.judges.interface import Judge
-from judging.judges.kinds.accuracy import AccuracyJudge
-from judging.judges.kinds.generic import GenericJudge, rated_nodes
+from judging.judges.interface import JudgeProgram
 from judging.judges.prompt_texts import VersionedPrompt
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.together import together
 from judging.judges.verdicts import JudgeVerdict
-from judging.llm.chat import ChatReply, ChatRequest, Conversation, Message
+from judging.llm.chat import ChatReply, ChatRequest, Conversation
 
 SAMPLES, SAMPLES_IF_SPLIT = 3, 5
 SAMPLE_TEMPERATURE = 0.7  # where the judge's own is 0, samples would all be the same
 LABEL_MASS = 0.9
 PROBE_TOKENS = 4
 TOP_LOGPROBS = 10
-SHORT_SCALE = 10  # labels of one character only
 PROBE_INDEX = 900  # the probe is another question: its identity must not be that of a sample
 
 Talk = Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredJudge:
+class MeasuredJudge(JudgeProgram):
     """A judge asked so often that its confidence shows. `way` is samples or labels."""
 
-    inner: Judge
+    inner: JudgeProgram
     way: str = "samples"
 
     @property
-    def prompt(self) -> VersionedPrompt:
-        return self.inner.prompt
-
-    def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
-        """Return what is sent for one subject, each time."""
-        return self.inner.build_messages(subject)
-
-    def request(self, subject: JudgeSubject) -> ChatRequest:
-        """Return the call that judges a subject."""
-        return self.inner.request(subject)
-
-    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
-        """Return what one reply says."""
-        return self.inner.parse_reply(text, subject)
+    def prompts(self) -> tuple[VersionedPrompt, ...]:
+        """What the measured judge sends."""
+        return self.inner.prompts
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return what the verdict is worth; confidence changes nothing in it."""
@@ -68,7 +54,7 @@ class MeasuredJudge:
         self, subject: JudgeSubject
     ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
         """Ask, measure, and return the verdict with its confidence."""
-        labels = labels_of(self.inner, subject) if self.way == "labels" else {}
+        labels = self.inner.labels(subject) if self.way == "labels" else {}
         if not labels:
             return (yield from self._sampled(subject))
         held = yield from together(
@@ -78,7 +64,7 @@ class MeasuredJudge:
         shares: Mapping[str, float] | None = held.results["probe"]
         if verdict.value is None:
             return verdict
-        label = next((name for name, value in labels.items() if _same(value, verdict.value)), "")
+        label = next((name for name, value in labels.items() if dict(value) == dict(verdict.value)), "")
         if shares is None or not label:
             return (yield from self._sampled(subject))
         return replace(verdict, confidence=shares[label])
@@ -107,34 +93,6 @@ def combine_samples(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:
     tied = ("samples_tied",) if others and others[0][1] == most else ()
     split = ("samples_split",) if most < len(verdicts) else ()
     return replace(chosen, confidence=most / len(verdicts), flags=(*chosen.flags, *split, *tied), raw=raw)
-
-
-def labels_of(judge: Judge, subject: JudgeSubject) -> dict[str, JsonObject]:
-    """Return one-character labels with the values they stand for; empty where a verdict is no single label."""
-    if isinstance(judge, AccuracyJudge):
-        return {"1": {"is_correct": True}, "0": {"is_correct": False}}
-    if not isinstance(judge, GenericJudge):
-        return {}
-    nodes = rated_nodes(subject)
-    scale = nodes[0].scale if len(nodes) == 1 else None
-    if len(nodes) != 1 or (scale is not None and scale.kind not in ("boolean", "ordinal")):
-        return {}
-    key = nodes[0].key
-    if scale is None or scale.kind == "boolean":
-        return {"1": {"nodes": {key: True}}, "0": {"nodes": {key: False}}}
-    return _ordinal_labels(key, scale.minimum, scale.maximum, scale.step)
-
-
-def _ordinal_labels(key: str, low: float | None, high: float | None, step: float | None) -> dict[str, JsonObject]:
-    if (
-        low is None
-        or high is None
-        or step not in (None, 1, 1.0)
-        or low != int(low)
-        or not 0 <= low <= high < SHORT_SCALE
-    ):
-        return {}
-    return {str(number): {"nodes": {key: number}} for number in range(int(low), int(high) + 1)}
 
 
 def label_shares(logprobs: Mapping[str, float], labels: Sequence[str]) -> dict[str, float] | None:
@@ -174,7 +132,7 @@ def _choices(labels: JsonObject) -> str:
     return f"the value, one of {', '.join(labels)}"
 
 
-def _samples(judge: Judge, subject: JudgeSubject, numbers: Sequence[int]) -> Talk:
+def _samples(judge: JudgeProgram, subject: JudgeSubject, numbers: Sequence[int]) -> Talk:
     talks = {str(number): _resampled(judge.converse(subject), number) for number in numbers}
     held = yield from together(talks)
     return [held.results[str(number)] for number in numbers]
@@ -213,7 +171,3 @@ def _plain(value: object) -> Any:
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _same(one: JsonObject, other: JsonObject) -> bool:
-    return dict(one) == dict(other)

@@ -1,12 +1,15 @@
-"""Asking one question of a judge: one call, one re-ask that quotes the error, then `unparsed`."""
+"""Judges that ask a model, and asking one question: one call, one re-ask that quotes the error, then `unparsed`."""
 
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 
-from judging.judges.prompt_texts import fill, load_prompt
+from evalsite.base.json_types import JsonDict
+from judging.judges.interface import JudgeProgram
+from judging.judges.prompt_texts import VersionedPrompt, fill, load_prompt
 from judging.judges.reply_text import unread
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
@@ -16,7 +19,59 @@ Parse = Callable[[str], JudgeVerdict]
 QUOTED_REPLY = 4000  # characters of an unreadable reply that are shown back to the judge
 
 
-class AskingOnce(ABC):
+@dataclass(frozen=True, slots=True)
+class AskingJudge(JudgeProgram):
+    """A judge that sends a prompt to a model, with the options that all of them have."""
+
+    temperature: float | None = 0.0
+    top_p: float | None = None
+    max_tokens: int = 1024
+    prompt_text: str = ""  # edited version of the shipped prompt
+    seed: int | None = None
+
+    @property
+    @abstractmethod
+    def prompt(self) -> VersionedPrompt:
+        """The prompt about the subject, which researchers may edit."""
+
+    @property
+    def prompts(self) -> tuple[VersionedPrompt, ...]:
+        """The system's text, the prompt and what an unreadable reply is asked again with."""
+        return (load_prompt("system"), self.prompt, load_prompt("reask"), *self.inserted_prompts)
+
+    @property
+    def inserted_prompts(self) -> tuple[VersionedPrompt, ...]:
+        """Texts that an option chooses and that are inserted into the prompt."""
+        return ()
+
+    @abstractmethod
+    def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
+        """Return what is sent for one subject."""
+
+    @abstractmethod
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
+        """Return the verdict that a reply gives."""
+
+    def messages_with(self, values: Mapping[str, str]) -> tuple[Message, ...]:
+        """Return the system's text and the prompt with its placeholders filled."""
+        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+
+    def request_with(
+        self, messages: tuple[Message, ...], material: JsonDict, response_format: JsonDict | None = None
+    ) -> ChatRequest:
+        """Return a request with the options of the judge; a lexical baseline reads `material` in place of messages."""
+        return ChatRequest(
+            messages,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            response_format=response_format,
+            material=material,
+        )
+
+
+class AskingOnce(AskingJudge):
     """A judge that asks one question about a subject."""
 
     __slots__ = ()
@@ -24,10 +79,6 @@ class AskingOnce(ABC):
     @abstractmethod
     def request(self, subject: JudgeSubject) -> ChatRequest:
         """Return the one call that judges a subject."""
-
-    @abstractmethod
-    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
-        """Return the verdict that a reply gives."""
 
     def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
         """Ask, re-ask once where the reply cannot be read, and return the verdict."""

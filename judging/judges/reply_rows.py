@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -67,6 +67,11 @@ class ReplyRows:
         columns = {name: said[name] for name in VERDICT.names or () if not name.endswith("_order")}
         return cls(**columns, orders=orders, **{name: made[name] for name in CALL.names or ()})
 
+    def paid_among(self, calls: Ints) -> ReplyRows:
+        """Return the same verdicts with only those of their calls whose keys are given."""
+        kept = np.isin(self.calls, calls)
+        return replace(self, **{name: getattr(self, name)[kept] for name in CALL.names or ()})
+
     def pack(self) -> bytes:
         """Return the columns as bytes, each compressed by itself: several copies are held on the way to a database."""
         file = io.BytesIO()
@@ -94,6 +99,11 @@ class Spent:
     unpriced: int
     seconds_mean: float | None
     seconds_p95: float | None
+
+    @property
+    def seconds(self) -> float:
+        """Return what the calls took one after the other."""
+        return self.calls * (self.seconds_mean or 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -64,7 +64,7 @@ def changes_between(before: JudgeVersion, now: JudgeVersion) -> tuple[str, ...]:
         found.append(f"The rubric changed, from {_short(before.rubric)} to {_short(now.rubric)}.")
     found += _option_changes(before.options, now.options, {"prompt_text"})
     if before.parser != now.parser:
-        found.append(f"Replies are read by parser version {now.parser} and were read by version {before.parser}.")
+        found.append(f"Replies are parsed by parser version {now.parser} and were parsed by version {before.parser}.")
     return tuple(found)
 
 

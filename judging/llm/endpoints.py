@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import Any
 from urllib.parse import SplitResult, urlsplit
+
+from evalsite.base.choices import LabelledEnum
+from evalsite.base.json_types import JsonObject
 
 REASONING_TOKENS = 8_192  # what thinking and an answer take; judges ask for 256 to 2,048
 
 
-class EndpointKind(StrEnum):
+class EndpointKind(LabelledEnum):
     """`openai`: chat completions over HTTP. `lexical`: a baseline computed here, without a model."""
 
-    OPENAI = "openai"
-    LEXICAL = "lexical"
+    OPENAI = "openai", "OpenAI-compatible"
+    LEXICAL = "lexical", "Lexical baseline (not a language model)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class EndpointConfig:
     ca_bundle: str = ""  # file of certificates to trust instead of the usual ones
     max_concurrency: int = 50  # calls in flight over all workers
     capabilities: Capabilities = Capabilities()
-    extra: Mapping[str, Any] = field(default_factory=dict)  # further request fields, e.g. reasoning_effort
+    extra: JsonObject = field(default_factory=dict)  # further request fields, e.g. reasoning_effort
     min_output_tokens: int | None = None  # None: 0, or `REASONING_TOKENS` for a reasoning model
 
     @property
@@ -140,12 +140,12 @@ def address_refusal(address: str, policy: AddressPolicy) -> str:
     if ip.is_multicast or ip.is_unspecified:
         return f"{ip} is not the address of a server."
     if ip.is_link_local or ip in METADATA:
-        return f"{ip} is never called: such addresses hand out a machine's credentials."
+        return f"{ip} is never called: such addresses return credentials of the machine."
     if ip.is_loopback:
-        return "" if policy.allow_loopback else f"{ip} is this machine itself, which the site's settings forbid."
+        return "" if policy.allow_loopback else f"{ip} is this machine, which the settings of the site forbid."
     is_public = ip.is_global and not (isinstance(ip, IPv6Address) and ip.is_site_local)
     if not is_public and not policy.allow_private:
-        return f"{ip} is in a private network, which the site's settings forbid."
+        return f"{ip} is in a private network, which the settings of the site forbid."
     return ""
 
 
@@ -178,9 +178,9 @@ def check_base_url(url: str, policy: AddressPolicy) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise EndpointRefused("Write the whole address, starting with https:// or http://.")
     if parts.username is not None or parts.password is not None:
-        raise EndpointRefused("Leave user name and password out of the address; name the key's variable instead.")
+        raise EndpointRefused("Remove the user name and password from the address; enter the key variable instead.")
     if parts.query or parts.fragment:
-        raise EndpointRefused("Leave out everything after ? or #.")
+        raise EndpointRefused("Remove everything after ? or #.")
     refusal = _host_refusal(parts.hostname, policy)
     if refusal:
         raise EndpointRefused(refusal)

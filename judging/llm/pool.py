@@ -200,7 +200,7 @@ class CallPool:
         seconds_left = self._options.retry.deadline_seconds - job.elapsed(now)
         if seconds_left <= 0:
             return Attempt(
-                AttemptOutcome.PASSING, error_kind="deadline", error_text="The call's time was up before its turn."
+                AttemptOutcome.PASSING, error_kind="deadline", error_text="The call timed out while waiting to be sent."
             )
         try:
             return self._client.send(
@@ -213,7 +213,9 @@ class CallPool:
         except Exception:  # a defect must cost one call, not a thread and a token that never comes back
             logger.exception("calls.send_crashed endpoint=%s", job.endpoint.name)
             return Attempt(
-                AttemptOutcome.CLIENT_ERROR, error_kind="internal", error_text="The call failed inside the site."
+                AttemptOutcome.CLIENT_ERROR,
+                error_kind="internal",
+                error_text="The call failed because of an internal error.",
             )
 
     # In the dispatcher

@@ -12,8 +12,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from operator import methodcaller
 
 from judging.llm.attempts import Attempt
 from judging.llm.chat import ChatRequest
@@ -26,21 +26,6 @@ LOOK_SECONDS = 60.0
 
 class SenderLost(RuntimeError):
     """The sending process ended by itself: killed, or out of memory. What it had in flight is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Submission:
-    token: Hashable
-    endpoint: EndpointConfig
-    request: ChatRequest
-    paid: Sequence[Attempt]
-    group: Hashable
-    is_reserved: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Withdrawal:
-    group: Hashable
 
 
 class SendingProcess:
@@ -57,7 +42,7 @@ class SendingProcess:
         on_capabilities: Callable[[EndpointConfig, Capabilities], None],
     ) -> None:
         self._on_capabilities = on_capabilities
-        self._orders: list[_Submission | _Withdrawal] = []  # that leave with the next look
+        self._orders: list[methodcaller] = []  # calls of the pool, which leave with the next look
         context = multiprocessing.get_context("fork")
         self._link, theirs = context.Pipe()
         self._process = context.Process(
@@ -77,11 +62,12 @@ class SendingProcess:
         is_reserved: bool = False,
     ) -> None:
         """Ask, as `CallPool.submit`; requests leave together with the next look at `completed`."""
-        self._orders.append(_Submission(token, endpoint, request, paid, group, is_reserved))
+        order = methodcaller("submit", token, endpoint, request, paid=paid, group=group, is_reserved=is_reserved)
+        self._orders.append(order)
 
     def withdraw(self, group: Hashable) -> None:
         """Send no more for a group, as `CallPool.withdraw`."""
-        self._orders.append(_Withdrawal(group))
+        self._orders.append(methodcaller("withdraw", group))
 
     def completed(self, timeout: float) -> list[Completed]:
         """Return what is finished, waiting up to `timeout` seconds for the first; empty when nothing is.
@@ -98,7 +84,7 @@ class SendingProcess:
                 patience = 0.0
         except (EOFError, OSError) as trouble:
             if not done:  # what was heard is returned first
-                raise SenderLost("The process that sends calls ended by itself.") from trouble
+                raise SenderLost("The process that sends calls ended unexpectedly.") from trouble
         return done
 
     def end(self) -> None:
@@ -150,16 +136,6 @@ def _listen(link: Connection, pool: CallPool) -> None:
     try:
         while True:
             for order in link.recv():
-                if isinstance(order, _Withdrawal):
-                    pool.withdraw(order.group)
-                else:
-                    pool.submit(
-                        order.token,
-                        order.endpoint,
-                        order.request,
-                        paid=order.paid,
-                        group=order.group,
-                        is_reserved=order.is_reserved,
-                    )
+                order(pool)
     except (EOFError, OSError):
         os._exit(0)  # calls in flight are cut off, as when their worker is killed

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import BadInput
 from evalsite.base.http import whole_number
+from evalsite.base.json_types import JsonObject
 from judging.models import Benchmark, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
+from judging.selectors.endpoints import active_judges
 from judging.selectors.selections import check_selection
 from judging.specs.selections import CaseSelection, SelectionRefused, names_in
 
@@ -43,7 +44,7 @@ def systems_of(given: str, *, suite: Suite) -> list[System]:
     missing = [name for name in names(given) if name not in by_name]
     if missing:
         known = answered.order_by("name").values_list("name", flat=True)
-        raise BadInput(f"There is no system {_list(missing)}. This suite was answered by: {_list(known)}.")
+        raise BadInput(f"There is no system {_list(missing)}. Systems with responses to this suite: {_list(known)}.")
     return [by_name[name] for name in names(given)]
 
 
@@ -58,12 +59,12 @@ def system_of(given: str) -> System:
 
 def judges_of(given: str) -> list[Judge]:
     """Return judges in use by name."""
-    judges = Judge.objects.filter(is_active=True, endpoint__is_active=True).select_related("endpoint")
+    judges = active_judges()
     by_name = {judge.name: judge for judge in judges.filter(name__in=names(given))}
     missing = [name for name in names(given) if name not in by_name]
     if missing:
         known = judges.order_by("name").values_list("name", flat=True)
-        raise BadInput(f"There is no judge {_list(missing)} in use. There are: {_list(known)}.")
+        raise BadInput(f"There is no active judge {_list(missing)}. There are: {_list(known)}.")
     return [by_name[name] for name in names(given)]
 
 
@@ -82,7 +83,7 @@ def endpoint_of(given: str) -> ModelEndpoint:
     endpoint = endpoints.filter(name=given).first()
     if endpoint is None:
         known = endpoints.order_by("name").values_list("name", flat=True)
-        raise BadInput(f"There is no endpoint {given!r} in use. There are: {_list(known)}.")
+        raise BadInput(f"There is no active endpoint {given!r}. There are: {_list(known)}.")
     return endpoint
 
 
@@ -145,12 +146,12 @@ def dollars_of(given: str) -> Decimal | None:
 
 def add_selection(parser: CommandParser) -> None:
     """Add the arguments that choose a part of a suite."""
-    parser.add_argument("--limit", type=int, help="this many cases, drawn at random by --seed")
-    parser.add_argument("--cases", default="", help="only these cases: keys by commas")
-    parser.add_argument("--scenarios", default="", help="only these scenarios: names by commas")
+    parser.add_argument("--limit", type=int, help="number of cases, drawn at random with --seed")
+    parser.add_argument("--cases", default="", help="only these cases: keys, separated by commas")
+    parser.add_argument("--scenarios", default="", help="only these scenarios: names, separated by commas")
 
 
-def selection_of(options: Mapping[str, Any], *, suite: Suite) -> CaseSelection:
+def selection_of(options: JsonObject, *, suite: Suite) -> CaseSelection:
     """Return the part of the suite that the arguments of `add_selection` and --seed name."""
     try:
         chosen = CaseSelection(

@@ -16,6 +16,7 @@ from judging.services.file_imports.imports import Checked, ImportRefused, check_
 from judging.services.file_imports.intake import LIMITS, Files, ImportOptions
 from judging.services.file_imports.rubrics import RubricOrigin
 from judging.specs.files.named_files import named_files
+from judging.specs.replies.response_formats import RESPONSE_FORMATS
 from judging.specs.upload_kinds import UploadKind
 
 PROBLEMS_PRINTED = 50
@@ -25,8 +26,7 @@ COMMANDS = {
     UploadKind.QUESTIONS: "import_suite",
     UploadKind.LEVEL_RUBRIC: "import_rubric",
     UploadKind.CRITERIA: "import_criteria",
-    UploadKind.RESPONSES_JSONL: "import_responses",
-    UploadKind.RESPONSES_CSV: "import_responses",
+    **dict.fromkeys(RESPONSE_FORMATS, "import_responses"),
     UploadKind.RESPONSES_FOLDER: "import_responses",
     UploadKind.SCALEEVAL_RESPONSES: "import_responses",
 }
@@ -52,10 +52,10 @@ def read_path(path: Path) -> Files:
                 continue
             total += file.stat().st_size
             if total > LIMITS.max_total_bytes or len(found) >= LIMITS.max_entries:
-                raise BadInput(f"{path}: the folder holds more than an import takes; import it in parts.")
+                raise BadInput(f"{path}: the folder is too large for one import; import it in parts.")
             found.append((file.relative_to(path).as_posix(), _read(file)))
     if not found:
-        raise BadInput(f"{path}: the folder holds no files.")
+        raise BadInput(f"{path}: the folder contains no files.")
     return found
 
 
@@ -78,7 +78,7 @@ def read_suite_path(path: Path) -> Files:
             files[named] = _read(file)
             total += len(files[named])
             if total > LIMITS.max_total_bytes or len(files) > LIMITS.max_entries:
-                raise BadInput(f"{path}: it names more than an import takes; import it in parts.")
+                raise BadInput(f"{path}: it names more files than one import can have; import it in parts.")
             if file.suffix.lower() in YAML_SUFFIXES:
                 waiting.append(named)
     return list(files.items())
@@ -102,12 +102,12 @@ def _read(path: Path) -> bytes:
 class ImportCommand(JsonCommand):
     """A command that imports one path. Subclasses name the kinds they take."""
 
-    kinds: tuple[UploadKind, ...] = ()  # what the path may hold; the first is taken where that cannot be told
+    kinds: tuple[str, ...] = ()  # what the path may hold; the first is taken where that cannot be told
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, help="a file, a ZIP archive or a folder")
         parser.add_argument("--benchmark", default="", help="name or slug of a stored or new benchmark")
-        parser.add_argument("--dry-run", action="store_true", help="say what would be done and store nothing")
+        parser.add_argument("--dry-run", action="store_true", help="report what would be imported and store nothing")
 
     def read(self, path: Path) -> Files:
         """Return the files to import."""
@@ -142,9 +142,9 @@ class ImportCommand(JsonCommand):
         if found and not set(found) & set(self.kinds):
             words = " and ".join(kind.replace("_", " ") for kind in found)
             commands = " and ".join(dict.fromkeys(COMMANDS[kind] for kind in found))
-            raise BadInput(f"{path}: this holds {words}; import it with {commands}.{self.other_kind_hint(found)}")
+            raise BadInput(f"{path}: this contains {words}; import it with {commands}.{self.other_kind_hint(found)}")
 
-    def other_kind_hint(self, found: tuple[UploadKind, ...]) -> str:
+    def other_kind_hint(self, found: tuple[str, ...]) -> str:
         """Return what else may be done about a path that holds another kind of thing, with a space before it."""
         return ""
 
@@ -157,7 +157,7 @@ class ImportCommand(JsonCommand):
         if result["dry_run"]:
             lines.append("Dry run: nothing was stored." if result["would_change"] else "Nothing would change.")
         else:
-            lines.append("Imported." if result["changed"] else "Nothing changed: everything was stored already.")
+            lines.append("Imported." if result["changed"] else "Nothing changed: everything was already stored.")
         return "\n".join(lines)
 
 

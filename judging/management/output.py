@@ -33,7 +33,7 @@ class ProgressRows:
 def check_output(output: str, *, as_json: bool) -> None:
     """Refuse standard output where the command's own result is printed there."""
     if output == "-" and as_json:
-        raise BadInput("Give --output a file: with --json, standard output is taken by the result.")
+        raise BadInput("Give --output a file: with --json, standard output contains the result.")
 
 
 def write_output(output: str, pieces: Iterable[bytes]) -> int:

@@ -42,7 +42,7 @@ def run_report(run_id: int, *, with_figures: bool) -> JsonDict:
 
 def audit_words(asked: PeopleCost | None) -> str:
     """Return what a run will ask of people, in one sentence, for before it starts."""
-    return asked.words if asked is not None else "Nothing is sent to people."
+    return asked.words if asked is not None else "Nothing is sent to review."
 
 
 def audit_report(asked: PeopleCost | None) -> JsonDict:
@@ -56,13 +56,13 @@ def in_lines(report: JsonDict) -> str:
     lines = [
         f"Run {report['run']}, {report['name']}: {report['status']}"
         + (f" ({report['status_reason']})" if report["status_reason"] else "")
-        + (f", next try at {report['resume_at']}" if report["resume_at"] else ""),
+        + (f", next attempt at {report['resume_at']}" if report["resume_at"] else ""),
         f"  {report['done']} of {report['total']} tasks done, {report['failed']} failed"
         + "".join(f", {count} {kind}" for kind, count in sorted(report["failures"].items())),
         f"  {report['calls_made']} calls made, {report['calls_reused']} reused, {report['spent']} USD spent"
         + (f", {report['unpriced_calls']} calls of unknown price" if report["unpriced_calls"] else "")
         + (
-            f", {report['unheard_calls']} calls never heard of, {report['unheard']} USD more at most"
+            f", {report['unheard_calls']} calls without a known result, at most {report['unheard']} USD more"
             if report["unheard_calls"]
             else ""
         ),
@@ -73,7 +73,7 @@ def in_lines(report: JsonDict) -> str:
 
 
 def _figure_lines(figures: Figures) -> list[str]:
-    baseline = ", a lexical baseline and no language model" if figures.is_baseline else ""
+    baseline = ", a baseline and not a language model" if figures.is_baseline else ""
     head = (
         f"{figures.system} by {figures.evaluator}{baseline}: {figures.scored} scored, {figures.unscored} without score"
     )

@@ -2,7 +2,7 @@
 
 from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
 from judging.models.calls import Call, CallHour, CallPrompt
-from judging.models.endpoints import EndpointKind, Judge, ModelEndpoint
+from judging.models.endpoints import Judge, ModelEndpoint
 from judging.models.esi import EsiItem
 from judging.models.imports import (
     IN_WORK,
@@ -27,10 +27,9 @@ from judging.models.runs import (
     Run,
     RunEvaluator,
     RunKind,
-    RunStatus,
+    RunTag,
     RunTask,
     Score,
-    ScoreStatus,
     TaskStatus,
     Verdict,
 )
@@ -44,7 +43,6 @@ __all__ = [
     "CallHour",
     "CallPrompt",
     "Case",
-    "EndpointKind",
     "EsiItem",
     "EvaluatorKind",
     "IN_WORK",
@@ -62,13 +60,12 @@ __all__ = [
     "RubricItem",
     "Run",
     "RunEvaluator",
+    "RunTag",
     "RunKind",
-    "RunStatus",
     "RunTask",
     "SCORED_KINDS",
     "UNREPORTED_KINDS",
     "Score",
-    "ScoreStatus",
     "Suite",
     "SuiteCase",
     "System",

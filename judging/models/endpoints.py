@@ -6,19 +6,16 @@ from django.db import models
 from django.db.models.functions import Now
 from django.urls import reverse
 
-
-class EndpointKind(models.TextChoices):
-    """How replies are had."""
-
-    OPENAI = "openai", "OpenAI-compatible"
-    LEXICAL = "lexical", "Lexical baseline (not a language model)"
+from evalsite.base.choices import choices_of
+from judging.judges.registry import KINDS
+from judging.llm.endpoints import EndpointKind
 
 
 class ModelEndpoint(models.Model):
     """Where a model is reached. The key itself stays in the environment; only its variable's name is stored."""
 
     name = models.CharField(max_length=80, unique=True)
-    kind = models.CharField(max_length=20, choices=EndpointKind, default=EndpointKind.OPENAI)
+    kind = models.CharField(max_length=20, choices=choices_of(EndpointKind), default=EndpointKind.OPENAI)
     base_url = models.URLField(max_length=300, blank=True)
     model = models.CharField(max_length=200)  # model id; for a lexical endpoint the lens
     key_variable = models.CharField(max_length=100, blank=True)
@@ -63,17 +60,29 @@ class ModelEndpoint(models.Model):
 
 
 class Judge(models.Model):
-    """A judge kind on an endpoint with its options. What a run uses is frozen in its evaluator."""
+    """A judge kind with its options, on an endpoint if it asks a model. What a run uses is frozen in its evaluator."""
 
     name = models.CharField(max_length=120, unique=True)
     kind = models.CharField(max_length=40)  # a name in judging.judges.registry
-    endpoint = models.ForeignKey(ModelEndpoint, on_delete=models.PROTECT, related_name="judges")
+    endpoint = models.ForeignKey(ModelEndpoint, null=True, on_delete=models.PROTECT, related_name="judges")
     options = models.JSONField(default=dict, blank=True)
     is_active = models.BooleanField(default=True)  # False: retired, offered for nothing new
     created_at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def asked(self) -> ModelEndpoint:
+        """The endpoint of a judge whose kind asks a model."""
+        assert self.endpoint is not None
+        return self.endpoint
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether no language model is behind it: by its kind, or because a lexical baseline answers it."""
+        by_kind = self.kind in KINDS and KINDS[self.kind].is_baseline
+        return by_kind or (self.endpoint is not None and self.endpoint.is_baseline)
 
     def get_absolute_url(self) -> str:
         return reverse("judging:judge-detail", args=[self.pk])

@@ -17,7 +17,7 @@ class EsiItem(models.Model):
     case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="esi_items")
     response = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="esi_items")
     position = models.PositiveIntegerField()
-    status = models.CharField(max_length=40, blank=True)  # judging.grading.esi_summary.EsiStatus; empty: waits
+    status = models.CharField(max_length=40, blank=True)  # judging.grading.esi.EsiStatus; empty: waits
     reason = models.CharField(max_length=500, blank=True)
     cleaned = models.TextField(blank=True)
     formatted_ok = models.BooleanField(default=True)

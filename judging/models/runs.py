@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
+from evalsite.base.choices import choices_of
+from judging.grading.grades import ScoreStatus
 from judging.judges.words import failure_in_words
 from judging.models.benchmarks import Suite
 from judging.models.endpoints import Judge
 from judging.models.responses import Response, System
 from judging.models.rubrics import Rubric
+from judging.states import RunStatus
 
 
 class RunKind(models.TextChoices):
@@ -27,40 +32,22 @@ SCORED_KINDS = (RunKind.GRADING, RunKind.ESI)  # runs whose results are scores o
 UNREPORTED_KINDS = (RunKind.SINGLE, RunKind.ANCHOR)  # runs whose results are in no report about systems
 
 
-class RunStatus(models.TextChoices):
-    """Where a run is; allowed changes are in `judging.states`."""
-
-    QUEUED = "queued", "Queued"
-    RUNNING = "running", "Running"
-    PAUSED = "paused", "Paused"
-    FINISHED = "finished", "Finished"
-    CANCELLED = "cancelled", "Cancelled"
-
-
 class EvaluatorKind(models.TextChoices):
     """Whether rules or a judge decide, or a figure follows from several."""
 
     GRADER = "grader", "Rule grader"
     JUDGE = "judge", "Judge"
-    INDEX = "index", "Index"
+    INDEX = "index", "ESI"
 
 
 class TaskStatus(models.TextChoices):
     """Where a task is. `failed` is final for this try; a retry makes it `waiting` again."""
 
     WAITING = "waiting", "Waiting"
-    LEASED = "leased", "In work"
+    LEASED = "leased", "In progress"
     DONE = "done", "Done"
     FAILED = "failed", "Failed"
     CANCELLED = "cancelled", "Cancelled"
-
-
-class ScoreStatus(models.TextChoices):
-    """`incomplete` and `error` scores have no value and are never counted as zero."""
-
-    COMPLETE = "complete", "Complete"
-    INCOMPLETE = "incomplete", "Incomplete"
-    ERROR = "error", "Error"
 
 
 class Run(models.Model):
@@ -71,7 +58,7 @@ class Run(models.Model):
     suite = models.ForeignKey(Suite, on_delete=models.PROTECT, related_name="runs")
     systems = models.ManyToManyField(System, related_name="runs")
     options = models.JSONField(default=dict)
-    status = models.CharField(max_length=20, choices=RunStatus, default=RunStatus.QUEUED)
+    status = models.CharField(max_length=20, choices=choices_of(RunStatus), default=RunStatus.QUEUED)
     status_reason = models.CharField(max_length=300, blank=True)  # "budget reached", shown beside the status
     budget = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # USD; None: no cap
     spent = models.DecimalField(max_digits=14, decimal_places=6, default=0)
@@ -94,6 +81,7 @@ class Run(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    archived_at = models.DateTimeField(null=True)  # None: listed; an archived run keeps everything
 
     class Meta:
         indexes = [
@@ -108,8 +96,26 @@ class Run(models.Model):
     def waiting(self) -> int:
         return self.total - self.done - self.failed
 
+    def budget_left(self, *, held: Decimal) -> Decimal | None:
+        """Return the US dollars of the budget that may still be spent while `held` is reserved; None without one."""
+        return None if self.budget is None else self.budget - self.spent - self.unheard - held
+
     def get_absolute_url(self) -> str:
         return reverse("judging:run-detail", args=[self.pk])
+
+
+class RunTag(models.Model):
+    """A word by which people find runs again."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tags", db_index=False)
+    name = models.CharField(max_length=40)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "name"], name="run_tag_once")]
+        indexes = [models.Index(fields=["name", "run"], name="run_tag_name")]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class RunEvaluator(models.Model):
@@ -231,7 +237,7 @@ class Score(models.Model):
     evaluator = models.ForeignKey(RunEvaluator, on_delete=models.CASCADE, related_name="scores", db_index=False)
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="scores")
     verdict = models.OneToOneField(Verdict, null=True, on_delete=models.CASCADE, related_name="score")
-    status = models.CharField(max_length=20, choices=ScoreStatus)
+    status = models.CharField(max_length=20, choices=choices_of(ScoreStatus))
     value = models.FloatField(null=True)  # on the evaluator's own scale
     full = models.FloatField(null=True)  # the most that could be had
     share = models.FloatField(null=True)  # value / full, what leaderboards average
@@ -277,7 +283,7 @@ class PastScore(models.Model):
     """What a response scored before its task was done again."""
 
     score = models.ForeignKey(Score, on_delete=models.CASCADE, related_name="past")
-    status = models.CharField(max_length=20, choices=ScoreStatus)
+    status = models.CharField(max_length=20, choices=choices_of(ScoreStatus))
     value = models.FloatField(null=True)
     full = models.FloatField(null=True)
     share = models.FloatField(null=True)

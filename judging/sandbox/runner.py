@@ -152,7 +152,7 @@ class SandboxRunner:
         stderr = _decoded(ended.stderr)
         text = _passed(language, stdout, stderr) if passed else failure
         if ended.stopped_by:
-            text = _text_of_stop(ended, limits)
+            text = STOPPED[ended.stopped_by].format(limits=limits) if ended.stopped_by else ""
         stopped_by = ended.stopped_by.value if ended.stopped_by else ""
         return SandboxOutcome(
             passed=passed,
@@ -196,7 +196,9 @@ def _excused(outcome: SandboxOutcome, language: Language, program: ProgramLike) 
         if library.name not in absent:
             continue
         if re.search(library.mention, program.test_text) or _failed_for(library, program.source, said):
-            reason = f"The program uses {library.name}, which is not installed here: get it with {library.install}."
+            reason = (
+                f"The program uses {library.name}, which is not installed on this machine: install {library.install}."
+            )
             return replace(outcome, passed=None, result_text="", not_run_reason=reason)
     return outcome
 
@@ -222,10 +224,6 @@ def _split_report(ended: Confined, token: Token) -> tuple[str, dict[str, object]
 
 def _split_end(stdout: str, token: Token) -> tuple[str, bool]:
     return re.sub(rf"{token.text}\n?", "", stdout), token.text in stdout
-
-
-def _text_of_stop(ended: Confined, limits: Limits) -> str:
-    return STOPPED[ended.stopped_by].format(limits=limits) if ended.stopped_by else ""
 
 
 def _passed(language: Language, stdout: str, stderr: str) -> str:

@@ -105,7 +105,7 @@ def probe(language: Language) -> LanguageStatus:
     """Return what is installed for `language`, seen from inside."""
     missing = [tool for tool in language.tools if shutil.which(tool, path=PROGRAM_PATH) is None]
     if missing:
-        reason = f"not installed: {', '.join(missing)} not found in {PROGRAM_PATH}; get it with {language.install}"
+        reason = f"not installed: {', '.join(missing)} not found in {PROGRAM_PATH}; install {language.install}"
         return LanguageStatus(language.name, None, reason)
     nonce = secrets.token_hex(8)
     checks = "".join(
@@ -118,7 +118,7 @@ def probe(language: Language) -> LanguageStatus:
     version = re.search(r"\d+(?:\.\d+)+", text)
     if version is None:
         said = (text or result.stderr.decode("utf-8", "replace")).strip()[:300]
-        return LanguageStatus(language.name, None, f"does not start: {said}; get it with {language.install}")
+        return LanguageStatus(language.name, None, f"does not start: {said}; install {language.install}")
     versions = dict(_library_version(said) for said in libraries)
     absent = tuple(name for name, found in versions.items() if not found)
     return LanguageStatus(
@@ -170,7 +170,9 @@ def run_script(
         raise SandboxNotStarted(str(error)) from error
     head, marker, stderr = result.stderr.partition(f"{started}\n".encode())
     if not marker or head:
-        raise SandboxNotStarted(result.stderr.decode("utf-8", "replace").strip()[:500] or "bubblewrap said nothing")
+        raise SandboxNotStarted(
+            result.stderr.decode("utf-8", "replace").strip()[:500] or "bubblewrap printed no message"
+        )
     return replace(result, stderr=stderr)
 
 
@@ -189,5 +191,5 @@ def _why_not(walls: Walls) -> str:
     except subprocess.SubprocessError as error:
         return f"The sandbox does not end: {error}"
     if result.stdout.strip() != SELF_TEST_EXPECTED:
-        return f"The sandbox does not hold: its self-test said {result.stdout.decode('utf-8', 'replace')[:200]!r}."
+        return f"The sandbox is not secure: its self-test reported {result.stdout.decode('utf-8', 'replace')[:200]!r}."
     return ""

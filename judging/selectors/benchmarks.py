@@ -43,7 +43,7 @@ def _count_of(rows: QuerySet[Suite] | QuerySet[Run], by: str) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
-LISTED = Run.objects.exclude(kind=RunKind.SINGLE)
+LISTED = Run.objects.filter(archived_at__isnull=True).exclude(kind=RunKind.SINGLE)
 
 
 def benchmark_rows(*, query: str = "", sort: str = "") -> QuerySet[Benchmark]:

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from django.conf import settings
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from redis.exceptions import RedisError
 
@@ -96,6 +96,12 @@ def recent_errors(endpoint: ModelEndpoint, *, most: int = 20) -> QuerySet[Call]:
     """Return the latest calls without a finished reply."""
     calls = Call.objects.filter(endpoint=endpoint).exclude(status="finished").order_by("-finished_at", "-pk")
     return calls.defer("request", "text")[:most]
+
+
+def active_judges() -> QuerySet[Judge]:
+    """Return the judges that new runs and trials are offered, with their endpoints."""
+    usable = Q(endpoint=None) | Q(endpoint__is_active=True)
+    return Judge.objects.filter(usable, is_active=True).select_related("endpoint")
 
 
 def list_judges() -> QuerySet[Judge]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Avg, Count, FloatField, Q
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
-from judging.grading.esi import SUB_SCORES
-from judging.grading.esi_summary import EsiStatus
-from judging.models import EsiItem, Run, RunTask, Score, ScoreStatus, System, Verdict
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.grading.esi import SUB_SCORES, EsiStatus
+from judging.grading.grades import ScoreStatus
+from judging.models import EsiItem, Run, RunTask, Score, System, Verdict
 
 SUB_SCORE_WORDS = {
     "accuracy": "Accuracy",
@@ -23,7 +23,7 @@ SUB_SCORE_WORDS = {
 }
 STATUS_WORDS = {
     EsiStatus.COMPLETED.value: "completed",
-    EsiStatus.WORKER_ERROR.value: "no answer",
+    EsiStatus.WORKER_ERROR.value: "no response",
     EsiStatus.ACCURACY_ERROR.value: "no accuracy verdict",
     EsiStatus.INTEGRITY_ERROR.value: "no integrity verdict",
     "": "waiting",
@@ -49,7 +49,7 @@ class EsiFigures:
     names: tuple[str, ...]
     rows: tuple[EsiRow, ...]
     weights: tuple[tuple[str, float], ...]  # scaled to a sum of 1
-    options: dict[str, Any]
+    options: JsonDict
     reading: str
     problems: int  # lines of the data set without an item
 
@@ -91,7 +91,7 @@ def _unmeasured(run: Run) -> list[tuple[int, int]]:
     return list(done.values_list("response__system").annotate(n=Count("pk")))
 
 
-def _row(system: System, found: Mapping[str, Any], ended: Sequence[tuple[str, int]]) -> EsiRow:
+def _row(system: System, found: JsonObject, ended: Sequence[tuple[str, int]]) -> EsiRow:
     return EsiRow(
         system=system,
         scored=found.get("n", 0),

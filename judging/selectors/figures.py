@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from evalsite.base.json_types import JsonObject
-from judging.grading.grades import CriterionGrade, GradeStatus, ResponseGrade
+from judging.grading.grades import CriterionGrade, ResponseGrade, ScoreStatus
 from judging.grading.reports import CaseAttempts, ReportRow, metric_points, suite_report
-from judging.models import Case, EvaluatorKind, Run, RunEvaluator, Score, ScoreStatus, System
+from judging.models import Case, EvaluatorKind, Run, RunEvaluator, Score, System
 
 ORIGINAL_GROUP = 10  # attempts whose best counts, in the original program's table
 _AVG_MAX = re.compile(r"avg_max_([1-9][0-9]{0,8})")
@@ -112,7 +112,7 @@ def _grade(score: Score) -> ResponseGrade:
         total=score.detail["total"],
         score=score.value,
         full_score=score.full or 0.0,
-        status=GradeStatus.COMPLETE,
+        status=ScoreStatus.COMPLETE,
         criteria=criteria,
     )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from judging.judges.answer_prompts import OWN, SHIPPED
 from judging.judges.prompt_texts import VersionedPrompt, load_prompt
+from judging.judges.registry import judge_kind
 from judging.models import Judge, PromptVersion, Run, RunEvaluator, RunKind
 
 
@@ -39,7 +40,7 @@ class PromptFile:
     texts: tuple[PromptText, ...]
 
 
-def read_prompts(kinds: dict[str, str]) -> list[PromptFile]:
+def read_prompts(kinds: Mapping[str, str]) -> list[PromptFile]:
     """Return every editable prompt with its versions, without counting uses."""
     edited: dict[str, list[PromptVersion]] = {}
     for row in PromptVersion.objects.select_related("created_by").order_by("created_at", "pk"):
@@ -63,7 +64,7 @@ def uses_of(version: PromptVersion, *, kind: str) -> PromptText:
     return _used(PromptFile(version.name, kind, (text,)), text)
 
 
-def _shipped(prompt: VersionedPrompt, label: str = "as shipped") -> PromptText:
+def _shipped(prompt: VersionedPrompt, label: str = "shipped version") -> PromptText:
     return PromptText(label, prompt.text, prompt.sha256)
 
 
@@ -81,14 +82,13 @@ def _judges(file: PromptFile, text: PromptText) -> Sequence[Judge]:
         return []
     stored = text.text if text.version_id is not None else ""
     judges = Judge.objects.filter(kind=file.kind).order_by("name")
-    return [judge for judge in judges if judge.options.get("prompt_text", "").strip() == stored and _sends(judge, file)]
-
-
-def _sends(judge: Judge, file: PromptFile) -> bool:
-    """Return whether a judge with two prompts, one for each mode, sends this one."""
-    if file.kind != "level_cascade":
-        return True
-    return file.name == f"level_cascade_{judge.options.get('mode', 'holistic')}"
+    kind = judge_kind(file.kind)
+    return [
+        judge
+        for judge in judges
+        if judge.options.get("prompt_text", "").strip() == stored
+        and kind.prompts[file.name].items() <= kind.complete_options(judge.options).items()
+    ]
 
 
 def _run_count(file: PromptFile, text: PromptText) -> int:
@@ -99,7 +99,6 @@ def _run_count(file: PromptFile, text: PromptText) -> int:
     used = RunEvaluator.objects.filter(
         options__judge_kind=file.kind, options__judge_options__prompt_text=stored
     ).values_list("run_id", flat=True)
-    if file.kind == "level_cascade":
-        mode = file.name.removeprefix("level_cascade_")
-        used = used.filter(options__judge_options__mode=mode)
+    for name, value in judge_kind(file.kind).prompts[file.name].items():
+        used = used.filter(**{f"options__judge_options__{name}": value})
     return used.distinct().count()

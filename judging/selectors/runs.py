@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
 from judging.judges.words import failure_in_words
@@ -17,16 +17,17 @@ from judging.models import (
     Run,
     RunEvaluator,
     RunKind,
-    RunStatus,
+    RunTag,
     RunTask,
     Score,
     TaskStatus,
     Verdict,
 )
 from judging.selectors.score_options import can_rescore
-from judging.states import ACTIVE
+from judging.states import ACTIVE, RunStatus
 
 PACE_WINDOW_SECONDS = 60
+TAGS_SHOWN = 20
 BULKY = (  # texts that the list of tasks does not show
     "evaluator__options",
     "response__text",
@@ -88,16 +89,58 @@ class RunProgress:
         return 0 if self.run.status == RunStatus.CANCELLED else self.run.waiting
 
 
-def list_runs(*, status: str = "", search: str = "", order: str = "-created", single: bool = False) -> QuerySet[Run]:
-    """Return runs with their suite, newest first unless ordered otherwise; or those of one response alone."""
-    runs = Run.objects.select_related("suite__benchmark", "created_by")
+@dataclass(frozen=True, slots=True)
+class RunBudget:
+    """What is left of a run's budget; all amounts in USD."""
+
+    run: Run
+    budget: Decimal
+    held: Decimal  # reserved for calls in flight
+    left: Decimal
+
+
+def open_budgets() -> list[RunBudget]:
+    """Return the budgets of the runs that have one and have not ended, those with the least left first."""
+    runs = Run.objects.filter(budget__isnull=False, status__in=[*ACTIVE, RunStatus.PAUSED])
+    found = []
+    for run in runs.annotate(held=Sum("leases__reserved")).order_by("pk"):
+        held = run.held or Decimal(0)
+        left = run.budget_left(held=held)
+        if run.budget is not None and left is not None:
+            found.append(RunBudget(run, run.budget, held, left))
+    return sorted(found, key=lambda row: row.left)
+
+
+def list_runs(
+    *,
+    status: str = "",
+    search: str = "",
+    order: str = "-created",
+    single: bool = False,
+    tag: str = "",
+    archived: bool = False,
+) -> QuerySet[Run]:
+    """Return runs with their suite and tags, newest first unless ordered otherwise; or those of one response alone.
+
+    Archived runs are listed by themselves.
+    """
+    runs = Run.objects.filter(archived_at__isnull=not archived)
+    runs = runs.select_related("suite__benchmark", "created_by").prefetch_related("tags")
     runs = runs.filter(kind=RunKind.SINGLE) if single else runs.exclude(kind=RunKind.SINGLE)
-    if status in RunStatus.values:
+    if status in list(RunStatus):
         runs = runs.filter(status=status)
     if search:
         runs = runs.filter(Q(name__icontains=search) | Q(suite__name__icontains=search))
+    if tag:
+        runs = runs.filter(tags__name=tag)
     field = RUN_ORDERS.get(order.lstrip("-"), "created_at")
     return runs.order_by(f"-{field}" if order.startswith("-") else field, "-pk")
+
+
+def tags_in_use() -> list[str]:
+    """Return the tags of runs, the most used first."""
+    counted = RunTag.objects.values("name").annotate(n=Count("pk")).order_by("-n", "name")
+    return [row["name"] for row in counted[:TAGS_SHOWN]]
 
 
 def read_progress(*, run: Run, at: datetime) -> RunProgress:

@@ -11,11 +11,8 @@ def scoring_options(evaluator: RunEvaluator) -> tuple[str, ...]:
     if evaluator.kind != EvaluatorKind.JUDGE or "judge_kind" not in evaluator.options:
         return ()
     kind = judge_kind(evaluator.options["judge_kind"])
-    names = [option.name for option in kind.options if not option.affects_calls]
-    mode = evaluator.options["judge_options"].get("mode", "holistic")
-    if kind.name == "level_cascade" and mode == "itemised":
-        names += ["level_25_value", "level_100"]  # the judge only says what is met; points are ours
-    return tuple(names)
+    chosen = kind.complete_options(evaluator.options["judge_options"])
+    return tuple(option.name for option in kind.options if not option.affects_calls_with(chosen))
 
 
 def can_rescore(evaluator: RunEvaluator) -> bool:

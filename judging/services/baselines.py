@@ -6,7 +6,8 @@ from django.db import transaction
 
 from judging.judges.kinds.lexical_measures import LENSES as KNOWN_LENSES
 from judging.judges.registry import judge_kind
-from judging.models import EndpointKind, Judge, ModelEndpoint
+from judging.llm.endpoints import EndpointKind
+from judging.models import Judge, ModelEndpoint
 
 LENSES: tuple[str, ...] = tuple(KNOWN_LENSES)
 JUDGES = {"level_cascade": "Lexical levels", "generic": "Lexical criteria"}  # kind -> first words of the name

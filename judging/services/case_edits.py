@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import NamedSubject, record
+from evalsite.base.json_types import JsonDict
 from judging.grading.aggregates import score_case
 from judging.grading.grades import GradingOptions, ResponseGrade
 from judging.models import Case, ImportBatch, Response, Suite, SuiteCase
@@ -82,7 +83,7 @@ def size_of_edit(*, case: Case, edited: CaseSpec) -> EditSize:
     return EditSize(count, count * each)
 
 
-def try_edit(*, case: Case, suite: Suite, edited: CaseSpec) -> dict[str, Any]:
+def try_edit(*, case: Case, suite: Suite, edited: CaseSpec) -> JsonDict:
     """Return, as JSON, what every current response to the case scores now and would score. Nothing is stored."""
     responses = list(
         Response.objects.filter(prompt=case.prompt_id, superseded_at__isnull=True)
@@ -110,30 +111,22 @@ def save_edit(*, case: Case, suite: Suite, edited: CaseSpec, actor: User | None,
     cases = tuple(replace(edited, weight=one.weight) if one.key == case.key else one for one in spec.cases)
     with open_batch() as batch:
         new = write_suite(batch=batch, spec=replace(spec, cases=cases), slug=suite.benchmark.slug)
-        return persistently(partial(_use_edit, batch, new, _EditOf(case, suite, actor, at)))
-
-
-@dataclass(frozen=True, slots=True)
-class _EditOf:
-    """What was edited, by whom and when."""
-
-    case: Case
-    suite: Suite
-    actor: User | None
-    at: datetime
+        return persistently(partial(_use_edit, batch, new, case=case, suite=suite, actor=actor, at=at))
 
 
 @transaction.atomic
-def _use_edit(batch: ImportBatch, new: NewSuite, edit: _EditOf) -> StoredSuite:
-    stored = use_suite(batch=batch, new=new, actor=edit.actor, at=edit.at, action="suite.edited")
+def _use_edit(
+    batch: ImportBatch, new: NewSuite, *, case: Case, suite: Suite, actor: User | None, at: datetime
+) -> StoredSuite:
+    stored = use_suite(batch=batch, new=new, actor=actor, at=at, action="suite.edited")
     if stored.created:
         record(
-            edit.actor,
+            actor,
             "case.edited",
-            NamedSubject(f"{edit.case.key} in {stored.suite}", case_in(stored.suite, edit.case.key).pk),
-            **{"from": edit.case.pk},
+            NamedSubject(f"{case.key} in {stored.suite}", case_in(stored.suite, case.key).pk),
+            **{"from": case.pk},
             suite=stored.suite.pk,
-            based_on=edit.suite.pk,
+            based_on=suite.pk,
         )
     return stored
 
@@ -164,7 +157,7 @@ def _programs_of(grading: Any) -> int:
     return (len(tests) if isinstance(tests, list) else 0) + handlers
 
 
-def _row(response: Response, old: ResponseGrade, new: ResponseGrade) -> dict[str, Any]:
+def _row(response: Response, old: ResponseGrade, new: ResponseGrade) -> JsonDict:
     return {
         "response": response.pk,
         "system": response.system.name,
@@ -183,10 +176,10 @@ def _systems(
     before: tuple[Case, list[ResponseGrade]],
     after: tuple[Case, list[ResponseGrade]],
     responses: list[Response],
-) -> list[dict[str, Any]]:
+) -> list[JsonDict]:
     """Return what the case comes to for each system, by the suite's way to sum up attempts."""
     names = list(dict.fromkeys(response.system.name for response in responses))
-    found: list[dict[str, Any]] = []
+    found: list[JsonDict] = []
     for name in names:
         places = [place for place, response in enumerate(responses) if response.system.name == name]
         old, new = (_case_score(suite, case, [grades[place] for place in places]) for case, grades in (before, after))

@@ -78,7 +78,7 @@ def _missing_key(endpoint: ModelEndpoint, config: EndpointConfig) -> str:
     if is_forbidden_variable(endpoint.key_variable):
         return key_variable_refusal(endpoint.key_variable)
     if endpoint.key_variable and not config.api_key:
-        return f"The environment variable {endpoint.key_variable} is not set where the site runs."
+        return f"The environment variable {endpoint.key_variable} is not set in the environment of the site."
     return ""
 
 
@@ -149,11 +149,11 @@ def _shown(attempt: Attempt) -> frozenset[str]:
 
 
 def _problem(attempt: Attempt, config: EndpointConfig) -> str:
-    said = attempt.error_text or "The endpoint did not answer."
+    said = attempt.error_text or "The endpoint did not reply."
     if attempt.error_kind == "address" and re.search(r"/v\d", urlsplit(config.base_url).path) is None:
-        return f"{said} The address has no /v1; most servers answer at {config.base_url}/v1."
+        return f"{said} The address has no /v1; most servers use {config.base_url}/v1."
     if attempt.outcome is AttemptOutcome.TRUNCATED and not config.reasoning:
-        return f"{said} It may be a reasoning model: mark it as one, or raise its least output limit."
+        return f"{said} It may be a reasoning model: mark it as one, or raise its minimum output limit."
     if attempt.error_kind == "timeout":
         return f"{said} The test waits {config.read_seconds:.0f} seconds; a run waits longer."
     return said

@@ -12,12 +12,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.prompt_texts import BadPrompt
-from judging.judges.registry import BadJudgeOption, UnknownJudge, judge_kind
+from judging.judges.registry import UnknownJudge, judge_kind
 from judging.llm.chat import ReplyStatus
-from judging.llm.endpoints import EndpointRefused, check_base_url, key_variable_refusal
+from judging.llm.endpoints import EndpointKind, EndpointRefused, check_base_url, key_variable_refusal
 from judging.llm.identity import canonical_json
-from judging.models import EndpointKind, Judge, ModelEndpoint
+from judging.models import Judge, ModelEndpoint
 from judging.selectors.targets import address_policy
 
 MOST_EXTRA = 4_000  # characters
@@ -67,7 +69,7 @@ class EndpointFields:
     reasoning: bool = False
     min_output_tokens: int | None = None
     reuse_days: int | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: JsonObject = field(default_factory=dict)
     max_concurrency: int = 50
     input_price: Decimal | None = None
     output_price: Decimal | None = None
@@ -109,8 +111,8 @@ def _check_unused(endpoint: ModelEndpoint, url: str, model: str) -> None:
         return
     if endpoint.calls.filter(status=ReplyStatus.FINISHED).exists():
         raise EndpointNotValid(
-            f"{endpoint.name} has answered calls, so its address and model stay as they are: what it said would "
-            "otherwise be taken for another model's. Add a new endpoint instead, and take this one out of use."
+            f"{endpoint.name} has been used for calls, so its address and model cannot change: its replies would "
+            "otherwise be attributed to another model. Add a new endpoint instead, and deactivate this one."
         )
 
 
@@ -120,9 +122,11 @@ def _checked(fields: EndpointFields) -> str:
         raise EndpointNotValid(refusal)
     _check_extra(fields.extra)
     if fields.min_output_tokens is not None and fields.min_output_tokens > MOST_TOKENS:
-        raise EndpointNotValid(f"The least output limit can be {MOST_TOKENS:,} tokens at most.")
+        raise EndpointNotValid(f"The minimum output limit can be at most {MOST_TOKENS:,} tokens.")
     if fields.reuse_days is not None and not 1 <= fields.reuse_days <= MOST_DAYS:
-        raise EndpointNotValid(f"Replies can be reused for 1 to {MOST_DAYS:,} days; leave the field empty for ever.")
+        raise EndpointNotValid(
+            f"Replies can be reused for 1 to {MOST_DAYS:,} days; leave the field empty for no limit."
+        )
     if (fields.input_price is None) != (fields.output_price is None):
         raise EndpointNotValid("Enter both prices or neither.")
     try:
@@ -136,19 +140,20 @@ def _check_extra(extra: Any) -> None:
         raise EndpointNotValid('Extra fields must be a JSON object, such as {"reasoning_effort": "low"}.')
     ours = sorted(OUR_FIELDS.intersection(extra))
     if ours:
-        raise EndpointNotValid(f"Extra fields cannot set {', '.join(ours)}: the judge or this form sets that.")
+        raise EndpointNotValid(f"Extra fields cannot set {', '.join(ours)}: the judge or this form sets them.")
     if len(canonical_json(extra)) > MOST_EXTRA:
-        raise EndpointNotValid(f"Extra fields can have {MOST_EXTRA:,} characters at most.")
+        raise EndpointNotValid(f"Extra fields can have at most {MOST_EXTRA:,} characters.")
 
 
 @transaction.atomic
 def save_judge(
-    *, judge: Judge | None, name: str, kind: str, endpoint: ModelEndpoint, options: dict[str, Any], actor: User | None
+    *, judge: Judge | None, name: str, kind: str, endpoint: ModelEndpoint | None, options: JsonDict, actor: User | None
 ) -> Judge:
     """Store a judge. Runs keep what they were started with.
 
     Raises:
-        JudgeNotValid: no such kind, options that it does not take, or a prompt without its placeholders.
+        JudgeNotValid: no such kind, options that it does not take, a prompt without its placeholders, or no endpoint
+            for a kind that asks a model.
     """
     texts = {name: value.replace("\r\n", "\n") for name, value in options.items() if isinstance(value, str)}
     try:
@@ -156,10 +161,17 @@ def save_judge(
         judge_kind(kind).prompt_hash(complete)  # reads the prompt, and with it an edited one's placeholders
     except (BadJudgeOption, BadPrompt, UnknownJudge) as error:
         raise JudgeNotValid(str(error)) from None
+    if judge_kind(kind).asks_model == (endpoint is None):
+        title = judge_kind(kind).title
+        raise JudgeNotValid(
+            f"Choose the endpoint that {title!r} asks." if endpoint is None else f"{title!r} asks no endpoint."
+        )
     row = judge or Judge()
     row.name, row.kind, row.endpoint, row.options = name, kind, endpoint, complete
     row.save()
-    record(actor, "judge.changed" if judge else "judge.added", row, kind=kind, endpoint=endpoint.name)
+    record(
+        actor, "judge.changed" if judge else "judge.added", row, kind=kind, endpoint=endpoint.name if endpoint else ""
+    )
     return row
 
 
@@ -180,7 +192,7 @@ def delete_judge(*, judge: Judge, actor: User | None) -> None:
     runs = judge.evaluators.values("run").distinct().count()
     if runs:
         times = "1 run" if runs == 1 else f"{runs:,} runs"
-        raise JudgeInUse(f"{judge} has judged in {times}, so it stays. Retire it instead.")
+        raise JudgeInUse(f"{judge} is used by {times} and cannot be deleted. Retire it instead.")
     record(actor, "judge.deleted", judge, kind=judge.kind, options=judge.options)
     judge.delete()
 

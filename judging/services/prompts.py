@@ -12,18 +12,9 @@ from django.db.models import Q
 from evalsite.accounts.audit import NamedSubject, record
 from judging.judges.answer_prompts import OWN, SHIPPED, check_worker_prompt
 from judging.judges.prompt_texts import BadPrompt, chosen_prompt
+from judging.judges.registry import EDITABLE
 from judging.models import PromptVersion
 from judging.selectors.prompts import uses_of
-
-EDITABLE: dict[str, str] = {  # prompt file -> the kind of judge that sends it
-    "level_cascade_holistic": "level_cascade",
-    "level_cascade_itemised": "level_cascade",
-    "relevance": "relevance",
-    "accuracy": "accuracy",
-    "integrity": "integrity",
-    "pairwise": "pairwise",
-    "generic": "generic",
-}
 
 
 class PromptRefused(ValueError):
@@ -44,7 +35,7 @@ def save_prompt_version(*, name: str, label: str, text: str, actor: User | None,
     if twin is not None:
         what = "This text is" if twin.sha256 == digest else "This name is"
         state = "" if twin.is_active else ", which is retired"
-        raise PromptRefused(f"{what} there already, as {twin.label}{state}.")
+        raise PromptRefused(f"{what} already stored as {twin.label}{state}.")
     version = PromptVersion.objects.create(
         name=name, label=label, text=text, sha256=digest, created_at=at, created_by=actor
     )
@@ -71,7 +62,7 @@ def delete_prompt_version(*, version: PromptVersion, actor: User | None) -> None
         judges, runs = len(used.judges), used.runs
         raise PromptRefused(
             f"{version} is used by {judges:,} judge{'' if judges == 1 else 's'} and {runs:,} "
-            f"run{'' if runs == 1 else 's'}, so it stays. Retire it instead."
+            f"run{'' if runs == 1 else 's'} and cannot be deleted. Retire it instead."
         )
     _record(version, actor, "prompt.deleted")
     version.delete()

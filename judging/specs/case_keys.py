@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judging.specs.files.findings import Findings, warning_rule
 
-INVISIBLE = warning_rule("invisible-character", "Type the id again to be rid of it.")
+INVISIBLE = warning_rule("invisible-character", "Type the id again to remove it.")
 _UNSEEN = dict.fromkeys((0x00AD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF))
 
 
@@ -13,6 +13,6 @@ def visible_key(text: str, findings: Findings, file: str, place: str) -> str:
     key = text.translate(_UNSEEN).strip()
     if key != text.strip():
         codes = ", ".join(sorted({f"U+{ord(letter):04X}" for letter in text if ord(letter) in _UNSEEN}))
-        message = f"The id {key!r} holds a character that nobody sees ({codes}); it was left out."
+        message = f"The id {key!r} contains an invisible character ({codes}); it was removed."
         findings.add(INVISIBLE, file, place, message, key)
     return key

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-NOTHING: Mapping[str, Any] = {}  # one for a million nodes; nobody writes into a specification
-JsonObject = Mapping[str, Any]  # JSON-like: only dict, list, str, int, float, bool and None inside
+from evalsite.base.json_types import JsonObject
+
+NOTHING: JsonObject = {}  # one for a million nodes; nobody writes into a specification
+JsonObject = JsonObject  # JSON-like: only dict, list, str, int, float, bool and None inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,11 @@ class AnchorSpec:
     high: float
     text: str
     variant: str = ""
+
+    @property
+    def range_words(self) -> str:
+        """The value or the range, as people write it."""
+        return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def _share(count: float, n: int, *, units: int) -> Estimate:
     if not 0 <= count <= n:
         raise ValueError(f"{count} of {n}")
     if n == 0:
-        return undefined("Nothing to count yet.")
+        return undefined("There are no values yet.")
     share = count / n
     if units == 1:
         return with_interval(share, Interval(None, None, ONE_UNIT), n=n)

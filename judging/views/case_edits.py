@@ -43,7 +43,7 @@ def case_edit_trial(request: PageRequest, case_id: int, trial: str) -> HttpRespo
     case = get_object_or_404(Case.objects.select_related("prompt"), pk=case_id)
     found = read_edit_trial(trial) if trial.startswith(f"edit-{case.pk}-") else None
     if found is None:
-        raise Http404("This trial is not known any more.")
+        raise Http404("This preview has expired.")
     return render(request, "judging/_case_effect.html", {"case": case, "trial": found, "effect": found.effect})
 
 
@@ -71,6 +71,6 @@ def _save(request: PageRequest, case: Case, suite: Suite, form: CaseEditForm) ->
     if stored.created:
         messages.success(request, f"Saved as {stored.suite}. Runs on earlier versions keep their scores.")
     else:
-        messages.info(request, f"{stored.suite} grades the case like this already; nothing was stored.")
+        messages.info(request, f"{stored.suite} already has this grading; nothing was stored.")
     new = case_in(stored.suite, case.key)
     return redirect(f"{new.get_absolute_url()}?suite={stored.suite.pk}")

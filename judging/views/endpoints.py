@@ -12,11 +12,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from evalsite.base.http import PageRequest, whole_number
+from evalsite.base.http import PageRequest, refusals_shown, whole_number
 from judging.forms.endpoints import EndpointForm, JudgeForm
-from judging.judges.prompt_texts import load_prompt
 from judging.judges.registry import KINDS, judge_kind
-from judging.models import EndpointKind, Judge, ModelEndpoint, PromptVersion
+from judging.llm.endpoints import EndpointKind
+from judging.models import Judge, ModelEndpoint, PromptVersion
 from judging.selectors import endpoints as selectors
 from judging.selectors.targets import config_of, key_is_set, target_of
 from judging.services.endpoint_trials import SHOWING, try_endpoint
@@ -106,7 +106,7 @@ def endpoint_test(request: PageRequest, endpoint_id: int) -> HttpResponse:
     trial = try_endpoint(endpoint=endpoint, at=timezone.now())
     if not request.htmx:
         if trial.works:
-            messages.success(request, f"{endpoint} answered in {trial.seconds:.2f} s.")
+            messages.success(request, f"{endpoint} replied in {trial.seconds:.2f} s.")
         else:
             messages.error(request, f"{endpoint}: {trial.problem}")
         return redirect(endpoint)
@@ -119,7 +119,7 @@ def endpoint_forget(request: PageRequest, endpoint_id: int) -> HttpResponse:
     """Forget what the endpoint refused, so that everything is tried again."""
     endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id, kind=EndpointKind.OPENAI)
     forget_capabilities(endpoint=endpoint, actor=request.user)
-    messages.success(request, f"What {endpoint} refused is forgotten. The next calls try everything again.")
+    messages.success(request, f"The known features of {endpoint} were reset. The next calls try all of them again.")
     return redirect(endpoint)
 
 
@@ -128,10 +128,10 @@ def _trial_context(endpoint: ModelEndpoint) -> dict[str, object]:
     trial = endpoint.last_test
     known = {name: taken for name, taken in endpoint.capabilities.items() if taken is not None}
     groups = [
-        ("Seen to work", [name for name, taken in known.items() if taken and name in SHOWING]),
+        ("Works", [name for name, taken in known.items() if taken and name in SHOWING]),
         ("Not refused", [name for name, taken in known.items() if taken and name not in SHOWING]),
-        ("Taken without effect", [name for name in trial.get("ignored", []) if name not in known]),
-        ("Refused, so left out", [name for name, taken in known.items() if not taken]),
+        ("Accepted without effect", [name for name in trial.get("ignored", []) if name not in known]),
+        ("Refused and left out", [name for name, taken in known.items() if not taken]),
     ]
     return {
         "trial": trial,
@@ -170,21 +170,11 @@ def judge_detail(request: PageRequest, judge_id: int) -> HttpResponse:
 
 @permission_required("judging.add_judge", raise_exception=True)
 @require_POST
-def judge_retire(request: PageRequest, judge_id: int) -> HttpResponse:
-    """Offer a judge for nothing new; what it judged stays."""
+def judge_control(request: PageRequest, judge_id: int, *, is_active: bool) -> HttpResponse:
+    """Offer a judge for nothing new, whose verdicts stay, or offer a retired one again."""
     judge = get_object_or_404(Judge, pk=judge_id)
-    set_judge_active(judge=judge, is_active=False, actor=request.user)
-    messages.success(request, f"{judge} is retired. What it judged stays as it is.")
-    return redirect(judge)
-
-
-@permission_required("judging.add_judge", raise_exception=True)
-@require_POST
-def judge_restore(request: PageRequest, judge_id: int) -> HttpResponse:
-    """Offer a retired judge again."""
-    judge = get_object_or_404(Judge, pk=judge_id)
-    set_judge_active(judge=judge, is_active=True, actor=request.user)
-    messages.success(request, f"{judge} is in use again.")
+    set_judge_active(judge=judge, is_active=is_active, actor=request.user)
+    messages.success(request, f"{judge} is {'restored.' if is_active else 'retired. Its verdicts are kept.'}")
     return redirect(judge)
 
 
@@ -193,22 +183,22 @@ def judge_restore(request: PageRequest, judge_id: int) -> HttpResponse:
 def judge_delete(request: PageRequest, judge_id: int) -> HttpResponse:
     """Delete a judge that no run used."""
     judge = get_object_or_404(Judge, pk=judge_id)
-    try:
+    with refusals_shown(request, JudgeInUse):
         delete_judge(judge=judge, actor=request.user)
-    except JudgeInUse as refusal:
-        messages.error(request, str(refusal))
-        return redirect(judge)
-    messages.success(request, f"{judge} is deleted.")
-    return redirect("judging:judge-list")
+        messages.success(request, f"{judge} is deleted.")
+        return redirect("judging:judge-list")
+    return redirect(judge)
 
 
 def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpResponse:
     initial = {"endpoint": request.GET.get("endpoint", "")}
     version = PromptVersion.objects.filter(pk=whole_number(request.GET.get("prompt", "")) or 0).first()
     if version is not None:
-        initial |= {"option_prompt_text": version.text, "option_mode": _mode_of(version)}
-    elif "copy" in request.GET:
-        initial["option_prompt_text"] = judge_kind(kind).build(judge.options if judge else {}).prompt.text
+        chosen = judge_kind(kind).prompts.get(version.name, {})
+        initial |= {"option_prompt_text": version.text}
+        initial |= {f"option_{name}": json.dumps(value) for name, value in chosen.items()}
+    elif "copy" in request.GET and judge_kind(kind).asks_model:
+        initial["option_prompt_text"] = judge_kind(kind).prompts_sent(judge.options if judge else {})[0].text
     form = JudgeForm(request.POST or None, kind=kind, judge=judge, initial=initial)
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
@@ -217,11 +207,11 @@ def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpRes
                 judge=judge,
                 name=data["name"],
                 kind=kind,
-                endpoint=data["endpoint"],
+                endpoint=data.get("endpoint"),
                 options=form.options(),
                 actor=request.user,
             )
-            messages.success(request, f"{saved} is saved. Runs that were started keep what they were started with.")
+            messages.success(request, f"{saved} is saved. Existing runs keep their settings.")
             return redirect(saved)
         except JudgeNotValid as error:
             form.add_error(None, str(error))
@@ -230,23 +220,17 @@ def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpRes
     return render(request, "judging/judge_form.html", context, status=400 if form.is_bound and form.errors else 200)
 
 
-def _mode_of(version: PromptVersion) -> str:
-    """Return the mode that sends a version's file, as the form spells it; only one kind of judge has modes."""
-    return json.dumps(version.name.removeprefix("level_cascade_"))
-
-
 def _prompts(judge: Judge | None, kind: str) -> dict[str, object]:
     """Return what the judge sends, with the versions that runs were started with."""
     described = judge_kind(kind)
     options = judge.options if judge else {}
-    built = described.build(options)
-    others = [load_prompt(name) for name in described.prompt_names(options)[1:]]
+    texts = described.prompts_sent(options)
     return {
         "kind": described,
-        "prompt": built.prompt,
-        "placeholders": sorted(built.prompt.placeholders),
+        "prompt": texts[0] if texts else None,
+        "placeholders": sorted(texts[0].placeholders) if texts else [],
         "edited": bool(options.get("prompt_text")),
-        "prompts": [built.prompt, *others],
+        "prompts": texts,
         "prompt_hash": described.prompt_hash(options),
         "versions": selectors.prompt_versions(judge) if judge else [],
     }

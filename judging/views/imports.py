@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 
 from django.contrib import messages
@@ -15,13 +16,14 @@ from django.utils.timezone import now
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, page_of, refusals_shown
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, write_csv
 from judging import jobs
 from judging.forms.imports import ImportForm, ImportOptionsForm, benchmark_names, options_initial
 from judging.models import ImportStatus, Upload
 from judging.services.file_imports import uploads
+from judging.services.file_imports.file_readers import has_own_reader
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.upload_store import BytesGone
 from judging.services.file_imports.uploads import UploadRefused
@@ -94,10 +96,8 @@ def import_recheck(request: PageRequest, upload_id: int) -> HttpResponse:
 def import_confirm(request: PageRequest, upload_id: int) -> HttpResponse:
     """Start the import."""
     upload = _upload(upload_id)
-    try:
+    with refusals_shown(request, UploadRefused):
         jobs.launch_import(upload=upload, actor=request.user, at=now())
-    except UploadRefused as refusal:
-        messages.error(request, str(refusal))
     return redirect(upload)
 
 
@@ -106,10 +106,8 @@ def import_confirm(request: PageRequest, upload_id: int) -> HttpResponse:
 def import_cancel(request: PageRequest, upload_id: int) -> HttpResponse:
     """Stop a check or an import."""
     upload = _upload(upload_id)
-    try:
+    with refusals_shown(request, UploadRefused):
         uploads.cancel_upload(upload=upload, actor=request.user)
-    except UploadRefused as refusal:
-        messages.error(request, str(refusal))
     return redirect(upload)
 
 
@@ -118,13 +116,11 @@ def import_cancel(request: PageRequest, upload_id: int) -> HttpResponse:
 def import_discard(request: PageRequest, upload_id: int) -> HttpResponse:
     """Throw the upload away."""
     upload = _upload(upload_id)
-    try:
+    with refusals_shown(request, UploadRefused):
         uploads.discard_upload(upload=upload, actor=request.user)
-    except UploadRefused as refusal:
-        messages.error(request, str(refusal))
-        return redirect(upload)
-    messages.success(request, f"Discarded {upload.file_name}.")
-    return redirect("judging:import-list")
+        messages.success(request, f"Discarded {upload.file_name}.")
+        return redirect("judging:import-list")
+    return redirect(upload)
 
 
 @require_safe
@@ -195,6 +191,8 @@ def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None
         "rubric_field": _rubric_field(upload),
         "problems": (errors + warnings)[:PROBLEMS_SHOWN],
         "problem_count": len(upload.problems),
+        "problem_kinds": Counter(str(problem.get("code", "")) for problem in upload.problems).most_common(),
+        "takes_options": not has_own_reader(upload.kind),
         "error_count": len(errors),
         "warning_count": len(warnings),
         **_form_context(form),

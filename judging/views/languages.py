@@ -35,5 +35,5 @@ def language_list(request: PageRequest) -> HttpResponse:
 def language_probe(request: PageRequest) -> HttpResponse:
     """Look again for what is installed. Workers look when they start."""
     forget_toolchains()
-    messages.success(request, "Looked again. Workers see what is new once they are restarted.")
+    messages.success(request, "Checked again. Restart the workers so that they use the result.")
     return redirect("judging:language-list")

@@ -9,13 +9,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, refusals_shown
 from judging.forms.prompts import PromptForm
-from judging.judges.registry import KINDS
+from judging.judges.registry import EDITABLE, KINDS
 from judging.models import PromptVersion
 from judging.selectors import prompts as selectors
 from judging.services.prompts import (
-    EDITABLE,
     PromptRefused,
     delete_prompt_version,
     save_prompt_version,
@@ -45,7 +44,7 @@ def prompt_detail(request: PageRequest, name: str) -> HttpResponse:
             version = save_prompt_version(
                 name=name, label=data["label"], text=data["text"], actor=request.user, at=timezone.now()
             )
-            messages.success(request, f"{version} is stored. Set up a judge with it, or try it on a response.")
+            messages.success(request, f"{version} is stored. Create a judge with it, or try it on a response.")
             return redirect(version)
         except PromptRefused as refusal:
             form.add_error("text", str(refusal))
@@ -55,21 +54,12 @@ def prompt_detail(request: PageRequest, name: str) -> HttpResponse:
 
 @permission_required("judging.add_judge", raise_exception=True)
 @require_POST
-def prompt_retire(request: PageRequest, version_id: int) -> HttpResponse:
-    """Offer a version for nothing new; judges and runs keep its text."""
+def prompt_control(request: PageRequest, version_id: int, *, is_active: bool) -> HttpResponse:
+    """Offer a version for nothing new, while judges and runs keep its text, or offer a retired one again."""
     version = get_object_or_404(PromptVersion, pk=version_id)
-    set_prompt_active(version=version, is_active=False, actor=request.user)
-    messages.success(request, f"{version} is retired. What was asked with it stays as it is.")
-    return redirect(version)
-
-
-@permission_required("judging.add_judge", raise_exception=True)
-@require_POST
-def prompt_restore(request: PageRequest, version_id: int) -> HttpResponse:
-    """Offer a retired version again."""
-    version = get_object_or_404(PromptVersion, pk=version_id)
-    set_prompt_active(version=version, is_active=True, actor=request.user)
-    messages.success(request, f"{version} is in use again.")
+    set_prompt_active(version=version, is_active=is_active, actor=request.user)
+    kept = "retired. Verdicts made with it are kept."
+    messages.success(request, f"{version} is {'restored.' if is_active else kept}")
     return redirect(version)
 
 
@@ -78,11 +68,8 @@ def prompt_restore(request: PageRequest, version_id: int) -> HttpResponse:
 def prompt_delete(request: PageRequest, version_id: int) -> HttpResponse:
     """Delete a version that nothing used."""
     version = get_object_or_404(PromptVersion, pk=version_id)
-    try:
+    with refusals_shown(request, PromptRefused):
         delete_prompt_version(version=version, actor=request.user)
-    except PromptRefused as refusal:
-        messages.error(request, str(refusal))
-    else:
         messages.success(request, f"{version} is deleted.")
     return redirect(version)
 

@@ -14,49 +14,59 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from evalsite.base.choices import choices_of
 from evalsite.base.http import PageRequest, page_of, whole_number
 from evalsite.base.json_types import JsonDict
+from judging.forms.esi import EsiRunForm
+from judging.forms.new_runs import NewRunForm
 from judging.forms.runs import RunForm, RunNameForm
 from judging.jobs import launch_run
-from judging.models import EvaluatorKind, Run, RunKind, RunStatus, Suite
+from judging.models import EvaluatorKind, Run, RunKind, Suite
 from judging.selectors import esi
 from judging.selectors import runs as selectors
 from judging.selectors.selections import part_words
-from judging.services.runs.estimates import estimate_run
-from judging.services.runs.people_costs import people_cost_of_plan
-from judging.services.runs.run_plans import RunNotPossible, create_run
+from judging.services.runs import run_archive as archive
+from judging.services.runs.run_plans import RunNotPossible
 from judging.services.tasks import run_lifecycle
 from judging.specs.selections import selection_from_json
-from judging.states import RunRefused
+from judging.states import RunRefused, RunStatus
+
+FORMS: tuple[type[NewRunForm], ...] = (RunForm, EsiRunForm)  # by kind of run, as the page offers them
 
 
 @permission_required("judging.view_run", raise_exception=True)
 def run_list(request: PageRequest) -> HttpResponse:
-    """List runs, newest first; those of one judge on one response only where asked."""
+    """List runs, newest first; archived ones, and those of one judge on one response, only where asked."""
     query = {"status": request.GET.get("status", ""), "search": request.GET.get("q", "").strip()}
-    single = request.GET.get("single") == "1"
-    runs = selectors.list_runs(**query, order=request.GET.get("sort", "-created"), single=single)
-    context = {"page_obj": page_of(request, runs), "statuses": RunStatus.choices, "single": single, **query}
+    query["tag"] = request.GET.get("tag", "").strip()
+    single, archived = request.GET.get("single") == "1", request.GET.get("archived") == "1"
+    order = request.GET.get("sort", "-created")
+    runs = selectors.list_runs(
+        status=query["status"], search=query["search"], tag=query["tag"], order=order, single=single, archived=archived
+    )
+    context: JsonDict = {"page_obj": page_of(request, runs), "statuses": choices_of(RunStatus)}
+    context |= {"single": single, "archived": archived, "tags": selectors.tags_in_use(), **query}
     return render(request, "judging/run_list.html", context)
 
 
 @permission_required("judging.add_run", raise_exception=True)
 def run_create(request: PageRequest) -> HttpResponse:
-    """Show the form of a new run for a suite, and start it."""
-    suite = suite_of(request)
+    """Show the form of a new run of a kind for a suite, and start it."""
+    form_class, suite = _form_class(request), suite_of(request)
     if suite is None:
-        return render(request, "judging/run_suite.html", {"suites": suites()})
-    form = RunForm(request.POST or None, suite=suite, initial={"rules": True} | _like(request, suite))
+        context = {"suites": suites(), "kinds": FORMS, "chosen": form_class}
+        return render(request, "judging/run_suite.html", context)
+    form = form_class(request.POST or None, suite=suite, initial={"rules": True} | _like(request, suite))
     if request.method == "POST" and form.is_valid():
         try:
             with transaction.atomic():
-                run = create_run(plan=form.plan(), actor=request.user, at=timezone.now())
+                run = form.wanted().create(request.user, timezone.now())
                 launch_run(run_id=run.pk, waiting=run.total)
             return redirect(run)
         except RunNotPossible as error:
             form.add_error(None, str(error))
-    context = {"form": form, "suite": suite, "suites": suites()}
-    return render(request, "judging/run_create.html", context, status=400 if form.is_bound and form.errors else 200)
+    status = 400 if form.is_bound and form.errors else 200
+    return render(request, "judging/run_create.html", _form_context(form), status=status)
 
 
 @permission_required("judging.add_run", raise_exception=True)
@@ -64,15 +74,29 @@ def run_create(request: PageRequest) -> HttpResponse:
 def run_estimate(request: PageRequest) -> HttpResponse:
     """Show what the run that the form describes would ask and cost."""
     suite = get_object_or_404(Suite, pk=whole_number(request.POST.get("suite", "")))
-    form = RunForm(request.POST, suite=suite)
-    context: JsonDict = {"form": form, "suite": suite, "asked": True}
+    form = _form_class(request)(request.POST, suite=suite)
+    context: JsonDict = {"asked": True}
     if form.is_valid():
-        plan = form.plan()
-        context["estimate"] = estimate_run(plan=plan, threads=settings.CALL_THREADS, at=timezone.now())
-        context |= {"people_cost": people_cost_of_plan(plan), "asks_nobody": not plan.asks_people}
+        try:
+            wanted = form.wanted()
+            context["estimate"] = wanted.estimate(settings.CALL_THREADS, timezone.now())
+            context |= {"people_cost": wanted.people_cost()}
+            context |= {"asks_nobody": form.cleaned_data.get("asks_nobody", False)}
+        except RunNotPossible as error:
+            form.add_error(None, str(error))
     if request.htmx:
-        return render(request, "judging/_run_estimate.html", context)
-    return render(request, "judging/run_create.html", context | {"suites": suites()})
+        return render(request, "judging/_run_estimate.html", context | {"form": form})
+    return render(request, "judging/run_create.html", context | _form_context(form))
+
+
+def _form_class(request: PageRequest) -> type[NewRunForm]:
+    """Return the form of the kind that a form or an address names."""
+    wanted = request.POST.get("kind") or request.GET.get("kind", "")
+    return next((form for form in FORMS if form.kind == wanted), RunForm)
+
+
+def _form_context(form: NewRunForm) -> JsonDict:
+    return {"form": form, "suite": form.suite, "suites": suites(), "kinds": FORMS, "chosen": type(form)}
 
 
 @permission_required("judging.view_run", raise_exception=True)
@@ -83,6 +107,7 @@ def run_detail(request: PageRequest, run_id: int) -> HttpResponse:
         return redirect(run.debate_set)
     context = _context(request, run)
     selection = selection_from_json(run.options.get("selection") or {})
+    context["tags"] = list(run.tags.order_by("name"))
     context |= {"part_words": part_words(suite=run.suite, selection=selection)}
     context |= {"esi": esi.read_summary(run)} if run.kind == RunKind.ESI else {}
     return render(request, "judging/run_detail.html", context)
@@ -98,17 +123,41 @@ def run_progress(request: PageRequest, run_id: int) -> HttpResponse:
 @permission_required("judging.change_run", raise_exception=True)
 @require_http_methods(["GET", "POST"])
 def run_rename(request: PageRequest, run_id: int) -> HttpResponse:
-    """Give a run another name."""
+    """Give a run another name, and tags."""
     run = get_object_or_404(Run, pk=run_id)
-    form = RunNameForm(request.POST if request.method == "POST" else None, initial={"name": run.name})
+    tags = ", ".join(sorted(tag.name for tag in run.tags.all()))
+    form = RunNameForm(request.POST if request.method == "POST" else None, initial={"name": run.name, "tags": tags})
     if form.is_valid():
         try:
-            run_lifecycle.rename_run(run_id=run_id, name=form.cleaned_data["name"], actor=request.user)
+            with transaction.atomic():
+                run_lifecycle.rename_run(run_id=run_id, name=form.cleaned_data["name"], actor=request.user)
+                archive.tag_run(run_id=run_id, tags=form.cleaned_data["tags"], actor=request.user)
             return redirect(run)
         except RunRefused as error:
             form.add_error("name", str(error))
     context = {"run": run, "form": form}
     return render(request, "judging/run_rename.html", context, status=400 if form.is_bound else 200)
+
+
+@permission_required("judging.change_run", raise_exception=True)
+@require_POST
+def run_archive(request: PageRequest, run_id: int) -> HttpResponse:
+    """Take a run out of lists; its page then offers to restore it."""
+    run = get_object_or_404(Run, pk=run_id)
+    try:
+        archive.archive_run(run_id=run_id, actor=request.user, at=timezone.now())
+    except RunRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect(run)
+
+
+@permission_required("judging.change_run", raise_exception=True)
+@require_POST
+def run_restore(request: PageRequest, run_id: int) -> HttpResponse:
+    """List an archived run again."""
+    run = get_object_or_404(Run, pk=run_id)
+    archive.restore_run(run_id=run_id, actor=request.user)
+    return redirect(run)
 
 
 @permission_required("judging.change_run", raise_exception=True)
@@ -190,6 +239,7 @@ def _context(request: PageRequest, run: Run) -> JsonDict:
         "failure": failure,
         "status": status,
         "evaluator_id": evaluator_id,
+        "shown_evaluator": next((one for one in progress.evaluators if one.pk == evaluator_id), None),
         "is_filtered": bool(failure or status or evaluator_id),
         "has_rules": next((one.pk for one in progress.evaluators if one.kind == EvaluatorKind.GRADER), None),
         "has_judges": any(one.kind == EvaluatorKind.JUDGE for one in progress.evaluators),
@@ -228,6 +278,8 @@ def _like(request: PageRequest, suite: Suite) -> JsonDict:
         "budget": run.budget,
         "first_attempts": run.options.get("first_attempts"),
         "compat": bool(run.options.get("compat")),
+        "fresh": bool(run.options.get("fresh")),
+        "asks_nobody": not run.options.get("asks_people", True),
         "audit_percent": None if share is None else 100 * share,
     }
 

@@ -29,7 +29,7 @@ def run_rescore(request: PageRequest, evaluator_id: int) -> HttpResponse:
     evaluator = get_object_or_404(RunEvaluator.objects.select_related("run__suite"), pk=evaluator_id)
     is_index = evaluator.kind == EvaluatorKind.INDEX
     if not can_rescore(evaluator):
-        messages.info(request, f"{evaluator.name} has no option that only scores depend on.")
+        messages.info(request, f"{evaluator.name} has no option that affects only scores.")
         return redirect(evaluator.run)
     if request.htmx:
         if "rescoring" not in evaluator.options:

@@ -30,7 +30,11 @@ EARLIER = 10  # trials listed beside the form
 def response_try(request: PageRequest, response_id: int) -> HttpResponse:
     """Show the form that tries a judge on a response, and leave the asking to a worker."""
     response = _response(response_id)
-    form = TrialForm(request.POST or None, response=response, initial=_initial(request))
+    form = TrialForm(
+        request.POST or None,
+        response=response,
+        initial={name: request.GET.get(name, "") for name in ("judge", "rubric")},
+    )
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         prompt_text = data["prompt"].text if data["prompt"] else ""
@@ -89,10 +93,6 @@ def _trial(response_id: int, run_id: int) -> tuple[Response, Run]:
     if run is None:
         raise Http404("There is no such trial.")
     return response, run
-
-
-def _initial(request: PageRequest) -> dict[str, str]:
-    return {name: request.GET.get(name, "") for name in ("judge", "rubric")}
 
 
 def _context(response: Response, run: Run) -> JsonDict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 
 from django.contrib.auth.decorators import permission_required
@@ -12,19 +11,10 @@ from django.shortcuts import render
 from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict
 from judging.judges.words import STATUS_WORDS, flag_in_words
-from judging.models import Call, PastVerdict, Score, Verdict
+from judging.models import Call, Score, Verdict
 from judging.selectors.runs import read_verdict
 from judging.specs.rubrics.outlines import outline_of_data
 from judging.views.score_pages import score_page
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierTry:
-    """What a judge said before a retry asked it again."""
-
-    verdict: PastVerdict
-    calls: list[Call]
-    says: str
 
 
 @permission_required("judging.view_run", raise_exception=True)
@@ -53,7 +43,11 @@ def reading_of(verdict: Verdict) -> JsonDict:
         "value": outline_of_data("", verdict.value).children if isinstance(verdict.value, dict) else (),
         "calls": calls,
         "earlier_tries": [
-            EarlierTry(said, [found[pk] for pk in said.call_ids if pk in found], STATUS_WORDS.get(said.status, ""))
+            {
+                "verdict": said,
+                "calls": [found[pk] for pk in said.call_ids if pk in found],
+                "says": STATUS_WORDS.get(said.status, ""),
+            }
             for said in past
         ],
         "cost": sum(costs, Decimal(0)) if len(costs) == len(calls) else None,

@@ -7,7 +7,7 @@ dialog.setAttribute("aria-labelledby", "confirm-title");
 const title = Object.assign(document.createElement("h2"), { id: "confirm-title" });
 const text = Object.assign(document.createElement("p"), { className: "muted mt-2 mb-0" });
 const actions = Object.assign(document.createElement("form"), { className: "sheet-actions", method: "dialog" });
-const refuse = Object.assign(document.createElement("button"), { className: "btn btn-secondary", value: "no", textContent: "Go back" });
+const refuse = Object.assign(document.createElement("button"), { className: "btn btn-secondary", value: "no", textContent: "Cancel" });
 const accept = Object.assign(document.createElement("button"), { className: "btn btn-primary", value: "yes" });
 actions.append(refuse, accept);
 dialog.append(title, text, actions);

@@ -78,7 +78,7 @@ function restore(form) {
   if (!draft || Date.now() - draft.at > KEPT_MS) return;
   if (follows(form, draft)) {
     if (draft.page) pages.set(form, draft.page); // what the old page sent on its way out may arrive after this one was read
-    if (fill(form, draft, untouched)) say(form, "Your draft is back");
+    if (fill(form, draft, untouched)) say(form, "Draft restored");
   } else if (differs(form, draft)) {
     offer(form, draft);
   }
@@ -94,7 +94,7 @@ function offer(form, draft) {
   button.textContent = "Use the text of this browser";
   button.addEventListener("click", () => {
     fill(form, draft, () => true);
-    say(form, "The text of this browser is back");
+    say(form, "Text of this browser restored");
   });
   out.append(button);
 }
@@ -104,7 +104,7 @@ function say(form, words) {
   if (out) out.textContent = words;
 }
 
-const SAID = { 412: "Newer text was saved from another page: reload to see it. This text is kept in this browser only." };
+const SAID = { 412: "Newer text was saved from another page. Reload to see it. This text is stored in this browser only." };
 
 async function send(form, { leaving = false } = {}) {
   if (!form.isConnected || !form.dataset.draftUrl) return;
@@ -114,9 +114,9 @@ async function send(form, { leaving = false } = {}) {
   body.set("draft_at", form.dataset.draftAt || "");
   try {
     const answer = await fetch(form.dataset.draftUrl, { method: "POST", headers, body, credentials: "same-origin", redirect: "error", keepalive: leaving });
-    say(form, answer.ok ? "Draft saved" : SAID[answer.status] || "Draft kept in this browser only");
+    say(form, answer.ok ? "Draft saved" : SAID[answer.status] || "Draft stored in this browser only");
   } catch {
-    say(form, "Draft kept in this browser only");
+    say(form, "Draft stored in this browser only");
   }
 }
 

@@ -72,7 +72,7 @@ async function filesBelow(entries) {
 
 function setPathsAndFiles(zone, found) {
   if (found.length > MOST_FILES) return say(zone, `The folder has more than ${MOST_FILES} files. Pack it as a ZIP.`);
-  if (!found.length) return say(zone, "The folder holds no files.");
+  if (!found.length) return say(zone, "The folder contains no files.");
   setFiles(zone, found.map(([, file]) => file), found.map(([path]) => path));
 }
 
@@ -120,7 +120,7 @@ document.addEventListener("drop", (event) => {
   const takesMany = zone.querySelector("input[type=file]").multiple;
   if (entries.some((entry) => entry.isDirectory)) {
     if (takesMany) takeEntries(zone, entries);
-    else say(zone, "One file is taken here, not a folder.");
+    else say(zone, "Choose one file, not a folder.");
     return;
   }
   const files = [...event.dataTransfer.files];

@@ -46,7 +46,7 @@ function press(element) {
 
 function submitsBy(event) {
   const form = event.target.closest(TYPING)?.form;
-  const button = (form || document).querySelector(ENTER) || form?.querySelector(".review-act button:not([type=button])");
+  const button = (form || document).querySelector(ENTER) || form?.querySelector(".review-action button:not([type=button])");
   return button && usable(button) ? button : null;
 }
 
@@ -116,7 +116,7 @@ function fillSheet() {
   for (const [keys, element] of rows) addRow(list, keys.split(/\s+/), labelOf(element));
   if (hasEnter) {
     addRow(list, ["Control+Enter"], "Submit while typing");
-    addRow(list, ["Escape"], "Leave the field");
+    addRow(list, ["Escape"], "Exit the field");
   }
   sheet.querySelector("[data-keys-enabled]").checked = enabled();
 }

@@ -25,8 +25,8 @@ document.addEventListener("htmx:configRequest", (event) => {
 
 document.addEventListener("toggle", (event) => {
   const opened = event.target;
-  if (!opened.matches?.(".review-act") || !opened.open) return;
-  for (const other of document.querySelectorAll(".review-act[open]")) if (other !== opened) other.open = false;
+  if (!opened.matches?.(".review-action") || !opened.open) return;
+  for (const other of document.querySelectorAll(".review-action[open]")) if (other !== opened) other.open = false;
   opened.querySelector("button, input:not([type=hidden])")?.focus();
 }, true);
 

@@ -61,7 +61,7 @@ document.addEventListener("change", (event) => {
 function nameCells() {
   for (const table of document.querySelectorAll("table.cards")) {
     const names = [...table.tHead.rows[0].cells].map((head) => head.dataset.label ?? head.textContent.trim());
-    for (const row of table.tBodies[0].rows) {
+    for (const row of [...table.tBodies].flatMap((body) => [...body.rows])) {
       for (const [place, cell] of [...row.cells].entries()) {
         if (cell.colSpan === 1) cell.dataset.label ??= names[place] ?? "";
       }

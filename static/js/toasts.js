@@ -71,7 +71,7 @@ if (region) {
   document.addEventListener("htmx:sendError", () => show({ text: "The site cannot be reached. What you typed is still here; try again.", level: "error" }));
   document.addEventListener("htmx:responseError", (event) => {
     const status = event.detail.xhr.status;
-    const text = status === 403 ? "Your session has ended or you may not do this. Reload the page." : `The site answered with error ${status}. Nothing was changed on this page.`;
+    const text = status === 403 ? "Your session has ended or you do not have this right. Reload the page." : `The site returned error ${status}. Nothing was changed on this page.`;
     show({ text, level: "error" });
   });
 }

@@ -23,7 +23,7 @@ def settings_table() -> str:
 
 def run_diagram() -> str:
     """Return the diagram of a run's states."""
-    arrows = sorted(f"    {start} --> {end}" for start, ends in TRANSITIONS.items() for end in ends)
+    arrows = sorted(f"    {row.before} --> {row.after}" for row in TRANSITIONS)
     return "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```"])
 
 
@@ -40,6 +40,14 @@ def test_readme_settings_are_those_that_are_read() -> None:
 
 def test_readme_diagram_is_the_transition_table() -> None:
     assert part("diagram:run") == run_diagram()
+
+
+def test_readme_names_files_that_exist() -> None:
+    text = README.read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:judging|debate|evalsite|tests)/[\w/.]+)`|\((static/[\w/.]+)\)", text))
+
+    assert len(named) > 20
+    assert [path for pair in sorted(named) for path in pair if path and not (REPOSITORY / path).exists()] == []
 
 
 def test_readme_names_commands_that_exist() -> None:

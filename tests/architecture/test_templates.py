@@ -7,7 +7,7 @@ from pathlib import Path
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 NAMED = re.compile(r'{%\s*(?:include|extends)\s+"([^"]+)"')
-ADDRESS = re.compile(r"{%\s*url\s+[\"']([a-z-]+):")
+ADDRESS = re.compile(r"{%\s*(?:url|link_button|post_button)\s+[\"']([a-z-]+):")
 LOADED = re.compile(r"{%\s*load\s+([^%]+)%}")
 LIBRARIES = {"ui", "static", "django_htmx"}  # those of the base app and of the libraries
 LAYERS = ("base", "judging", "debate", "review", "reports", "site")  # from the bottom to the top

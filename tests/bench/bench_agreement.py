@@ -97,13 +97,13 @@ def measure(options: argparse.Namespace) -> bool:
     queue = fill_queue(options.items, quorum=options.people)
     answer_all(queue.pk, options.people)
     started = time.perf_counter()
-    payload = jobs.require(AGREEMENT, subject_id=queue.pk, options={}, at=timezone.now())
+    content = jobs.require(AGREEMENT, subject_id=queue.pk, options={}, at=timezone.now())
     computed = time.perf_counter() - started
     started = time.perf_counter()
     jobs.require(AGREEMENT, subject_id=queue.pk, options={}, at=timezone.now())
     cached = time.perf_counter() - started
-    answers = payload["summary"]["answers"]
-    listed = slowest_list(queue.slug, payload)
+    answers = content["summary"]["answers"]
+    listed = slowest_list(queue.slug, content)
     passes = computed <= options.limit and cached < computed / 10 and listed <= LIST_LIMIT
     verdict = "pass" if passes else "FAIL"
     say(
@@ -113,7 +113,7 @@ def measure(options: argparse.Namespace) -> bool:
     return passes
 
 
-def slowest_list(slug: str, payload: dict[str, Any]) -> float:
+def slowest_list(slug: str, content: dict[str, Any]) -> float:
     """Return the seconds of the slowest page of items behind a figure, as a researcher's request takes them."""
     from django.contrib.auth.models import Group, User
     from django.test import Client
@@ -122,7 +122,7 @@ def slowest_list(slug: str, payload: dict[str, Any]) -> float:
     researcher.groups.add(Group.objects.get(name="researcher"))
     client = Client(headers={"host": "127.0.0.1"})
     client.force_login(researcher)
-    label, (first, second) = payload["labels"][0]["value"], [rater["name"] for rater in payload["raters"][:2]]
+    label, (first, second) = content["labels"][0]["value"], [rater["name"] for rater in content["raters"][:2]]
     slowest = 0.0
     for query in (
         "show=pairable",

@@ -213,7 +213,8 @@ def have_ended(runs: list[int]) -> bool:
     """Return whether the runs are finished, as far as the database answers."""
     from django.db import DatabaseError, connections
 
-    from judging.models import Run, RunStatus
+    from judging.models import Run
+    from judging.states import RunStatus
 
     try:
         return not Run.objects.filter(pk__in=runs).exclude(status=RunStatus.FINISHED).exists()

@@ -198,7 +198,8 @@ def launch(run_id: int) -> None:
 
 def wait(run_id: int) -> float:
     """Return when the run had ended, in seconds of the clock that the fake server's log tells too."""
-    from judging.models import Run, RunStatus
+    from judging.models import Run
+    from judging.states import RunStatus
 
     while Run.objects.get(pk=run_id).status != RunStatus.FINISHED:
         time.sleep(0.2)

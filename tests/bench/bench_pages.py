@@ -118,8 +118,19 @@ def run_jobs() -> Iterator[tuple[str, Callable[[], object]]]:
 
     evaluator = RunEvaluator.objects.order_by("pk")[0]
     yield "leaderboard", lambda: compute_report("leaderboard", evaluator.pk, {})
+    yield "run-results", lambda: compute_report("run-results", evaluator.run_id, {})
     yield "agreement", lambda: compute_report("agreement", Queue.objects.get().pk, {})
     yield "judges", lambda: compute_report("judges", 0, {})
+    yield "results", lambda: compute_results(evaluator.run.suite_id)
+
+
+def compute_results(suite_id: int) -> None:
+    """Compute what the page of results shows, for every grader of a suite."""
+    from evalsite.reports.jobs import compute_report
+    from evalsite.reports.selectors.graders import graders_of
+
+    for grader in graders_of(suite_id):
+        compute_report("results", grader.key, grader.options)
 
 
 def scale_jobs() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -131,6 +142,7 @@ def scale_jobs() -> Iterator[tuple[str, Callable[[], object]]]:
     Snapshot.objects.all().delete()
     evaluator = RunEvaluator.objects.order_by("pk")[0]
     yield "leaderboard", lambda: compute_report("leaderboard", evaluator.pk, {})
+    yield "results", lambda: compute_results(evaluator.run.suite_id)
     yield "judges, first", lambda: compute_report("judges", 0, {})
     Snapshot.objects.filter(kind="judges").delete()
     yield "judges, next run", lambda: compute_report("judges", 0, {})

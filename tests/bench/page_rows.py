@@ -41,6 +41,10 @@ def load_run(responses: int) -> dict[str, str]:
         "leaderboard": f"/reports/leaderboards/{suite.pk}/",
         "agreement": f"/reports/agreement/{queue.slug}/",
         "judges": "/reports/judges/",
+        "results": f"/reports/results/{suite.pk}/",
+        "results, differ": f"/reports/results/{suite.pk}/?show=differ",
+        "results, judges": f"/reports/results/{suite.pk}/?columns=judges&show=differ",
+        "results, search": f"/reports/results/{suite.pk}/?q=nowhere+to+be+found",
     }
 
 
@@ -204,7 +208,7 @@ def _items(queue: Any, verdicts: list[Any]) -> list[Any]:
                 content_hash=subject.key,
                 scenario=SCENARIOS[row.pk % len(SCENARIOS)],
                 created_at=AT,
-                settled_at=AT,
+                decided_at=AT,
             )
             for row, subject in zip(verdicts, subjects, strict=True)
         ),

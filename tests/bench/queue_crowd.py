@@ -173,9 +173,9 @@ class Annotator:
             token = re.search(r'name="token" value="([^"]+)"', panel)
             if found and token:
                 panel = self._next() if self.random.random() < LOOKING_AGAIN else self._answer(found[1], token[1])
-            elif "All done" in panel:
+            elif "All items of this queue" in panel:
                 return
-            elif "Nothing for you now" in panel:
+            elif "The last items are assigned" in panel:
                 time.sleep(self.random.uniform(*self.crowd.options.think))
                 panel = self._next()
             else:

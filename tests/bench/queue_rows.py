@@ -17,8 +17,9 @@ def fill_queue(items: int, *, quorum: int, name: str = "Bench queue", retest_sha
     """Return an open queue of pairs that ask which answer is better; `retest_share` of them twice of one person."""
     from django.db import transaction
 
-    from evalsite.review.models import ItemArm, Material, Queue, ReviewItem, Subject
+    from evalsite.review.models import Material, Queue, ReviewItem, Subject
     from evalsite.review.questions.scales import PREFERENCE, labels_to_json
+    from evalsite.review.routing import ItemArm
     from evalsite.review.sampling import uniform_number
     from evalsite.review.services.items.queues import free_slug, recount
 

@@ -93,6 +93,10 @@ def pages(responses: int) -> dict[str, str]:
         "leaderboards": "/reports/leaderboards/",
         "leaderboard": f"/reports/leaderboards/{suite.pk}/",
         "judges": "/reports/judges/",
+        "results": f"/reports/results/{suite.pk}/",
+        "results, differ": f"/reports/results/{suite.pk}/?show=differ",
+        "results, judges": f"/reports/results/{suite.pk}/?columns=judges&show=differ",
+        "results, worst": f"/reports/results/{suite.pk}/?sort=0&page=40",
     }
 
 

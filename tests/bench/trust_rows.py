@@ -139,7 +139,7 @@ def _judge(run: Run, place: int, judge: Judge, rubric: Rubric, answers: Sequence
     from judging.models import EvaluatorKind
     from tests import factories
 
-    options = {"judge_kind": judge.kind, "endpoint": judge.endpoint.name, "model": f"model-{place}"}
+    options = {"judge_kind": judge.kind, "endpoint": judge.asked.name, "model": f"model-{place}"}
     evaluator = factories.evaluator(
         run=run,
         kind=EvaluatorKind.JUDGE,
@@ -327,7 +327,7 @@ def _write_items(
             content_hash=fact.content_hash,
             scenario=case.scenario,
             created_at=AT,
-            settled_at=AT,
+            decided_at=AT,
         )
         for (fact, case), subject, answer in zip(facts, subjects, answers, strict=True)
     )

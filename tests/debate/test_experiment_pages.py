@@ -80,8 +80,8 @@ def test_set_create_refuses_two_single_judges_in_words(researcher: Client) -> No
     page = text_of(researcher.post(reverse("debate:set-create"), data))
     estimate = text_of(researcher.get(reverse("debate:set-estimate"), data))
 
-    assert "Single judge takes exactly one judge; 2 were chosen." in page
-    assert "Single judge takes exactly one judge; 2 were chosen." in estimate
+    assert "Single judge needs exactly one judge; 2 were chosen." in page
+    assert "Single judge needs exactly one judge; 2 were chosen." in estimate
     assert not DebateSet.objects.exists()
 
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from debate.models import BatchStatement, DebateSet, DebateStatus, RecordUpload, Statement
-from debate.services.record_uploads import receive_records, work_records
+from debate.models import DebateSet, DebateStatus, Statement
 from debate.services.set_plans import create_debate_set
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from judging.models import ImportBatch, Run, RunStatus, Suite, UploadPart
+from judging.models import Run
 from judging.services.runs import run_worker
+from judging.states import RunStatus
 from tests import factories
 from tests.debate import rows
-from tests.debate.services.test_record_imports import folder
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
 
@@ -87,7 +85,7 @@ def test_set_list_filters_and_sorts_on_the_server(researcher: Client) -> None:
 
     assert page.index("Alpha") < page.index("Beta")
     assert "Beta" not in found
-    assert "No set fits" in none
+    assert "No set matches" in none
 
 
 def test_set_detail_takes_the_same_queries_for_three_debates_as_for_one(
@@ -115,7 +113,7 @@ def test_set_detail_shows_who_moved_toward_whom(researcher: Client) -> None:
     owner = rows.debate_set()
     rows.debate(owner=owner, votes=((1, -1), (1, 1)))
 
-    page = text_of(researcher.get(owner.get_absolute_url(), {"tab": "speakers"}))
+    page = text_of(researcher.get(owner.get_absolute_url(), {"tab": "agents"}))
 
     assert "Over 1 debate." in page
     assert "judge-2" in page
@@ -143,10 +141,10 @@ def test_debate_detail_marks_changes_of_mind(researcher: Client, django_assert_n
         page = text_of(researcher.get(debate.get_absolute_url()))
 
     assert page.count("data-change") == 1
-    assert "first to change: B to A, toward judge-1, judge-2" in page
-    assert page.count("moved judge-3") == 2
+    assert "first change: B to A, toward judge-1, judge-2" in page
+    assert page.count("followed by judge-3") == 2
     assert page.count("data-statement") == 6
-    # Open: both that moved judge-3, the dissenter, and its change; folded: the two that agreed and changed nothing.
+    # Open: both that judge-3 followed, the dissenter, and its change; folded: the two that agreed and changed nothing.
     assert page.count("\n         open>") == 4
 
 
@@ -226,134 +224,8 @@ def test_set_estimate_counts_calls(researcher: Client) -> None:
 
     page = text_of(researcher.get(reverse("debate:set-estimate"), _entered(wish)))
 
-    assert "4 if all agree at once, at most 24" in page
+    assert "4 if all agents agree in the independent round, at most 24" in page
     assert "have no price" in page
-
-
-def packed_records() -> io.BytesIO:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for path, text in folder().items():
-            archive.writestr(path, text)
-    packed.seek(0)
-    packed.name = "records.zip"
-    return packed
-
-
-def test_records_are_checked_and_stored_by_workers(researcher: Client) -> None:
-    sent = researcher.post(reverse("debate:record-create"), {"file": packed_records()})
-    upload = RecordUpload.objects.get()
-    waiting = text_of(researcher.get(sent["Location"]))
-    statuses = [upload.status, work_records(upload_id=upload.pk, now=lambda: NOON)]
-    preview = text_of(researcher.get(upload.get_absolute_url()))
-    stored_early = DebateSet.objects.exists()
-    researcher.post(reverse("debate:record-confirm", args=[upload.pk]))
-    statuses += [
-        RecordUpload.objects.get().status,
-        work_records(upload_id=upload.pk, now=lambda: NOON),
-        work_records(upload_id=upload.pk, now=lambda: NOON),
-    ]
-
-    assert sent["Location"] == upload.get_absolute_url()
-    assert ('id="import-cancel"' in waiting, 'hx-trigger="every 1s"' in waiting) == (True, True)
-    assert "3 debates, 12 statements in 1 new set" in " ".join(preview.split())
-    assert ("Import 3 debates" in preview, stored_early) == (True, False)
-    assert statuses == ["checking", "checked", "running", "done", "not waiting"]
-    assert "3 debates in 1 set imported" in text_of(researcher.get(upload.get_absolute_url()))
-    assert DebateSet.objects.get().debates.count() == 3
-    assert AuditEntry.objects.get(action="debates.imported").actor == upload.created_by
-    assert not UploadPart.objects.exists()
-
-
-def test_record_detail_says_why_nothing_can_be_imported(researcher: Client) -> None:
-    broken = io.BytesIO(b"not a zip")
-    broken.name = "records.zip"
-    researcher.post(reverse("debate:record-create"), {"file": broken})
-    upload = RecordUpload.objects.get()
-
-    status = work_records(upload_id=upload.pk, now=lambda: NOON)
-    page = text_of(researcher.get(upload.get_absolute_url()))
-    confirmed = researcher.post(reverse("debate:record-confirm", args=[upload.pk]), follow=True)
-
-    assert status == "refused"
-    assert ("Nothing in this file can be imported" in page, "Import 3 debates" in page) == (True, False)
-    assert "This file cannot be imported now" in text_of(confirmed)
-
-
-def test_work_records_stops_where_another_worker_was_woken_since(researcher: Client) -> None:
-    researcher.post(reverse("debate:record-create"), {"file": packed_records()})
-    upload = RecordUpload.objects.get()
-
-    def launched_again() -> datetime:
-        RecordUpload.objects.update(launches=2)
-        return NOON
-
-    assert work_records(upload_id=upload.pk, now=launched_again) == "stopped"
-    assert RecordUpload.objects.get().status == "checking"
-
-
-@pytest.mark.parametrize("moment", range(2, 8))
-def test_a_cancelled_import_of_records_stores_nothing_and_can_be_confirmed_again(
-    researcher: Client, moment: int
-) -> None:
-    researcher.post(reverse("debate:record-create"), {"file": packed_records()})
-    upload = RecordUpload.objects.get()
-    work_records(upload_id=upload.pk, now=lambda: NOON)
-    researcher.post(reverse("debate:record-confirm", args=[upload.pk]))
-    told = 0
-
-    def cancelled_now() -> datetime:
-        nonlocal told
-        told += 1
-        if told == moment:
-            researcher.post(reverse("debate:record-cancel", args=[upload.pk]))
-        return NOON + timedelta(seconds=told)
-
-    stopped = work_records(upload_id=upload.pk, now=cancelled_now)
-    page = text_of(researcher.get(upload.get_absolute_url()))
-    rows = [model._default_manager.count() for model in (Suite, DebateSet, ImportBatch, BatchStatement)]
-    researcher.post(reverse("debate:record-confirm", args=[upload.pk]))
-    done = work_records(upload_id=upload.pk, now=lambda: NOON)
-
-    assert (told >= moment, stopped, rows) == (True, "stopped", [0, 0, 0, 0])
-    assert "Cancelled. Nothing was stored.</strong> Press Import below" in page
-    assert (done, DebateSet.objects.get().debates.count()) == ("done", 3)
-
-
-def test_record_cancel_refuses_what_nobody_works_on(researcher: Client) -> None:
-    researcher.post(reverse("debate:record-create"), {"file": packed_records()})
-    upload = RecordUpload.objects.get()
-    researcher.post(reverse("debate:record-cancel", args=[upload.pk]))
-    cancelled_early = text_of(researcher.get(upload.get_absolute_url()))
-
-    again = text_of(researcher.post(reverse("debate:record-cancel", args=[upload.pk]), follow=True))
-
-    assert "Choose the file again</a> to import it after all" in cancelled_early
-    assert "There is nothing to cancel: nobody is working on this file." in again
-
-
-def test_work_records_says_what_is_lost_and_lets_it_be_confirmed_again(researcher: Client) -> None:
-    researcher.post(reverse("debate:record-create"), {"file": packed_records()})
-    upload = RecordUpload.objects.get()
-    work_records(upload_id=upload.pk, now=lambda: NOON)
-    researcher.post(reverse("debate:record-confirm", args=[upload.pk]))
-    UploadPart.objects.all().delete()
-
-    status = work_records(upload_id=upload.pk, now=lambda: NOON)
-
-    assert status == "failed"
-    assert "The uploaded bytes are gone. Upload the file again." in text_of(researcher.get(upload.get_absolute_url()))
-
-
-def test_receive_records_forgets_files_after_a_day() -> None:
-    old = receive_records(file_name="old.zip", data=b"1", actor=None, at=NOON)
-    RecordUpload.objects.update(status="checked")
-
-    new = receive_records(file_name="new.zip", data=b"2", actor=None, at=NOON + timedelta(days=1, seconds=1))
-
-    assert list(RecordUpload.objects.values_list("file_name", flat=True)) == ["new.zip"]
-    assert list(UploadPart.objects.values_list("name", flat=True)) == [new.bytes_name]
-    assert old.bytes_name != new.bytes_name
 
 
 def _entered(wish: Any) -> dict[str, Any]:
@@ -417,7 +289,7 @@ def test_set_create_takes_a_part_of_the_suite_and_the_page_says_so(researcher: C
 
     assert estimated.context["estimate"].debates == 2
     assert DebateSet.objects.get().debates.count() == 2
-    assert "A part of the suite: 2 of 3 cases, drawn with seed 9, scenario write. The figures of this set" in text_of(
+    assert "Part of the suite: 2 of 3 cases, drawn with seed 9, scenario write. The figures on this page" in text_of(
         made
     )
     assert "has no case Four?" in text_of(refused)
@@ -467,7 +339,7 @@ def test_set_create_offers_what_has_to_do_with_the_chosen_suite(researcher: Clie
     assert set(narrowed.fields["system_a"].queryset) == {wish.system_a, wish.system_b}
     offered = [key for _, group in narrowed.fields["criterion"].choices[1:] for key, _ in group]
     assert (f"{wish.rubric.pk}:helpfulness" in offered, f"{theirs.pk}:helpfulness" in offered) == (True, False)
-    assert [seat.chosen for seat in narrowed.seats][:2] == [str(one.pk) for one in wish.endpoints]
+    assert [agent.chosen for agent in narrowed.agents][:2] == [str(one.pk) for one in wish.endpoints]
     assert (narrowed["both_orders_opening"].value(), narrowed["max_rounds"].value()) == (False, "1")
 
 
@@ -479,7 +351,7 @@ def test_set_estimate_disables_the_start_and_says_why(researcher: Client) -> Non
     alone = text_of(researcher.get(address, {**_entered(wish), "endpoints": [wish.endpoints[0].pk]}))
 
     assert " disabled" not in ready
-    assert ("A debate has 2 to 5 speakers; 1 were chosen." in alone, " disabled" in alone) == (True, True)
+    assert ("A debate needs 2 to 5 agents; 1 were chosen." in alone, " disabled" in alone) == (True, True)
 
 
 def test_debate_detail_names_who_moved_and_says_what_a_bare_number_means(researcher: Client) -> None:
@@ -488,9 +360,9 @@ def test_debate_detail_names_who_moved_and_says_what_a_bare_number_means(researc
 
     page = text_of(researcher.get(debate.get_absolute_url()))
 
-    assert "moved judge-2" in page
+    assert "followed by judge-2" in page
     assert ("toward judge-1" in page, "toward seat" in page) == (True, False)
-    assert "Only “1”, which reads: A is better" in page
+    assert "Only “1”, which means: A is better" in page
     assert ("shown first" in page, ">Submission 1</span>" in page) == (True, False)
 
 
@@ -507,4 +379,4 @@ def test_statement_detail_shows_the_prompt_and_the_raw_reply(researcher: Client,
     page = text_of(researcher.get(address))
 
     assert f'href="{address}"' in transcript
-    assert ("Neither." in page, "The exact messages sent" in page, "reused, not paid" in page) == (True, True, False)
+    assert ("Neither." in page, "Messages sent" in page, "reused, not paid" in page) == (True, True, False)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,13 @@ def test_database_reads_an_address_of_postgresql(
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": env.POSTGRES_OPTIONS | options,
     }
+
+
+def test_database_lets_no_frozen_process_hold_up_the_others() -> None:
+    options = env.POSTGRES_OPTIONS["options"]
+
+    assert re.search(r"-c lock_timeout=[1-9]\d?s ", options)
+    assert re.search(r"-c idle_in_transaction_session_timeout=[1-9]\d?s ", options)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_healthz_says_degraded_where_nobody_works_and_details_to_admins_only(cli
         said[role] = answer.json()
 
     assert said[None] == said[Role.RESEARCHER]
-    assert said[None] == {"status": "degraded", "database": "ok", "broker": "ok", "workers": "none alive"}
+    assert said[None] == {"status": "degraded", "database": "ok", "broker": "ok", "workers": "none running"}
     assert said[Role.ADMIN] == {
         "status": "degraded",
         "database": "ok",
@@ -104,7 +104,7 @@ def test_read_health_names_a_broker_that_does_not_answer(monkeypatch: pytest.Mon
 
     health = read_health(at=NOON)
 
-    assert (health.status, health.database, health.broker, health.workers) == ("degraded", "ok", "does not answer", ())
+    assert (health.status, health.database, health.broker, health.workers) == ("degraded", "ok", "not reachable", ())
 
 
 def test_health_page_says_what_to_do_where_no_worker_is_alive(client: Client, broker: Redis) -> None:
@@ -112,7 +112,7 @@ def test_health_page_says_what_to_do_where_no_worker_is_alive(client: Client, br
 
     page = client.get(reverse("site-health")).content.decode()
 
-    assert "No worker is alive, so jobs wait." in page
+    assert "No worker is running, so jobs wait." in page
 
 
 def test_livez_and_readyz_say_whether_the_web_server_can_serve_whatever_the_workers_do(
@@ -129,7 +129,7 @@ def test_livez_and_readyz_say_whether_the_web_server_can_serve_whatever_the_work
 
     assert (alive.status_code, ready.status_code, ready.content) == (200, 200, b"ok\n")
     assert [answer.status_code for answer in without] == [200, 503, 503]
-    assert without[2].json()["database"] == "does not answer"
+    assert without[2].json()["database"] == "not reachable"
 
 
 def test_probes_are_answered_where_pages_are_sent_to_https(client: Client, settings: Settings) -> None:

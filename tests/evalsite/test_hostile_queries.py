@@ -15,7 +15,8 @@ from debate.models import Experiment, ExperimentKind
 from evalsite.accounts.roles import Role
 from evalsite.review.models import LabelTable
 from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
-from judging.models import EvaluatorKind, RunStatus, Upload
+from judging.models import EvaluatorKind, Upload
+from judging.states import RunStatus
 from tests import factories
 from tests.evalsite.test_access import _addresses
 from tests.factories import NOON
@@ -99,7 +100,7 @@ def test_no_form_answers_500_to_hostile_fields(value: str) -> None:
 def test_sign_in_refuses_a_name_that_no_table_holds() -> None:
     answer = Client().post(reverse("login"), {"username": "a" * 300, "password": "wrong"})
 
-    assert (answer.status_code, "No user name is longer than 150 characters." in answer.content.decode()) == (200, True)
+    assert (answer.status_code, "A user name has at most 150 characters." in answer.content.decode()) == (200, True)
 
 
 def test_resume_refuses_a_budget_that_the_column_does_not_hold() -> None:

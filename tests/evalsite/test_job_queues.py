@@ -80,7 +80,7 @@ def test_job_requeue_queues_a_failed_job_again_once(broker: Redis, admin: Client
 
     said = [[str(one) for one in admin.post(url, follow=True).context["messages"]] for _ in range(2)]
 
-    assert said == [["The job is queued again."], ["This job is no longer among the failed ones."]]
+    assert said == [["The job was queued again."], ["This job is no longer a failed job."]]
     found = read_job_queues()
     assert ([row.pk for row in found.waiting.rows], found.failed.total) == (["failing"], 0)
     entry = AuditEntry.objects.get(action="job.requeued")
@@ -94,7 +94,7 @@ def test_job_delete_deletes_a_failed_job(broker: Redis, admin: Client) -> None:
 
     found = read_job_queues()
     assert (found.waiting.total, found.failed.total) == (0, 0)
-    assert [str(one) for one in page.context["messages"]] == ["The job is deleted."]
+    assert [str(one) for one in page.context["messages"]] == ["The job was deleted."]
     assert not Job.exists("failing", connection=broker)
 
 
@@ -115,7 +115,7 @@ def test_job_list_shows_host_process_and_memory_of_workers(broker: Redis, admin:
 def test_job_list_says_that_the_broker_does_not_answer(admin: Client) -> None:
     page = admin.get(reverse("job-list"))
 
-    assert "The broker does not answer, so its jobs and workers are not known." in page.text
+    assert "The broker is not reachable, so its jobs and workers are unknown." in page.text
 
 
 def test_memory_of_a_process_that_is_gone_is_not_known() -> None:

@@ -22,7 +22,9 @@ from django.urls.resolvers import URLPattern, URLResolver, get_resolver
 
 from debate.models import Debate, Speaker, Statement
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Annotation, Assignment, ItemStatus, Material, Queue, QueueMode, ReviewItem
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import Annotation, Assignment, Material, Queue, ReviewItem
+from evalsite.review.states import ItemStatus
 from judging.models import Judge, ModelEndpoint, Run, RunEvaluator, Score, System, Verdict
 from tests import factories
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.flows.conftest import REPOSITORY
+from tests.flows.conftest import PAINTED, REPOSITORY
 
 AXE = REPOSITORY / "tests" / "vendor" / "axe-core" / "axe.min.js"
-PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 COLOURS = ["color-contrast", "link-in-text-block"]
 TOUCH = ["target-size", "scrollable-region-focusable"]

@@ -28,6 +28,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 READY_SECONDS = 300
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
 FIRST_REDIS_DATABASE = 8  # the tests' own settings begin at 12
 FLAGS = [
     "--no-sandbox",
@@ -199,9 +200,10 @@ def open_item(page: Page, queue: str) -> None:
 
 
 def expect_item(page: Page) -> None:
-    """Wait for an item whose keys are bound: the page is there a moment before its scripts."""
+    """Wait for an item whose keys are alive: they are dead until its scripts have run and it has been painted."""
     expect(page.locator("#item-panel")).to_be_visible()
     page.wait_for_load_state()
+    page.evaluate(PAINTED)
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ def make_examples(page: Page, site: LiveSite, folder: Path) -> dict[str, str]:
         "judging:import-detail": _import(page, folder),
         "judging:trial-detail": _trial(page),
         "judging:endpoint-update": _endpoint(site),
-        "debate:record-detail": _records(page, folder),
         "debate:experiment-detail": f"/debates/experiments/{experiment}/",
         "reports:robustness-detail": _computed(page, f"/reports/robustness/{experiment}/", "#robustness-detail"),
         "reports:debate-items": _computed(page, "/reports/debates/items/", "#debate-items"),
@@ -61,22 +60,12 @@ def _import(page: Page, folder: Path) -> str:
     return _path(page)
 
 
-def _records(page: Page, folder: Path) -> str:
-    """Choose a file that holds no debates, which sends it: its page says why."""
-    broken = folder / "records.zip"
-    broken.write_text("no archive")
-    page.goto("/debates/imports/new/")
-    page.locator("main input[type=file]").set_input_files(broken)
-    expect(page.locator("main")).to_contain_text("Nothing in this file can be imported")
-    return _path(page)
-
-
 def _trial(page: Page) -> str:
     page.goto("/responses/1/try/")
     page.get_by_label("Judge").select_option(label="Lexical criteria (balance)")
     page.get_by_label("Rubric").select_option(label="Desk question levels v1")
     page.get_by_role("button", name="Ask").click()
-    expect(page.locator("main")).to_contain_text("How it was read")
+    expect(page.locator("main")).to_contain_text("Parsed verdict")
     return _path(page)
 
 
@@ -85,7 +74,7 @@ def _two_systems(page: Page) -> str:
     for place in range(2):
         page.locator("#leaderboard-systems tbody input[type=checkbox]").nth(place).check()
     page.get_by_role("button", name="Compare two").click()
-    expect(page.locator("main")).to_contain_text("Cases that differ most")
+    expect(page.locator("main")).to_contain_text("Cases with the largest differences")
     return _path(page)
 
 

@@ -12,8 +12,8 @@ from evalsite.review.models import Annotation
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.models import EvaluatorKind
 from tests import factories
-from tests.flows.axe import DESK, PAINTED, faults
-from tests.flows.conftest import FLAGS, expect_item, find_chromium
+from tests.flows.axe import DESK, faults
+from tests.flows.conftest import FLAGS, PAINTED, expect_item, find_chromium
 
 pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("flow")]
 FIVE = {"kind": "ordinal", "minimum": 1, "maximum": 5, "step": 1}
@@ -48,7 +48,6 @@ def take(page: Page, slug: str) -> None:
     page.goto(f"/review/queues/{slug}/")
     page.locator("#start-button button").click()
     expect_item(page)
-    page.evaluate(PAINTED)
 
 
 def test_parts_are_answered_by_key_and_an_item_is_not_judged(live_server: Any, settings: Any) -> None:
@@ -99,7 +98,7 @@ def _answer_in_browser(url: str, slugs: dict[str, str]) -> None:
         expect(place).to_contain_text("2 of 2")
 
         take(page, slugs["relevance"])
-        expect(page.locator(".key-legend")).to_contain_text("T with 10")
+        expect(page.locator(".key-legend")).to_contain_text("T sets 10")
         expect(page.locator(".part-options kbd").first).to_have_text("T")
         page.keyboard.press("9")
         page.keyboard.press("t")
@@ -111,6 +110,6 @@ def _answer_in_browser(url: str, slugs: dict[str, str]) -> None:
         page.keyboard.press("x")
         page.get_by_label("Another reason").first.fill("The question names no place")
         assert faults(page) == []
-        page.get_by_role("button", name="Cannot judge for this reason").click()
-        expect(page.get_by_text("wait for other people")).to_be_visible()
+        page.get_by_role("button", name="Submit this reason").click()
+        expect(page.get_by_text("are waiting for other people")).to_be_visible()
         browser.close()

@@ -22,12 +22,15 @@ NOT_PAGES = {  # parts of pages, and files
     *("home-running", "logout", "accounts:audit-export", "judging:case-edit-trial", "judging:rubric-workbook"),
     *("judging:import-problems", "judging:run-progress", "judging:esi-files", "debate:set-estimate"),
     *("debate:set-progress", "debate:debate-live", "review:queue-export", "review:run-people"),
+    # lead elsewhere: to the results of a suite, and to a run
+    *("reports:results-newest", "reports:run-results", "reports:results-export"),
     *("reports:leaderboard-export", "reports:agreement-export", "reports:labels-export", "reports:debate-export"),
     *("reports:arena-export", "reports:robustness-export", "reports:judge-export"),
     *("reports:judge-trust", "reports:trust-chart", "reports:trust-export"),
     *("reports:agreement-items", "reports:labels-items", "reports:leaderboard-chart"),
+    "reports:spend-export",
     *("reports:judge-bias", "reports:bias-export", "reports:debate-bias", "reports:debate-bias-export"),
-    *("judging:import-template", "debate:set-export", "debate:set-archive"),
+    *("judging:import-template", "judging:esi-create", "debate:set-export", "debate:set-archive"),
 }
 TOPICS = "/help/"  # of the help, which are the same for everybody
 SKIPPED = re.compile(r"^/(static|logout)/")

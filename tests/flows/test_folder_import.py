@@ -40,7 +40,7 @@ def drop(page: Page, path: Path) -> None:
 def expect_preview(page: Page) -> None:
     """Expect the dry run of the folder's suite."""
     main = page.get_by_role("main")
-    expect(main).to_contain_text("It can be imported.")
+    expect(main).to_contain_text("This upload can be imported.")
     expect(main).to_contain_text("Suite Whys of a folder")
     expect(main).to_contain_text("Why a folder?")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.flows.axe import DESK, PAINTED
-from tests.flows.conftest import LiveSite, SignIn, open_item
+from tests.flows.axe import DESK
+from tests.flows.conftest import PAINTED, LiveSite, SignIn, open_item
 
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
@@ -30,7 +30,6 @@ def open_painted(page: Page, queue: str) -> None:
     """Open an item and wait until keys are alive."""
     page.set_viewport_size(DESK)  # type: ignore[arg-type]
     open_item(page, queue)
-    page.evaluate(PAINTED)
 
 
 def test_ctrl_enter_submits_and_escape_leaves_the_field(queue: str, signed_in: SignIn) -> None:

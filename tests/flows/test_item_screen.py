@@ -1,4 +1,4 @@
-"""One screen for one decision: answers of any length end where the window does, and move together."""
+"""One screen for one decision: responses of any length end where the window does, and move together."""
 
 from __future__ import annotations
 

@@ -14,25 +14,25 @@ pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
 FORM = """\
   - separator "Width of the material"
-  - group "Which answer is better?":
-    - text: Which answer is better?
+  - group "Which response is better?":
+    - text: Which response is better?
     - radio "A is better"
     - text: A is better
     - radio "Neither is better"
     - text: Neither is better
     - radio "B is better"
     - text: B is better
-  - text: Why optional
-  - textbox "Why optional"
-  - text: Read by whoever adjudicates the item where annotators disagree.
+  - text: Reason optional
+  - textbox "Reason optional"
+  - text: Shown to the person who adjudicates the item if annotators disagree.
   - button "Submit and next Enter"
   - status
   - group: Cannot judge X
   - group: Skip S
   - group: Flag F
 """
-ASKED = "Which answer is better?"
-WORTH = "Use the rubric to compare the two: the better one fulfils more of it."
+ASKED = "Which response is better?"
+WORTH = "Compare the two by the rubric: the better response fulfils more of it."
 MATH = """\
       - paragraph:
         - text: Two, since
@@ -70,7 +70,7 @@ def tree_of(page: Page) -> str:
     """Return the accessibility tree of the item; its number and this person's place in the queue vary."""
     tree = page.locator("#item-panel").aria_snapshot()
     tree = re.sub(r"/review/items/\w+/", "/review/items/N/", tree)
-    place = r'heading "\d+ of \d+"|strong: \d+%|· \d+ of \d+ answered · \d+ waiting'
+    place = r'heading "\d+ of \d+"|strong: \d+%|· \d+ of \d+ annotated · \d+ waiting'
     return re.sub(place, lambda found: re.sub(r"\d+", "N", found[0]), tree) + "\n"
 
 
@@ -84,7 +84,7 @@ def test_a_pair_is_read_whole_and_in_order(queue: str, signed_in: SignIn) -> Non
 - region "Item":
   - heading "N of N" [level=2]
   - strong: N%
-  - text: · N of N answered · N waiting
+  - text: · N of N annotated · N waiting
   - progressbar "Your progress"
   - article "Question":
     - heading "Question" [level=3]
@@ -92,20 +92,20 @@ def test_a_pair_is_read_whole_and_in_order(queue: str, signed_in: SignIn) -> Non
       - text: What is
       - emphasis: one
       - text: and one?
-  - heading "Answers" [level=3]
+  - heading "Responses" [level=3]
   - link "Show differences":
     - /url: /review/items/N/?diff=1
-  - link "As written":
+  - link "Plain text":
     - /url: /review/items/N/?written=1
-  - article "Answer A":
-    - text: Answer A
-    - region "Text of answer A":
+  - article "Response A":
+    - text: Response A
+    - region "Text of response A":
 """
         + sides[0]
         + """\
-  - article "Answer B":
-    - text: Answer B
-    - region "Text of answer B":
+  - article "Response B":
+    - text: Response B
+    - region "Text of response B":
 """
         + sides[1]
         + FORM
@@ -135,19 +135,19 @@ def test_a_debated_item_is_read_whole_and_in_order(signed_in: SignIn) -> None:
   - heading "N of N" [level=2]
   - text: {scenario}
   - strong: N%
-  - text: · N of N answered · N waiting
+  - text: · N of N annotated · N waiting
   - progressbar "Your progress"
   - article "Question":
     - heading "Question" [level=3]
-{question}  - heading "Answers" [level=3]
+{question}  - heading "Responses" [level=3]
   - link "Show differences":
     - /url: /review/items/N/?diff=1
-  - link "As written":
+  - link "Plain text":
     - /url: /review/items/N/?written=1
-  - article "Answer A":
-    - text: Answer A
-{left}  - article "Answer B":
-    - text: Answer B
+  - article "Response A":
+    - text: Response A
+{left}  - article "Response B":
+    - text: Response B
 {right}{form_of("helpfulness")}  - group:
     - text: Rubric R
     - list:

@@ -48,7 +48,7 @@ def test_labels_from_elsewhere_enter_a_leaderboard_until_their_table_is_deleted(
     page = signed_in("demo-researcher")
 
     page.goto(f"/runs/{run}/")
-    page.get_by_role("link", name="Import their labels.").click()
+    page.get_by_role("link", name="Import labels").click()
     check_wrong_row(page, write_table(tmp_path / "labels.xlsx", wrong="splendid"))
     table = import_labels(page, write_table(tmp_path / "labels.xlsx"))
     draw_all(page, run)
@@ -64,7 +64,7 @@ def test_labels_from_elsewhere_enter_a_leaderboard_until_their_table_is_deleted(
 
 def check_wrong_row(page: Page, path: Path) -> None:
     """Check a table with a label off the scale: its cell is named and nothing can be imported."""
-    page.get_by_label("Given blind").check()
+    page.get_by_label("Blind labels").check()
     page.locator("input[type=file]").set_input_files(path)
     page.get_by_role("button", name="Check the file").click()
     problems = page.get_by_role("region", name="Problems in the file")
@@ -78,11 +78,11 @@ def import_labels(page: Page, path: Path) -> str:
     """Choose the corrected table, check it, import it, and return the address of its page."""
     page.locator("input[type=file]").set_input_files(path)
     page.get_by_role("button", name="Check the file").click()
-    expect(fact(page, "From whom")).to_contain_text("Ann of the lab, given blind")
+    expect(fact(page, "Source")).to_contain_text("Ann of the lab, blind")
     expect(fact(page, "New final labels")).to_have_text(str(len(LABELS) * CASES))
-    expect(fact(page, "Here already")).to_contain_text("0")  # the check of the wrong table stored nothing
+    expect(fact(page, "Already stored")).to_contain_text("0")  # the check of the wrong table stored nothing
     page.get_by_role("button", name="Import", exact=True).click()
-    expect(page.locator("body")).to_contain_text("72 labels of 72 items imported, 72 final labels of them")
+    expect(page.locator("body")).to_contain_text("72 labels of 72 items imported, 72 final labels created")
     return page.url
 
 
@@ -94,15 +94,15 @@ def fact(page: Page, name: str) -> Locator:
 def draw_all(page: Page, run: int) -> None:
     """Draw every case for the audit: all have their label, so nobody is asked."""
     page.goto(f"/review/audits/runs/{run}/")
-    page.get_by_label("Cases to draw").fill(str(CASES))
-    page.get_by_role("button", name="Draw this sample").click()
+    page.get_by_label("Number of cases").fill(str(CASES))
+    page.get_by_role("button", name="Draw sample").click()
     deadline = time.monotonic() + 60
     while f"{CASES} drawn so far" not in page.get_by_role("main").inner_text():
         assert time.monotonic() < deadline, page.get_by_role("main").inner_text()
         page.wait_for_timeout(200)
         page.reload()
     page.goto(f"/runs/{run}/")
-    expect(page.locator("#run-people")).to_contain_text(re.compile(r"Labels reused: \d+, newly asked: 0"))
+    expect(page.locator("#run-people")).to_contain_text(re.compile(r"Labels reused: \d+, new items: 0"))
 
 
 def board(page: Page, run: int) -> list[str]:
@@ -120,4 +120,4 @@ def delete(page: Page, table: str) -> None:
     page.goto(table)
     page.get_by_role("button", name="Delete the table").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete the table").click()
-    expect(page.locator("body")).to_contain_text("“labels” is gone")
+    expect(page.locator("body")).to_contain_text("“labels” was deleted")

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.flows.axe import DESK, PAINTED
-from tests.flows.conftest import LiveSite, SignIn, open_item
+from tests.flows.axe import DESK
+from tests.flows.conftest import PAINTED, LiveSite, SignIn, open_item
 
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
@@ -19,7 +19,6 @@ def open_levels(page: Page) -> None:
     page.goto("/review/")
     address = page.locator("a[href*='/review/queues/'][href*='run']").first.get_attribute("href") or ""
     open_item(page, address.rstrip("/").rpartition("/")[2])
-    page.evaluate(PAINTED)
 
 
 def test_items_of_a_level_rubric_are_answered_by_key(site: LiveSite, signed_in: SignIn) -> None:

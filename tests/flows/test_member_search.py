@@ -22,7 +22,7 @@ def test_members_are_searched_while_typing_and_stay_ticked(site: LiveSite, signe
     queue = make_queue(site, tmp_path, "Members by search", ROW)
     page = signed_in("demo-researcher")
     page.goto(f"/review/queues/{queue}/settings/")
-    page.get_by_label("Question to annotators").fill("Which one is shorter?")
+    page.get_by_label("Question for annotators").fill("Which one is shorter?")
     page.get_by_label("Anna Annotator").check()
 
     page.get_by_label("Search people").press_sequentially("chl")
@@ -37,7 +37,7 @@ def test_members_are_searched_while_typing_and_stay_ticked(site: LiveSite, signe
     assert chosen == ["Anna Annotator (demo-anna)", "Chloe Annotator (demo-chloe)"]
     assert wrong == []
     assert ticked(page) == chosen
-    expect(page.get_by_label("Question to annotators")).to_have_value("Which one is shorter?")
+    expect(page.get_by_label("Question for annotators")).to_have_value("Which one is shorter?")
     assert signed_in.complaints == []
 
 
@@ -52,8 +52,8 @@ def test_members_are_searched_by_the_button_without_javascript(
     page.get_by_label("Search people").fill("anna")
     page.get_by_role("button", name="Search").click()
     shown = page.locator("#member-options label").all_inner_texts()
-    page.get_by_label("Question to annotators").fill("Which one is longer?")
-    page.get_by_label("Question to annotators").press("Enter")  # saves: the search's button is not the form's first
+    page.get_by_label("Question for annotators").fill("Which one is longer?")
+    page.get_by_label("Question for annotators").press("Enter")  # saves: the search's button is not the form's first
 
     assert [text.strip() for text in shown] == ["Ben Annotator (demo-ben)", "Anna Annotator (demo-anna)"]
     assert page.url.endswith(f"/review/queues/{queue}/")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.flows.axe import PAINTED, violations
-from tests.flows.conftest import LiveSite, SignIn, expect_item
+from tests.flows.axe import violations
+from tests.flows.conftest import PAINTED, LiveSite, SignIn, expect_item
 
 pytestmark = pytest.mark.flow
 
@@ -138,7 +138,9 @@ def test_the_form_works_without_javascript(queue: str, site: LiveSite, signed_in
     context.add_cookies([{"name": one["name"], "value": one["value"], "url": site.url} for one in cookies])
     page = context.new_page()
     signed_in.pages.append(page)
-    take(page, queue)
+    page.goto(f"/review/queues/{queue}/")
+    page.locator("form[action$='/next/'] button").first.click()
+    expect(page.locator("#item-form")).to_be_visible()
     before = page.url
 
     page.locator("#item-form input[name=label]").nth(1).check()
@@ -164,7 +166,7 @@ def test_differences_come_and_go_by_a_key_and_leave_the_form_alone(queue: str, s
     expect(page.locator("#id_note")).to_have_value("typed before")
     assert violations(page) == []
     page.keyboard.press("?")
-    expect(page.locator("#help-sheet")).to_contain_text("Show the answers as they read")
+    expect(page.locator("#help-sheet")).to_contain_text("Show the responses without differences")
     page.keyboard.press("Escape")
     page.keyboard.press("c")
     expect(page.locator("#answer-a del")).to_have_count(0)
@@ -182,7 +184,7 @@ def test_differences_are_a_link_without_javascript(queue: str, site: LiveSite, s
     page.get_by_role("link", name="Show differences").click()
 
     expect(page.locator("#answer-b ins").first).to_be_visible()
-    page.get_by_role("link", name="As they read").click()
+    page.get_by_role("link", name="Hide differences").click()
     expect(page.locator("#answer-b ins")).to_have_count(0)
 
 
@@ -194,13 +196,13 @@ def test_a_screen_reader_finds_everything_by_its_name(queue: str, signed_in: Sig
 
     for name in (
         'article "Question"',
-        'article "Answer A"',
-        'article "Answer B"',
-        'group "Which answer is better? Criterion: helpfulness"',
+        'article "Response A"',
+        'article "Response B"',
+        'group "Which response is better? Criterion: helpfulness"',
         'radio "A is better',
         'radio "Neither is better',
         'radio "B is better',
-        'textbox "Why optional"',
+        'textbox "Reason optional"',
         'button "Submit and next',
         'separator "Width of the material"',
     ):

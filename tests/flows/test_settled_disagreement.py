@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.flows.conftest import REPOSITORY, LiveSite, SignIn
+from tests.flows.conftest import PAINTED, REPOSITORY, LiveSite, SignIn
 
 pytestmark = pytest.mark.flow
 
@@ -21,7 +21,6 @@ QUEUE = "Demo debates: helpfulness"
 SLUG = "demo-debates-helpfulness"
 ITEMS = 5  # 2 debates that ended unresolved, and 3 drawn for the audit
 A_MINUTE = 60_000
-PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
 
 
 def import_workbook(page: Page, workbook: Path) -> None:
@@ -30,7 +29,7 @@ def import_workbook(page: Page, workbook: Path) -> None:
     page.get_by_role("link", name="Import", exact=True).click()
     page.get_by_label("Files to import").set_input_files(workbook)
     page.get_by_role("button", name="Check the files").click()
-    expect(page.get_by_role("main")).to_contain_text("look at what would happen")
+    expect(page.get_by_role("main")).to_contain_text("Step 2 of 3: preview")
 
 
 def start_run(page: Page, name: str) -> None:
@@ -56,9 +55,9 @@ def read_debate(page: Page) -> None:
     """Open a debate of the demo and look at what it says."""
     page.get_by_role("link", name="Debates", exact=True).click()
     page.get_by_role("link", name=QUEUE).first.click()
-    expect(page.get_by_role("main")).to_contain_text("of those that are over", timeout=A_MINUTE)
+    expect(page.get_by_role("main")).to_contain_text("of the finished ones", timeout=A_MINUTE)
     page.locator("tbody th a").first.click()
-    expect(page.get_by_role("main")).to_contain_text("Stances")
+    expect(page.get_by_role("main")).to_contain_text("Verdicts by round")
     expect(page.get_by_role("main")).to_contain_text("not a language model")
 
 
@@ -77,7 +76,7 @@ def answer_queue(page: Page, keys: str) -> int:
         page.keyboard.press(keys[number % len(keys)])
         expect(page.locator("input[name=label]:checked")).to_have_count(1)
         page.keyboard.press("Enter")
-    expect(page.locator("#item-panel")).to_contain_text(f"{ITEMS} answered")
+    expect(page.locator("#item-panel")).to_contain_text(f"{ITEMS} annotated")
     return ITEMS
 
 
@@ -88,9 +87,9 @@ def adjudicate_all(page: Page) -> int:
     while page.locator("table a[href$='/adjudicate/']").count():
         page.locator("table a[href$='/adjudicate/']").first.click()
         page.locator("input[name=decision]").first.check()
-        page.get_by_label("Why", exact=True).fill("Read both answers against the reference.")
+        page.get_by_label("Reason", exact=True).fill("Read both answers against the reference.")
         with page.expect_navigation():  # or the next look at the list would cut the submission off
-            page.get_by_role("button", name="Decide and next").click()
+            page.get_by_role("button", name="Save and next").click()
         settled += 1
         page.goto(f"/review/adjudications/?queue={SLUG}")
     return settled
@@ -124,7 +123,7 @@ def fleiss_of_two(pairs: Sequence[Sequence[str]]) -> float:
 def test_from_a_spreadsheet_to_a_settled_disagreement(site: LiveSite, signed_in: SignIn) -> None:
     rosa = signed_in("demo-researcher")
     import_workbook(rosa, DATA / "levels.xlsx")
-    expect(rosa.get_by_role("main")).to_contain_text("changes nothing")
+    expect(rosa.get_by_role("main")).to_contain_text("would change nothing")
     start_run(rosa, "Flow run")
     read_debate(rosa)
 

@@ -35,10 +35,10 @@ def first_change(page: Page) -> int:
 def answered_items(page: Page) -> list[str]:
     """Return the addresses of items that this person has answered; one more is answered where there are none."""
     page.goto(QUEUE)
-    answers = page.get_by_role("region", name="Your answers")
+    answers = page.get_by_role("region", name="Your annotations")
     if answers.get_by_role("link").count() == 0:
         until = time.monotonic() + A_MINUTE / 1000
-        while "0 of 0 answered" in page.get_by_role("main").inner_text():  # the demo's debates are not over yet
+        while "0 of 0 annotated" in page.get_by_role("main").inner_text():  # the demo's debates are not over yet
             assert time.monotonic() < until, "no debate asks people"
             page.wait_for_timeout(300)
             page.reload()
@@ -54,7 +54,7 @@ def answered_items(page: Page) -> list[str]:
 def test_keys_walk_through_a_debate(signed_in: SignIn) -> None:
     page = signed_in("demo-researcher")
     page.goto("/debates/sets/1/")
-    expect(page.get_by_role("main")).to_contain_text("of those that are over", timeout=A_MINUTE)
+    expect(page.get_by_role("main")).to_contain_text("of the finished ones", timeout=A_MINUTE)
     for address in page.locator("main a[href^='/debates/']").evaluate_all("all => all.map(one => one.pathname)"):
         if address.strip("/").split("/")[-1].isdigit() and "sets" not in address:
             page.goto(address)

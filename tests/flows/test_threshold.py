@@ -19,7 +19,7 @@ from tests.flows.conftest import FLAGS, find_chromium
 pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("flow")]
 
 SURE = [Audited(True, place > 0, 0.95) for place in range(40)]
-UNSURE = [Audited(True, place < 10, 0.75) for place in range(20)]  # above the site's default of .7
+UNSURE = [Audited(True, place < 10, 0.75) for place in range(20)]  # above the default of .7
 
 
 def next_run(judge: RunEvaluator) -> RunEvaluator:
@@ -62,12 +62,12 @@ def _choose_in_browser(url: str) -> None:
         assert faults(page) == []
         page.get_by_role("link", name="Choose a threshold").click()
         expect(page.locator("#judge-threshold")).to_contain_text("Accepts 67%, wrong in at most 9.4%")
-        page.get_by_label("Wrong at most, %").fill("5")
-        page.get_by_label("Wrong at most, %").blur()
+        page.get_by_label("Highest error rate, %").fill("5")
+        page.get_by_label("Highest error rate, %").blur()
         expect(page.locator("#judge-threshold")).to_contain_text("No threshold.")
         expect(page.get_by_role("button", name="Save threshold")).to_be_disabled()
-        page.get_by_label("Wrong at most, %").fill("10")
-        page.get_by_label("Wrong at most, %").blur()
+        page.get_by_label("Highest error rate, %").fill("10")
+        page.get_by_label("Highest error rate, %").blur()
         expect(page.locator("#judge-threshold")).to_contain_text("Accepts 67%")
         assert faults(page) == []
         page.get_by_role("button", name="Save threshold").click()

@@ -14,7 +14,7 @@ from playwright.sync_api import APIResponse, Browser, Locator, Page, expect, syn
 
 from tests.fake_llm.fixture import FakeLLM
 from tests.flows.axe import faults
-from tests.flows.conftest import FLAGS, REPOSITORY, find_chromium
+from tests.flows.conftest import FLAGS, REPOSITORY, expect_item, find_chromium
 from tests.flows.trust_files import DISPUTED, drafts, replies, write_files
 from tests.judging.services.own_site import OwnSite, own_site
 from tests.judging.services.served_site import ServedSite
@@ -113,7 +113,7 @@ def test_labels_of_one_audit_serve_every_judge(site: Site, tmp_path: Path) -> No
 
     later = start_run(rita, "Late")
     draw_audit(rita, later)
-    expect(rita.locator("#run-people")).to_contain_text(f"Labels reused: {2 * AUDITED}, newly asked: 0")
+    expect(rita.locator("#run-people")).to_contain_text(f"Labels reused: {2 * AUDITED}, new items: 0")
     open_judge(rita, "Late")
     certify(rita)
     assert faults(rita) == []
@@ -135,7 +135,7 @@ def start_run(page: Page, *judges: str) -> str:
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     expect(page.locator("#run-progress")).to_contain_text("Finished", timeout=60_000)
-    _until(page, lambda: "with people in the queue" in page.locator("#run-people").inner_text())
+    _until(page, lambda: "in the queue" in page.locator("#run-people").inner_text())
     return page.url
 
 
@@ -143,8 +143,8 @@ def draw_audit(page: Page, run: str) -> None:
     """Choose the size of the audit on its page and wait until it is drawn."""
     page.goto(run)
     page.get_by_role("link", name=re.compile("random audit", re.IGNORECASE)).click()
-    page.get_by_label("Cases to draw").fill(str(AUDITED))
-    page.get_by_role("button", name="Draw this sample").click()
+    page.get_by_label("Number of cases").fill(str(AUDITED))
+    page.get_by_role("button", name="Draw sample").click()
     _until(page, lambda: f"{AUDITED} drawn so far" in page.locator("main").inner_text())
     page.goto(run)
 
@@ -156,7 +156,7 @@ def ask_three_people(page: Page) -> str:
     address = page.url
     page.get_by_role("link", name="Settings").click()
     page.get_by_label("Annotators per item").fill(str(len(PEOPLE)))
-    page.get_by_label("Share asked twice").fill("0")
+    page.get_by_label("Share annotated twice").fill("0")
     page.get_by_role("button", name="Save").last.click()
     page.wait_for_url(address)
     return address
@@ -168,6 +168,7 @@ def annotate(site: Site, queue: str, number: int) -> int:
     page.goto(queue)
     page.locator("form[action$='/next/'] button").first.click()
     for _ in range(BY_HAND):
+        expect_item(page)
         place = page.locator(".review-place").inner_text()
         mark = _matched(MARK, page.locator("#item-material").inner_text())
         met = BY_MARK[mark].met(person=number)
@@ -217,8 +218,8 @@ def adjudicate(page: Page) -> None:
     expect(page.locator("#item-material")).to_contain_text(f"Draft {DISPUTED}:")
     expect(page.locator("main")).not_to_contain_text("Strict")
     page.get_by_role("group", name="Adopt an annotation").get_by_text("100 of 100").click()
-    page.get_by_label("Why").fill("All three items are met.")
-    page.get_by_role("button", name="Decide and next").click()
+    page.get_by_label("Reason").fill("All three items are met.")
+    page.get_by_role("button", name="Save and next").click()
     expect(page.locator("main")).to_contain_text("Nothing to adjudicate")
 
 

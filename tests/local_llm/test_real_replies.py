@@ -18,17 +18,19 @@ from django.utils import timezone
 from debate.models import DebateStatus, Statement
 from debate.protocol.verdicts import read_strict, to_system_space
 from debate.services.set_plans import create_debate_set
+from judging.judges.questions import AskingJudge
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ReplyStatus
-from judging.models import Call, Case, ModelEndpoint, Run, RunStatus, Score, Verdict
+from judging.models import Call, Case, ModelEndpoint, Run, Score, Verdict
 from judging.selectors.targets import target_of
 from judging.services.calls.pools import open_pool
 from judging.services.evaluation.evaluator_tasks import subject_of
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
 from judging.services.trees import tree_from_json
+from judging.states import RunStatus
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON
@@ -140,6 +142,7 @@ def check_settled(verdict: Verdict, case: Case) -> None:
         return
     frozen = verdict.evaluator.options
     judge = judge_kind(frozen["judge_kind"]).build(frozen["judge_options"])
+    assert isinstance(judge, AskingJudge)
     rubric = verdict.evaluator.rubric
     tree = rubric.items.get().tree if rubric else None
     subject = subject_of(case=case, response=verdict.response, tree=tree, evaluator=verdict.evaluator)

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from judging.grading.aggregates import score_case
-from judging.grading.grades import CriterionGrade, Fault, GradeStatus, Note, ResponseGrade
+from judging.grading.grades import CriterionGrade, Fault, Note, ResponseGrade, ScoreStatus
 from judging.models import Case, RunEvaluator, Score
 from judging.services.evaluation.evaluator_tasks import graded_case
 from tests.parity.grade_differences import (
@@ -148,7 +148,7 @@ def grade_from_json(
         total=float(detail.get("total") or 0.0),
         score=score,
         full_score=1.0 if full_score is None else full_score,
-        status=GradeStatus(status),
+        status=ScoreStatus(status),
         criteria=tuple(_criterion(entry) for entry in detail.get("criteria", ())),
         notes=_notes(detail),
         fault=_fault(detail),
@@ -160,7 +160,7 @@ def _criterion(entry: Mapping[str, Any]) -> CriterionGrade:
         name=str(entry["name"]),
         got=entry["got"],
         total=float(entry["total"] or 0.0),
-        status=GradeStatus(entry["status"]),
+        status=ScoreStatus(entry["status"]),
         detail=entry["detail"],
         notes=_notes(entry),
         fault=_fault(entry),

@@ -12,6 +12,7 @@ from debate.models import DebateSet
 from debate.selectors.sets import sets_by_id
 from evalsite.accounts.audit import record
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table, table_bytes
 from judging.management.output import ProgressRows, check_output, write_output
 from judging.management.progress import progress_bar
@@ -20,21 +21,21 @@ from judging.management.progress import progress_bar
 class Command(JsonCommand):
     """Write one table of some sets of debates, or everything in a ZIP archive."""
 
-    help = "Write debates, votes, statements, orders or costs as CSV or JSONL, or all of it as a ZIP for replication."
+    help = "Write debates, votes, statements, orders or costs as CSV or JSONL, or all tables as a ZIP archive."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add what to write and where."""
         parser.add_argument("sets", nargs="+", type=int, metavar="SET", help="ids of sets of debates")
         parser.add_argument("--format", choices=(*TABLE_FORMATS, "zip"), default="csv", dest="format_name")
-        parser.add_argument("--table", choices=TABLES, help="which table, with csv or jsonl; debates unless given")
+        parser.add_argument("--table", choices=TABLES, help="table to write as csv or jsonl; default: debates")
         parser.add_argument("--output", required=True, help="file to write; - for standard output (without --json)")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Write the file and say what it holds."""
         check_output(options["output"], as_json=options["as_json"])
         sets = _sets(options["sets"])
         if options["format_name"] == "zip" and options["table"]:
-            raise BadInput("A ZIP archive holds every table; leave out --table, or choose csv or jsonl.")
+            raise BadInput("A ZIP archive contains every table; leave out --table, or choose csv or jsonl.")
         counted: dict[str, ProgressRows] = {}
         with progress_bar(shown=not options["as_json"] and options["output"] != "-") as watch:
 
@@ -48,7 +49,7 @@ class Command(JsonCommand):
             record(None, "report.exported", one, format=options["format_name"], rows=rows)
         return {"output": options["output"], "format": options["format_name"], "rows": rows, "bytes": written}
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         """Say nothing on standard output where the table itself is there."""
         if result["output"] == "-":
             return ""
@@ -56,7 +57,7 @@ class Command(JsonCommand):
         return f"{result['output']}: {rows}, {result['bytes']:,} bytes."
 
 
-def _pieces(sets: list[DebateSet], options: dict[str, Any], count: Callable[[Table], Table]) -> Iterable[bytes]:
+def _pieces(sets: list[DebateSet], options: JsonDict, count: Callable[[Table], Table]) -> Iterable[bytes]:
     if options["format_name"] == "zip":
         return replication_archive(sets, watch=count)
     return table_bytes(count(debate_table(options["table"] or "debates", sets)), options["format_name"])
@@ -66,6 +67,6 @@ def _sets(set_ids: list[int]) -> list[DebateSet]:
     sets = sets_by_id(set_ids)
     if missing := [str(pk) for pk in set_ids if pk not in {one.pk for one in sets}]:
         raise BadInput(
-            f"There is no set of debates {', '.join(missing)}. The number stands in the address of its page."
+            f"There is no set of debates {', '.join(missing)}. The id is the number in the address of its page."
         )
     return sets

@@ -29,7 +29,7 @@ class Command(JsonCommand):
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, help="folder or ZIP file")
-        parser.add_argument("--dry-run", action="store_true", help="read and report, store nothing")
+        parser.add_argument("--dry-run", action="store_true", help="check the files and store nothing")
 
     def run(self, **options: Any) -> JsonDict:
         parsed = read_records(_bundle(options["path"]))
@@ -49,7 +49,7 @@ class Command(JsonCommand):
         verb = "Would import" if result["dry_run"] else "Imported"
         lines = [
             f"{verb} {result['debates']} debates with {result['statements']} statements in {len(result['new'])} sets; "
-            f"{len(result['known'])} sets were there already."
+            f"{len(result['known'])} sets are already stored."
         ]
         lines += [f"  {count:5} x {code}" for code, count in sorted(result["findings"].items())]
         shown = result["problems"][:LISTED]

@@ -18,16 +18,16 @@ from evalsite.base.json_types import JsonDict
 class Command(JsonCommand):
     """Import people's labels of debates; the same table twice changes nothing."""
 
-    help = "Import a table of people's labels (item, rater, label: A, B or tie) for the debates of one or more sets."
+    help = "Import a table of human labels (item, rater, label: A, B or tie) for the debates of one or more sets."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, help="CSV or XLSX file")
         parser.add_argument(
-            "--set", type=int, action="append", default=[], help="id of a set; repeat it; else all sets"
+            "--set", type=int, action="append", default=[], help="id of a set; can be repeated; default: all sets"
         )
 
         parser.add_argument(
-            "--blind", action="store_true", help="the raters had seen neither the debates nor each other's labels"
+            "--blind", action="store_true", help="the raters saw neither the debates nor each other's labels"
         )
 
     def run(self, **options: Any) -> JsonDict:
@@ -38,7 +38,7 @@ class Command(JsonCommand):
         if missing := set(options["set"]) - {one.pk for one in sets}:
             raise BadInput(f"There is no set of debates {', '.join(map(str, sorted(missing)))}.")
         if not sets:
-            raise BadInput("There are no debates that labels could be about.")
+            raise BadInput("There are no debates to label.")
         parsed = import_labels(
             data=path.read_bytes(), file=path.name, sets=sets, is_blind=options["blind"], actor=None, at=now()
         )
@@ -49,5 +49,5 @@ class Command(JsonCommand):
     def summary(self, result: JsonDict) -> str:
         return (
             f"{result['new']} labels of {len(result['raters'])} raters on {result['debates']} debates stored, "
-            f"{result['changed']} changed, {result['unchanged']} known already."
+            f"{result['changed']} changed, {result['unchanged']} already stored."
         )

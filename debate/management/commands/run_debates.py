@@ -19,6 +19,7 @@ from debate.services.experiments import round_robin_wishes
 from debate.services.pairs import DebateWish, people_cost_of
 from debate.services.set_plans import DebatesRefused
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.management import choices
 from judging.management.run_progress import wait_for_run
 from judging.models import Rubric, System
@@ -28,25 +29,33 @@ from judging.services.baselines import ensure_baselines
 class Command(JsonCommand):
     """Store a set of debates, wake the workers, and with --wait report the outcomes."""
 
-    help = "Hold debates over two systems' responses to a suite under one criterion of a rubric."
+    help = "Run debates about the responses of two systems to a suite under one criterion of a rubric."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--suite", required=True, help="id of a suite, slug of a benchmark (newest) or slug@number")
         parser.add_argument("--system-a", default="", help="name of the system called A")
         parser.add_argument("--system-b", default="", help="name of the system called B")
-        parser.add_argument("--round-robin", default="", metavar="NAMES", help="all pairs of these systems, by commas")
-        parser.add_argument("--robustness", action="store_true", help="the criterion intact and damaged in five ways")
-        parser.add_argument("--variant-seed", type=int, default=0, help="robustness: of the damaged texts")
         parser.add_argument(
-            "--given", action="store_true", help="robustness: damaged texts of the rubric where it has any"
+            "--round-robin", default="", metavar="NAMES", help="all pairs of these systems, separated by commas"
         )
-        parser.add_argument("--method", choices=[one.value for one in Method], help="debate unless given")
-        parser.add_argument("--samples", type=int, help="times each judge is asked, by a method without discussion")
+        parser.add_argument("--robustness", action="store_true", help="the original criterion and five perturbed ones")
+        parser.add_argument(
+            "--variant-seed", type=int, default=0, help="robustness: random seed of the perturbed texts"
+        )
+        parser.add_argument(
+            "--given", action="store_true", help="robustness: use perturbed texts of the rubric if it has any"
+        )
+        parser.add_argument("--method", choices=[one.value for one in Method], help="default: debate")
+        parser.add_argument("--samples", type=int, help="times each judge is asked by a method without discussion")
         parser.add_argument("--temperature", type=float, default=0.0)
         parser.add_argument("--rubric", required=True, help="slug of a rubric (its newest version), slug@version or id")
-        parser.add_argument("--criterion", default="", help="name of a criterion; needed where there are several")
-        parser.add_argument("--endpoints", required=True, help="endpoint names by commas: 2 to 5 debate, 1 judges")
-        parser.add_argument("--rounds", type=int, default=2, help="discussion rounds at most")
+        parser.add_argument("--criterion", default="", help="name of a criterion; required if the rubric has several")
+        parser.add_argument(
+            "--endpoints",
+            required=True,
+            help="endpoint names, separated by commas: 2 to 5 for debates, 1 for a single judge",
+        )
+        parser.add_argument("--rounds", type=int, default=2, help="maximum number of discussion rounds")
         parser.add_argument("--mode", choices=[mode.value for mode in RoundMode], default=RoundMode.SIMULTANEOUS.value)
         parser.add_argument(
             "--visibility", choices=[one.value for one in Visibility], default=Visibility.PREVIOUS.value
@@ -54,17 +63,19 @@ class Command(JsonCommand):
         parser.add_argument(
             "--seating", choices=[one.value for one in SeatScheme], default=SeatScheme.PERMUTATIONS.value
         )
-        parser.add_argument("--both-orders", action="store_true", help="ask opening votes in both orders")
-        parser.add_argument("--stop-on-stability", action="store_true", help="end when a whole round changes nothing")
+        parser.add_argument("--both-orders", action="store_true", help="ask for independent votes in both orders")
+        parser.add_argument("--stop-on-stability", action="store_true", help="stop after a round without changes")
         choices.add_selection(parser)
-        parser.add_argument("--seed", type=int, default=0, help="of the orders, and of the cases that --limit draws")
-        parser.add_argument("--max-tokens", type=int, default=512, help="of one statement")
-        parser.add_argument("--budget", default="", help="US dollars that may be spent at most")
-        parser.add_argument("--fresh", action="store_true", help="reuse no reply of earlier runs")
+        parser.add_argument(
+            "--seed", type=int, default=0, help="random seed of the orders, and of the cases that --limit draws"
+        )
+        parser.add_argument("--max-tokens", type=int, default=512, help="maximum tokens of one statement")
+        parser.add_argument("--budget", default="", help="maximum spend in US dollars")
+        parser.add_argument("--fresh", action="store_true", help="do not reuse replies of earlier runs")
         parser.add_argument("--name", default="")
-        parser.add_argument("--wait", action="store_true", help="until the debates are over")
+        parser.add_argument("--wait", action="store_true", help="wait until the debates have finished")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         ensure_baselines()
         try:
             asked = people_cost_of(_wishes(options))
@@ -85,7 +96,7 @@ class Command(JsonCommand):
             "sets": [_report(made.pk) for made in sets],
         }
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         if "sets" in result:
             lines = [f"{result['name']}: experiment {result['experiment']}", *map(self.summary, result["sets"])]
             return "\n".join(lines)
@@ -93,7 +104,7 @@ class Command(JsonCommand):
         return f"{result['name']}: run {result['run']} is {result['status']}; {outcomes}."
 
 
-def _launch(options: dict[str, Any]) -> tuple[list[DebateSet], Experiment | None]:
+def _launch(options: JsonDict) -> tuple[list[DebateSet], Experiment | None]:
     """Store what was asked for and wake the workers; return the sets, and the experiment where they form one."""
     if options["round_robin"]:
         systems = _in_turn(options)
@@ -107,7 +118,7 @@ def _launch(options: dict[str, Any]) -> tuple[list[DebateSet], Experiment | None
     return sets_of_experiment(made), made
 
 
-def _wishes(options: dict[str, Any]) -> list[DebateWish]:
+def _wishes(options: JsonDict) -> list[DebateWish]:
     """Return the sets of debates that people may be asked about: none of a damaged criterion."""
     if options["robustness"]:
         return []
@@ -118,7 +129,7 @@ def _wishes(options: dict[str, Any]) -> list[DebateWish]:
     return round_robin_wishes(wish, systems)
 
 
-def _in_turn(options: dict[str, Any]) -> list[System]:
+def _in_turn(options: JsonDict) -> list[System]:
     """Return the systems that a round robin names.
 
     Raises:
@@ -130,10 +141,10 @@ def _in_turn(options: dict[str, Any]) -> list[System]:
     return systems
 
 
-def _wish(options: dict[str, Any]) -> DebateWish:
+def _wish(options: JsonDict) -> DebateWish:
     rubric = choices.rubric_of(options["rubric"])
     if options["robustness"] and options["method"]:
-        raise BadInput("--robustness asks each judge once by itself, without discussion; leave out --method.")
+        raise BadInput("--robustness asks each judge once, without discussion; leave out --method.")
     method = Method(options["method"] or Method.DEBATE)
     suite = choices.suite_of(options["suite"])
     return DebateWish(
@@ -142,7 +153,7 @@ def _wish(options: dict[str, Any]) -> DebateWish:
         system_b=choices.system_of(options["system_b"]),
         rubric=rubric,
         criterion=options["criterion"] or _only_criterion(rubric),
-        endpoints=[choices.endpoint_of(name) for name in _seats(options["endpoints"])],
+        endpoints=[choices.endpoint_of(name) for name in _agent_names(options["endpoints"])],
         options=DebateOptions(
             max_rounds=options["rounds"],
             mode=RoundMode(options["mode"]),
@@ -166,16 +177,16 @@ def _wish(options: dict[str, Any]) -> DebateWish:
 def _only_criterion(rubric: Rubric) -> str:
     names = criterion_names(rubric)
     if len(names) != 1:
-        raise BadInput(f"{rubric} has {len(names)} criteria; choose one by --criterion: {', '.join(names)}.")
+        raise BadInput(f"{rubric} has {len(names)} criteria; choose one with --criterion: {', '.join(names)}.")
     return names[0]
 
 
-def _seats(given: str) -> list[str]:
-    """Return the names in a list separated by commas; one endpoint may sit on several seats."""
+def _agent_names(given: str) -> list[str]:
+    """Return the names in a list separated by commas; one endpoint can be several agents."""
     return [name.strip() for name in given.split(",") if name.strip()]
 
 
-def _report(set_id: int) -> dict[str, Any]:
+def _report(set_id: int) -> JsonDict:
     made = DebateSet.objects.select_related("run").get(pk=set_id)
     run = made.run
     if run is None:

@@ -20,7 +20,7 @@ Cell = tuple[str, ...]
 
 NO_OUTCOME = "No item has an outcome under this rule."
 NOT_ASKED = "This evaluator was asked about none of these items."
-NO_CELL = "In no cell do both sides have one most frequent label, so eq. 5 is undefined."
+NO_CELL = "No cell has a single most frequent label on both sides, so eq. 5 is undefined."
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def first_place_rate(labels: Mapping[int, Label], orders: Mapping[int, int], cas
     preferring = [item for item, label in labels.items() if label in (1, -1) and item in orders]
     first = [(labels[item] == 1) == (orders[item] == 0) for item in preferring]
     if not first:
-        return undefined("It preferred neither answer to any other.")
+        return undefined("It never preferred one response to the other.")
     return share_of_cases(first, [cases[item] for item in preferring])
 
 

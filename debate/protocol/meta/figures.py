@@ -203,8 +203,8 @@ def _difference(score: object, text: str | None) -> JsonDict:
 def _why(recorded: int | None, strict: TextReading) -> str:
     if strict.verdict is None:
         if strict.refused:
-            return "the text refuses to judge; the score is a number that stands somewhere in it"
-        return "the text's last line states no verdict; the score is a number that stands somewhere in it"
+            return "the text refuses to judge; the score is a number from elsewhere in the text"
+        return "the last line of the text states no verdict; the score is a number from elsewhere in the text"
     if recorded is None:
-        return "the filed score is no verdict, yet the text states one"
-    return "the text's last line states another verdict than the filed score"
+        return "the recorded score is not a verdict, but the text states one"
+    return "the last line of the text states another verdict than the recorded score"

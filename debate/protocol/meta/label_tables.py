@@ -49,12 +49,12 @@ def parse_labels(data: bytes, file: str) -> Parsed[tuple[LabelRow, ...]]:
         if header is not None:
             rows = _rows(grid, *header, findings)
             if not rows and not findings.has_errors:
-                findings.error("", "no-labels", "The table has a header and no row below it.")
+                findings.error("", "no-labels", "The table has a header but no rows.")
             return Parsed(None if findings.has_errors else rows, findings.as_tuple())
     if not findings.has_errors:
         findings.error(
-            "", "no-label-header", "No header with the columns item, rater and label was found.",
-            hint="Name three columns item, rater, label; one row for each person's answer.",
+            "", "no-label-header", "There is no header with the columns item, rater and label.",
+            hint="Name three columns item, rater and label, and write one row for each label of a person.",
         )  # fmt: skip
     return Parsed(None, findings.as_tuple())
 
@@ -84,17 +84,15 @@ def _rows(grid: Grid, header: int, columns: dict[str, int], findings: Findings) 
         verdict = LABELS.get(texts["label"].lower())
         place = grid.place(number, columns["label"] + 1)
         if not texts["item"] or not texts["rater"]:
-            findings.error(place, "label-without-owner", "The row names no item or no rater.")
+            findings.error(place, "label-without-owner", "The row has no item or no rater.")
             continue
         if verdict is None:
-            findings.error(
-                place, "unknown-label", "The label is none that is known.", offending=texts["label"], hint=HINT
-            )
+            findings.error(place, "unknown-label", "The label is unknown.", offending=texts["label"], hint=HINT)
             continue
         key = (texts["set"], texts["item"], texts["rater"])
         if key in given:
             findings.error(
-                place, "label-twice", f"{texts['rater']} has answered item {texts['item']} at {given[key]} already."
+                place, "label-twice", f"{texts['rater']} already has a label for item {texts['item']} at {given[key]}."
             )
             continue
         given[key] = place

@@ -67,7 +67,9 @@ def read_recorded_debates(
         and (cell := _build_cell(key, debate_rows, singles=_ordered(singles.get(key, {}), judges), folder=folder))
     ]
     if not cells:
-        message = "No recorded debate was found: expected results/<pair>/<criterion>/multiagent_score/<scenario>.jsonl."
+        message = (
+            "No recorded debates were found: expected results/<pair>/<criterion>/multiagent_score/<scenario>.jsonl."
+        )
         folder.problems.append(Problem(Severity.ERROR, "", "", message, code="no-debates"))
     return Parsed(tuple(cells) or None, tuple(folder.problems))
 
@@ -90,7 +92,7 @@ def _sort_files(bundle: Bundle) -> _Folder:
             folder.problems += criteria.problems
             folder.criteria.update(criteria.value or {})
         else:
-            message = "This file has no place in the layout of recorded debates and was not read."
+            message = "This file is not part of the layout of recorded debates and was not read."
             folder.problems.append(warning(path, "", message, "not-read"))
     return folder
 
@@ -123,11 +125,11 @@ def _read_singles(
     for key, judge, path, scores in strays:
         home = _home_of(key, judge, scores, rows=rows, taken=found)
         if home is None:
-            message = "The texts of this file stand in no debate of the same pair and scenario; it was not used."
+            message = "The texts of this file occur in no debate of the same pair and scenario; it was not used."
             folder.problems.append(warning(path, "", message, "single-unmatched"))
             continue
         found.setdefault(home, {})[judge] = scores
-        message = f"Misfiled: its texts are those of the debates in {'/'.join(home)}; it was read as belonging there."
+        message = f"Misplaced: its texts are those of the debates in {'/'.join(home)}; it was read as part of them."
         folder.problems.append(warning(path, "", message, "misfiled"))
     return found
 
@@ -168,11 +170,11 @@ def _build_cell(key: CellKey, rows: Sequence[RecordedRow], *, singles: Singles, 
     path = folder.debates[key]
     systems = _systems(pair, folder.responses.get(scenario, {}))
     if systems is None:
-        message = f"The responses of both systems of {pair} to {scenario} are needed to tell who was shown first."
+        message = f"The responses of both systems of {pair} to {scenario} are needed to tell which was shown first."
         folder.problems.append(Problem(Severity.ERROR, path, "", message, code="responses-missing"))
         return None
     if not singles:
-        message = "There is no single-judge file for these debates: who sat where is unknown, judges are named by seat."
+        message = "These debates have no single-judge file, so their judges are unknown; agents are named by number."
         folder.problems.append(warning(path, "", message, "judges-unknown"))
     responses = (folder.responses[scenario][systems[0]], folder.responses[scenario][systems[1]])
     items = [
@@ -211,7 +213,7 @@ def _build_item(
     )
     place = f"item {row.id}"
     if order is None:
-        message = "Its submissions are not verbatim the two systems' responses to its question; it was left out."
+        message = "Its submissions are not exactly the responses of the two systems to its question; it was left out."
         folder.problems.append(warning(path, place, message, "order-unknown", offending=row.question))
         return None
     if order.line != row.id:
@@ -219,7 +221,7 @@ def _build_item(
         folder.problems.append(warning(path, place, message, "other-line"))
     seats = _seats(row, singles)
     if seats is None:
-        message = "Its opening statements do not tell who sat where; it was left out."
+        message = "Its first statements do not tell which judge was which agent; it was left out."
         folder.problems.append(warning(path, place, message, "seats-unknown"))
         return None
     return RecordedItem(
@@ -266,10 +268,10 @@ def _criterion_key(criterion: str, scenario: str, criteria: Mapping[str, object]
 def _report_extent(cell: RecordedCell, *, path: str, lines: int, problems: list[Problem]) -> None:
     ids = [item.id for item in cell.items]
     if ids and len(ids) < lines:
-        message = f"Holds {len(ids)} of {lines} items, ids {ids[0]} to {ids[-1]}; the others were never debated."
+        message = f"Contains {len(ids)} of {lines} items, ids {ids[0]} to {ids[-1]}; the others were not debated."
         problems.append(warning(path, "", message, "partial"))
     for judge, scores in cell.singles.items():
         missing = sorted(set(ids) - {row.id for row in scores})
         if missing:
-            message = f"{judge}'s own file lacks the items {', '.join(map(str, missing))}."
+            message = f"The single-judge file of {judge} lacks the items {', '.join(map(str, missing))}."
             problems.append(warning(path, "", message, "single-missing"))

@@ -1,4 +1,4 @@
-"""Everything unusual about recorded debates, by file and item: reported, never mended."""
+"""Everything unusual about recorded debates, by file and item: reported, never corrected."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def check_cell(cell: RecordedCell, *, file: str) -> Iterator[Problem]:
 
 
 def place_of(item_id: int, stage: int, seat: int) -> str:
-    """Return where a statement stands, as people say it."""
-    return f"item {item_id}, {'opening' if stage == 0 else f'round {stage}'}, Speaker {seat}"
+    """Return the place of a statement in words."""
+    return f"item {item_id}, {'independent round' if stage == 0 else f'round {stage}'}, agent {seat}"
 
 
 def warning(file: str, place: str, message: str, code: str, *, offending: object = "") -> Problem:
@@ -38,14 +38,14 @@ def _check_turn(turn: RecordedTurn, *, file: str, place: str) -> Iterator[Proble
         message = f'The score is {turn.score!r} of {turn.judge}, not one of "0", "1" and "2": no verdict as recorded.'
         yield warning(file, place, message, "odd-score", offending=ending)
     if not (turn.text or "").strip():
-        yield warning(file, place, f"{turn.judge} left no text.", "no-text")
+        yield warning(file, place, f"The statement of {turn.judge} is empty.", "no-text")
         return
     if recorded != strict.verdict:
-        message = f"Recorded as {_named(recorded)}, but the text of {turn.judge} reads {_named(strict.verdict)}."
+        message = f"Recorded as {_named(recorded)}, but the text of {turn.judge} says {_named(strict.verdict)}."
         yield warning(file, place, message, "reading-differs", offending=ending)
     digits = _LAST_DIGITS.search(turn.text or "")
     if recorded is not None and (digits is None or digits[1] != turn.score):
-        message = f"The score {turn.score!r} is not the last number of its text: it did not come from there."
+        message = f"The score {turn.score!r} is not the last number of its text."
         yield warning(file, place, message, "score-edited", offending=ending)
 
 
@@ -56,10 +56,14 @@ def _check_against_singles(cell: RecordedCell, item: RecordedItem, *, file: str)
             continue
         place = place_of(item.id, 0, turn.seat)
         if own.score != turn.score or type(own.score) is not type(turn.score):
-            message = f"{turn.judge}'s own file has the score {own.score!r}, the debate has {turn.score!r}."
+            message = (
+                f"The single-judge file of {turn.judge} has the score {own.score!r}, the debate has {turn.score!r}."
+            )
             yield warning(file, place, message, "single-score-differs")
         if own.text != turn.text:
-            message = f"{turn.judge}'s own file has another text; its seat follows from the other speakers."
+            message = (
+                f"The single-judge file of {turn.judge} has another text; its number follows from the other agents."
+            )
             yield warning(file, place, message, "single-text-differs")
 
 

@@ -1,4 +1,4 @@
-"""Rows out of the original's files, whatever state they are in: arrays, concatenated objects, lines, cut-off ends."""
+"""Rows of ScaleEval's files, whatever state they are in: arrays, concatenated objects, lines, cut-off ends."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def read_rows(path: str, content: bytes) -> Parsed[tuple[Row, ...]]:
     problems: list[Problem] = []
     if end < len(text):
         line = text.count("\n", 0, end) + 1
-        message = f"The file breaks off or is no JSON from here on; {len(rows)} objects before it were read."
+        message = f"From here on the file is cut off or is not valid JSON; the {len(rows)} objects before were read."
         problems.append(_problem(path, f"line {line}", message, "cut-off", offending=text[end : end + 60]))
     elif not text.lstrip().startswith("[") and text.lstrip()[:1] and _is_pretty_printed(text):
         message = (
-            "Objects one after another instead of an array: the run that wrote this never finished its discussion."
+            "Objects one after another instead of an array: the run that wrote this file did not finish its discussion."
         )
         problems.append(_problem(path, "", message, "concatenated"))
     if not rows:
-        problems.append(_problem(path, "", "There is no record in this file.", "no-records", Severity.ERROR))
+        problems.append(_problem(path, "", "This file contains no records.", "no-records", Severity.ERROR))
         return Parsed(None, tuple(problems))
     return Parsed(tuple(rows), tuple(problems))
 
@@ -69,7 +69,7 @@ def read_responses(path: str, content: bytes) -> Parsed[tuple[ResponseLine, ...]
         lines.append(ResponseLine(_text(prompt), _text(response)))
         earlier = first_seen.setdefault(lines[-1].prompt, number)
         if earlier != number:
-            message = f"The same prompt as in line {earlier}; items are told apart by line number."
+            message = f"The same prompt as in line {earlier}; items are distinguished by line number."
             problems.append(
                 _problem(path, f"line {number}", message, "duplicate-prompt", offending=lines[-1].prompt[:80])
             )
@@ -85,7 +85,7 @@ def read_criteria(path: str, content: bytes) -> Parsed[dict[str, dict[str, str]]
         return Parsed(None, (_problem(path, "", message, "not-yaml", Severity.ERROR),))
     criteria = data.get("criteria") if isinstance(data, dict) else None
     if not isinstance(criteria, dict):
-        return Parsed(None, (_problem(path, "", "There is no `criteria:` mapping in this file.", "no-criteria"),))
+        return Parsed(None, (_problem(path, "", "This file has no `criteria:` mapping.", "no-criteria"),))
     return Parsed(
         {
             storable(str(name)): {storable(str(level)): storable(str(text)) for level, text in levels.items()}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from debate.protocol.records import SingleScore
+from evalsite.base.json_types import JsonObject
 from judging.specs.files.problems import Parsed, Problem, Severity
 
-Row = Mapping[str, Any]
+Row = JsonObject
 _STATEMENT = re.compile(r"Speaker (\d{1,3}) - (?:Initial Evaluation|Discussion Round (\d{1,3}))")
 
 
@@ -43,14 +43,16 @@ def read_debate_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[RecordedRow
             problems.append(_left_out(path, place, "It has no whole-number id, question or two submissions."))
             continue
         if item_id in found:
-            problems.append(_left_out(path, place, f"Item {item_id} stands in this file already."))
+            problems.append(_left_out(path, place, f"Item {item_id} occurs twice in this file."))
             continue
         stages = _stages(row)
         if not stages:
-            problems.append(_left_out(path, f"item {item_id}", "Its opening statements are incomplete."))
+            problems.append(
+                _left_out(path, f"item {item_id}", "The statements of its independent round are incomplete.")
+            )
             continue
-        if len(stages) < _last_stage(row) + 1:
-            message = f"Round {len(stages)} is incomplete; the debate was read up to the round before."
+        if len(stages) < max((stage for stage, _ in _turns(row)), default=-1) + 1:
+            message = f"Round {len(stages)} is incomplete; the debate was read up to the previous round."
             problems.append(Problem(Severity.WARNING, path, f"item {item_id}", message, code="round-incomplete"))
         found[item_id] = RecordedRow(item_id, str(texts[0]), (str(texts[1]), str(texts[2])), stages)
     return Parsed(tuple(found.values()), tuple(problems))
@@ -89,10 +91,6 @@ def _turns(row: Row) -> dict[tuple[int, int], SeatTurn]:
             turn = SeatTurn(_text(value.get("reasoning")), _score(value.get("score")))
             turns[int(match[2] or 0), int(match[1])] = turn
     return turns
-
-
-def _last_stage(row: Row) -> int:
-    return max((stage for stage, _ in _turns(row)), default=-1)
 
 
 def _text(value: object) -> str | None:

@@ -1,4 +1,4 @@
-"""`{% load ui %}`: icons, badges, figures, times, intervals, sortable headers and safe Markdown."""
+"""`{% load ui %}`: icons, badges, buttons, fields, figures, times, intervals, tables and safe Markdown."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 
 from django import template
 from django.core.paginator import Page
+from django.forms import BaseForm
 from django.http import HttpRequest
+from django.shortcuts import resolve_url
 from django.template.context import Context
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -37,10 +40,79 @@ def icon(name: str, label: str = "") -> SafeString:
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', sprite, name)
 
 
+@register.simple_tag
+def stylesheet(path: str) -> SafeString:
+    """A link to one of the site's stylesheets."""
+    return format_html('<link rel="stylesheet" href="{}">', static(path))
+
+
 @register.inclusion_tag("_status.html")
 def status_badge(status: object, word: str = "", tone: str = "", why: str = "") -> JsonDict:
     """Icon, word and colour of a status; `word` and `tone` overrule, `why` is shown on hover and read aloud."""
     return {"look": formats.status_look(str(status or ""), word=word, tone=tone), "why": why}
+
+
+# buttons and fields
+
+_BUTTON_ATTRIBUTES = {
+    "id": "id",
+    "rel": "rel",
+    "aria_label": "aria-label",
+    "key": "data-key",
+    "key_label": "data-key-label",
+    "confirm": "data-confirm",
+    "confirm_text": "data-confirm-text",
+    "confirm_action": "data-confirm-action",
+}
+
+
+def _button(address: Any, arguments: tuple[object, ...], options: JsonDict) -> JsonDict:
+    if "key" in options:
+        options.setdefault("key_label", options["label"])
+    if "confirm" in options:
+        options.setdefault("confirm_action", options["label"])
+    parts = [icon(options["icon"]) if options.get("icon") else "", options["label"]]
+    attributes = ((html, options[name]) for name, html in _BUTTON_ATTRIBUTES.items() if options.get(name))
+    return {
+        **options,
+        "url": f"{resolve_url(address, *arguments)}{options.get('query', '')}",
+        "attributes": format_html_join("", ' {}="{}"', attributes),
+        "face": format_html("{}{}", *(reversed(parts) if options.get("icon_last") else parts)),
+    }
+
+
+@register.inclusion_tag("_link_button.html")
+def link_button(address: Any, *arguments: object, **options: Any) -> JsonDict:
+    """A link that looks like a button, to an object's page, a path, or a named address with its arguments.
+
+    Options: label, icon, icon_last, look (classes), query (of the address, with its question mark), key (of the
+    keyboard), key_label (the label, unless given), shown_key, id, rel, aria_label.
+    """
+    return _button(address, arguments, options)
+
+
+@register.inclusion_tag("_post_button.html")
+def post_button(address: Any, *arguments: object, **options: Any) -> JsonDict:
+    """A form that is one button, which posts to an address.
+
+    Options: those of `link_button`; confirm, confirm_text and confirm_action (a question before it posts, and the word
+    for yes, which is the label unless given); swaps (htmx posts it too); form_id; hidden_name and hidden_value of a
+    field to send along.
+    """
+    return _button(address, arguments, options)
+
+
+@register.inclusion_tag("_form_actions.html")
+def form_actions(label: str, icon: str = "", cancel: Any = None, cancel_label: str = "Cancel") -> JsonDict:
+    """The button that sends a form and, where `cancel` names an address, the link that leaves it."""
+    cancel_url = resolve_url(cancel) if cancel else ""
+    return {"label": label, "icon": icon, "cancel_url": cancel_url, "cancel_label": cancel_label}
+
+
+@register.inclusion_tag("_fields.html")
+def fields(form: BaseForm, names: str) -> JsonDict:
+    """These fields of a form, by their names, in this order."""
+    return {"fields": [form[name] for name in names.split()]}
 
 
 # figures
@@ -154,6 +226,14 @@ def interval(
     }
 
 
+@register.simple_tag
+def axis_ends(low: object, high: object, style: str = "number", places: int = 0, middle: str = "") -> SafeString:
+    """The ends of the axis of a column of intervals, for the column's title."""
+    between = format_html("<span>{}</span>", middle) if middle else ""
+    ends = (figure(low, places, style), between, figure(high, places, style))
+    return format_html('<span class="axis-ends tabular"><span>{}</span>{}<span>{}</span></span>', *ends)
+
+
 @register.inclusion_tag("_progress.html")
 def progress(done: int, total: int, failed: int = 0, **facts: Any) -> JsonDict:
     """One bar: done, failed, waiting. Facts: rate (per minute), eta (seconds), unit (what is counted), label."""
@@ -165,6 +245,27 @@ def progress(done: int, total: int, failed: int = 0, **facts: Any) -> JsonDict:
         "total": total,
         **facts,
     }
+
+
+# parts of pages
+
+
+@register.simple_block_tag(takes_context=True)
+def fragment(context: Context, content: SafeString, name: str, label: str, **options: Any) -> SafeString:
+    """A section with its name as id, which an endpoint also returns by itself.
+
+    Options: polls (while true, it asks for itself again), every (3 seconds), url (where to ask, this page unless
+    given), look (classes, stack unless given).
+    """
+    attributes = {"id": name, "class": options.get("look", "stack"), "aria-label": label}
+    if options.get("polls"):
+        attributes |= {
+            "hx-get": options.get("url") or _request(context).get_full_path(),
+            "hx-trigger": f"every {options.get('every', 3)}s",
+            "hx-target": "this",
+            "hx-swap": "outerHTML",
+        }
+    return format_html("<section{}>{}</section>", format_html_join("", ' {}="{}"', attributes.items()), content)
 
 
 # lists
@@ -185,6 +286,58 @@ def sort_header(
     }
 
 
+@register.simple_block_tag(takes_context=True)
+def table(
+    context: Context, content: SafeString, *columns: object, look: str = "", caption: str = "", name: str = ""
+) -> SafeString:
+    """A table of rows under these column titles; `look` is further classes of the table, `name` the id of its frame.
+
+    A title may be followed by words that say how its column looks, as in "Items|num|sort=items|desc": `num` and `tight`
+    are classes, `sort` and `desc` make it sortable, `hidden` is for screen readers only, `bare` leaves the title out
+    where cells are stacked on a phone, `label` is what stands there instead, and `hint` is shown on hover. Titles out
+    of variables are taken as they are, captured ones are read like those in the template, unless they are `<th>`
+    elements; a list gives a column to each, and an empty title none.
+    """
+    titles = (title for column in columns for title in (column if isinstance(column, (list, tuple)) else [column]))
+    heads = format_html_join("", "{}", ((_column_head(context, title),) for title in titles if title != ""))
+    return format_html(
+        '<div class="table-wrap"{}><table class="table{}">{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>',
+        format_html(' id="{}"', name) if name else "",
+        f" {look}" if look else "",
+        format_html("<caption>{}</caption>", caption) if caption else "",
+        heads,
+        content,
+    )
+
+
+def _column_head(context: Context, column: object) -> SafeString:
+    if isinstance(column, SafeString) and column.startswith("<th"):
+        return column
+    title, *words = column.split("|") if isinstance(column, SafeString) else [str(column)]
+    if isinstance(column, SafeString):  # what it is split into is no longer called safe
+        title = SafeString(title)
+    looks = dict(word.partition("=")[::2] for word in words)
+    if "sort" in looks:
+        facts = sort_header(context, looks["sort"], title, "num" in looks, "desc" in looks, looks.get("hint", ""))
+        return SafeString(render_to_string("_sort_header.html", facts))
+    attributes = {
+        "class": " ".join(name for name in ("num", "tight", "no-print") if name in looks),
+        "title": looks.get("hint", ""),
+    }
+    return format_html(
+        '<th scope="col"{}{}>{}</th>',
+        format_html_join("", ' {}="{}"', ((name, value) for name, value in attributes.items() if value)),
+        format_html(' data-label="{}"', looks.get("label", "")) if {"bare", "label"} & set(looks) else "",
+        format_html('<span class="visually-hidden">{}</span>', title) if "hidden" in looks else title,
+    )
+
+
+@register.simple_block_tag
+def captured(content: SafeString) -> SafeString:
+    """What stands inside, white space folded: `{% captured as name %}` keeps a block for several places of a page."""
+    return SafeString(" ".join(content.split()))
+
+
 @register.simple_tag(takes_context=True)
 def sort_url(context: Context, field: str, descending_first: bool = False) -> str:
     """The present query string, sorted by `field`, from the first page."""
@@ -195,16 +348,26 @@ def sort_url(context: Context, field: str, descending_first: bool = False) -> st
 
 
 def _query(context: Context) -> Any:
+    return _request(context).GET
+
+
+def _request(context: Context) -> HttpRequest:
     request = context["request"]
     if not isinstance(request, HttpRequest):
-        raise TypeError("sorting needs the request context processor")
-    return request.GET
+        raise TypeError("the request context processor is off")
+    return request
 
 
 @register.filter
 def elided_pages(page: Page[Any]) -> list[int | str]:
     """Page numbers to offer: the first, the last and those around this one, `…` for what is left out."""
     return list(page.paginator.get_elided_page_range(page.number, on_each_side=2, on_ends=1))
+
+
+@register.filter
+def each(rows: Iterable[Any], name: str) -> list[Any]:
+    """Return one field of each row, such as the titles of columns."""
+    return [row[name] if isinstance(row, Mapping) else getattr(row, name) for row in rows]
 
 
 # text

@@ -10,7 +10,7 @@ from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
 from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from judging.selectors.judge_versions import versions_of
 
 LISTED = 50
@@ -18,11 +18,13 @@ LISTED = 50
 
 def add_judge(parser: CommandParser) -> None:
     """Add the judge's name and, where it is not the newest, its version."""
-    parser.add_argument("judge", help="the judge's name as on the page of judges, with its rubric")
-    parser.add_argument("--version-key", default="", help="head of the version's key; the newest run's without it")
+    parser.add_argument("judge", help="name of the judge as shown on the page Judges, with its rubric")
+    parser.add_argument(
+        "--version-key", default="", help="beginning of the version key; default: the version of the newest run"
+    )
 
 
-def trust_payload(options: JsonDict) -> Payload:
+def trust_content(options: JsonDict) -> ReportContent:
     """Return the report on the audit of the version that the arguments name.
 
     Raises:
@@ -37,6 +39,6 @@ def trust_payload(options: JsonDict) -> Payload:
     matching = [key for key in keys if key.startswith(head)] if head else keys[:1]
     if len(matching) != 1:
         shown = ", ".join(key[:12] for key in keys)
-        raise BadInput(f"“{head}” names {len(matching)} versions of “{name}”. Versions: {shown}.")
+        raise BadInput(f"“{head}” matches {len(matching)} versions of “{name}”. Versions: {shown}.")
     chosen = {"name": name, "version": matching[0]}
     return jobs.require(JUDGE_TRUST, subject_id=0, options=chosen, at=timezone.now())

@@ -1,4 +1,4 @@
-"""What `report` prints: for each report the payload of its page, and the tables that its page exports."""
+"""What `report` prints: for each report the content of its page, and the tables that its page exports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalsite.base.command_base import BadInput
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import Table
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import agreement_options, arena_options, debate_options, leaderboard_choice
+from evalsite.reports.forms import SpendForm, agreement_options, arena_options, debate_options, leaderboard_choice
 from evalsite.reports.selectors.judges.certificates import all_certificates
 from evalsite.reports.selectors.leaderboards import evaluators_of, suite_named
 from evalsite.reports.services.boards.breakdowns import BREAKDOWN
@@ -29,12 +29,15 @@ from evalsite.reports.services.judges.judge_reports import JUDGES
 from evalsite.reports.services.judges.judge_standing import standing_beside, standing_of_judges
 from evalsite.reports.services.judges.trust_tables import certificate_table
 from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
-from evalsite.reports.services.payloads import Payload
 from evalsite.reports.services.people.agreements import AGREEMENT
 from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.report_papers import agreement_papers, board_papers, breakdown_paper, judge_papers
+from evalsite.reports.services.spend_figures import spend_content, spend_tables
+from evalsite.reports.services.spend_reports import SPEND
 from evalsite.review.models import LabelTable, Queue
 from judging.models import EvaluatorKind, Run, RunEvaluator
+from judging.selectors.runs import open_budgets
 
 Options = JsonDict
 
@@ -43,7 +46,7 @@ Options = JsonDict
 class Printed:
     """A report: its figures, and its tables by name, the chief one first. `papers` are those laid out for LaTeX."""
 
-    payload: Payload
+    content: ReportContent
     tables: Mapping[str, Table]
     papers: Mapping[str, PaperTable] = field(default_factory=dict)
 
@@ -61,18 +64,18 @@ def _leaderboard(options: Options) -> Printed:
     query = {name: options[name] for name in ("scenario", "lang", "type", "mode", "looks")}
     query["missing"] = "skip" if options["skip_missing"] else ""
     choice, now = leaderboard_choice(query), timezone.now()
-    payload = jobs.require(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
+    content = jobs.require(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
     state = standing_beside(evaluator)
     words = state.words if state is not None else ""
-    tables = exports.leaderboard_tables(payload, mode=choice.mode, certificate=words)
-    papers = board_papers(payload, mode=choice.mode, certificate=words)
-    papers["slices"] = slice_table(payload, mode=choice.mode)
+    tables = exports.leaderboard_tables(content, mode=choice.mode, certificate=words)
+    papers = board_papers(content, mode=choice.mode, certificate=words)
+    papers["slices"] = slice_table(content, mode=choice.mode)
     tables["slices"] = data_table(papers["slices"])
     if evaluator.kind == EvaluatorKind.GRADER:
         breakdown = jobs.require(BREAKDOWN, subject_id=evaluator.pk, options={}, at=now)
-        payload = payload | {"breakdown": breakdown}
+        content = content | {"breakdown": breakdown}
         tables["breakdown"], papers["breakdown"] = exports.breakdown_table(breakdown), breakdown_paper(breakdown)
-    return Printed(payload | {"certificate": words}, tables, papers)
+    return Printed(content | {"certificate": words}, tables, papers)
 
 
 def _evaluator(options: Options) -> RunEvaluator:
@@ -84,14 +87,14 @@ def _evaluator(options: Options) -> RunEvaluator:
     else:
         suite = suite_named(options["suite"])
         if suite is None:
-            raise BadInput("Name a suite (--suite, its id or its benchmark's slug) or a run (--run).")
+            raise BadInput("Choose a suite (--suite, its id or its benchmark's slug) or a run (--run).")
         suite_id, only = suite.pk, None
     choices = evaluators_of([suite_id])[suite_id]
     name = options["evaluator"]
     if not name and only is None:
         picked = choices.pick("")
     else:
-        of_run = [board for board in choices.every if board.evaluator.run_id == only]
+        of_run = [board for board in (*choices.every, *choices.archived) if board.evaluator.run_id == only]
         boards = choices.fullest if only is None else of_run
         picked = next((board for board in boards if name in ("", board.evaluator.name)), None)
     if picked is None:
@@ -102,7 +105,7 @@ def _evaluator(options: Options) -> RunEvaluator:
 
 def _agreement(options: Options) -> Printed:
     if options["queue"] and options["labels"]:
-        raise BadInput("Name a queue (--queue) or a table of imported labels (--labels), not both.")
+        raise BadInput("Choose a queue (--queue) or a table of imported labels (--labels), not both.")
     kind = LABEL_AGREEMENT if options["labels"] else AGREEMENT
     slug = options["labels"] or options["queue"]
     subject_id = _slugged(LabelTable, slug) if options["labels"] else _slugged(Queue, slug)
@@ -111,8 +114,8 @@ def _agreement(options: Options) -> Printed:
         tables = f"Label tables: {_known(LabelTable)}."
         missing = "label table" if options["labels"] else "queue"
         raise BadInput(f"There is no {missing} “{slug}”. {queues} (--queue) {tables} (--labels)")
-    payload = jobs.require(kind, subject_id=subject_id, options=agreement_options(options), at=timezone.now())
-    return Printed(payload, exports.agreement_tables(payload), agreement_papers(payload))
+    content = jobs.require(kind, subject_id=subject_id, options=agreement_options(options), at=timezone.now())
+    return Printed(content, exports.agreement_tables(content), agreement_papers(content))
 
 
 def _slugged(model: type[Queue] | type[LabelTable], slug: str) -> int | None:
@@ -125,15 +128,15 @@ def _known(model: type[Queue] | type[LabelTable]) -> str:
 
 def _judges(options: Options) -> Printed:
     now = timezone.now()
-    payload = jobs.require(JUDGES, subject_id=0, options={}, at=now)
+    content = jobs.require(JUDGES, subject_id=0, options={}, at=now)
     bias = jobs.require(JUDGE_BIAS, subject_id=0, options={}, at=now)
-    words = [state.words for state in standing_of_judges(payload["judges"])]
+    words = [state.words for state in standing_of_judges(content["judges"])]
     more = {"certificates": certificate_table(all_certificates()), "bias": bias_table(bias)}
-    judges = [row | {"certificate": said} for row, said in zip(payload["judges"], words, strict=True)]
+    judges = [row | {"certificate": said} for row, said in zip(content["judges"], words, strict=True)]
     return Printed(
-        payload | {"judges": judges, "bias": bias["judges"]},
-        exports.judge_tables(payload, words) | {name: data_table(paper) for name, paper in more.items()},
-        judge_papers(payload, words) | more,
+        content | {"judges": judges, "bias": bias["judges"]},
+        exports.judge_tables(content, words) | {name: data_table(paper) for name, paper in more.items()},
+        judge_papers(content, words) | more,
     )
 
 
@@ -144,14 +147,14 @@ def _debates(options: Options) -> Printed:
         sets = sets.filter(pk=options["set"])
         if not sets.exists():
             raise BadInput(f"There is no set of debates {options['set']}.")
-    payload = jobs.require(DEBATES, subject_id=0, options=debate_options(_query(options)), at=timezone.now())
+    content = jobs.require(DEBATES, subject_id=0, options=debate_options(_query(options)), at=timezone.now())
     cells = debates_report(sets.select_related("system_a", "system_b", "rubric"))
-    return _of_papers({**cells, "report": payload}, debate_tables(payload))
+    return _of_papers({**cells, "report": content}, debate_tables(content))
 
 
 def _arena(options: Options) -> Printed:
-    payload = jobs.require(ARENA, subject_id=0, options=arena_options(_query(options)), at=timezone.now())
-    return _of_papers(payload, arena_tables(payload))
+    content = jobs.require(ARENA, subject_id=0, options=arena_options(_query(options)), at=timezone.now())
+    return _of_papers(content, arena_tables(content))
 
 
 def _query(options: Options) -> QueryDict:
@@ -171,12 +174,22 @@ def _robustness(options: Options) -> Printed:
         known = ", ".join(str(pk) for pk in experiments.values_list("pk", flat=True)[:50]) or "none yet"
         missing = "robustness experiment yet" if wanted is None else f"robustness experiment {wanted}"
         raise BadInput(f"There is no {missing} (--experiment). Experiments: {known}.")
-    payload = jobs.require(ROBUSTNESS, subject_id=found.pk, options={}, at=timezone.now())
-    return _of_papers({"experiment": {"id": found.pk, "name": found.name}} | payload, robustness_tables(payload))
+    content = jobs.require(ROBUSTNESS, subject_id=found.pk, options={}, at=timezone.now())
+    return _of_papers({"experiment": {"id": found.pk, "name": found.name}} | content, robustness_tables(content))
 
 
-def _of_papers(payload: Payload, papers: Mapping[str, PaperTable]) -> Printed:
-    return Printed(payload, {name: data_table(paper) for name, paper in papers.items()}, papers)
+def _of_papers(content: ReportContent, papers: Mapping[str, PaperTable]) -> Printed:
+    return Printed(content, {name: data_table(paper) for name, paper in papers.items()}, papers)
+
+
+def _spend(options: Options) -> Printed:
+    form = SpendForm({name: options[name] for name in ("from", "to")})
+    if not form.is_valid():
+        raise BadInput(" ".join(f"{error} (--{name})" for name, errors in form.errors.items() for error in errors))
+    content = jobs.require(SPEND, subject_id=0, options={}, at=timezone.now())
+    budgets = open_budgets()
+    tables = spend_tables(content, form.period, budgets)
+    return Printed(spend_content(content, form.period, budgets), tables)
 
 
 REPORTS: dict[str, Callable[[Options], Printed]] = {
@@ -186,4 +199,5 @@ REPORTS: dict[str, Callable[[Options], Printed]] = {
     "debates": _debates,
     "arena": _arena,
     "robustness": _robustness,
+    "spend": _spend,
 }

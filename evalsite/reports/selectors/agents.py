@@ -10,9 +10,11 @@ from typing import Any
 
 from django.db.models import Avg, Count, Q, Sum
 
-from debate.models import Debate, DebateStatus, DecisionMethod, Speaker, Statement
+from debate.models import Debate, DebateStatus, Speaker, Statement
 from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
-from judging.models import Call, EndpointKind
+from debate.protocol.setups import Method
+from judging.llm.endpoints import EndpointKind
+from judging.models import Call
 
 ENDED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
 HOW_READ = {  # a statement's status in the words used for judges; every other one carries no verdict
@@ -50,7 +52,7 @@ class SpeakerWork:
 
 def ended_debates() -> list[EndedDebate]:
     """Return the ended debates in which every seat spoke at the opening. Three queries."""
-    debates = Debate.objects.filter(status__in=ENDED, debate_set__method=DecisionMethod.DEBATE).order_by("pk")
+    debates = Debate.objects.filter(status__in=ENDED, debate_set__method=Method.DEBATE).order_by("pk")
     facts = list(debates.values_list("pk", "case_id", "scenario", "verdict", "submission_order"))
     seats: dict[int, list[tuple[int, str]]] = defaultdict(list)
     speakers = Speaker.objects.filter(debate__in=debates).order_by("debate_id", "seat")

@@ -18,17 +18,9 @@ from django.utils.timezone import get_default_timezone
 from numpy.typing import NDArray
 
 from evalsite.reports.selectors.options import Options, chosen
-from evalsite.review.models import (
-    LEFT_OUT,
-    Annotation,
-    ImportedLabel,
-    ItemArm,
-    LabelledItem,
-    LabelTable,
-    Queue,
-    ReviewItem,
-)
+from evalsite.review.models import LEFT_OUT, Annotation, ImportedLabel, LabelledItem, LabelTable, Queue, ReviewItem
 from evalsite.review.questions.scales import MOST_LABELS, Label, joined_scale, labels_from_json
+from evalsite.review.routing import ItemArm
 from judging.statistics.coefficients.alpha import Metric, metric_of_scale
 from judging.statistics.coefficients.ratings import MISSING, RatingTable, numeric_values
 from judging.statistics.estimates import Floats, Ints
@@ -115,18 +107,11 @@ def seen_before_count(queue: Queue) -> int:
     return Annotation.objects.filter(queue=queue, seen_before=True).exclude(label="").count()
 
 
-@dataclass(frozen=True, slots=True)
-class Unable:
-    """How often people said that they cannot judge an item, and of how many items."""
-
-    annotations: int
-    items: int
-
-
-def unable_in(queue: Queue, options: Options) -> Unable:
-    """Return how often people could not judge items of the chosen groups; no figure counts that as a label."""
+def unable_in(queue: Queue, options: Options) -> dict[str, int]:
+    """Return how often people could not judge items of the chosen groups (`unable`), and of how many of them
+    (`unable_items`); no figure counts that as a label."""
     told = Annotation.objects.filter(queue=queue, label="", **of_groups(options)).exclude(item__status__in=LEFT_OUT)
-    return Unable(**told.aggregate(annotations=Count("pk"), items=Count("item", distinct=True)))
+    return told.aggregate(unable=Count("pk"), unable_items=Count("item", distinct=True))
 
 
 def _blind_labels(queue: Queue) -> QuerySet[Annotation]:

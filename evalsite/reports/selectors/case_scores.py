@@ -5,8 +5,8 @@ Columns of numbers instead of an object for each response: half a million of the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
 
@@ -15,7 +15,7 @@ from django.db.models import FloatField, Q, Value
 
 from evalsite.reports.selectors.options import Options, chosen
 from judging.grading.aggregates import reduce_scores
-from judging.models import RunEvaluator, RunTask, Score, SuiteCase, TaskStatus
+from judging.models import RunEvaluator, RunTask, Score, SuiteCase, System, TaskStatus
 from judging.statistics.estimates import Floats, Ints
 
 CHUNK = 5000
@@ -111,23 +111,52 @@ def read_scores(evaluator: RunEvaluator, options: Options) -> SuiteScores:
     if wanted:
         systems = {pk: name for pk, name in systems.items() if pk in wanted}
     places = {pk: place for place, pk in enumerate(systems)}
-    prompts = {pk: place for place, pk in enumerate(dict.fromkeys(case.prompt_id for case in cases))}
-    attempts = _attempts(evaluator, places, prompts, some=bool(wanted))
+    prompts = _prompt_places(cases)
+    attempts = _in_order(
+        _attempts(evaluator, places, prompts, Q(response__system_id__in=list(systems)) if wanted else Q())
+    )
+    found = _suite_scores(evaluator, cases, systems, attempts)
+    if chosen(options, "missing") == "skip":
+        return found
+    return replace(found, shares=np.where(found.missing, np.array([case.null_share for case in cases]), found.shares))
+
+
+def read_newest_scores(evaluators: Sequence[RunEvaluator]) -> SuiteScores:
+    """Return the newest score of each response by several evaluators of one suite, the newest of which comes first.
+
+    Responses that were replaced are left out; one without a score keeps that of an earlier run.
+    """
+    newest = evaluators[0]
+    cases = tuple(suite_cases(newest))
+    runs = [evaluator.run_id for evaluator in evaluators]
+    named = System.objects.filter(runs__in=runs).distinct().order_by("name", "pk").values_list("pk", "name")
+    systems = dict(named)
+    places = {pk: place for place, pk in enumerate(systems)}
+    prompts, current = _prompt_places(cases), Q(response__superseded_at__isnull=True)
+    found = np.concatenate([_attempts(evaluator, places, prompts, current) for evaluator in evaluators])
+    found = found[np.argsort(np.isnan(found["share"]), kind="stable")]
+    _, firsts = np.unique(found["response"], return_index=True)
+    return _suite_scores(newest, cases, systems, _in_order(found[firsts]))
+
+
+def _prompt_places(cases: Sequence[CaseFacts]) -> dict[int, int]:
+    return {pk: place for place, pk in enumerate(dict.fromkeys(case.prompt_id for case in cases))}
+
+
+def _suite_scores(
+    evaluator: RunEvaluator, cases: tuple[CaseFacts, ...], systems: dict[int, str], attempts: np.ndarray
+) -> SuiteScores:
+    """Return the attempts, which are in order, reduced by the rule of the suite; what is missing has no share."""
+    prompts = _prompt_places(cases)
     mode = evaluator.run.suite.attempt_reduce_mode
-    shares, firsts = _reduced(attempts, len(places), len(prompts), mode)
+    shares, firsts = _reduced(attempts, len(systems), len(prompts), mode)
     columns = np.array([prompts[case.prompt_id] for case in cases], dtype=np.int64)
     shares, firsts = shares[:, columns], firsts[:, columns]
-    missing = firsts == 0
-    if chosen(options, "missing") != "skip":
-        shares = np.where(missing, np.array([case.null_share for case in cases]), shares)
-    return SuiteScores(cases, systems, shares, missing, firsts, attempts, columns, mode)
+    return SuiteScores(cases, systems, shares, firsts == 0, firsts, attempts, columns, mode)
 
 
-def _attempts(
-    evaluator: RunEvaluator, systems: Mapping[int, int], prompts: Mapping[int, int], *, some: bool
-) -> np.ndarray:
-    """Return the attempts of these systems at these prompts, which are given with their places, in that order."""
-    only = Q(response__system_id__in=list(systems)) if some else Q()
+def _attempts(evaluator: RunEvaluator, systems: Mapping[int, int], prompts: Mapping[int, int], only: Q) -> np.ndarray:
+    """Return the attempts of these systems at these prompts, which are given with their places."""
     fields = ("response__system_id", "response__prompt_id", "response__attempt", "response_id")
 
     def read(rows: Iterator[tuple[Any, ...]]) -> Iterator[AttemptRow]:
@@ -139,8 +168,12 @@ def _attempts(
     open_tasks = RunTask.objects.filter(only, evaluator=evaluator).exclude(status=TaskStatus.DONE)
     without = open_tasks.annotate(share=Value(None, FloatField())).values_list(*fields, "share")
     known, waiting = (np.fromiter(read(rows.iterator(chunk_size=CHUNK)), ATTEMPT) for rows in (scored, without))
-    found = np.concatenate([known, waiting[~np.isin(waiting["response"], known["response"])]])
-    return found[np.lexsort((found["number"], found["prompt"], found["system"]))]
+    return np.concatenate([known, waiting[~np.isin(waiting["response"], known["response"])]])
+
+
+def _in_order(attempts: np.ndarray) -> np.ndarray:
+    """Return attempts by system, prompt and number."""
+    return attempts[np.lexsort((attempts["number"], attempts["prompt"], attempts["system"]))]
 
 
 def _reduced(attempts: np.ndarray, systems: int, prompts: int, mode: str) -> tuple[Floats, Ints]:

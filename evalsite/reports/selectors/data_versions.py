@@ -20,7 +20,7 @@ APPS = ("debate", "evalsite", "judging")  # whose code reports are made by: they
 
 
 @cache
-def code_mark() -> str:
+def code_version() -> str:
     """Return eight hex digits that differ once the site's code does, which may compute something else then."""
     code = hashlib.sha256()
     for path in sorted(path for app in APPS for path in (SITE / app).rglob("*.py")):
@@ -28,23 +28,23 @@ def code_mark() -> str:
     return code.hexdigest()[:8]
 
 
-def label_mark(queue: Queue | None = None) -> str:
+def label_version(queue: Queue | None = None) -> str:
     """Return a text that differs once any label (or one of this queue) was given or any changed. Three reads by key."""
     annotations = Annotation.objects.all() if queue is None else Annotation.objects.filter(queue=queue)
     annotation = annotations.order_by("-pk").values_list("pk", flat=True).first()
     adjudication = Adjudication.objects.order_by("-pk").values_list("pk", flat=True).first()
-    clock = Snapshot.objects.filter(kind=LABEL_CLOCK).values_list("payload", flat=True).first()
+    clock = Snapshot.objects.filter(kind=LABEL_CLOCK).values_list("content", flat=True).first()
     return f"{annotation}.{adjudication}.{(clock or {}).get('ticks')}"
 
 
-def evaluator_mark(evaluator: RunEvaluator) -> str:
+def evaluator_version(evaluator: RunEvaluator) -> str:
     """Return a text that differs once this evaluator's run has gone on, or a label came. `evaluator.run` is loaded."""
     queue = Queue.objects.filter(run=evaluator.run_id)
     routed_at = queue.values_list("routed_at", flat=True).first()  # the audit may have grown
-    return f"{results_mark(evaluator)}.{routed_at}.{label_mark()}"
+    return f"{results_version(evaluator)}.{routed_at}.{label_version()}"
 
 
-def results_mark(evaluator: RunEvaluator) -> str:
+def results_version(evaluator: RunEvaluator) -> str:
     """Return a text that differs once an evaluator's run has gone on or was scored anew. `evaluator.run` is loaded."""
     run = evaluator.run
     rescored = len(evaluator.options.get("history", ()))
@@ -52,12 +52,12 @@ def results_mark(evaluator: RunEvaluator) -> str:
     return f"{counted}.{run.finished_at}"
 
 
-def queue_mark(queue: Queue) -> str:
+def queue_version(queue: Queue) -> str:
     """Return a text that differs once a queue's items or their labels have changed."""
-    return f"{queue.pk}.{queue.open_count}.{queue.total_count}.{queue.routed_at}.{label_mark(queue)}"
+    return f"{queue.pk}.{queue.open_count}.{queue.total_count}.{queue.routed_at}.{label_version(queue)}"
 
 
-def work_mark() -> str:
+def work_version() -> str:
     """Return a text that differs once any run, debate or label has gone on, or a run was scored anew."""
     runs = Run.objects.aggregate(last=Max("pk"), done=Sum("done"), failed=Sum("failed"), ended=Max("finished_at"))
     sets = DebateSet.objects.order_by("-pk").values_list("pk", flat=True).first()
@@ -66,4 +66,4 @@ def work_mark() -> str:
     rescored = sum(len(history) for history in histories)
     routed_at = Queue.objects.aggregate(last=Max("routed_at"))["last"]
     counted = f"{runs['last']}.{runs['done']}.{runs['failed']}.{runs['ended']}.{rescored}.{routed_at}"
-    return f"{counted}.{sets}.{debates}.{label_mark()}"
+    return f"{counted}.{sets}.{debates}.{label_version()}"

@@ -15,16 +15,16 @@ from debate.models import (
     DebateSet,
     DebateSource,
     DebateStatus,
-    DecisionMethod,
     ExperimentKind,
     OutsideLabel,
     Speaker,
     Statement,
 )
 from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
+from debate.protocol.setups import Method
 from debate.protocol.verdicts import VerdictReading, read_author_compat, read_recorded, to_system_space
 from debate.selectors.labels import outside_labels
-from evalsite.reports.selectors.data_versions import label_mark
+from evalsite.reports.selectors.data_versions import label_version
 from evalsite.review.models import LEFT_OUT, Annotation, Provenance, Referral
 from evalsite.review.selectors.labels.final_labels import labels_of_debates
 from evalsite.review.subject_keys import turned_label
@@ -122,7 +122,7 @@ def set_facts(one: DebateSet) -> SetFacts:
 def rivals_of(sets: Iterable[SetFacts]) -> dict[int, SetFacts]:
     """Return the baselines' sets over the same two systems and criterion, but no damaged criterion. One query."""
     wanted = {(one.system_a, one.system_b, one.criterion_key) for one in sets}
-    found = DebateSet.objects.exclude(method=DecisionMethod.DEBATE)
+    found = DebateSet.objects.exclude(method=Method.DEBATE)
     found = found.exclude(experiment__kind=ExperimentKind.ROBUSTNESS).select_related("system_a", "system_b")
     known = {one.pk: set_facts(one) for one in found.order_by("pk")}
     return {pk: one for pk, one in known.items() if (one.system_a, one.system_b, one.criterion_key) in wanted}
@@ -261,10 +261,10 @@ def scored_preferences(pairs: Iterable[tuple[int, int]]) -> dict[str, dict[tuple
     return {name: preferences for name, preferences in found.items() if preferences}
 
 
-def debates_mark() -> str:
+def debates_version() -> str:
     """Return a text that differs once any debate was settled, any baseline decided or any label given."""
     debates = Debate.objects.aggregate(last=Max("pk"), ended=Max("finished_at"))
     runs = DebateSet.objects.aggregate(last=Max("pk"), done=Sum("run__done"), failed=Sum("run__failed"))
     labels = OutsideLabel.objects.aggregate(last=Max("pk"), at=Max("created_at"))
     scores = Score.objects.order_by("-pk").values_list("pk", flat=True).first()
-    return f"{debates}.{runs}.{labels}.{scores}.{label_mark()}"
+    return f"{debates}.{runs}.{labels}.{scores}.{label_version()}"

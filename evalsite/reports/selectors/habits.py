@@ -7,8 +7,10 @@ from typing import Any
 
 from evalsite.reports.selectors.annotations import answers_of, of_groups
 from evalsite.reports.selectors.options import Options
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemArm, Queue
+from evalsite.review.models import Annotation, Assignment, Queue
+from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.labels.machine_labels import machine_labels
+from evalsite.review.states import AssignmentStatus
 
 
 @dataclass(slots=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, QuerySet
 
 from evalsite.base.http import whole_number
-from judging.models import SCORED_KINDS, Run, RunEvaluator, RunStatus, Suite
+from judging.models import SCORED_KINDS, Run, RunEvaluator, Suite
+from judging.states import RunStatus
 
 CHOICES_SHOWN = 200
 
@@ -33,20 +34,22 @@ class EvaluatorBoard:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorChoices:
-    """The fullest board of each evaluator's name, and all boards, newest run first."""
+    """The fullest board of each evaluator's name, all boards, newest run first, and those of archived runs."""
 
     fullest: tuple[EvaluatorBoard, ...]
     every: tuple[EvaluatorBoard, ...]
+    archived: tuple[EvaluatorBoard, ...] = ()
 
     def pick(self, evaluator_id: str) -> EvaluatorBoard | None:
         """Return the one asked for, else the default: a real judge or rules before a baseline, then the fullest."""
-        asked = next((board for board in self.every if str(board.evaluator.pk) == evaluator_id), None)
+        known = (*self.every, *self.archived)
+        asked = next((board for board in known if str(board.evaluator.pk) == evaluator_id), None)
         return asked or next(iter(self.fullest), None)
 
 
 def scored_suites() -> QuerySet[Suite]:
-    """Return suites that a run has scored, the newest first."""
-    runs = Run.objects.filter(suite=OuterRef("pk"), kind__in=SCORED_KINDS, done__gt=0)
+    """Return suites that a run has scored which is not archived, the newest first."""
+    runs = Run.objects.filter(suite=OuterRef("pk"), kind__in=SCORED_KINDS, done__gt=0, archived_at__isnull=True)
     return Suite.objects.filter(Exists(runs)).select_related("benchmark").order_by("-created_at", "-pk")
 
 
@@ -83,12 +86,14 @@ def suite_named(name: str) -> Suite | None:
 
 
 def _choices(rows: Sequence[RunEvaluator], systems: dict[int, set[int]]) -> EvaluatorChoices:
-    known = set().union(*(systems[row.run_id] for row in rows))
-    every = [EvaluatorBoard(row, len(systems[row.run_id]), len(known)) for row in rows]
+    known = set().union(*(systems[row.run_id] for row in rows if row.run.archived_at is None))
+    boards = [EvaluatorBoard(row, len(systems[row.run_id]), len(known)) for row in rows]
+    every = [board for board in boards if board.evaluator.run.archived_at is None]
+    archived = [board for board in boards if board.evaluator.run.archived_at is not None]
     fullest: dict[str, EvaluatorBoard] = {}
     for board in sorted(every, key=_fullness):  # stable: of two that are equally full the newer one
         fullest.setdefault(board.evaluator.name, board)
-    return EvaluatorChoices(tuple(fullest.values()), tuple(every))
+    return EvaluatorChoices(tuple(fullest.values()), tuple(every), tuple(archived))
 
 
 def _fullness(board: EvaluatorBoard) -> tuple[bool, bool, int, int]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from evalsite.review.models import ItemStatus, LabelledItem, ReviewItem
+from evalsite.review.models import LabelledItem, ReviewItem
+from evalsite.review.states import ItemStatus
 
 SUBJECTS = ("response_a__prompt__key", "material__key")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 480, 280
@@ -45,7 +45,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PlacedPoint:
     """A dot in the drawing's units; `low` and `high` are the ends of its interval."""
 
     x: float
@@ -62,7 +62,7 @@ class Line:
     name: str
     tone: str
     path: str  # the points of a polyline; empty where dots stand alone
-    marks: tuple[Mark, ...]
+    dots: tuple[PlacedPoint, ...]
     legend_x: float
 
 
@@ -102,9 +102,9 @@ def draw(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> Chart:
     lines: list[Line] = []
     legend_x = float(LEFT)
     for one in series:
-        marks = tuple(_mark(point, x, y) for point in one.points)
-        path = " ".join(f"{mark.x},{mark.y}" for mark in marks) if one.has_line else ""
-        lines.append(Line(one.name, one.tone, path, marks if one.has_dots else (), legend_x))
+        dots = tuple(_placed(point, x, y) for point in one.points)
+        path = " ".join(f"{dot.x},{dot.y}" for dot in dots) if one.has_line else ""
+        lines.append(Line(one.name, one.tone, path, dots if one.has_dots else (), legend_x))
         legend_x += SAMPLE + LETTER * len(one.name)
     return Chart(
         title=title,
@@ -118,11 +118,16 @@ def draw(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> Chart:
 
 def percent_axis(title: str, *, high: float = 1.0) -> Axis:
     """Return an axis from 0 to `high` with ticks in round percent."""
+    return round_axis(title, high=high, word=lambda at: f"{at * 100:g}%")
+
+
+def round_axis(title: str, *, high: float, word: Callable[[float], str]) -> Axis:
+    """Return an axis from 0 to `high`, which is above 0, with ticks at round values in the words of `word`."""
     rough = high / (MOST_TICKS - 1)
     power = 10 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in STEPS if factor * power >= rough - 1e-12)
     count = math.ceil(high / step - 1e-9)
-    return Axis(title, 0.0, count * step, [(k * step, f"{k * step * 100:g}%") for k in range(count + 1)])
+    return Axis(title, 0.0, count * step, [(k * step, word(k * step)) for k in range(count + 1)])
 
 
 def thinned(points: Sequence[Point], most: int = 200) -> list[Point]:
@@ -138,10 +143,10 @@ def highest(values: Iterable[float], *, least: float) -> float:
     return max([least, *values])
 
 
-def _mark(point: Point, x: Axis, y: Axis) -> Mark:
+def _placed(point: Point, x: Axis, y: Axis) -> PlacedPoint:
     low = None if point.low is None else _y(point.low, y)
     high = None if point.high is None else _y(point.high, y)
-    return Mark(_x(point.x, x), _y(point.y, y), low, high, point.says)
+    return PlacedPoint(_x(point.x, x), _y(point.y, y), low, high, point.says)
 
 
 def _x(value: float, axis: Axis) -> float:

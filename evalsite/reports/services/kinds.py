@@ -13,14 +13,18 @@ from evalsite.reports.services.judges.judge_reports import JUDGE, JUDGES
 from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST
 from evalsite.reports.services.people.agreements import AGREEMENT
 from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
+from evalsite.reports.services.results.results import RESULTS
+from evalsite.reports.services.run_results import RUN_RESULTS
 from evalsite.reports.services.snapshots import ReportKind
+from evalsite.reports.services.spend_reports import SPEND
 
 KINDS: dict[str, ReportKind] = {
     kind.name: kind
     for kind in (
-        *(LEADERBOARD, COMPARISON, BREAKDOWN),
+        *(LEADERBOARD, COMPARISON, BREAKDOWN, RESULTS, RUN_RESULTS),
         *(AGREEMENT, LABEL_AGREEMENT),
         *(JUDGES, JUDGE, JUDGE_TRUST, JUDGE_BIAS),
         *(DEBATES, DEBATE_BIAS, ARENA, ROBUSTNESS),
+        SPEND,
     )
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from evalsite.base.formats import p_value
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 
 Row = JsonDict
 P_VALUES = ("p_value", "holm_p")
@@ -31,7 +31,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table whose cells may be figures (`payloads.figure`), with what they rest on."""
+    """A table whose cells may be figures (`contents.figure`), with what they rest on."""
 
     title: str
     basis: Basis
@@ -81,7 +81,7 @@ def _printed(p: float | None) -> str | None:
     return None if p is None else p_value(p)
 
 
-def _cell(figure: Payload | None) -> str | None:
+def _cell(figure: ReportContent | None) -> str | None:
     """Return `29/37 = 0.784 [0.628, 0.886]`, or `0.784 [0.628, 0.886] (37)` where nothing was counted."""
     if figure is None or figure["value"] is None:
         return None

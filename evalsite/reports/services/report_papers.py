@@ -7,31 +7,31 @@ from collections.abc import Sequence
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.reports.services.boards.board_charts import rank_words
 from evalsite.reports.services.paper_tables import Basis, PaperTable
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from judging.statistics.estimators.boards import MeanKind
 
 MODE_NAMES = {MeanKind.RAW: "raw", MeanKind.HUMAN: "human only", MeanKind.CORRECTED: "corrected"}
 
 
-def board_papers(payload: Payload, *, mode: MeanKind, certificate: str) -> dict[str, PaperTable]:
+def board_papers(content: ReportContent, *, mode: MeanKind, certificate: str) -> dict[str, PaperTable]:
     """Return systems, pairs and matrix of a leaderboard; ranks, pairs and matrix are those of one mode."""
-    evaluator = payload["evaluator"]
-    scored = f"Scored by {evaluator['name']} in the run {evaluator['run_name']}, {payload['n_cases']} cases."
+    evaluator = content["evaluator"]
+    scored = f"Scored by {evaluator['name']} in the run {evaluator['run_name']}, {content['n_cases']} cases."
     basis = Basis({}, f"{scored} {certificate}".rstrip())
     of_mode = Basis({}, f"{basis.words} Means: {MODE_NAMES[mode]}.")
-    names = {row["system_id"]: row["system"] for row in payload["rows"]}
-    columns = [name or "(none)" for name in payload["matrix"]["columns"]]
-    cells = payload["matrix"]["cells"][mode]
+    names = {row["system_id"]: row["system"] for row in content["rows"]}
+    columns = [name or "(none)" for name in content["matrix"]["columns"]]
+    cells = content["matrix"]["cells"][mode]
     pairs = [
         pair | {"first": names[pair["first"]], "second": names[pair["second"]], "holm_p": pair["adjusted_p"]}
-        for pair in payload["pairs"][mode]
+        for pair in content["pairs"][mode]
     ]
     return {
         "systems": PaperTable(
             "Leaderboard",
             of_mode,
             ("rank", "system", "raw", "human_only", "corrected", "win_rate", "audited"),
-            [_system(row, mode) for row in sorted(payload["rows"], key=lambda row: _order(row, mode))],
+            [_system(row, mode) for row in sorted(content["rows"], key=lambda row: _order(row, mode))],
             figures=("raw", "human_only", "corrected", "win_rate"),
             keys=2,
         ),
@@ -44,24 +44,24 @@ def board_papers(payload: Payload, *, mode: MeanKind, certificate: str) -> dict[
             keys=2,
         ),
         "matrix": PaperTable(
-            f"Mean scores by {payload['matrix']['dimension']}",
+            f"Mean scores by {content['matrix']['dimension']}",
             of_mode,
             ("system", *columns),
             [
                 {"system": names[row["system_id"]]}
                 | dict(zip(columns, (cell["mean"] for cell in cells[str(row["system_id"])]), strict=True))
-                for row in payload["rows"]
+                for row in content["rows"]
             ],
         ),
     }
 
 
-def _order(row: Payload, mode: MeanKind) -> tuple[bool, float]:
+def _order(row: ReportContent, mode: MeanKind) -> tuple[bool, float]:
     value = row["figures"][mode]["value"]
     return value is None, -(value or 0.0)
 
 
-def _system(row: Payload, mode: MeanKind) -> JsonDict:
+def _system(row: ReportContent, mode: MeanKind) -> JsonDict:
     return {
         "rank": rank_words(row["ranks"][mode]) or None,
         "system": row["system"],
@@ -73,29 +73,29 @@ def _system(row: Payload, mode: MeanKind) -> JsonDict:
     }
 
 
-def breakdown_paper(payload: Payload) -> PaperTable:
+def breakdown_paper(content: ReportContent) -> PaperTable:
     """Return a grader's points by language, type and metric."""
-    rows = [{"system": table["system"]} | row for table in payload["tables"] for row in table["rows"]]
+    rows = [{"system": table["system"]} | row for table in content["tables"] for row in table["rows"]]
     columns = ("system", "dimension", "name", "mean", "std", "full", "share", "cases")
     return PaperTable("Points by language, type and metric", Basis({}, ""), columns, rows, keys=3)
 
 
-def comparison_paper(payload: Payload) -> PaperTable:
+def comparison_paper(content: ReportContent) -> PaperTable:
     """Return the cases that two systems have in common with both shares, without their texts."""
-    first, second = (system["name"] for system in payload["systems"])
-    basis = Basis({}, f"First: {first}. Second: {second}. Scored by {payload['evaluator']['name']}.")
+    first, second = (system["name"] for system in content["systems"])
+    basis = Basis({}, f"First: {first}. Second: {second}. Scored by {content['evaluator']['name']}.")
     columns = ("key", "scenario", "first", "second", "difference")
-    return PaperTable("Two systems case by case", basis, columns, payload["cases"])
+    return PaperTable("Two systems case by case", basis, columns, content["cases"])
 
 
-def agreement_papers(payload: Payload) -> dict[str, PaperTable]:
+def agreement_papers(content: ReportContent) -> dict[str, PaperTable]:
     """Return figures, pairs, raters and groups of an agreement report."""
-    basis = Basis({}, f"Annotations of {payload['queue']['name']}.")
+    basis = Basis({}, f"Annotations of {content['queue']['name']}.")
     dimensions = (("criterion", "criteria"), ("scenario", "scenarios"), ("language", "languages"))
     groups = [
         {"dimension": dimension, "coefficient": row["metric"]} | row
         for dimension, name in dimensions
-        for row in payload[name]
+        for row in content[name]
     ]
     coefficients = ("percent", "fleiss", "alpha", "ac1")
     return {
@@ -103,22 +103,22 @@ def agreement_papers(payload: Payload) -> dict[str, PaperTable]:
             "Agreement between people",
             basis,
             ("figure", "value", "reason"),
-            [{"figure": row["name"], "value": row, "reason": row["reason"] or None} for row in payload["figures"]],
+            [{"figure": row["name"], "value": row, "reason": row["reason"] or None} for row in content["figures"]],
             figures=("value",),
         ),
         "pairs": PaperTable(
             "Agreement by pair of people",
             basis,
             ("first", "second", "percent", "kappa"),
-            payload["pairs"],
+            content["pairs"],
             figures=("percent", "kappa"),
             keys=2,
         ),
         "raters": PaperTable(
-            "Each person against the rest",
+            "Each annotator against the others",
             basis,
             ("name", "answers", "agrees_with_the_rest"),
-            [row | {"agrees_with_the_rest": row["rest"]} for row in payload["raters"]],
+            [row | {"agrees_with_the_rest": row["rest"]} for row in content["raters"]],
             figures=("agrees_with_the_rest",),
         ),
         "groups": PaperTable(
@@ -132,7 +132,7 @@ def agreement_papers(payload: Payload) -> dict[str, PaperTable]:
     }
 
 
-def judge_papers(payload: Payload, certificates: Sequence[str]) -> dict[str, PaperTable]:
+def judge_papers(content: ReportContent, certificates: Sequence[str]) -> dict[str, PaperTable]:
     """Return judges, each with the words on its certificate, and debate agents."""
     figures = ("parsed", "people", "people_kappa", "debates", "consistency")
     agents = ("parsed", "outcome", "leave_one_out", "consistency")
@@ -141,16 +141,16 @@ def judge_papers(payload: Payload, certificates: Sequence[str]) -> dict[str, Pap
             "Judges",
             Basis({}, ""),
             ("name", "verdicts", *figures, "certificate"),
-            [row | {"certificate": words} for row, words in zip(payload["judges"], certificates, strict=True)],
+            [row | {"certificate": words} for row, words in zip(content["judges"], certificates, strict=True)],
             figures=figures,
         ),
-        "speakers": PaperTable(
-            "Agents in debates", Basis({}, ""), ("name", "debates_held", *agents), payload["speakers"], figures=agents
+        "agents": PaperTable(
+            "Agents in debates", Basis({}, ""), ("name", "debates_held", *agents), content["agents"], figures=agents
         ),
     }
 
 
-def means_rows(payload: Payload) -> list[JsonObject]:
+def means_rows(content: ReportContent) -> list[JsonObject]:
     """Return the data of a leaderboard's chart: one row for each mean of each system."""
     return [
         {
@@ -161,6 +161,6 @@ def means_rows(payload: Payload) -> list[JsonObject]:
             "audited": row["decided"],
             "drawn": row["drawn"],
         }
-        for row in payload["rows"]
+        for row in content["rows"]
         for mode in MeanKind
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.base.json_types import JsonDict
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 
 AXIS_STEP = 0.05
 SHADES = 10
@@ -23,7 +23,7 @@ class SharedAxis:
     high: float
 
 
-def leaderboard_rows(payload: Payload, *, mode: str, sort: str) -> list[Payload]:
+def leaderboard_rows(content: ReportContent, *, mode: str, sort: str) -> list[ReportContent]:
     """Return the rows with figure, ranks, bounds and win rate of one mode, sorted; those without a value come last."""
     rows = [
         row
@@ -33,9 +33,9 @@ def leaderboard_rows(payload: Payload, *, mode: str, sort: str) -> list[Payload]
             "bounds": row["bounds"][mode],
             "win_rate": row["wins"][mode],
         }
-        for row in payload["rows"]
+        for row in content["rows"]
     ]
-    keys: dict[str, Callable[[Payload], Any]] = {
+    keys: dict[str, Callable[[ReportContent], Any]] = {
         "rank": lambda row: row["ranks"] and tuple(row["ranks"]),
         "system": lambda row: row["system"].lower(),
         "score": lambda row: row["figure"]["value"],
@@ -52,7 +52,7 @@ def leaderboard_rows(payload: Payload, *, mode: str, sort: str) -> list[Payload]
     return sorted(known, key=keys[field], reverse=sort.startswith("-")) + unknown
 
 
-def common_axis(figures: Sequence[Payload]) -> SharedAxis:
+def common_axis(figures: Sequence[ReportContent]) -> SharedAxis:
     """Return an axis in steps of 0.05 that holds every figure and interval; from 0 to 1 where there are none."""
     ends = [figure[end] for figure in figures for end in ("value", "low", "high") if figure[end] is not None]
     if not ends:
@@ -61,7 +61,7 @@ def common_axis(figures: Sequence[Payload]) -> SharedAxis:
     return SharedAxis(round(low, 2), round(max(high, low + AXIS_STEP), 2))
 
 
-def difference_axis(figure: Payload) -> SharedAxis:
+def difference_axis(figure: ReportContent) -> SharedAxis:
     """Return an axis in steps of 0.05 that holds a difference and its interval, with zero in the middle."""
     ends = [abs(figure[end]) for end in ("value", "low", "high") if figure[end] is not None]
     reach = round(max(1, math.ceil(max(ends, default=1.0) / AXIS_STEP)) * AXIS_STEP, 2)
@@ -73,22 +73,22 @@ def shade(value: float | None) -> int | None:
     return None if value is None else round(min(1.0, max(0.0, value)) * SHADES)
 
 
-def matrix_rows(payload: Payload, *, mode: str) -> list[Payload]:
+def matrix_rows(content: ReportContent, *, mode: str) -> list[ReportContent]:
     """Return the result matrix by system, best first, each cell with its shade."""
-    cells = payload["matrix"]["cells"][mode]
+    cells = content["matrix"]["cells"][mode]
     return [
         {
             "system_id": row["system_id"],
             "system": row["system"],
             "cells": [cell | {"shade": shade(cell["mean"])} for cell in cells[str(row["system_id"])]],
         }
-        for row in payload["rows"]
+        for row in content["rows"]
     ]
 
 
-def find_pair(payload: Payload, first: int, second: int, *, mode: str) -> Payload | None:
+def find_pair(content: ReportContent, first: int, second: int, *, mode: str) -> ReportContent | None:
     """Return the paired difference first minus second, turned round where it was kept the other way."""
-    for pair in payload["pairs"][mode]:
+    for pair in content["pairs"][mode]:
         if (pair["first"], pair["second"]) == (first, second):
             return dict(pair)
         if (pair["first"], pair["second"]) == (second, first):
@@ -102,21 +102,21 @@ def find_pair(payload: Payload, first: int, second: int, *, mode: str) -> Payloa
 FEW_SHARED = 5  # items of two people below which their coefficient is no finding
 
 
-def agreement_context(payload: Payload) -> JsonDict:
+def agreement_context(content: ReportContent) -> JsonDict:
     """Return what the page of an agreement report needs beside its options."""
     return {
-        "payload": payload,
-        "pairs": pair_matrix(payload),
-        "coincidences": square(payload["labels"], payload["coincidences"]),
-        "main": {row["key"]: row for row in payload["figures"]},
-        "is_ordered": any("quadratic" in pair for pair in payload["pairs"]),
+        "content": content,
+        "pairs": pair_matrix(content),
+        "coincidences": square(content["labels"], content["coincidences"]),
+        "main": {row["key"]: row for row in content["figures"]},
+        "is_ordered": any("quadratic" in pair for pair in content["pairs"]),
     }
 
 
-def pair_matrix(payload: Payload) -> list[Payload]:
+def pair_matrix(content: ReportContent) -> list[ReportContent]:
     """Return a square of people: Cohen's kappa (and percent agreement) of every two, each cell with its shade."""
-    names = [rater["name"] for rater in payload["raters"]]
-    pairs = {(pair["first"], pair["second"]): pair for pair in payload["pairs"]}
+    names = [rater["name"] for rater in content["raters"]]
+    pairs = {(pair["first"], pair["second"]): pair for pair in content["pairs"]}
     shown = [name for name in names if any(name in pair for pair in pairs)]
     rows = []
     for one in shown:
@@ -134,7 +134,7 @@ def pair_matrix(payload: Payload) -> list[Payload]:
     return rows
 
 
-def square(labels: Sequence[object], counts: Sequence[Sequence[int]]) -> list[Payload]:
+def square(labels: Sequence[object], counts: Sequence[Sequence[int]]) -> list[ReportContent]:
     """Return a confusion matrix by row, each cell shaded by its share of the row and with the label of its column."""
     rows = []
     for label, row in zip(labels, counts, strict=True):
@@ -147,7 +147,7 @@ def square(labels: Sequence[object], counts: Sequence[Sequence[int]]) -> list[Pa
     return rows
 
 
-def bars(counts: Sequence[int]) -> list[Payload]:
+def bars(counts: Sequence[int]) -> list[ReportContent]:
     """Return the bars of a small histogram as rectangles; the highest fills the drawing."""
     most = max(counts, default=0)
     found = []

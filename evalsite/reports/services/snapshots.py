@@ -1,7 +1,7 @@
 """Finds a stored report, computes one, and throws away what it replaces.
 
-A snapshot's fingerprint is the options' 32 hex digits, eight of the code that made it and 24 of the data's mark, so the
-last known answer to the same question is found even when the data has gone on, but not when the code has.
+A snapshot's fingerprint is the options' 32 hex digits, eight of the code that made it and 24 of the data's version.
+So the last report with the same options is found even when the data changed, but not when the code did.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from django.db import transaction
 
 from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors import options as chosen_options
-from evalsite.reports.selectors.data_versions import LABEL_CLOCK, code_mark
+from evalsite.reports.selectors.data_versions import LABEL_CLOCK, code_version
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 
 logger = logging.getLogger(__name__)
 
@@ -27,35 +27,35 @@ INLINE_ROWS = 3000  # a report over fewer rows is computed while its reader wait
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedReport:
     """A report with the rows that the items behind its figures are found in."""
 
-    payload: Payload
+    content: ReportContent
     rows: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportKind:
-    """How one kind of report is made. `mark` and `rows` are asked at every page view, so they read by key only."""
+    """How one kind of report is made. Every page view asks for `data_version` and `rows`, so they read by key only."""
 
     name: str
-    mark: Callable[[int, Options], str]  # differs once the report would differ
+    data_version: Callable[[int, Options], str]  # differs once the report would differ
     rows: Callable[[int, Options], int]  # about how many rows it has to read
-    compute: Callable[[int, Options], Payload | Computed]
+    compute: Callable[[int, Options], ReportContent | ComputedReport]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedReport:
     """A stored report; `is_current` says whether the data has stayed the same since."""
 
-    payload: Payload
+    content: ReportContent
     computed_at: datetime
     seconds: float
     is_current: bool
     rows: bytes = b""  # empty where they were not asked for
 
 
-def find(kind: ReportKind, *, subject_id: int, options: Options, with_rows: bool = False) -> Kept | None:
+def find(kind: ReportKind, *, subject_id: int, options: Options, with_rows: bool = False) -> CachedReport | None:
     """Return the newest stored answer to these options, None where there is none."""
     wanted = _fingerprint(kind, subject_id, options)
     stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:40])
@@ -67,13 +67,13 @@ def find(kind: ReportKind, *, subject_id: int, options: Options, with_rows: bool
     if row is None:
         return None
     rows = bytes(row.rows or b"") if with_rows else b""
-    return Kept(row.payload, row.computed_at, row.seconds, row.fingerprint == wanted, rows)
+    return CachedReport(row.content, row.computed_at, row.seconds, row.fingerprint == wanted, rows)
 
 
-def newest_payload(kind: ReportKind, *, subject_id: int) -> Payload | None:
+def newest_content(kind: ReportKind, *, subject_id: int) -> ReportContent | None:
     """Return the newest stored report of a kind, whatever its options and whatever has changed since."""
     stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id).order_by("-computed_at", "-pk")
-    return stored.values_list("payload", flat=True).first()
+    return stored.values_list("content", flat=True).first()
 
 
 def is_small(kind: ReportKind, *, subject_id: int, options: Options) -> bool:
@@ -81,39 +81,39 @@ def is_small(kind: ReportKind, *, subject_id: int, options: Options) -> bool:
     return kind.rows(subject_id, options) <= INLINE_ROWS
 
 
-def compute(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> Kept:
+def compute(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> CachedReport:
     """Compute a report and keep it in place of older answers to the same options.
 
-    The mark is read before the data: what changes meanwhile makes the snapshot look old, never new.
+    The version is read before the data: what changes meanwhile makes the snapshot look old, never new.
     """
     wanted = _fingerprint(kind, subject_id, options)
     started = time.perf_counter()
     made = kind.compute(subject_id, options)
-    found = made if isinstance(made, Computed) else Computed(made)
+    found = made if isinstance(made, ComputedReport) else ComputedReport(made)
     seconds = time.perf_counter() - started
     with transaction.atomic():
         Snapshot.objects.update_or_create(
             kind=kind.name,
             subject_id=subject_id,
             fingerprint=wanted,
-            defaults={"payload": found.payload, "rows": found.rows or None, "computed_at": at, "seconds": seconds},
+            defaults={"content": found.content, "rows": found.rows or None, "computed_at": at, "seconds": seconds},
         )
         older = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:32])
         older.exclude(fingerprint=wanted).delete()
     logger.info("reports.computed kind=%s subject_id=%s seconds=%.3f", kind.name, subject_id, seconds)
-    return Kept(found.payload, at, seconds, True, found.rows)
+    return CachedReport(found.content, at, seconds, True, found.rows)
 
 
 @transaction.atomic
 def tick_labels(*, at: datetime) -> None:
     """Let every report know that a label which was there before has changed."""
     clock, _ = Snapshot.objects.select_for_update().get_or_create(
-        kind=LABEL_CLOCK, subject_id=0, fingerprint="", defaults={"payload": {"ticks": 0}, "computed_at": at}
+        kind=LABEL_CLOCK, subject_id=0, fingerprint="", defaults={"content": {"ticks": 0}, "computed_at": at}
     )
-    clock.payload, clock.computed_at = {"ticks": clock.payload["ticks"] + 1}, at
-    clock.save(update_fields=["payload", "computed_at"])
+    clock.content, clock.computed_at = {"ticks": clock.content["ticks"] + 1}, at
+    clock.save(update_fields=["content", "computed_at"])
 
 
 def _fingerprint(kind: ReportKind, subject_id: int, options: Options) -> str:
-    mark = hashlib.sha256(kind.mark(subject_id, options).encode()).hexdigest()[:24]
-    return chosen_options.fingerprint(options) + code_mark() + mark
+    data_version = hashlib.sha256(kind.data_version(subject_id, options).encode()).hexdigest()[:24]
+    return chosen_options.fingerprint(options) + code_version() + data_version

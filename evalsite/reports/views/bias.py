@@ -38,7 +38,7 @@ def _context(kind: ReportKind, options: Options, address: str, export: str, quer
     report = jobs.obtain(kind, subject_id=0, options=options, at=timezone.now())
     return {
         "bias_report": report,
-        "bias": report.payload,
+        "bias": report.content,
         "bias_url": f"{reverse(address)}?{query}",
         "bias_export": export,
         "bias_query": f"?{query}",
@@ -78,8 +78,8 @@ def bias_export(request: PageRequest, table: str, format_name: str) -> HttpRespo
     """Download the bias of the judge `?name=` and its `&version=`, or of all judges."""
     _known(table)
     options = judge_options(request.GET) if request.GET.get("name") else looks_option(request.GET)
-    payload = jobs.payload_shown(JUDGE_BIAS, subject_id=0, options=options, at=timezone.now())
-    tables = {"bias": bias_table(payload)}
+    content = jobs.content_shown(JUDGE_BIAS, subject_id=0, options=options, at=timezone.now())
+    tables = {"bias": bias_table(content)}
     subject = options.get("name", "judges")
     return download_paper(request, tables, table=table, format_name=format_name, subject=subject, subject_id=None)
 
@@ -90,8 +90,8 @@ def bias_export(request: PageRequest, table: str, format_name: str) -> HttpRespo
 def debate_bias_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the bias of those who judged the pairs of the debates in view."""
     _known(table)
-    payload = jobs.payload_shown(DEBATE_BIAS, subject_id=0, options=debate_options(request.GET), at=timezone.now())
-    tables = {"bias": bias_table(payload)}
+    content = jobs.content_shown(DEBATE_BIAS, subject_id=0, options=debate_options(request.GET), at=timezone.now())
+    tables = {"bias": bias_table(content)}
     return download_paper(request, tables, table=table, format_name=format_name, subject="debates", subject_id=None)
 
 

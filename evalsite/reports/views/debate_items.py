@@ -33,11 +33,11 @@ def debate_items(request: PageRequest) -> HttpResponse:
     options = debate_options(request.GET)
     report = jobs.obtain(DEBATES, subject_id=0, options=options, at=timezone.now(), with_rows=True)
     context: JsonDict = {"report": report, "figure": figure, "is_people": figure.against == PEOPLE}
-    if report.payload is None or not report.rows:
+    if report.content is None or not report.rows:
         return report_page(request, "debate_items", context)
     found = debates_behind(unpack(report.rows), figure)
     page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
-    names = column_names(report.payload)
+    names = column_names(report.content)
     keys = [key for key in (figure.evaluator, figure.other) if key]
     cases = dict(Debate.objects.filter(pk__in=[row.pk for row in page]).values_list("pk", "case__key"))
     context |= {
@@ -45,7 +45,7 @@ def debate_items(request: PageRequest) -> HttpResponse:
         "total": len(found),
         "differing": sum(differs(row, figure) for row in found),
         "evaluators": [names.get(key, key) for key in keys],
-        "basis": debate_basis(report.payload).words,
+        "basis": debate_basis(report.content).words,
         "rows": [
             {
                 "row": row,

@@ -9,8 +9,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
-from debate.models import DebateSet, DecisionMethod, Experiment, ExperimentKind
+from debate.models import DebateSet, Experiment, ExperimentKind
 from debate.protocol.meta.metaeval import OutcomeRule
+from debate.protocol.setups import Method
 from debate.protocol.verdicts import VerdictReading
 from evalsite.base.http import PageRequest, page_of
 from evalsite.base.json_types import JsonDict
@@ -37,7 +38,7 @@ SETS_OFFERED = 300
 def debate_report(request: PageRequest) -> HttpResponse:
     """Show how debates end, and how single judges, baselines, scores and people compare with them."""
     options = debate_options(request.GET)
-    sets = DebateSet.objects.filter(method=DecisionMethod.DEBATE).order_by("name", "pk")
+    sets = DebateSet.objects.filter(method=Method.DEBATE).order_by("name", "pk")
     chosen = set(options.get("sets", []))
     context: JsonDict = {
         "sets": [(pk, name, pk in chosen) for pk, name in sets.values_list("pk", "name")[:SETS_OFFERED]],
@@ -49,24 +50,24 @@ def debate_report(request: PageRequest) -> HttpResponse:
     }
     report = jobs.obtain(DEBATES, subject_id=0, options=options, at=timezone.now())
     context["report"] = report
-    if report.payload is not None:
-        payload = report.payload
-        names = column_names(payload)
-        axis = common_axis([one["example"] for one in payload["evaluators"] if one["kind"] != "debate"])
+    if report.content is not None:
+        content = report.content
+        names = column_names(content)
+        axis = common_axis([one["example"] for one in content["evaluators"] if one["kind"] != "debate"])
         context |= {
-            "payload": payload,
+            "content": content,
             "columns": [(key, name) for key, name in names.items() if key != "debate"],
             "every_column": list(names.items()),
-            "cells": debate_charts.cell_rows(payload),
-            "rounds": debate_charts.round_bars(payload["rounds"]),
+            "cells": debate_charts.cell_rows(content),
+            "rounds": debate_charts.round_bars(content["rounds"]),
             "axis": axis,
-            "wins": debate_charts.win_rows(payload),
-            "reference": PEOPLE if payload["reference"] == "people" else OUTCOME,
-            "has_people": bool(payload["people"]["labelled"]),
-            "rule_words": RULES[OutcomeRule(payload["rule"])],
-            "basis": debate_basis(payload).words,
-            "reading_words": READINGS[VerdictReading(payload["reading"])],
-            "separated": sum(row["separated"] for row in payload["pairs"]),
+            "wins": debate_charts.win_rows(content),
+            "reference": PEOPLE if content["reference"] == "people" else OUTCOME,
+            "has_people": bool(content["people"]["labelled"]),
+            "rule_words": RULES[OutcomeRule(content["rule"])],
+            "basis": debate_basis(content).words,
+            "reading_words": READINGS[VerdictReading(content["reading"])],
+            "separated": sum(row["separated"] for row in content["pairs"]),
         }
     if not request.htmx and context.get("has_people"):  # the fragment on bias polls for itself
         context |= debate_bias_context(options, request.GET.urlencode())
@@ -78,9 +79,9 @@ def debate_report(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def debate_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download a table of the meta-evaluation under the address's choices."""
-    payload = jobs.payload_shown(DEBATES, subject_id=0, options=debate_options(request.GET), at=timezone.now())
+    content = jobs.content_shown(DEBATES, subject_id=0, options=debate_options(request.GET), at=timezone.now())
     return download_paper(
-        request, debate_tables(payload), table=table, format_name=format_name, subject="debates", subject_id=None
+        request, debate_tables(content), table=table, format_name=format_name, subject="debates", subject_id=None
     )
 
 
@@ -90,7 +91,7 @@ def debate_export(request: PageRequest, table: str, format_name: str) -> HttpRes
 def arena(request: PageRequest) -> HttpResponse:
     """Show the Bradley-Terry ranking of systems from debates under one criterion."""
     options = arena_options(request.GET)
-    sets = DebateSet.objects.filter(method=DecisionMethod.DEBATE).order_by("name", "pk")
+    sets = DebateSet.objects.filter(method=Method.DEBATE).order_by("name", "pk")
     ticked = set(options.get("sets", []))
     report = jobs.obtain(ARENA, subject_id=0, options=options, at=timezone.now())
     experiments = Experiment.objects.filter(kind=ExperimentKind.ROUND_ROBIN).order_by("-pk")
@@ -104,10 +105,10 @@ def arena(request: PageRequest) -> HttpResponse:
         "rules": [(rule.value, words) for rule, words in RULES.items()],
         "readings": [(reading.value, words) for reading, words in READINGS.items()],
     }
-    if report.payload is not None:
-        payload = report.payload
-        figures = [row["strength"] for row in payload["whole"]["rows"]]
-        context |= {"payload": payload, "axis": common_axis(figures), "basis": debate_basis(payload).words}
+    if report.content is not None:
+        content = report.content
+        figures = [row["strength"] for row in content["whole"]["rows"]]
+        context |= {"content": content, "axis": common_axis(figures), "basis": debate_basis(content).words}
     return report_page(request, "arena", context)
 
 
@@ -116,9 +117,9 @@ def arena(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def arena_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the ranking or the pairs behind it."""
-    payload = jobs.payload_shown(ARENA, subject_id=0, options=arena_options(request.GET), at=timezone.now())
+    content = jobs.content_shown(ARENA, subject_id=0, options=arena_options(request.GET), at=timezone.now())
     return download_paper(
-        request, arena_tables(payload), table=table, format_name=format_name, subject="arena", subject_id=None
+        request, arena_tables(content), table=table, format_name=format_name, subject="arena", subject_id=None
     )
 
 
@@ -138,9 +139,9 @@ def robustness_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
     experiment = _robustness(experiment_id)
     report = jobs.obtain(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
     context: JsonDict = {"report": report, "experiment": experiment, "formats": PAPER_FORMATS}
-    if report.payload is not None:
-        figures = [cell["agreement"] for row in report.payload["judges"] for cell in row["cells"]]
-        context |= {"payload": report.payload, "axis": common_axis(figures)}
+    if report.content is not None:
+        figures = [cell["agreement"] for row in report.content["judges"] for cell in row["cells"]]
+        context |= {"content": report.content, "axis": common_axis(figures)}
     return report_page(request, "robustness_detail", context)
 
 
@@ -152,8 +153,8 @@ def robustness_export(
 ) -> HttpResponse | StreamingHttpResponse:
     """Download agreement by damage."""
     experiment = _robustness(experiment_id)
-    payload = jobs.payload_shown(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
-    tables = robustness_tables(payload)
+    content = jobs.content_shown(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
+    tables = robustness_tables(content)
     return download_paper(
         request, tables, table=table, format_name=format_name, subject=experiment.name, subject_id=experiment.pk
     )

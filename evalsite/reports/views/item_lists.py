@@ -1,4 +1,4 @@
-"""The items behind one figure of an agreement report, and the confusion of two people, out of the report's own rows."""
+"""The pages of an agreement report, of a queue or a label table: figures, items behind one, confusion of two people."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 
 from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict
-from evalsite.reports import jobs
+from evalsite.reports import exports, jobs
 from evalsite.reports.forms import agreement_options, cell_of
 from evalsite.reports.jobs import Report
 from evalsite.reports.selectors.listed_items import ListedItem, labelled_items, review_items
 from evalsite.reports.services import cell_words, shown_rows
-from evalsite.reports.services.people.agreements import AGREEMENT, confusion_payload
+from evalsite.reports.services.paper_tables import PaperTable
+from evalsite.reports.services.people.agreements import AGREEMENT, confusion_content
 from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
-from evalsite.reports.views.pages import report_page
+from evalsite.reports.services.report_papers import agreement_papers
+from evalsite.reports.services.snapshots import ReportKind
+from evalsite.reports.views.pages import WantedTable, download_either, report_page
 from evalsite.review.models import LabelTable, Queue
 from evalsite.review.questions.scales import labels_from_json
 from judging.statistics.coefficients.answer_rows import unpack
@@ -46,14 +49,47 @@ class Source:
         """The words of each label."""
         return {label.value: label.text for label in labels_from_json(self.subject.labels)}
 
-    def report(self, options: JsonDict) -> Report:
-        """Return the report with its rows."""
-        kind = LABEL_AGREEMENT if self.is_labels else AGREEMENT
-        return jobs.obtain(kind, subject_id=self.subject.pk, options=options, at=timezone.now(), with_rows=True)
+    @property
+    def kind(self) -> ReportKind:
+        return LABEL_AGREEMENT if self.is_labels else AGREEMENT
+
+    def report(self, options: JsonDict, *, with_rows: bool = True) -> Report:
+        """Return the report, with its rows unless told."""
+        at = timezone.now()
+        return jobs.obtain(self.kind, subject_id=self.subject.pk, options=options, at=at, with_rows=with_rows)
 
     def context(self, report: Report) -> JsonDict:
         """Return what every page about it needs."""
         return {"queue": self.subject, "is_labels": self.is_labels, "report": report}
+
+
+def agreement_page(request: PageRequest, subject: Queue | LabelTable) -> HttpResponse:
+    """Show how far the people of a queue, or the raters of a table, agree."""
+    source, options = Source.of(subject), agreement_options(request.GET)
+    context: JsonDict = source.context(source.report(options, with_rows=False)) | {"options": options}
+    context |= {"formats": exports.FORMATS, "paper_formats": exports.BOARD_FORMATS}
+    if not source.is_labels:
+        context["unable_url"] = f"{subject.get_absolute_url()}?unable=1#items"
+    if context["report"].content is not None:
+        context |= shown_rows.agreement_context(context["report"].content)
+    return report_page(request, "agreement_detail", context)
+
+
+def agreement_download(
+    request: PageRequest, subject: Queue | LabelTable, table: str, format_name: str
+) -> HttpResponse | StreamingHttpResponse:
+    """Send a table of an agreement report; `answers` is every single answer or label."""
+    source = Source.of(subject)
+    papers: dict[str, PaperTable] = {}
+    if table == "answers":
+        read = exports.imported_label_table if source.is_labels else exports.answer_table
+        tables = {"answers": read(subject.pk)}
+    else:
+        options = agreement_options(request.GET)
+        content = jobs.content_shown(source.kind, subject_id=subject.pk, options=options, at=timezone.now())
+        tables, papers = exports.agreement_tables(content), agreement_papers(content)
+    name = f"{'labels' if source.is_labels else 'agreement'} {subject.slug}"
+    return download_either(request, WantedTable(table, format_name, name, subject.pk), tables=tables, papers=papers)
 
 
 def item_list_page(request: PageRequest, subject: Queue | LabelTable) -> HttpResponse:
@@ -95,9 +131,9 @@ def confusion_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
     context: JsonDict = source.context(report) | {"people": people}
     if report.rows:
         try:
-            payload = confusion_payload(unpack(report.rows), source.texts, people["first"], people["second"])
+            content = confusion_content(unpack(report.rows), source.texts, people["first"], people["second"])
         except NoSuchCell as missing:
             raise Http404(str(missing)) from missing
-        context |= {"payload": payload, "rows": shown_rows.square(payload["labels"], payload["counts"])}
-        context["n_differs"] = payload["n"] - sum(row[place] for place, row in enumerate(payload["counts"]))
+        context |= {"content": content, "rows": shown_rows.square(content["labels"], content["counts"])}
+        context["n_differs"] = content["n"] - sum(row[place] for place, row in enumerate(content["counts"]))
     return report_page(request, "agreement_confusion", context)

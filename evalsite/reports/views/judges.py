@@ -38,13 +38,13 @@ def judge_list(request: PageRequest) -> HttpResponse:
         "paper_formats": exports.PAPER_FORMATS,
         "options": options,
     }
-    if report.payload is not None:
+    if report.content is not None:
         judges = [
             row | {"bars": shown_rows.bars(row["histogram"]), "certificate": state}
-            for row, state in zip(report.payload["judges"], standing_of_judges(report.payload["judges"]), strict=True)
+            for row, state in zip(report.content["judges"], standing_of_judges(report.content["judges"]), strict=True)
         ]
-        seats = report.payload["speakers"]
-        context |= {"payload": report.payload, "judges": judges, "speakers": seats}
+        seats = report.content["agents"]
+        context |= {"content": report.content, "judges": judges, "agents": seats}
     return report_page(request, "judge_list", context)
 
 
@@ -60,16 +60,16 @@ def judge_detail(request: PageRequest) -> HttpResponse:
     context: JsonDict = {"name": options["name"], "report": report, "options": options}
     if not request.htmx:  # the fragments on trust and bias poll for themselves
         context |= trust_context(options) | judge_bias_context(options)
-    if report.payload is not None:
-        payload = report.payload
-        names = run_names([row["run_id"] for row in payload["runs"]])
+    if report.content is not None:
+        content = report.content
+        names = run_names([row["run_id"] for row in content["runs"]])
         context |= {
-            "payload": payload,
-            "runs": [row | {"run": names.get(row["run_id"], row["run"])} for row in payload["runs"]],
-            "row": payload["row"],
-            "bars": shown_rows.bars(payload["row"]["histogram"]),
-            "people": shown_rows.square(payload["people"]["labels"], payload["people"]["counts"]),
-            "debates": shown_rows.square(payload["debates"]["labels"], payload["debates"]["counts"]),
+            "content": content,
+            "runs": [row | {"run": names.get(row["run_id"], row["run"])} for row in content["runs"]],
+            "row": content["row"],
+            "bars": shown_rows.bars(content["row"]["histogram"]),
+            "people": shown_rows.square(content["people"]["labels"], content["people"]["counts"]),
+            "debates": shown_rows.square(content["debates"]["labels"], content["debates"]["counts"]),
         }
     return report_page(request, "judge_detail", context)
 
@@ -85,9 +85,9 @@ def judge_export(request: PageRequest, table: str, format_name: str) -> HttpResp
         tables = {"certificates": data_table(papers["certificates"])}
     else:
         options = looks_option(request.GET)
-        payload = jobs.payload_shown(JUDGES, subject_id=0, options=options, at=timezone.now())
-        certificates = [state.words for state in standing_of_judges(payload["judges"])]
-        tables = exports.judge_tables(payload, certificates)
-        papers = judge_papers(payload, certificates)
+        content = jobs.content_shown(JUDGES, subject_id=0, options=options, at=timezone.now())
+        certificates = [state.words for state in standing_of_judges(content["judges"])]
+        tables = exports.judge_tables(content, certificates)
+        papers = judge_papers(content, certificates)
     wanted = WantedTable(table, format_name, "judges", None)
     return download_either(request, wanted, tables=tables, papers=papers)

@@ -10,21 +10,16 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
-from debate.services.parked_uploads import NotKept, drop_upload, keep_upload, read_upload
 from evalsite.base.http import PageRequest, whole_number
 from evalsite.base.json_types import JsonDict
-from evalsite.reports import exports, jobs
-from evalsite.reports.forms import LabelImportForm, agreement_options
-from evalsite.reports.services import shown_rows
-from evalsite.reports.services.paper_tables import PaperTable
-from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
-from evalsite.reports.services.report_papers import agreement_papers
-from evalsite.reports.views.item_lists import confusion_page, item_list_page
-from evalsite.reports.views.pages import WantedTable, download_either, report_page, waits_for_report
+from evalsite.reports.forms import LabelImportForm
+from evalsite.reports.views.item_lists import agreement_download, agreement_page, confusion_page, item_list_page
+from evalsite.reports.views.pages import waits_for_report
 from evalsite.review.models import LabelledItem, LabelTable
 from evalsite.review.selectors.labels.labelled_responses import evaluator_of_run
 from evalsite.review.services.labels.label_tables import LabelUpload, delete_labels, plan_labels, store_labels
 from evalsite.review.tables.labels import LabelFile
+from judging.services.file_imports.parked_uploads import drop_upload
 
 PREVIEW_ROWS = 8
 
@@ -38,11 +33,7 @@ def labels_create(request: PageRequest) -> HttpResponse:
     form = LabelImportForm(request.POST or None, request.FILES or None, initial=initial)
     context: JsonDict = {"form": form}
     if request.method == "POST" and form.is_valid():
-        try:
-            upload = _upload_of(form)
-        except NotKept as refusal:
-            form.add_error("file", str(refusal))
-            return render(request, "reports/labels_create.html", context)
+        upload = form.upload
         parsed = plan_labels(upload)
         plan = parsed.value
         if plan is not None and not plan.is_refused and "save" in request.POST:
@@ -50,7 +41,7 @@ def labels_create(request: PageRequest) -> HttpResponse:
         context |= {"parsed": parsed, "problems": parsed.problems}
         if plan is not None:
             context |= {"plan": plan, "counts": plan.counts(), "preview": _preview(plan.found), "upload": upload}
-            context["form"] = _with_kept_file(request, upload)
+            context["form"] = LabelImportForm(form.entries_with_kept_file(at=timezone.now()))
     return render(request, "reports/labels_create.html", context)
 
 
@@ -60,25 +51,11 @@ def _imported(request: PageRequest, form: LabelImportForm, upload: LabelUpload) 
     table = store_labels(name=name, upload=upload, actor=request.user, at=timezone.now())
     drop_upload(form.cleaned_data["kept"])
     if before:
-        messages.info(request, "This file is here already; nothing was changed")
+        messages.info(request, "This file was already imported; nothing was changed")
     else:
-        of_them = f", {table.final_count:,} final labels of them" if table.evaluator_id else ""
+        of_them = f", {table.final_count:,} final labels created" if table.evaluator_id else ""
         messages.success(request, f"{table.label_count:,} labels of {table.item_count:,} items imported{of_them}")
     return redirect(table)
-
-
-def _upload_of(form: LabelImportForm) -> LabelUpload:
-    """Return the file chosen, or the one that was looked at before, with what was said of it."""
-    chosen = form.cleaned_data["file"]
-    if chosen is not None:
-        return form.upload(chosen.read(), chosen.name)
-    return form.upload(read_upload(form.cleaned_data["kept"]), form.cleaned_data["kept_name"])
-
-
-def _with_kept_file(request: PageRequest, upload: LabelUpload) -> LabelImportForm:
-    filled = request.POST.copy()
-    filled["kept"], filled["kept_name"] = keep_upload(upload.data, at=timezone.now()), upload.file_name
-    return LabelImportForm(filled)
 
 
 def _preview(found: LabelFile) -> JsonDict:
@@ -96,14 +73,7 @@ def _preview(found: LabelFile) -> JsonDict:
 def labels_detail(request: PageRequest, slug: str) -> HttpResponse:
     """Show how far the raters of a table agree."""
     table = get_object_or_404(LabelTable.objects.select_related("evaluator__run"), slug=slug)
-    options = agreement_options(request.GET)
-    report = jobs.obtain(LABEL_AGREEMENT, subject_id=table.pk, options=options, at=timezone.now())
-    context: JsonDict = {"queue": table, "options": options, "report": report, "formats": exports.FORMATS}
-    context["paper_formats"] = exports.BOARD_FORMATS
-    context |= {"is_labels": True}
-    if report.payload is not None:
-        context |= shown_rows.agreement_context(report.payload)
-    return report_page(request, "agreement_detail", context)
+    return agreement_page(request, table)
 
 
 @require_GET
@@ -138,17 +108,7 @@ def labels_export(
     request: PageRequest, slug: str, table: str, format_name: str
 ) -> HttpResponse | StreamingHttpResponse:
     """Download a table of a label table's report; `answers` is every single label."""
-    labels = get_object_or_404(LabelTable, slug=slug)
-    papers: dict[str, PaperTable] = {}
-    if table == "answers":
-        tables = {"answers": exports.imported_label_table(labels.pk)}
-    else:
-        options = agreement_options(request.GET)
-        payload = jobs.payload_shown(LABEL_AGREEMENT, subject_id=labels.pk, options=options, at=timezone.now())
-        tables, papers = exports.agreement_tables(payload), agreement_papers(payload)
-    subject = f"labels {labels.slug}"
-    wanted = WantedTable(table, format_name, subject, labels.pk)
-    return download_either(request, wanted, tables=tables, papers=papers)
+    return agreement_download(request, get_object_or_404(LabelTable, slug=slug), table, format_name)
 
 
 @require_POST
@@ -157,5 +117,5 @@ def labels_delete(request: PageRequest, slug: str) -> HttpResponse:
     """Remove a table and its labels."""
     table = get_object_or_404(LabelTable, slug=slug)
     delete_labels(table=table, actor=request.user)
-    messages.success(request, f"“{table.name}” is gone")
+    messages.success(request, f"“{table.name}” was deleted")
     return redirect("reports:agreement-list")

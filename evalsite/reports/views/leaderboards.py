@@ -21,16 +21,19 @@ from evalsite.reports.services.boards.leaderboard_slices import shown_pair_slice
 from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD, MODES
 from evalsite.reports.services.judges.judge_standing import standing_beside
 from evalsite.reports.services.paper_tables import PaperTable
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.report_papers import board_papers, breakdown_paper, comparison_paper
 from evalsite.reports.views.pages import WantedTable, download_either, download_paper, report_page, waits_for_report
 from judging.models import EvaluatorKind, RunEvaluator, Suite, System
 from judging.statistics.estimators.boards import MeanKind
 
 MODE_WORDS = {
-    MeanKind.RAW: ("Raw", "The mean of all scores as the grader or judge gave them."),
-    MeanKind.HUMAN: ("Human only", "The mean of people's final labels on the random audit sample alone."),
-    MeanKind.CORRECTED: ("Corrected", "All scores, corrected for the judge's bias by the random audit sample."),
+    MeanKind.RAW: ("Raw", "The mean of all scores of the grader or judge."),
+    MeanKind.HUMAN: ("Human only", "The mean of the final human labels of the random audit sample."),
+    MeanKind.CORRECTED: (
+        "Corrected",
+        "The mean of all scores, corrected for the bias of the judge by the random audit sample.",
+    ),
 }
 CASES_SHOWN = 100
 
@@ -68,15 +71,15 @@ def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     if evaluator is not None:
         report = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
         context |= {"report": report, "certificate": standing_beside(evaluator)}
-        if report.payload is not None:
-            rows = shown_rows.leaderboard_rows(report.payload, mode=choice.mode, sort=choice.sort)
+        if report.content is not None:
+            rows = shown_rows.leaderboard_rows(report.content, mode=choice.mode, sort=choice.sort)
             context |= {
-                "payload": report.payload,
+                "content": report.content,
                 "rows": rows,
                 "axis": shown_rows.common_axis([row["figure"] for row in rows]),
                 "chart": board_chart(rows),
-                "matrix": shown_rows.matrix_rows(report.payload, mode=choice.mode),
-                "slices": shown_slices(report.payload, mode=choice.mode),
+                "matrix": shown_rows.matrix_rows(report.content, mode=choice.mode),
+                "slices": shown_slices(report.content, mode=choice.mode),
                 "paper_formats": exports.PAPER_FORMATS,
                 "reason": next((row["figure"]["reason"] for row in rows if row["figure"]["value"] is None), ""),
             }
@@ -97,14 +100,14 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
         options = choice.options | {"systems": list(pair)}
         report = jobs.obtain(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
         whole = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-        found = shown_rows.find_pair(whole.payload, *pair, mode=choice.mode) if whole.payload is not None else None
-        context |= {"report": report, "payload": report.payload if found else None, "pair": found}
+        found = shown_rows.find_pair(whole.content, *pair, mode=choice.mode) if whole.content is not None else None
+        context |= {"report": report, "content": report.content if found else None, "pair": found}
         if found is not None:
-            context["cases"] = report.payload["cases"][:CASES_SHOWN] if report.payload else []
+            context["cases"] = report.content["cases"][:CASES_SHOWN] if report.content else []
             context["axis"] = shown_rows.difference_axis(found["difference"])
-            context["slices"] = shown_pair_slices(report.payload, mode=choice.mode) if report.payload else []
-        elif whole.payload is not None:
-            context["absent"] = _not_on_the_board(whole.payload, pair)
+            context["slices"] = shown_pair_slices(report.content, mode=choice.mode) if report.content else []
+        elif whole.content is not None:
+            context["absent"] = _not_on_the_board(whole.content, pair)
     return report_page(request, "leaderboard_compare", context)
 
 
@@ -114,13 +117,13 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
 def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show a rule grader's points by language, type and metric."""
     suite, choices, choice = _asked(request, suite_id)
-    boards = (*choices.fullest, *choices.every)
+    boards = (*choices.fullest, *choices.every, *choices.archived)
     graders = [board.evaluator for board in boards if board.evaluator.kind == EvaluatorKind.GRADER]
     grader = next((row for row in graders if str(row.pk) == choice.evaluator), next(iter(graders), None))
     context: JsonDict = {"suite": suite, "evaluator": grader, "formats": exports.BOARD_FORMATS}
     if grader is not None:
         report = jobs.obtain(BREAKDOWN, subject_id=grader.pk, options={}, at=timezone.now())
-        context |= {"report": report, "payload": report.payload}
+        context |= {"report": report, "content": report.content}
     return report_page(request, "leaderboard_breakdown", context)
 
 
@@ -131,10 +134,10 @@ def leaderboard_chart(request: PageRequest, suite_id: int) -> HttpResponse:
     """Download the three means of each system as SVG."""
     _, choices, choice = _asked(request, suite_id)
     evaluator = _chosen(choices, choice)
-    payload = jobs.payload_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-    chart = board_chart(shown_rows.leaderboard_rows(payload, mode=choice.mode, sort=choice.sort))
+    content = jobs.content_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
+    chart = board_chart(shown_rows.leaderboard_rows(content, mode=choice.mode, sort=choice.sort))
     if chart is None:
-        raise Http404("There is nothing to draw yet.")
+        raise Http404("There is no chart yet.")
     context = {"chart": chart, "body": "reports/_board_chart_body.html"}
     response = render(request, "reports/chart.svg", context, content_type="image/svg+xml")
     response["Content-Disposition"] = 'attachment; filename="means.svg"'
@@ -152,10 +155,10 @@ def leaderboard_export(
     evaluator = _chosen(choices, choice)
     now = timezone.now()
     if table == "slices":
-        payload = jobs.payload_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
+        content = jobs.content_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
         return download_paper(
             request,
-            {"slices": slice_table(payload, mode=choice.mode)},
+            {"slices": slice_table(content, mode=choice.mode)},
             table=table,
             format_name=format_name,
             subject=f"{suite} {evaluator.name}",
@@ -167,28 +170,28 @@ def leaderboard_export(
     elif table == "pair":
         pair = two_systems(request.GET.getlist("system"))
         if pair is None:
-            raise Http404("Name the two systems.")
+            raise Http404("Choose two systems.")
         options = choice.options | {"systems": list(pair)}
-        payload = jobs.payload_shown(COMPARISON, subject_id=evaluator.pk, options=options, at=now)
-        tables, papers = {"pair": exports.pair_table(payload)}, {"pair": comparison_paper(payload)}
+        content = jobs.content_shown(COMPARISON, subject_id=evaluator.pk, options=options, at=now)
+        tables, papers = {"pair": exports.pair_table(content)}, {"pair": comparison_paper(content)}
     elif table == "breakdown":
         if evaluator.kind != EvaluatorKind.GRADER:
             raise Http404("Only rule graders have points by metric.")
-        payload = jobs.payload_shown(BREAKDOWN, subject_id=evaluator.pk, options={}, at=now)
-        tables, papers = {"breakdown": exports.breakdown_table(payload)}, {"breakdown": breakdown_paper(payload)}
+        content = jobs.content_shown(BREAKDOWN, subject_id=evaluator.pk, options={}, at=now)
+        tables, papers = {"breakdown": exports.breakdown_table(content)}, {"breakdown": breakdown_paper(content)}
     else:
-        payload = jobs.payload_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
+        content = jobs.content_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
         state = standing_beside(evaluator)
         words = state.words if state is not None else ""
-        tables = exports.leaderboard_tables(payload, mode=choice.mode, certificate=words)
-        papers = board_papers(payload, mode=choice.mode, certificate=words)
+        tables = exports.leaderboard_tables(content, mode=choice.mode, certificate=words)
+        papers = board_papers(content, mode=choice.mode, certificate=words)
     wanted = WantedTable(table, format_name, f"{suite} {evaluator.name}", suite.pk)
     return download_either(request, wanted, tables=tables, papers=papers)
 
 
-def _not_on_the_board(payload: Payload, pair: tuple[int, int]) -> str:
+def _not_on_the_board(content: ReportContent, pair: tuple[int, int]) -> str:
     """Name those of two systems that this evaluator has not scored; a system that nobody knows is not found."""
-    listed = {row["system_id"] for row in payload["rows"]}
+    listed = {row["system_id"] for row in content["rows"]}
     return " and ".join(get_object_or_404(System, pk=key).name for key in pair if key not in listed)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
 from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.http import PageRequest, table_response
+from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table
 from evalsite.reports.exports import FORMATS, PAPER_FORMATS
 from evalsite.reports.jobs import BeingComputed
@@ -38,7 +39,7 @@ def waits_for_report(view: Export[P]) -> Export[P]:
     return answer
 
 
-def report_page(request: PageRequest, name: str, context: dict[str, Any]) -> HttpResponse:
+def report_page(request: PageRequest, name: str, context: JsonDict) -> HttpResponse:
     """Return `reports/<name>.html`, or the fragment `_<name>.html` in it for htmx; `?print=1` leaves out the shell."""
     if request.htmx:
         return render(request, f"reports/_{name}.html", context)
@@ -60,7 +61,7 @@ def download_either(
     request: PageRequest, wanted: WantedTable, *, tables: dict[str, Table], papers: dict[str, PaperTable]
 ) -> HttpResponse | StreamingHttpResponse:
     """Return one table as a file: in LaTeX as papers lay it out, else with every number. Raises: Http404."""
-    told: dict[str, Any] = {"subject": wanted.subject, "subject_id": wanted.subject_id}
+    told: JsonDict = {"subject": wanted.subject, "subject_id": wanted.subject_id}
     told |= {"table": wanted.table, "format_name": wanted.format_name}
     if wanted.format_name == "tex":
         return download_paper(request, papers, **told)

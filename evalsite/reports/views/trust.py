@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, refusals_shown
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import AnchorForm, ThresholdForm, judge_options
@@ -33,12 +33,12 @@ from evalsite.reports.services.judges.calibration import (
     certify,
     lacks_of,
     save_calibration,
-    version_of_payload,
+    version_of_content,
 )
 from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST, evaluators_of_version, reliability_bins
 from evalsite.reports.services.judges.trust_charts import drift_chart, reliability_chart, risk_coverage_chart
 from evalsite.reports.services.judges.trust_tables import trust_tables
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.views.pages import download_paper, report_page, waits_for_report
 from evalsite.review.models import AnchorSet
 from evalsite.review.services.anchors import ask_anchors, make_anchor_set
@@ -61,20 +61,20 @@ def trust_context(options: Options) -> JsonDict:
         "trust_query": urlencode(options),
         "formats": exports.PAPER_FORMATS,
     }
-    if report.payload is None:
+    if report.content is None:
         return context
-    payload = report.payload
-    shown = version_of_payload(payload)
+    content = report.content
+    shown = version_of_content(content)
     drift = drift_of_version(shown.key)
-    bins = reliability_bins(payload)
-    labels = [label["text"] for label in payload["labels"]]
+    bins = reliability_bins(content)
+    labels = [label["text"] for label in content["labels"]]
     return context | {
-        "trust": payload,
-        "query": _query(payload),
-        "certificate": certificate_state(name=payload["name"], version=shown, lacks=lacks_of(payload)),
-        "threshold": threshold_state(name=payload["name"], version=shown),
-        "tests": [payload["tests"][annotators.value] | {"annotators": annotators.value} for annotators in Annotators],
-        "confusion": shown_rows.square(labels, payload["confusion"]),
+        "trust": content,
+        "query": _query(content),
+        "certificate": certificate_state(name=content["name"], version=shown, lacks=lacks_of(content)),
+        "threshold": threshold_state(name=content["name"], version=shown),
+        "tests": [content["tests"][annotators.value] | {"annotators": annotators.value} for annotators in Annotators],
+        "confusion": shown_rows.square(labels, content["confusion"]),
         "reliability": reliability_chart(bins) if bins else None,
         "drift": drift,
         "drift_chart": drift_chart(drift) if drift is not None else None,
@@ -84,9 +84,9 @@ def trust_context(options: Options) -> JsonDict:
     }
 
 
-def _query(payload: Payload) -> str:
-    looks = {"looks": payload["looks"]} if payload["looks"] else {}
-    return urlencode({"name": payload["name"], "version": payload["version"]["key"]} | looks)
+def _query(content: ReportContent) -> str:
+    looks = {"looks": content["looks"]} if content["looks"] else {}
+    return urlencode({"name": content["name"], "version": content["version"]["key"]} | looks)
 
 
 @require_GET
@@ -105,27 +105,27 @@ def judge_trust(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def judge_threshold(request: PageRequest) -> HttpResponse:
     """Show what a wanted error rate makes of the risk-coverage curve, and save the threshold."""
-    payload = _payload(request)
+    content = _content(request)
     data = request.POST if request.method == "POST" else request.GET if "error" in request.GET else PERCENT
     form = ThresholdForm(data)
-    calibration = calibrate(payload, alpha=form.alpha, delta=form.delta) if form.is_valid() else calibrate(payload)
+    calibration = calibrate(content, alpha=form.alpha, delta=form.delta) if form.is_valid() else calibrate(content)
     if request.method == "POST" and "look" not in request.POST and form.is_valid():
         try:
-            saved = save_calibration(payload, calibration, actor=request.user, at=timezone.now())
+            saved = save_calibration(content, calibration, actor=request.user, at=timezone.now())
         except NotCalibrated as refusal:
             form.add_error(None, str(refusal))
         else:
-            messages.success(request, f"Saved: the next runs send verdicts below {saved.threshold:.2f} to people")
-            return _back(payload)
-    state = threshold_state(name=payload["name"], version=version_of_payload(payload))
+            messages.success(request, f"Saved: the next runs send verdicts below {saved.threshold:.2f} to review")
+            return _back(content)
+    state = threshold_state(name=content["name"], version=version_of_content(content))
     context = {
-        "payload": payload,
-        "query": _query(payload),
+        "content": content,
+        "query": _query(content),
         "form": form,
         "calibration": calibration,
         "threshold": state,
         "chart": _curve(calibration),
-        "curve_query": f"{_query(payload)}&{urlencode({name: form[name].value() for name in form.fields})}",
+        "curve_query": f"{_query(content)}&{urlencode({name: form[name].value() for name in form.fields})}",
         "steps": calibration.steps[:STEPS_SHOWN],
         "default_threshold": settings.REVIEW_CONFIDENCE_THRESHOLD,
         "formats": exports.PAPER_FORMATS,
@@ -138,12 +138,12 @@ def judge_threshold(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def threshold_remove(request: PageRequest) -> HttpResponse:
     """Route the next runs by the site's default again."""
-    payload = _payload(request)
-    state = threshold_state(name=payload["name"], version=version_of_payload(payload))
+    content = _content(request)
+    state = threshold_state(name=content["name"], version=version_of_content(content))
     if state.saved is not None:
         remove_threshold(saved=state.saved, actor=request.user)
-        messages.success(request, "Removed: the next runs are routed by the site's default")
-    return _back(payload)
+        messages.success(request, "Removed: the next runs use the default threshold")
+    return _back(content)
 
 
 @require_POST
@@ -151,15 +151,13 @@ def threshold_remove(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def certificate_issue(request: PageRequest) -> HttpResponse:
     """Hold the alternative annotator test and store its outcome."""
-    payload = _payload(request, for_one_look=True)
+    content = _content(request, for_one_look=True)
     chosen = str(request.POST.get("annotators", ""))
     if chosen not in set(Annotators):
-        raise Http404("There are experts, skilled annotators and a crowd.")
-    try:
-        certify(payload, annotators=Annotators(chosen), actor=request.user, at=timezone.now())
-    except NotHeld as refusal:
-        messages.error(request, str(refusal))
-    return _back(payload)
+        raise Http404("Choose expert, skilled or crowd.")
+    with refusals_shown(request, NotHeld):
+        certify(content, annotators=Annotators(chosen), actor=request.user, at=timezone.now())
+    return _back(content)
 
 
 @require_POST
@@ -167,15 +165,12 @@ def certificate_issue(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def anchors_make(request: PageRequest) -> HttpResponse:
     """Make an anchor set of the version's audited cases."""
-    payload = _payload(request)
-    evaluator, anchors = anchors_for(evaluators_of_version(payload["name"], payload["version"]["key"]))
-    try:
+    content = _content(request)
+    evaluator, anchors = anchors_for(evaluators_of_version(content["name"], content["version"]["key"]))
+    with refusals_shown(request, ReviewRefused):
         make_anchor_set(evaluator=evaluator, anchors=anchors, actor=request.user, at=timezone.now())
-    except ReviewRefused as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"An anchor set of {len(anchors)} responses was made")
-    return _back(payload)
+        messages.success(request, f"An anchor set of {len(anchors)} responses was created")
+    return _back(content)
 
 
 @require_POST
@@ -183,23 +178,20 @@ def anchors_make(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def anchors_ask(request: PageRequest) -> HttpResponse:
     """Start a run that asks the judge about its anchors again."""
-    payload = _payload(request)
+    content = _content(request)
     form = AnchorForm(request.POST)
-    newest = AnchorSet.objects.filter(version_key=payload["version"]["key"]).order_by("-made_at", "-pk").first()
+    newest = AnchorSet.objects.filter(version_key=content["version"]["key"]).order_by("-made_at", "-pk").first()
     if newest is None:
         raise Http404("This version has no anchor set.")
     if not form.is_valid():
-        messages.error(request, "A budget is a number of US dollars above zero.")
-        return _back(payload)
-    try:
-        with transaction.atomic():
-            budget = form.cleaned_data["budget"]
-            run = ask_anchors(anchor_set=newest, budget=budget, actor=request.user, at=timezone.now())
-            launch_run(run_id=run.pk, waiting=run.total)
-    except (ReviewRefused, RunNotPossible) as refusal:
-        messages.error(request, str(refusal))
-        return _back(payload)
-    return redirect(run)
+        messages.error(request, "The budget must be a number of US dollars above zero.")
+        return _back(content)
+    with refusals_shown(request, ReviewRefused, RunNotPossible), transaction.atomic():
+        budget = form.cleaned_data["budget"]
+        run = ask_anchors(anchor_set=newest, budget=budget, actor=request.user, at=timezone.now())
+        launch_run(run_id=run.pk, waiting=run.total)
+        return redirect(run)
+    return _back(content)
 
 
 @require_GET
@@ -207,10 +199,10 @@ def anchors_ask(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def trust_chart(request: PageRequest, chart: str) -> HttpResponse:
     """Download one chart as SVG."""
-    payload = _payload(request)
-    drawn = _chart(request, payload, chart)
+    content = _content(request)
+    drawn = _chart(request, content, chart)
     if drawn is None:
-        raise Http404("There is no such chart, or nothing to draw yet.")
+        raise Http404("There is no such chart, or no data for it yet.")
     response = render(request, "reports/chart.svg", {"chart": drawn}, content_type="image/svg+xml")
     response["Content-Disposition"] = f'attachment; filename="{chart}.svg"'
     return response
@@ -221,14 +213,14 @@ def trust_chart(request: PageRequest, chart: str) -> HttpResponse:
 @waits_for_report
 def trust_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download one table behind a judge's audit."""
-    payload = _payload(request)
-    calibration = _calibration(request, payload)
+    content = _content(request)
+    calibration = _calibration(request, content)
     chosen = str(request.GET.get("annotators", ""))
     annotators = chosen if chosen in set(Annotators) else Annotators.SKILLED.value
-    drift = drift_of_version(payload["version"]["key"])
-    tables = trust_tables(payload, steps=calibration.steps, drift=drift, annotators=annotators)
+    drift = drift_of_version(content["version"]["key"])
+    tables = trust_tables(content, steps=calibration.steps, drift=drift, annotators=annotators)
     return download_paper(
-        request, tables, table=table, format_name=format_name, subject=payload["name"], subject_id=None
+        request, tables, table=table, format_name=format_name, subject=content["name"], subject_id=None
     )
 
 
@@ -239,20 +231,20 @@ def _asked(request: PageRequest) -> JsonDict:
     return options
 
 
-def _payload(request: PageRequest, *, for_one_look: bool = False) -> Payload:
+def _content(request: PageRequest, *, for_one_look: bool = False) -> ReportContent:
     options = _asked(request)
     if for_one_look:  # a certificate is issued once
         options.pop("looks", None)
-    return jobs.payload_shown(JUDGE_TRUST, subject_id=0, options=options, at=timezone.now())
+    return jobs.content_shown(JUDGE_TRUST, subject_id=0, options=options, at=timezone.now())
 
 
-def _back(payload: Payload) -> HttpResponseRedirect:
-    return redirect(f"{reverse('reports:judge-detail')}?{_query(payload)}")
+def _back(content: ReportContent) -> HttpResponseRedirect:
+    return redirect(f"{reverse('reports:judge-detail')}?{_query(content)}")
 
 
-def _calibration(request: PageRequest, payload: Payload) -> Calibration:
+def _calibration(request: PageRequest, content: ReportContent) -> Calibration:
     form = ThresholdForm(request.GET if "error" in request.GET else PERCENT)
-    return calibrate(payload, alpha=form.alpha, delta=form.delta) if form.is_valid() else calibrate(payload)
+    return calibrate(content, alpha=form.alpha, delta=form.delta) if form.is_valid() else calibrate(content)
 
 
 def _curve(calibration: Calibration) -> Chart | None:
@@ -263,11 +255,11 @@ def _curve(calibration: Calibration) -> Chart | None:
     )
 
 
-def _chart(request: PageRequest, payload: Payload, name: str) -> Chart | None:
+def _chart(request: PageRequest, content: ReportContent, name: str) -> Chart | None:
     if name == "risk-coverage":
-        return _curve(_calibration(request, payload))
+        return _curve(_calibration(request, content))
     if name == "reliability":
-        bins = reliability_bins(payload)
+        bins = reliability_bins(content)
         return reliability_chart(bins) if bins else None
-    drift = drift_of_version(payload["version"]["key"]) if name == "drift" else None
+    drift = drift_of_version(content["version"]["key"]) if name == "drift" else None
     return drift_chart(drift) if drift is not None else None

@@ -24,8 +24,8 @@ from evalsite.review.questions.scales import (
     points_scale,
 )
 from judging.grading.cascade import criteria_counts, feasible_scores
-from judging.grading.rubric_tree import BadRubric, Value, is_scored_leaf, on_scale, score_tree, walk
-from judging.judges.kinds.generic import full_score, is_rated
+from judging.grading.rubric_tree import BadRubric, Value, is_rated, is_scored_leaf, on_scale, score_tree, walk
+from judging.judges.kinds.generic import full_score
 from judging.judges.kinds.relevance import DIMENSIONS_TREE
 from judging.judges.registry import judge_kind
 from judging.judges.scores import JudgeScore
@@ -118,9 +118,9 @@ class AnswerForm:
         values = {key: value for key, value in found.items() if value is not None}
         left = [part.key for part in self.parts if part.key not in values]
         if left and all(part.is_check for part in self.parts):
-            raise PartsOpen(f"Say of each item whether it is met: {', '.join(left)}.")
+            raise PartsOpen(f"Choose met or not met for: {', '.join(left)}.")
         if left:
-            raise PartsOpen(f"Give each a value on its scale: {', '.join(left)}.")
+            raise PartsOpen(f"Choose a value for: {', '.join(left)}.")
         return values
 
     def holds(self, values: JsonObject) -> bool:
@@ -143,7 +143,7 @@ class AnswerForm:
         """Return the score as a label of the scale. Raises: PartsOpen: it comes to none."""
         share = share_of(self.score(values))
         if share is None:
-            raise PartsOpen("What you have said does not come to a score.")
+            raise PartsOpen("No score can be computed from these values.")
         return nearest_label(share, self.labels)
 
 
@@ -261,12 +261,8 @@ def _rated(tree: NodeSpec, criterion: str) -> Iterator[FormPart]:
 
 
 def _part(node: NodeSpec, *, head: str = "") -> FormPart:
-    anchors = tuple((_span(anchor.low, anchor.high), anchor.text) for anchor in node.anchors)
+    anchors = tuple((anchor.range_words, anchor.text) for anchor in node.anchors)
     return FormPart(node.key, node.text or node.key, head, node.scale or BOOLEAN, anchors, node.points)
-
-
-def _span(low: float, high: float) -> str:
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def _is_alone(tree: NodeSpec, criterion: str) -> bool:
@@ -322,7 +318,7 @@ def _grid(tree: NodeSpec) -> int:
     for values in raised:
         score = score_tree(tree, values).score
         if score is None:
-            raise BadRubric("The rubric's parts do not come to a score.")
+            raise BadRubric("No score can be computed from the parts of the rubric.")
         steps = lcm(steps, (score / full).denominator)
         if steps > FINEST:
             return FINEST

@@ -114,13 +114,13 @@ def is_number_scale(labels: Sequence[Label]) -> bool:
 def words_about_worth(labels: Sequence[Label]) -> str:
     """Return how labels that are no numbers relate to a rubric's points, or to the levels that it counts in."""
     if is_preference(labels):
-        return "Use the rubric to compare the two: the better one fulfils more of it."
+        return "Compare the two by the rubric: the better response fulfils more of it."
     if any(_is_level_scale((label,)) for label in labels):
         return "The choices are the scores from 0 to 100 that the rubric's levels allow."
     worth = [(label.text, label.share) for label in labels if label.share is not None]
     if len(worth) != len(labels) or any(NUMBER.fullmatch(label.value) for label in labels):
         return ""
-    return "Of the rubric's points: " + ", ".join(f"{text} = {share:.0%}" for text, share in worth) + "."
+    return "Share of the points: " + ", ".join(f"{text} = {share:.0%}" for text, share in worth) + "."
 
 
 def nearest_label(share: float, labels: Sequence[Label]) -> str:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from evalsite.review.models import Assignment, ItemArm, ItemStatus, Queue, Referral, ReviewItem
+from evalsite.review.models import Assignment, Queue, Referral, ReviewItem
 from evalsite.review.questions.scales import Label, labels_from_json
+from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.thresholds import unsure_verdicts
+from evalsite.review.states import ItemStatus
 from judging.judges.words import DOUBTFUL
-from judging.models import Run, RunKind, RunStatus, Verdict
-from judging.states import ACTIVE
+from judging.models import Run, RunKind, Verdict
+from judging.states import ACTIVE, RunStatus
 
 FLIP_FLAGS = frozenset({"position_flip", "order_flip"})
 UNUSABLE = frozenset({"failed", "refused", "unparsed"})
@@ -137,17 +139,17 @@ def items_to_take_back(queue: Queue) -> QuerySet[ReviewItem]:
     return items.filter(~Exists(begun), ~Exists(others)).exclude(arm=ItemArm.AUDIT)
 
 
-BY_ITSELF = "When the run ends, everything unsettled goes to people by itself."
-NOT_BY_ITSELF = "Nothing goes to people by itself, as was chosen at its start. Send it when the run has ended."
-NOTHING_ENDED = "No task of this run has ended, so there is nothing to send."
+BY_ITSELF = "When the run ends, all undecided responses are sent to review automatically."
+NOT_BY_ITSELF = "This run was started without automatic review. Send its responses when it has ended."
+NOTHING_ENDED = "No task of this run has finished, so there is nothing to send."
 
 
 def why_not_yet(run: Run) -> str:
     """Return why nothing more of a run can be sent now; the audit of a run at work is not drawn yet."""
     if run.kind == RunKind.SINGLE:
-        return "One judge on one response: send it from the page of its verdict."
+        return "This run has one judge and one response. Send it from the page of its verdict."
     if run.status in ACTIVE:
         return BY_ITSELF if run.options.get("asks_people") is not False else NOT_BY_ITSELF
     if run.kind == RunKind.ESI and run.status == RunStatus.PAUSED:
-        return f"{BY_ITSELF} Resume it, or cancel it and send then."
+        return f"{BY_ITSELF} Resume the run, or cancel it and send its responses then."
     return ""

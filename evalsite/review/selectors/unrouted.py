@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
-from debate.models import Debate, DebateSet, DebateSource, DebateStatus, DecisionMethod
+from debate.models import Debate, DebateSet, DebateSource, DebateStatus
+from debate.protocol.setups import Method
 from debate.protocol.variants import Damage
 from evalsite.review.models import AuditPlan, Queue
-from judging.models import SCORED_KINDS, Run, RunStatus
+from judging.models import SCORED_KINDS, Run
+from judging.states import RunStatus
 
 DAMAGES = [damage.value for damage in Damage if damage is not Damage.NONE]
 UNFINISHED = (DebateStatus.WAITING, DebateStatus.RUNNING)
@@ -33,7 +35,7 @@ def unheard_debate_sets() -> QuerySet[DebateSet]:
     ended = DebateSet.objects.filter(Exists(debates), ~Exists(debates.filter(status__in=UNFINISHED)))
     unharmed = Q(setup__damage__isnull=True) | ~Q(setup__damage__in=DAMAGES)
     asked = ~Q(source=DebateSource.IMPORT) | Q(audit_plan__isnull=False) | Q(queue__isnull=False)
-    ended = ended.filter(unharmed, asked, method=DecisionMethod.DEBATE)
+    ended = ended.filter(unharmed, asked, method=Method.DEBATE)
     ended = ended.filter(Q(run__isnull=True) | Q(run__status=RunStatus.FINISHED))
     ended = ended.annotate(ended_at=Max("debates__finished_at"))
     never = Q(queue__isnull=True) | Q(queue__routed_at__isnull=True) | Q(queue__routed_at__lt=F("ended_at"))
@@ -55,4 +57,4 @@ def _was_asked(**about: Run | DebateSet) -> bool:
 
 def may_ask_people(debate_set: DebateSet) -> bool:
     """Return whether people can settle what a set leaves open: a real debate under a criterion as it was written."""
-    return debate_set.method == DecisionMethod.DEBATE and debate_set.setup.get("damage") not in DAMAGES
+    return debate_set.method == Method.DEBATE and debate_set.setup.get("damage") not in DAMAGES

@@ -43,8 +43,8 @@ def make_anchor_set(
     """
     if len(anchors) < FEWEST_ANCHORS:
         raise ReviewRefused(
-            f"An anchor set needs {FEWEST_ANCHORS} audited cases with a final label that the judge of one run has "
-            f"judged; there are {len(anchors)}."
+            f"An anchor set needs {FEWEST_ANCHORS} audited cases with a final label and a verdict "
+            f"of this judge in one run; there are {len(anchors)}."
         )
     version = versions_of([evaluator])[evaluator.pk]
     made = AnchorSet.objects.create(
@@ -79,7 +79,7 @@ def ask_anchors(*, anchor_set: AnchorSet, budget: Decimal | None, actor: User | 
         RunNotPossible: the judge has changed or is retired, or the budget cannot be kept.
     """
     if anchor_set.evaluator is None:
-        raise ReviewRefused("The run that this anchor set was made from is gone. Make a new set.")
+        raise ReviewRefused("The run from which this anchor set was created has been deleted. Create a new set.")
     responses = Response.objects.filter(pk__in=anchor_set.anchors.values("response")).order_by("pk")
     run = ask_again(evaluator=anchor_set.evaluator, responses=list(responses), budget=budget, actor=actor, at=at)
     AnchorRound.objects.create(anchor_set=anchor_set, run=run)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import NamedSubject, record
+from evalsite.base.json_types import JsonDict
 from evalsite.review.models import Certificate
 from judging.judges.versions import JudgeVersion
 
@@ -21,7 +21,7 @@ class TestOutcome:
     annotators: str
     passed: bool
     items: int
-    figures: dict[str, Any]
+    figures: JsonDict
 
 
 @transaction.atomic

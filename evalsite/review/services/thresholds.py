@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import NamedSubject, record
+from evalsite.base.json_types import JsonDict
 from evalsite.review.models import EvaluatorThreshold
 from judging.judges.versions import JudgeVersion
 
@@ -58,6 +58,6 @@ def remove_threshold(*, saved: EvaluatorThreshold, actor: User | None) -> None:
     saved.delete()
 
 
-def _record(saved: EvaluatorThreshold, actor: User | None, verb: str, promise: dict[str, Any]) -> None:
+def _record(saved: EvaluatorThreshold, actor: User | None, verb: str, promise: JsonDict) -> None:
     subject = NamedSubject(saved.evaluator_name, saved.pk)
     record(actor, verb, subject, threshold=saved.threshold, **promise, version=saved.version_key[:12])

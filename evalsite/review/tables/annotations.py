@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import unescape_cell
 from evalsite.review.tables.rows import problem
 from judging.specs.files.bundles import Bundle
@@ -152,7 +153,7 @@ class AnnotationFile:
     items: tuple[ActsOfItem, ...]
 
     @property
-    def n_acts(self) -> int:
+    def n_rows(self) -> int:
         """How many rows there are."""
         return sum(len(item.acts) for item in self.items)
 
@@ -165,14 +166,16 @@ def read_annotations(data: bytes, name: str) -> Parsed[AnnotationFile]:
     else:
         rows = list(reader.grid_rows(data))
     if not rows and not reader.problems:
-        reader.say("", "There are no answers in this file.", hint="Is this the right file?", code="no-rows")
+        reader.say(
+            "", "There are no annotations in this file.", hint="Check that this is the right file.", code="no-rows"
+        )
     items = tuple(reader.grouped(rows))
     if any(one.severity is Severity.ERROR for one in reader.problems):
         return Parsed(None, tuple(reader.problems[:MOST_PROBLEMS]))
     return Parsed(AnnotationFile(name, items), tuple(reader.problems))
 
 
-def group(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[ActsOfItem]:
+def group(rows: Iterable[tuple[str, JsonObject]]) -> Iterator[ActsOfItem]:
     """Yield the items of typed rows, each row with its place; rows of one item follow each other or not."""
     found: dict[int, tuple[str, ItemRecord, list[PlacedAct]]] = {}
     for place, row in rows:
@@ -191,11 +194,11 @@ class _AnnotationReader:
     def say(self, place: str, message: str, *, offending: str = "", hint: str = "", code: str = "annotation") -> None:
         self.problems.append(problem(self.file, place, message, offending=offending, hint=hint, code=code))
 
-    def json_rows(self, data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    def json_rows(self, data: bytes) -> Iterator[tuple[str, JsonDict]]:
         parsed = read_json_lines(Bundle({self.file: data}), self.file)
         for one in parsed.problems:
             if one.code == "unstorable-character":  # mended elsewhere; here a text must come back as it was
-                self.say(one.place, "A text holds a NUL character or broken Unicode.", hint="Take it out.")
+                self.say(one.place, "A text contains a NUL character or invalid Unicode.", hint="Remove it.")
             else:
                 self.problems.append(one)
         rows = parsed.value or ()
@@ -205,18 +208,20 @@ class _AnnotationReader:
             place = f"line {row.line}"
             yield place, {name: self._value(name, row.fields.get(name), f"{place}, {name}") for name in COLUMNS}
 
-    def grid_rows(self, data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    def grid_rows(self, data: bytes) -> Iterator[tuple[str, JsonDict]]:
         findings = Findings(self.file)
         grids = read_grids(data, self.file, findings)
         if grids:
             yield from self._grid(grids[0])
         self.problems.extend(findings.as_tuple())  # only now, since a sheet may turn out to be damaged at its end
 
-    def _grid(self, grid: Grid) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _grid(self, grid: Grid) -> Iterator[tuple[str, JsonDict]]:
         columns: dict[str, int] | None = None
         for number, (row, cells) in enumerate(grid.rows):
             if number > MOST_ROWS:
-                self.say("", f"The table has more than {MOST_ROWS:,} rows.", hint="Split it.", code="too-many-rows")
+                self.say(
+                    "", f"The table has more than {MOST_ROWS:,} rows.", hint="Split the file.", code="too-many-rows"
+                )
                 return
             if all(is_blank(cell) for cell in cells):
                 continue
@@ -239,7 +244,7 @@ class _AnnotationReader:
         missing = [name for name in _NEEDED if name not in found]
         if missing:
             text = f"The table has no column {', '.join(missing)}."
-            self.say(place, text, hint="Import a file that a queue's page exported.", code="annotation-columns")
+            self.say(place, text, hint="Import a file that a queue exported.", code="annotation-columns")
         return not missing
 
     def _value(self, name: str, given: Any, place: str) -> Any:
@@ -260,29 +265,29 @@ class _AnnotationReader:
         text = given if isinstance(given, str) else plain_text(given)
         limit = _LIMITS.get(name, NAME_LIMIT)
         if "\0" in text:
-            self.say(place, f"{name} holds a NUL character.", hint="Take it out.", code="nul")
+            self.say(place, f"{name} contains a NUL character.", hint="Remove it.", code="nul")
         elif len(text) > limit:
-            self.say(place, f"{name} has {len(text):,} characters; at most {limit:,} fit.", code="too-long")
+            self.say(place, f"{name} has {len(text):,} characters; the maximum is {limit:,}.", code="too-long")
         return text[:limit]
 
-    def grouped(self, rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[ActsOfItem]:
+    def grouped(self, rows: Iterable[tuple[str, JsonDict]]) -> Iterator[ActsOfItem]:
         """Yield the items, having looked for rows that contradict each other."""
         kept = [(place, row) for place, row in rows if self._is_whole(place, row)]
-        first: dict[int, tuple[str, dict[str, Any]]] = {}
+        first: dict[int, tuple[str, JsonDict]] = {}
         people: dict[tuple[int, str], str] = {}
         for place, row in kept:
             start, known = first.setdefault(row["item"], (place, row))
             other = next((name for name in ITEM_COLUMNS if row[name] != known[name]), "")
             if other:
-                text = f"{other} of item {row['item']} differs from the one at {start}."
-                self.say(place, text, offending=str(row[other]), hint="Rows of one item say the same of it.")
+                text = f"{other} of item {row['item']} differs from the value at {start}."
+                self.say(place, text, offending=str(row[other]), hint="All rows of one item must have the same value.")
             twin = people.setdefault((row["item"], row["annotator"]), place)
             if twin != place:
                 text = f"{row['annotator']} has two rows for item {row['item']}; the other is at {twin}."
-                self.say(place, text, hint="Keep one.", code="twin-row")
+                self.say(place, text, hint="Keep one of them.", code="twin-row")
         yield from group(kept)
 
-    def _is_whole(self, place: str, row: Mapping[str, Any]) -> bool:
+    def _is_whole(self, place: str, row: JsonObject) -> bool:
         wrong = [f"{name} is missing" for name in _NEEDED if not row[name]]
         if row["act"] and row["act"] not in ACTS:
             wrong.append(f"act is {row['act']!r}; it must be {', '.join(ACTS[:-1])} or {ACTS[-1]}")
@@ -291,9 +296,9 @@ class _AnnotationReader:
         must = [*_OF_ANY_ACT, *_OF_ACTS.get(row["act"], ())]
         wrong += [f"{name} is missing" for name in must if row[name] is None or row[name] == ""]
         if row["act"] == UNABLE and (row["blind_label"] or row["revised_label"] or row["blind_parts"]):
-            wrong.append("who cannot judge an item gives no label")
+            wrong.append("a row with cannot_judge must not have a label")
         if row["act"] == ANSWERED and row["cannot_judge"]:
-            wrong.append("cannot_judge stands in place of a label")
+            wrong.append("cannot_judge replaces the label")
         if bool(row["revised_label"]) != (row["revised_at"] is not None):
             wrong.append("a revision needs both revised_label and revised_at")
         if bool(row["adjudicated_label"]) != bool(row["adjudicator"] and row["adjudicated_at"]):

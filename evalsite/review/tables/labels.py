@@ -90,7 +90,6 @@ class LabelFile:
     labels: tuple[str, ...]
     raters: tuple[str, ...]
     items: tuple[LabelledRow, ...]
-    is_declared: bool
 
     @property
     def n_labels(self) -> int:
@@ -116,7 +115,7 @@ def read_labels(
         return Parsed(None, parsed.problems)
     found = recognise(parsed.value, columns or LabelColumns(), about)
     if isinstance(found, str):
-        hint = "Name the columns yourself, or rename them to item, rater and label."
+        hint = "Name the columns in the form, or rename them to item, rater and label."
         return Parsed(None, (*parsed.problems, problem(name, "line 1", found, hint=hint, code="label-columns")))
     reader = _LabelReader(name, found, tuple(labels), parsed.value, about)
     items = reader.wide() if found.raters else reader.long()
@@ -126,7 +125,7 @@ def read_labels(
     problems += _about_scale(name, scale, is_declared=bool(labels) or about is not None)
     if any(one.severity is Severity.ERROR for one in problems):
         return Parsed(None, tuple(problems))
-    return Parsed(LabelFile(found, scale, raters, tuple(items), bool(labels)), tuple(problems))
+    return Parsed(LabelFile(found, scale, raters, tuple(items)), tuple(problems))
 
 
 def recognise(table: Rows, given: LabelColumns, about: AboutResponses | None = None) -> LabelColumns | str:
@@ -146,7 +145,7 @@ def recognise(table: Rows, given: LabelColumns, about: AboutResponses | None = N
         response, system = _first(names, RESPONSE_NAMES), _first(names, SYSTEM_NAMES)
         found = replace(found, response=response, system=system, attempt=_first(names, ATTEMPT_NAMES))
         if not response and not (found.item and system):
-            return "The columns do not say which response a label is about: response_id, or case and system."
+            return "No columns name the responses: use response_id, or case and system."
     if given.raters:
         return replace(found, rater="", label="", at="", raters=given.raters)
     names_item = bool(found.item or found.response)
@@ -157,7 +156,7 @@ def recognise(table: Rows, given: LabelColumns, about: AboutResponses | None = N
         return replace(found, rater="", label="", at="", raters=wide)
     if names_item and found.label and about is not None and about.rater:
         return found
-    return "The columns do not say who gave which label to what."
+    return "No columns for item, rater and label were recognised."
 
 
 def in_order(labels: set[str]) -> tuple[str, ...]:
@@ -176,11 +175,11 @@ def _about_scale(name: str, scale: Sequence[str], *, is_declared: bool) -> list[
     if not scale:
         return [problem(name, "", "There is no label in this table.", code="no-labels")]
     if len(scale) > MOST_LABELS:
-        text = f"There are {len(scale)} different labels; at most {MOST_LABELS} make a scale."
-        return [problem(name, "", text, hint="Is the label column the right one?", code="too-many-labels")]
+        text = f"There are {len(scale)} different labels; a scale has at most {MOST_LABELS}."
+        return [problem(name, "", text, hint="Check that the label column is the right one.", code="too-many-labels")]
     if not is_declared:
         text = f"The scale is taken from the labels used: {', '.join(scale)}."
-        hint = "Declare the scale if a label was possible but never given: AC1 and Brennan-Prediger depend on it."
+        hint = "Declare the scale if a possible label was never given: AC1 and Brennan-Prediger depend on it."
         return [Problem(Severity.WARNING, name, "", text, "", hint, "scale-from-use")]
     return []
 

@@ -67,7 +67,7 @@ def read_materials(data: bytes, name: str, *, has_scale: bool = False) -> Parsed
     columns = {what: next((known[one] for one in names if one in known), "") for what, names in NAMES.items()}
     is_pair = bool(columns["response_a"] and columns["response_b"])
     if not columns["question"] or not (is_pair or columns["response"]):
-        text = "The columns do not say what was asked and answered."
+        text = "No columns for questions and responses were recognised."
         hint = "Use question with response_a and response_b for pairs, or question with response."
         return Parsed(None, (*parsed.problems, problem(name, "line 1", text, hint=hint, code="queue-columns")))
     problems: list[Problem] = []
@@ -96,7 +96,7 @@ def _unread(found: Sequence[str], columns: Mapping[str, str], name: str, *, is_p
     for column in found:
         if column not in read:
             near = difflib.get_close_matches(column.lower(), names, n=1, cutoff=0.8)
-            hint = f"Did you mean {near[0]!r}?" if near and near[0] not in found else "Leave it out if that is right."
+            hint = f"Did you mean {near[0]!r}?" if near and near[0] not in found else "Ignore this if it is intended."
             yield remark(
                 name, "", f"The column {column!r} is not read.", offending=column, hint=hint, code="unread-column"
             )
@@ -104,7 +104,7 @@ def _unread(found: Sequence[str], columns: Mapping[str, str], name: str, *, is_p
 
 def _unused_scale(name: str, has_scale: bool, is_pair: bool) -> Iterator[Problem]:
     if has_scale and is_pair:
-        text = "The labels given are not used: for pairs people say which response is better."
+        text = "The declared labels are not used: for pairs, annotators choose the better response."
         yield remark(name, "", text, hint="Give one response per row to use them.", code="unused-labels")
 
 

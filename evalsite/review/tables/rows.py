@@ -118,8 +118,8 @@ def _say_nested(name: str, nested: dict[str, str]) -> list[Problem]:
         remark(
             name,
             place,
-            f"{column!r} holds lists or objects; a chat is shown as its messages, anything else as JSON.",
-            hint="Give a text to decide how people see it.",
+            f"{column!r} contains lists or objects. Chats are shown as messages, everything else as JSON.",
+            hint="Use plain text to control how it is shown.",
             code="nested-value",
         )
         for column, place in nested.items()

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from evalsite.base.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, page_of, refusals_shown
 from evalsite.review.forms import AdjudicationForm, ReasonForm, RevisionForm
-from evalsite.review.models import ItemStatus, ReviewItem
+from evalsite.review.models import ReviewItem
 from evalsite.review.questions.answer_forms import said_of
 from evalsite.review.questions.scales import labels_from_json, shown_label
 from evalsite.review.selectors.screens import pages
@@ -22,7 +22,7 @@ from evalsite.review.selectors.screens.panels import Panel, read_adjudication
 from evalsite.review.services.items import decisions
 from evalsite.review.services.items.decisions import FinalWord
 from evalsite.review.services.items.looks import check_may_look, note_look
-from evalsite.review.states import ReviewRefused
+from evalsite.review.states import ItemStatus, ReviewRefused
 from evalsite.review.views.next_items import form_parts, material_of, parts_of
 
 
@@ -127,10 +127,8 @@ def _store(request: PageRequest, panel: Panel, form: AdjudicationForm) -> bool:
 def item_adjudication_reveal(request: PageRequest, item_id: int) -> HttpResponse:
     """Show the machine verdicts of a decided item; what was decided is fixed from then on."""
     item = get_object_or_404(ReviewItem, pk=item_id)
-    try:
+    with refusals_shown(request, ReviewRefused):
         decisions.reveal_adjudication(item_id=item.pk, person=request.user, at=timezone.now())
-    except ReviewRefused as refusal:
-        messages.error(request, str(refusal))
     return redirect("review:item-adjudicate", item_id)
 
 
@@ -139,7 +137,7 @@ def item_adjudication_reveal(request: PageRequest, item_id: int) -> HttpResponse
 def item_adjudication_revise(request: PageRequest, item_id: int) -> HttpResponse:
     """Store what the adjudicator thinks after the reveal, beside the label they decided on."""
     item = get_object_or_404(ReviewItem, pk=item_id)
-    try:
+    with refusals_shown(request, ReviewRefused):
         decisions.revise_adjudication(
             item_id=item.pk,
             adjudicator=request.user,
@@ -148,10 +146,7 @@ def item_adjudication_revise(request: PageRequest, item_id: int) -> HttpResponse
             at=timezone.now(),
             parts=parts_of(request),
         )
-    except ReviewRefused as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, "Stored beside the final label, which stays as it was")
+        messages.success(request, "Revision stored; the final label is unchanged")
     return redirect("review:item-adjudicate", item_id)
 
 
@@ -160,14 +155,11 @@ def item_adjudication_revise(request: PageRequest, item_id: int) -> HttpResponse
 def item_reopen(request: PageRequest, item_id: int) -> HttpResponse:
     """Send a decided item back to adjudication."""
     item = get_object_or_404(ReviewItem, pk=item_id)
-    try:
+    with refusals_shown(request, ReviewRefused):
         decisions.reopen_item(
             item_id=item.pk, actor=request.user, reason=request.POST.get("reason", ""), at=timezone.now()
         )
-    except ReviewRefused as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, "Reopened; it waits for adjudication")
+        messages.success(request, "Reopened; the item waits for adjudication")
     return redirect("review:item-adjudicate", item_id)
 
 
@@ -176,13 +168,11 @@ def item_reopen(request: PageRequest, item_id: int) -> HttpResponse:
 def item_ask_more(request: PageRequest, item_id: int) -> HttpResponse:
     """Ask one more person about an item that people split on."""
     item = get_object_or_404(ReviewItem, pk=item_id)
-    try:
+    with refusals_shown(request, ReviewRefused):
         decisions.ask_more(item_id=item.pk, actor=request.user, at=timezone.now())
-    except ReviewRefused as refusal:
-        messages.error(request, str(refusal))
-        return redirect("review:item-adjudicate", item_id)
-    messages.success(request, "One more person will be asked")
-    return redirect("review:adjudication-list")
+        messages.success(request, "The item needs one more annotation")
+        return redirect("review:adjudication-list")
+    return redirect("review:item-adjudicate", item_id)
 
 
 @require_POST
@@ -190,12 +180,9 @@ def item_ask_more(request: PageRequest, item_id: int) -> HttpResponse:
 def item_exclude(request: PageRequest, item_id: int) -> HttpResponse:
     """Take a broken item out of its queue and the reports."""
     item = get_object_or_404(ReviewItem, pk=item_id)
-    try:
+    with refusals_shown(request, ReviewRefused):
         decisions.exclude_item(
             item_id=item.pk, actor=request.user, reason=request.POST.get("reason", ""), at=timezone.now()
         )
-    except ReviewRefused as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, "Excluded; its annotations are kept")
+        messages.success(request, "Excluded; the annotations are kept")
     return redirect("review:item-detail", item_id)

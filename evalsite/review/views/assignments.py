@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import User
@@ -13,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, refusals_shown
 from evalsite.review.forms import HandForm, ReasonForm, ReleaseForm, is_member_search
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.screens import claims, pages
@@ -56,14 +54,12 @@ def item_hand(request: PageRequest, item_id: int) -> HttpResponse:
         return _item_page(request, item)
     form = _hand_form(request, item)
     if not form.is_valid():
-        return _refuse(request, "Choose a person and say why.", "review:item-assign", item.pk)
+        return _refuse(request, "Choose a person and give a reason.", "review:item-assign", item.pk)
     person, reason = form.cleaned_data["person"], form.cleaned_data["reason"]
-
-    def act() -> str:
+    with refusals_shown(request, ReviewRefused):
         reassignments.hand_item(item_id=item.pk, person=person, actor=request.user, reason=reason, at=timezone.now())
-        return f"{person.username} gets this item next; it waits a day for them"
-
-    return _answer(request, act, "review:item-assign", item.pk)
+        messages.success(request, f"{person.username} gets this item next; it is reserved for one day")
+    return redirect("review:item-assign", item.pk)
 
 
 @require_POST
@@ -75,16 +71,14 @@ def queue_assign(request: PageRequest, slug: str) -> HttpResponse:
     queue = get_object_or_404(Queue, slug=slug)
     form, chosen = assign_form(request, queue), chosen_items(request)
     if not form.is_valid():
-        return _refuse(request, "Choose a person and say why.", "review:queue-detail", slug)
+        return _refuse(request, "Choose a person and give a reason.", "review:queue-detail", slug)
     person, reason = form.cleaned_data["person"], form.cleaned_data["reason"]
-
-    def act() -> str:
-        handed = reassignments.hand_items(
+    with refusals_shown(request, ReviewRefused):
+        said = reassignments.hand_items(
             queue=queue, item_ids=chosen, person=person, actor=request.user, reason=reason, at=timezone.now()
         )
-        return f"{person.username}: {handed.words}"
-
-    return _answer(request, act, "review:queue-detail", slug)
+        messages.success(request, f"{person.username}: {said}")
+    return redirect("review:queue-detail", slug)
 
 
 @require_POST
@@ -94,14 +88,12 @@ def item_withdraw(request: PageRequest, item_id: int, person_id: int) -> HttpRes
     item, person = get_object_or_404(ReviewItem, pk=item_id), get_object_or_404(User, pk=person_id)
     form = ReasonForm(request.POST)
     if not form.is_valid():
-        return _refuse(request, "Say why this item is taken back.", "review:item-assign", item.pk)
-
-    def act() -> str:
+        return _refuse(request, "Give a reason for withdrawing this item.", "review:item-assign", item.pk)
+    with refusals_shown(request, ReviewRefused):
         reason = form.cleaned_data["reason"]
         reassignments.withdraw_item(item_id=item.pk, person=person, actor=request.user, reason=reason)
-        return f"Taken back from {person.username}; what they typed is kept"
-
-    return _answer(request, act, "review:item-assign", item.pk)
+        messages.success(request, f"Withdrawn from {person.username}; the draft is kept")
+    return redirect("review:item-assign", item.pk)
 
 
 @require_GET
@@ -135,27 +127,16 @@ def queue_release(request: PageRequest, slug: str, person_id: int) -> HttpRespon
         return _person_page(request, queue, person)
     form = _release_form(request, queue, person)
     if not form.is_valid():
-        return _refuse(
-            request, "Say why, and choose a person of the list or nobody.", "review:queue-person", slug, person.pk
-        )
+        return _refuse(request, "Give a reason and choose a person or nobody.", "review:queue-person", slug, person.pk)
     heir, reason = form.cleaned_data["person"], form.cleaned_data["reason"]
-
-    def act() -> str:
-        moved = reassignments.withdraw_all(
+    with refusals_shown(request, ReviewRefused):
+        withdrawn, handed = reassignments.withdraw_all(
             queue=queue, person=person, heir=heir, actor=request.user, reason=reason, at=timezone.now()
         )
-        said = f"{moved.withdrawn} item{'' if moved.withdrawn == 1 else 's'} taken back from {person.username}"
-        return said if heir is None else f"{said}, {moved.handed} of them handed to {heir.username}"
-
-    return _answer(request, act, "review:queue-person", slug, person.pk)
-
-
-def _answer(request: PageRequest, act: Callable[[], str], address: str, *arguments: object) -> HttpResponse:
-    try:
-        messages.success(request, act())
-    except ReviewRefused as refusal:
-        messages.error(request, str(refusal))
-    return redirect(address, *arguments)
+        said = f"{withdrawn} item{'' if withdrawn == 1 else 's'} withdrawn from {person.username}"
+        said += "" if heir is None else f", {handed} of them assigned to {heir.username}"
+        messages.success(request, said)
+    return redirect("review:queue-person", slug, person.pk)
 
 
 def _refuse(request: PageRequest, why: str, address: str, *arguments: object) -> HttpResponse:

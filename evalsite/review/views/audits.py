@@ -23,13 +23,13 @@ from evalsite.review.selectors.labels.audit_progress import audited_systems
 from evalsite.review.selectors.labels.audits import (
     AuditSubject,
     default_size,
-    share_chosen,
     subject_of_debates,
     subject_of_run,
 )
 from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.states import ReviewRefused
-from judging.models import SCORED_KINDS, Run, RunStatus
+from judging.models import SCORED_KINDS, Run
+from judging.states import RunStatus
 
 SIZES = (20, 30, 50, 100, 200, 400, 1_000, 2_000)
 UNKNOWN_SHARE = 50
@@ -73,7 +73,7 @@ def _answer(request: PageRequest, subject: AuditSubject, *, is_over: bool) -> Ht
             form.add_error(None, str(refusal))
         else:
             _draw(subject, is_over=is_over)
-            when = "is being drawn" if is_over else f"will be drawn once the {subject.noun} are there"
+            when = "is being drawn" if is_over else f"will be drawn when the {subject.noun} are there"
             messages.success(request, f"A sample of {form.chosen:,} {when}")
             return redirect(request.path)
     context = _context(subject, form) | {"is_over": is_over}
@@ -90,7 +90,7 @@ def _in_force(subject: AuditSubject) -> int:
     """Return the size that holds now: the plan's, or the site's share, but what was drawn stays drawn."""
     if subject.is_unasked:
         return 0
-    default = default_size(subject.population, share=share_chosen(subject.run) if subject.run is not None else None)
+    default = default_size(subject.population, share=subject.share)
     wanted = min(subject.plan.size, subject.population) if subject.plan is not None else default
     return max(wanted, subject.drawn)
 

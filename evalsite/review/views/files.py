@@ -10,11 +10,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from debate.services.parked_uploads import NotKept, drop_upload, keep_upload, read_upload
 from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict
+from evalsite.review.blinding import QueueMode
 from evalsite.review.forms import AnnotationFileForm, FilePeopleForm, QueueFileForm, is_member_search
-from evalsite.review.models import OrderPolicy, Queue, QueueMode
+from evalsite.review.models import OrderPolicy, Queue
 from evalsite.review.selectors.screens.pages import possible_members
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.labels.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
@@ -22,6 +22,7 @@ from evalsite.review.services.referrals.file_queues import NewQueue, create_queu
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from evalsite.review.tables.materials import MaterialFile, read_materials
+from judging.services.file_imports.parked_uploads import NotKept, drop_upload, keep_upload, read_upload
 from judging.specs.files.problems import Parsed
 
 PREVIEW_ROWS = 5
@@ -35,7 +36,7 @@ def queue_create(request: PageRequest) -> HttpResponse:
     """Take a file of pairs or single responses: look at it first, or make the queue."""
     form = QueueFileForm(request.POST or None, request.FILES or None, people=possible_members())
     if is_member_search(request.POST):
-        form = _searched(request, form)
+        form = _searched(form)
     elif request.method == "POST" and form.is_valid():
         return _take_file(request, form)
     return render(request, "review/queue_create.html", {"form": form})
@@ -43,13 +44,8 @@ def queue_create(request: PageRequest) -> HttpResponse:
 
 def _take_file(request: PageRequest, form: QueueFileForm) -> HttpResponse:
     context: JsonDict = {"form": form}
-    refused = ""
-    try:
-        name, data = _file_of(form)
-    except NotKept as refusal:
-        form.add_error("file", str(refusal))
-        return render(request, "review/queue_create.html", context)
-    parsed = read_materials(data, name, has_scale=bool(form.cleaned_data["scale"]))
+    refused, name = "", form.cleaned_data["file_name"]
+    parsed = read_materials(form.cleaned_data["contents"], name, has_scale=bool(form.cleaned_data["scale"]))
     if parsed.value is not None and "check" not in request.POST:
         for problem in parsed.warnings[:WARNINGS_SHOWN]:
             messages.warning(request, str(problem))
@@ -59,33 +55,24 @@ def _take_file(request: PageRequest, form: QueueFileForm) -> HttpResponse:
             refused = str(refusal)
     context |= {"problems": parsed.problems, "found": parsed.value}
     if parsed.value is not None:
-        context |= {"preview": parsed.value.rows[:PREVIEW_ROWS], "form": _with_kept_file(request, name, data)}
+        sides = ("A", "B") if parsed.value.is_pair else ("Response",)
+        context |= {"preview": parsed.value.rows[:PREVIEW_ROWS], "sides": sides, "form": _with_kept_file(form)}
     if refused:
         context["form"].add_error("name", refused)
     return render(request, "review/queue_create.html", context)
 
 
-def _file_of(form: QueueFileForm) -> tuple[str, bytes]:
-    """Return name and bytes of the file chosen, or of the one that was looked at before."""
-    upload = form.cleaned_data["file"]
-    if upload is not None:
-        return upload.name, upload.read()
-    return form.cleaned_data["kept_name"], read_upload(form.cleaned_data["kept"])
-
-
-def _searched(request: PageRequest, form: QueueFileForm) -> QueueFileForm:
+def _searched(form: QueueFileForm) -> QueueFileForm:
     """Return the form with the people searched for and the file that was chosen; nothing else is checked yet."""
-    file = None if form.has_error("file") else request.FILES.get("file")
-    if file is not None:
-        form = _with_kept_file(request, str(file.name), file.read())
+    form.is_valid()
+    if form.cleaned_data.get("file") is not None:
+        form = _with_kept_file(form)
     form.errors.clear()
     return form
 
 
-def _with_kept_file(request: PageRequest, name: str, data: bytes) -> QueueFileForm:
-    filled = request.POST.copy()
-    filled["kept"], filled["kept_name"] = keep_upload(data, at=timezone.now()), name
-    return QueueFileForm(filled, people=possible_members())
+def _with_kept_file(form: QueueFileForm) -> QueueFileForm:
+    return QueueFileForm(form.entries_with_kept_file(at=timezone.now()), people=possible_members())
 
 
 def _create(request: PageRequest, form: QueueFileForm, found: MaterialFile, file_name: str) -> Queue:
@@ -144,7 +131,7 @@ def _confirm(request: PageRequest, queue: Queue, token: str, name: str) -> HttpR
         choice = PeopleChoice(form.names, form.cleaned_data.get("create", False))
     plan = _plan(queue, parsed.value, choice)
     is_sent = "save" in request.POST and not is_member_search(request.POST)
-    if is_sent and form.is_valid() and not plan.is_refused and parsed.value.n_acts <= MOST_ROWS:
+    if is_sent and form.is_valid() and not plan.is_refused and parsed.value.n_rows <= MOST_ROWS:
         try:
             done = import_annotations(
                 queue=queue, found=parsed.value, people=choice, actor=request.user, at=timezone.now()
@@ -154,7 +141,7 @@ def _confirm(request: PageRequest, queue: Queue, token: str, name: str) -> HttpR
         else:
             drop_upload(token)
             answers = done.plan.counts()["answers"]
-            messages.success(request, f"{answers:,} answer{'' if answers == 1 else 's'} imported")
+            messages.success(request, f"{answers:,} annotation{'' if answers == 1 else 's'} imported")
             return redirect(queue)
     return _preview(request, queue, parsed, plan, {"people": form, "token": token})
 
@@ -188,7 +175,7 @@ def _preview(
         "counts": plan.counts(),
         "problems": [*parsed.problems, *plan.problems],
         "most_rows": MOST_ROWS,
-        "is_too_large": parsed.value.n_acts > MOST_ROWS,
+        "is_too_large": parsed.value.n_rows > MOST_ROWS,
     }
     return _import_page(request, queue, context | facts)
 

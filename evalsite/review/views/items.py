@@ -33,7 +33,7 @@ from evalsite.review.views.next_items import Toast, parts_of, show_again, show_g
 STOP_POLLING = 286  # htmx ends a poll at this status
 PRECONDITION_FAILED = 412
 PAGE_LIMIT = 40  # characters of the name that a page gives itself
-LOST = "Your claim ran out and someone else took over. What you typed is kept as a draft."
+LOST = "Your claim expired and the item went to another person. Your text is kept as a draft."
 
 
 def _claim(request: PageRequest, item_id: int) -> Assignment:
@@ -113,7 +113,7 @@ def item_score(request: PageRequest, item_id: int) -> HttpResponse:
         items = items.filter(assignments__annotator=request.user)
     form = form_of_item(get_object_or_404(items, pk=item_id))
     if form is None:
-        raise Http404("This item is answered with a label.")
+        raise Http404("This item needs a label.")
     return render(request, "review/_parts_score.html", {"score": score_so_far(form, parts_of(request))})
 
 
@@ -151,7 +151,7 @@ def item_skip(request: PageRequest, item_id: int) -> HttpResponse:
     claim = _claim(request, item_id)
     form = SkipForm(request.POST)
     if not form.is_valid():
-        return show_again(request, item_id, toast=Toast("Say why you skip this item.", "warning"))
+        return show_again(request, item_id, toast=Toast("Give a reason for skipping this item.", "warning"))
     try:
         claims.skip_item(
             item_id=item_id,
@@ -172,7 +172,7 @@ def item_cannot_judge(request: PageRequest, item_id: int) -> HttpResponse:
     form = CannotJudgeForm(request.POST)
     if not form.is_valid():
         _claim(request, item_id)
-        return show_again(request, item_id, toast=Toast("Say why you cannot judge this item.", "warning"))
+        return show_again(request, item_id, toast=Toast("Give a reason why you cannot judge this item.", "warning"))
     answer, token = GivenAnnotation(cannot_judge=form.cleaned_data["reason"]), form.cleaned_data["token"]
     try:
         done = annotation_store.record_annotation(
@@ -183,7 +183,7 @@ def item_cannot_judge(request: PageRequest, item_id: int) -> HttpResponse:
     except ReviewRefused as refusal:
         _claim(request, item_id)
         return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
-    toast = Toast("Stored that you cannot judge it", undo_id=item_id)
+    toast = Toast("Stored as “cannot judge”", undo_id=item_id)
     return show_next(request, done.item.queue, toast=toast, done_id=item_id)
 
 
@@ -196,7 +196,9 @@ def item_flag(request: PageRequest, item_id: int) -> HttpResponse:
     if not form.is_valid():
         return show_again(request, item_id, toast=Toast("At most 300 characters.", "warning"))
     claim = claims.flag_item(item_id=item_id, annotator=request.user, text=form.cleaned_data["text"], at=timezone.now())
-    return show_again(request, item_id, toast=Toast("Flagged for the queue's owner" if claim.flag else "Flag removed"))
+    return show_again(
+        request, item_id, toast=Toast("Flagged for the owner of the queue" if claim.flag else "Flag removed")
+    )
 
 
 @require_POST
@@ -212,7 +214,7 @@ def item_undo(request: PageRequest, item_id: int) -> HttpResponse:
             claims.take_back(item_id=item_id, annotator=request.user, at=at)
     except ReviewRefused as refusal:
         return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
-    return show_again(request, item_id, toast=Toast("Taken back; change it and submit again", "info"))
+    return show_again(request, item_id, toast=Toast("Undone; change your annotation and submit it again", "info"))
 
 
 @require_POST
@@ -224,7 +226,7 @@ def item_reveal(request: PageRequest, item_id: int) -> HttpResponse:
         annotation_store.reveal_item(item_id=item_id, annotator=request.user, at=timezone.now())
     except ReviewRefused as refusal:
         return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
-    return show_again(request, item_id, toast=Toast("Your blind answer stands; you may revise it once", "info"))
+    return show_again(request, item_id, toast=Toast("You can revise your annotation once", "info"))
 
 
 @require_http_methods(["GET", "POST"])
@@ -251,5 +253,5 @@ def item_revise(request: PageRequest, item_id: int) -> HttpResponse:
         except ReviewRefused as refusal:
             form.add_error(None, str(refusal))
         else:
-            return show_again(request, item_id, toast=Toast("Revision saved beside your blind answer"))
+            return show_again(request, item_id, toast=Toast("Revision saved with your blind annotation"))
     return show_item(request, item_id, revision_form=form)

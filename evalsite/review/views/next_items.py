@@ -42,7 +42,7 @@ from evalsite.review.services.items.looks import note_look
 PANEL = "review/_item_panel.html"
 PAGE = "review/item_detail.html"
 TARGET = "#item-panel"
-BEATS_PER_LEASE = 4
+HEARTBEATS_PER_LEASE = 4
 LEVELS = {"success": messages.SUCCESS, "info": messages.INFO, "warning": messages.WARNING, "error": messages.ERROR}
 
 
@@ -73,7 +73,7 @@ def context_of(request: PageRequest, panel: Panel, **extra: Any) -> JsonDict:
         initial = {"token": panel.claim.token, "label": panel.draft.get("label"), "note": panel.draft.get("note")}
         context["form"] = AnnotationForm(initial=initial)
         context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("form")))
-        context["beat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // BEATS_PER_LEASE)
+        context["heartbeat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // HEARTBEATS_PER_LEASE)
         context["unable_reasons"] = UNABLE_REASONS
         context["skip_reasons"] = PAIR_SKIP_REASONS if panel.content.is_pair else SINGLE_SKIP_REASONS
     if panel.state == ANSWERED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
@@ -14,17 +14,19 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from evalsite.accounts.audit import record
-from evalsite.base.http import PageRequest, page_of, table_response
+from evalsite.base.choices import choices_of
+from evalsite.base.http import PageRequest, page_of, refusals_shown, table_response
+from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, Table
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.forms import HandForm, QueueForm, is_member_search
-from evalsite.review.models import Assignment, ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.screens import claims, pages, remarks, waiting_items
 from evalsite.review.selectors.screens.content import shown_text
 from evalsite.review.selectors.screens.panels import own_text
 from evalsite.review.services.items import queues as services
-from evalsite.review.states import ReviewRefused
+from evalsite.review.states import ItemStatus, QueueStatus, ReviewRefused
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.screens.waiting_items import CountedQueue
@@ -36,7 +38,7 @@ class QueueRow:
 
     queue: Queue
     waiting: int
-    split: int
+    disagreements: int
     flagged: int = 0
 
 
@@ -55,15 +57,21 @@ def queue_list(request: PageRequest) -> HttpResponse:
     archived = request.GET.get("archived") == "1"
     page = page_of(request, pages.queues_for(user=request.user, archived=archived))
     rows: list[CountedQueue] = list(page.object_list)
-    splits = pages.split_counts(rows) if request.user.has_perm("review.adjudicate") else {}
+    disagreements = pages.disagreement_counts(rows) if request.user.has_perm("review.adjudicate") else {}
     flags = remarks.flag_counts(rows) if request.user.has_perm("review.change_queue") else {}
     table = [
-        QueueRow(row, max(0, row.open_count - row.my_touched), splits.get(row.pk, 0), flags.get(row.pk, 0))
+        QueueRow(row, max(0, row.open_count - row.my_touched), disagreements.get(row.pk, 0), flags.get(row.pk, 0))
         for row in rows
     ]
     open_rows = [row for row in table if row.queue.status == QueueStatus.OPEN and row.waiting]
     first = max(open_rows, key=lambda row: row.waiting, default=None)
-    context = {"page_obj": page, "table": table, "first": first, "archived": archived, "split": sum(splits.values())}
+    context = {
+        "page_obj": page,
+        "table": table,
+        "first": first,
+        "archived": archived,
+        "disagreements": sum(disagreements.values()),
+    }
     return render(request, "review/queue_list.html", context)
 
 
@@ -94,7 +102,7 @@ def _text(item: ReviewItem, label: str, claim: Assignment | None = None) -> str:
     return shown_text(label, labels_from_json(item.subject.labels), swapped=swapped)
 
 
-def _standing(queue: CountedQueue) -> dict[str, Any]:
+def _standing(queue: CountedQueue) -> JsonDict:
     progress = waiting_items.Progress(done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
     return {"queue": queue, "progress": progress, "open_status": QueueStatus.OPEN}
 
@@ -118,7 +126,7 @@ def chosen_items(request: PageRequest) -> list[int]:
     return [int(value) for value in request.POST.getlist("item") if value.isascii() and value.isdigit()]
 
 
-def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
+def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
     filters = pages.ItemFilters.read(request.GET)
     now = timezone.now()
     items = pages.items_of(queue=queue, filters=filters, at=now)
@@ -139,7 +147,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
             for item in page.object_list
         ],
         "filters": filters,
-        "statuses": ItemStatus.choices,
+        "statuses": choices_of(ItemStatus),
         "reasons": pages.reasons(),
         "holding": list(pages.HOLDING.items()),
         "scenarios": pages.scenarios_of(queue=queue),
@@ -148,9 +156,9 @@ def _owner_context(request: PageRequest, queue: Queue) -> dict[str, Any]:
         "chosen_items": chosen_items(request),
         "workload": waiting_items.workload_of(queue=queue),
         "agreement": pages.full_agreement_of(queue=queue),
-        "split": pages.split_counts([queue]).get(queue.pk, 0),
+        "disagreements": pages.disagreement_counts([queue]).get(queue.pk, 0),
         "stuck": pages.stuck_items(queue).count(),
-        "settled": queue.total_count - queue.open_count,
+        "closed": queue.total_count - queue.open_count,
         "formats": list(CONTENT_TYPES),
     }
 
@@ -184,14 +192,11 @@ def queue_status(request: PageRequest, slug: str) -> HttpResponse:
     """Pause, resume, archive or bring back a queue."""
     queue = queue_or_404(request, slug)
     wanted = request.POST.get("status", "")
-    if wanted not in QueueStatus.values:
+    if wanted not in list(QueueStatus):
         raise Http404("No such status.")
-    try:
+    with refusals_shown(request, ReviewRefused):
         changed = services.set_queue_status(queue=queue, status=QueueStatus(wanted), actor=request.user)
-    except ReviewRefused as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"The queue is {changed.get_status_display().lower()} now")
+        messages.success(request, f"The queue is now {changed.get_status_display().lower()}")
     return redirect("review:queue-detail", slug)
 
 

@@ -34,7 +34,7 @@ def verdict_send(request: PageRequest, verdict_id: int) -> HttpResponse:
         sent = researcher_referrals.send_verdict(verdict=verdict, actor=request.user, at=timezone.now())
         if sent.count:
             return Toast(sent.words)
-        return Toast(f"People have this already, in the queue “{sent.queue}”.", "info")
+        return Toast(f"This is already in the queue “{sent.queue}”.", "info")
 
     return _show_verdict(request, verdict, _done(act))
 
@@ -47,7 +47,7 @@ def item_take_back(request: PageRequest, item_id: int) -> HttpResponse:
 
     def act() -> Toast:
         queue = researcher_referrals.take_item_back(item_id=item_id, actor=request.user, at=timezone.now())
-        return Toast(f"Taken back from the queue “{queue}”.")
+        return Toast(f"Withdrawn from the queue “{queue}”.")
 
     toast = _done(act)
     verdicts = Verdict.objects.select_related("run", "evaluator", "response")
@@ -77,8 +77,8 @@ def run_send(request: PageRequest, run_id: int) -> HttpResponse:
         if run.total <= MOST_AT_ONCE:
             return Toast(researcher_referrals.send_rest(run=run, actor=request.user, at=timezone.now()).words)
         if launch_rest(run=run, actor=request.user):
-            return Toast("A worker looks through the run now; the queue's numbers grow as it goes.", "info")
-        raise ReviewRefused("No worker can be reached. Start one with `manage.py work default`, then try again.")
+            return Toast("A worker is sending the responses to the queue; its numbers will grow.", "info")
+        raise ReviewRefused("No worker is running. Start one with `manage.py work default`, then try again.")
 
     return _show_run(request, run, _done(act))
 
@@ -91,7 +91,7 @@ def run_take_back(request: PageRequest, run_id: int) -> HttpResponse:
 
     def act() -> Toast:
         count = researcher_referrals.take_rest_back(run=run, actor=request.user, at=timezone.now())
-        return Toast(f"Took {count:,} item{'' if count == 1 else 's'} back.")
+        return Toast(f"{count:,} item{'' if count == 1 else 's'} withdrawn.")
 
     return _show_run(request, run, _done(act))
 

@@ -12,10 +12,10 @@ from typing import Any
 from evalsite.base.json_types import JsonDict
 from judging.grading.grades import (
     CriterionGrade,
-    GradeStatus,
     GradingOptions,
     NotDecided,
     Note,
+    ScoreStatus,
     SpecFault,
     number,
     readable_weight,
@@ -146,12 +146,12 @@ def grade_blanks(
         shown.append(_shown(trial, weight, span))
     detail: JsonDict = {"texts": texts, "blanks": shown, "match_rate": rate, "lowest_rate": LOWEST_RATE}
     if any(entry["matched"] is None for entry in shown):
-        return CriterionGrade("blank_filling", None, total, GradeStatus.INCOMPLETE, detail, tuple(notes))
+        return CriterionGrade("blank_filling", None, total, ScoreStatus.INCOMPLETE, detail, tuple(notes))
     if blanks.post_handler is not None:
         reply = context.handlers.post_process(blanks.post_handler, got, total, texts)
         detail |= {"before_post_handler": [got, total], "post_handler_detail": reply.detail}
         got, total = reply.got, reply.total
-    return CriterionGrade("blank_filling", got, total, GradeStatus.COMPLETE, detail, tuple(notes))
+    return CriterionGrade("blank_filling", got, total, ScoreStatus.COMPLETE, detail, tuple(notes))
 
 
 def nominal_total(spec: object) -> float:

@@ -1,6 +1,6 @@
-"""Functions that compute a score: built-in ones by registry, a suite's own only inside the sandbox.
+"""Functions that compute a score: our own by registry, a suite's own only inside the sandbox.
 
-A suite names a function by `module` and `func`. A registered function is ours and runs here. Source that came with the
+A suite names a function by `module` and `func`. One in `METRICS` is ours and runs here. Source that came with the
 suite is wrapped into a program that prints its reply as one marked line of JSON; without a runner it is not run.
 """
 
@@ -8,40 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evalsite.base.json_types import JsonObject
 from judging.grading.grades import NotDecided, SpecFault
+from judging.grading.rule_graders.metrics import METRICS, HandlerReply
 from judging.grading.rule_graders.programs import Program, ProgramRunner
 
 HANDLER_TIMEOUT_SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class HandlerReply:
-    """What a post handler or custom function returns."""
-
-    got: float
-    total: float
-    detail: Any = None
-
-
-CustomFunction = Callable[[str, JsonObject], HandlerReply]
-_REGISTRY: dict[tuple[str, str], CustomFunction] = {}
-
-
-def register_metric(module: str, func: str) -> Callable[[CustomFunction], CustomFunction]:
-    """Return a decorator that makes a function available to suites as `module` / `func`."""
-
-    def add(function: CustomFunction) -> CustomFunction:
-        if (module, func) in _REGISTRY:
-            raise ValueError(f"A metric named {module}.{func} is registered already.")
-        _REGISTRY[module, func] = function
-        return function
-
-    return add
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +30,7 @@ class Handlers:
     def grade(self, spec: JsonObject, text: str) -> HandlerReply:
         """Return a custom metric's reply for one response. Raises as `post_process` does."""
         module, func = _reference(spec)
-        function = _REGISTRY.get((module, func))
+        function = METRICS.get((module, func))
         if function is not None:
             arguments = spec.get("arguments", {})
             return function(text, arguments if isinstance(arguments, Mapping) else {})
@@ -127,24 +103,3 @@ def _reference(spec: object) -> tuple[str, str]:
         if key not in spec:
             raise SpecFault("KeyError", f"A handler needs `{key}`.")
     return str(spec["module"]), str(spec["func"])
-
-
-@register_metric("builtin", "valid_json")
-def _valid_json(text: str, arguments: JsonObject) -> HandlerReply:
-    """Return 1 of 1 where the whole response, code fences aside, is JSON."""
-    lines = [line for line in text.strip().split("\n") if not line.lstrip().startswith("```")]
-    try:
-        json.loads("\n".join(lines))
-    except (ValueError, RecursionError) as error:
-        return HandlerReply(0.0, 1.0, f"not JSON: {error}")
-    return HandlerReply(1.0, 1.0, "valid JSON")
-
-
-@register_metric("builtin", "word_limit")
-def _word_limit(text: str, arguments: JsonObject) -> HandlerReply:
-    """Return 1 of 1 where the response has at most `arguments.limit` words (100 where none is given)."""
-    limit = arguments.get("limit", 100)
-    if isinstance(limit, bool) or not isinstance(limit, (int, float)):
-        raise SpecFault("TypeError", f"`limit` must be a number, not {limit!r}.")
-    words = len(text.split())
-    return HandlerReply(float(words <= limit), 1.0, f"{words} words, {limit} allowed")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
-from judging.grading.grades import CriterionGrade, GradeStatus, NotDecided, Note, SpecFault, finite, readable_weight
+from judging.grading.grades import CriterionGrade, NotDecided, Note, ScoreStatus, SpecFault, finite, readable_weight
 from judging.grading.rule_graders.conditions import ConditionFault, evaluate_condition
 from judging.grading.rule_graders.contexts import GradingContext
 
@@ -241,12 +241,12 @@ def _apply_condition(node: JsonObject, scope: _Scope, shown: JsonDict, run: _Pas
 def _finish(run: _Pass, got: float, total: float, shown: list[JsonDict], post_handler: object) -> CriterionGrade:
     detail: JsonDict = {"status": run.status, "rules": shown, "spans": _all_spans(shown)}
     if UNDECIDED in run.status:
-        return CriterionGrade("keywords", None, total, GradeStatus.INCOMPLETE, detail, tuple(run.notes))
+        return CriterionGrade("keywords", None, total, ScoreStatus.INCOMPLETE, detail, tuple(run.notes))
     if post_handler is not None:
         reply = run.context.handlers.post_process(post_handler, got, total, run.status)
         detail |= {"before_post_handler": [got, total], "post_handler_detail": reply.detail}
         got, total = reply.got, reply.total
-    return CriterionGrade("keywords", got, total, GradeStatus.COMPLETE, detail, tuple(run.notes))
+    return CriterionGrade("keywords", got, total, ScoreStatus.COMPLETE, detail, tuple(run.notes))
 
 
 def _all_spans(rules: list[JsonDict]) -> list[JsonDict]:

@@ -11,11 +11,11 @@ from evalsite.base.json_types import JsonObject
 from judging.grading.grades import (
     CriterionGrade,
     Fault,
-    GradeStatus,
     GradingOptions,
     NotDecided,
     Note,
     ResponseGrade,
+    ScoreStatus,
     SpecFault,
     number,
 )
@@ -24,6 +24,7 @@ from judging.grading.rule_graders.alignment import Alignment
 from judging.grading.rule_graders.contexts import GradingContext, make_context
 from judging.grading.rule_graders.custom import Handlers
 from judging.grading.rule_graders.programs import ProgramRunner
+from judging.specs.files.text_reading import normalise_newlines
 
 CRITERIA = ("keywords", "blank_filling", "unit_test", "similarity", "customized")
 
@@ -64,11 +65,6 @@ def grade_responses(
         _grade(_Attempt(case, text, make_context(options, handlers), runner, alignment))
         for text, alignment in zip(normal, alignments, strict=True)
     ]
-
-
-def normalise_newlines(text: str) -> str:
-    r"""Return `text` with `\r\n` and `\r` as `\n`."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _align(case: GradedCase, texts: list[str], options: GradingOptions) -> list[Alignment | None]:
@@ -114,11 +110,11 @@ def _guarded(name: str, grade: Callable[[_Attempt], CriterionGrade], attempt: _A
         note = Note("limit.size", "The specification is nested too deeply or too large.")
         if isinstance(reason, NotDecided):
             note = Note(reason.code, reason.message)
-        return CriterionGrade(name, None, _nominal_total(name, spec), GradeStatus.INCOMPLETE, {}, (note,))
+        return CriterionGrade(name, None, _nominal_total(name, spec), ScoreStatus.INCOMPLETE, {}, (note,))
     except SpecFault as fault:
         note = Note(fault.code, fault.message)
         error = Fault(fault.kind, fault.message)
-        return CriterionGrade(name, 0.0, _nominal_total(name, spec), GradeStatus.ERROR, {}, (note,), error)
+        return CriterionGrade(name, 0.0, _nominal_total(name, spec), ScoreStatus.ERROR, {}, (note,), error)
 
 
 def _nominal_total(name: str, spec: object) -> float:
@@ -137,16 +133,16 @@ def _sum_up(attempt: _Attempt, criteria: tuple[CriterionGrade, ...]) -> Response
     total = sum(grade.total for grade in criteria)
     fault = next((grade.fault for grade in criteria if grade.fault), None)
     if fault and attempt.context.options.compat:
-        return ResponseGrade(None, total, None, full_score, GradeStatus.ERROR, criteria, (), fault)
-    if any(grade.status is GradeStatus.INCOMPLETE for grade in criteria):
-        return ResponseGrade(None, total, None, full_score, GradeStatus.INCOMPLETE, criteria)
+        return ResponseGrade(None, total, None, full_score, ScoreStatus.ERROR, criteria, (), fault)
+    if any(grade.status is ScoreStatus.INCOMPLETE for grade in criteria):
+        return ResponseGrade(None, total, None, full_score, ScoreStatus.INCOMPLETE, criteria)
     got = sum(grade.got or 0.0 for grade in criteria)
     try:
         got, total = _clip(attempt.case.grading, got, total)
         score = _share(got, total) * full_score
     except SpecFault as error:
         return _void(attempt, criteria, total, error)
-    status = GradeStatus.ERROR if fault else GradeStatus.COMPLETE
+    status = ScoreStatus.ERROR if fault else ScoreStatus.COMPLETE
     return ResponseGrade(got, total, score, full_score, status, criteria, (), fault)
 
 
@@ -162,7 +158,7 @@ def _clip(grading: JsonObject, got: float, total: float) -> tuple[float, float]:
 
 def _share(got: float, total: float) -> float:
     if total == 0:
-        raise SpecFault("ZeroDivisionError", "There are no points to be had, so there is no share of them.")
+        raise SpecFault("ZeroDivisionError", "The full score is 0, so there is no share of it.")
     if not (math.isfinite(got) and math.isfinite(total)):
         raise SpecFault("ValueError", "Weights or scores are not finite numbers.")
     return got / total
@@ -173,4 +169,4 @@ def _void(attempt: _Attempt, criteria: tuple[CriterionGrade, ...], total: float,
     compat = attempt.context.options.compat
     got = score = None if compat else 0.0
     fault, note = Fault(error.kind, error.message), Note(error.code, error.message)
-    return ResponseGrade(got, total, score, attempt.case.full_score, GradeStatus.ERROR, criteria, (note,), fault)
+    return ResponseGrade(got, total, score, attempt.case.full_score, ScoreStatus.ERROR, criteria, (note,), fault)

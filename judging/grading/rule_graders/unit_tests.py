@@ -12,10 +12,10 @@ from typing import Any
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.grades import (
     CriterionGrade,
-    GradeStatus,
     GradingOptions,
     NotDecided,
     Note,
+    ScoreStatus,
     SpecFault,
     number,
     readable_weight,
@@ -155,7 +155,7 @@ def grade_unit_tests(
     notes: list[Note] = []
     environment: dict[str, str] = {}
     for index, test in enumerate(spec["tests"]):
-        weight = _weight(test)
+        weight = number(test.get("weight", 1.0), "`weight`") if isinstance(test, Mapping) else 1.0
         outcome, program = _run(test, text, language, index, runner)
         total += weight
         got += weight if outcome.passed else 0.0
@@ -164,7 +164,7 @@ def grade_unit_tests(
         shown.append(_shown(outcome, program, weight))
     detail = {"language": language, "tests": shown} | ({"environment": environment} if environment else {})
     if any(test["passed"] is None for test in shown):
-        return CriterionGrade("unit_test", None, total, GradeStatus.INCOMPLETE, detail, tuple(notes))
+        return CriterionGrade("unit_test", None, total, ScoreStatus.INCOMPLETE, detail, tuple(notes))
     return CriterionGrade("unit_test", got, total, detail=detail, notes=tuple(notes))
 
 
@@ -216,10 +216,6 @@ def _shown(outcome: ProgramOutcome, program: Program | None, weight: float) -> J
         "code": program.code if program else "",
         "program": program.source if program else "",
     }
-
-
-def _weight(test: object) -> float:
-    return number(test.get("weight", 1.0), "`weight`") if isinstance(test, Mapping) else 1.0
 
 
 def _read_test(test: object) -> _Test:

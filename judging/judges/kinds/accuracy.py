@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from evalsite.base.json_types import JsonObject
 from judging.judges import reply_text
-from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.judge_kinds import CONFIDENCE, TOP_P, JudgeKind, OptionField, asking_options
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, load_prompt
 from judging.judges.questions import AskingOnce
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
@@ -44,26 +46,26 @@ class AccuracyJudge(AskingOnce):
     """Options of the judge."""
 
     strictness: str = "L2"
-    temperature: float | None = 0.0
-    top_p: float | None = None
-    max_tokens: int = 1024
-    prompt_text: str = ""
-    seed: int | None = None
 
     @property
     def prompt(self) -> VersionedPrompt:
         return chosen_prompt("accuracy", self.prompt_text)
 
+    @property
+    def inserted_prompts(self) -> tuple[VersionedPrompt, ...]:
+        """The text of the strictness."""
+        return (load_prompt(f"strictness_{self.strictness.lower()}"),)
+
     def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
         """Return what is sent for one subject."""
         values = {
-            "strictness": load_prompt(f"strictness_{self.strictness.lower()}").text,
+            "strictness": self.inserted_prompts[0].text,
             "instruction": as_data(subject.instruction, "INSTRUCTION"),
             "question": as_data(subject.question, "QUESTION"),
             "reference": as_data(subject.reference, "REFERENCE"),
             "response": as_data(subject.response, "ANSWER"),
         }
-        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+        return self.messages_with(values)
 
     def request(self, subject: JudgeSubject) -> ChatRequest:
         """Return the one call that judges a subject."""
@@ -74,19 +76,15 @@ class AccuracyJudge(AskingOnce):
             "reference": subject.reference,
             "response": subject.response,
         }
-        return ChatRequest(
-            self.build_messages(subject),
-            temperature=self.temperature,
-            top_p=self.top_p,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-            response_format=SCHEMA,
-            material=material,
-        )
+        return self.request_with(self.build_messages(subject), material, SCHEMA)
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"is_correct": bool}."""
         return read_accuracy(text, subject.material)
+
+    def labels(self, subject: JudgeSubject) -> Mapping[str, JsonObject]:
+        """Return true and false."""
+        return {"1": {"is_correct": True}, "0": {"is_correct": False}}
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return 100 for a correct answer, else 0."""
@@ -147,3 +145,19 @@ def read_as_original(text: str) -> OriginalReading:
         return OriginalReading(False, True)
     reasoning = str(data["reasoning"])
     return OriginalReading(bool(data[KEY]), "Error" in reasoning, reasoning)
+
+
+KIND = JudgeKind(
+    "accuracy",
+    "Accuracy against a reference",
+    "Correct or not correct, in three degrees of strictness (Lunar-Bench).",
+    frozenset({"reference"}),
+    (
+        OptionField("strictness", "choice", "L2", "Degree of strictness.", STRICTNESS),
+        TOP_P,
+        CONFIDENCE,
+        *asking_options(1024),
+    ),
+    lambda options: AccuracyJudge(**options),
+    prompts={"accuracy": {}},
+)

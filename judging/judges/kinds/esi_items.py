@@ -12,9 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 from judging.grading.answer_cleaning import CleanedAnswer, clean_answer
-from judging.grading.esi import EsiMeasures, EsiOptions, EsiScore, esi_score
-from judging.grading.esi_summary import EsiStatus, judged_status
-from judging.judges.interface import Judge
+from judging.grading.esi import EsiMeasures, EsiOptions, EsiScore, EsiStatus, esi_score, judged_status
+from judging.judges.interface import JudgeProgram
 from judging.judges.kinds import accuracy, integrity
 from judging.judges.kinds.accuracy import OriginalReading
 from judging.judges.questions import read_reply
@@ -37,7 +36,7 @@ class ReplyReading(StrEnum):
 class EsiJudge:
     """One of the two judges with the endpoint that it asks."""
 
-    judge: Judge
+    judge: JudgeProgram
     endpoint: str
 
 
@@ -219,7 +218,7 @@ def _addressed(conversation: Conversation[Any], endpoint: str) -> Conversation[A
         replies = yield tuple(replace(request, endpoint=endpoint) for request in requests)
 
 
-def _as_original(name: str, judge: Judge, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
+def _as_original(name: str, judge: JudgeProgram, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
     """Ask once and read as the original does."""
     (reply,) = yield (judge.request(subject),)
     return read_reply(reply, _original_accuracy if name == "accuracy" else _original_integrity)
@@ -240,7 +239,7 @@ def _verdict_of(original: OriginalReading, ours: JudgeVerdict, key: str) -> Judg
             VerdictStatus.UNPARSED,
             rationale=original.reasoning,
             flags=("original_reading",),
-            reason="The original program counts this reply as an error.",
+            reason="Lunar-Bench's program counts this reply as an error.",
         )
     value = {key: original.value if key == "is_correct" else float(original.value)}
     agrees = ours.value is not None and ours.value[key] == value[key]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.assertions import BadAssertion, computed_verdicts
-from judging.grading.rubric_tree import is_scored_leaf, on_scale, score_tree, walk
+from judging.grading.rubric_tree import is_rated, is_scored_leaf, on_scale, score_tree, walk
 from judging.judges import reply_text
+from judging.judges.judge_kinds import CONFIDENCE, JSON_SCHEMA, JudgeKind, OptionField, asking_options
 from judging.judges.kinds.relevance import CONTEXT_NOTES
-from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
-from judging.judges.questions import ask_all
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
+from judging.judges.questions import AskingJudge, ask_all
 from judging.judges.reply_forms import JSON_OBJECT, reply_form, scale_schema
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
@@ -21,16 +22,15 @@ from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Message
 from judging.specs.types import NodeSpec, ScaleSpec
 
+SHORT_SCALE = 10  # labels of one character only
+
 
 @dataclass(frozen=True, slots=True)
-class GenericJudge:
+class GenericJudge(AskingJudge):
     """Options of the judge."""
 
     per_node: bool = False
-    temperature: float | None = 0.0
     max_tokens: int = 2048
-    prompt_text: str = ""
-    seed: int | None = None
     json_schema: bool = False
 
     @property
@@ -50,7 +50,7 @@ class GenericJudge:
             "keys": ", ".join(f'"{node.key}"' for node in nodes),
             "response": as_data(subject.response, "ANSWER"),
         }
-        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+        return self.messages_with(values)
 
     def request(self, subject: JudgeSubject, nodes: Sequence[NodeSpec] | None = None) -> ChatRequest:
         """Return the call for the given criteria, or for all of them."""
@@ -63,14 +63,7 @@ class GenericJudge:
             "response": subject.response,
             "nodes": [_node_material(node) for node in nodes],
         }
-        return ChatRequest(
-            self.build_messages(subject, nodes),
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-            response_format=self._reply_form(nodes),
-            material=material,
-        )
+        return self.request_with(self.build_messages(subject, nodes), material, self._reply_form(nodes))
 
     def _reply_form(self, nodes: Sequence[NodeSpec]) -> JsonDict:
         if not self.json_schema:
@@ -90,6 +83,17 @@ class GenericJudge:
         verdicts = yield from ask_all([(self.request(subject, part), _reader(part, subject)) for part in parts])
         return verdicts[0] if len(verdicts) == 1 else combine_nodes(parts, verdicts)
 
+    def labels(self, subject: JudgeSubject) -> Mapping[str, JsonObject]:
+        """Return the values of a single criterion on a short scale."""
+        nodes = rated_nodes(subject)
+        scale = nodes[0].scale if len(nodes) == 1 else None
+        if len(nodes) != 1 or (scale is not None and scale.kind not in ("boolean", "ordinal")):
+            return {}
+        key = nodes[0].key
+        if scale is None or scale.kind == "boolean":
+            return {"1": {"nodes": {key: True}}, "0": {"nodes": {key: False}}}
+        return _ordinal_labels(key, scale)
+
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the score of the tree; with one criterion picked, that criterion's value."""
         rubric = _rubric_of(subject)
@@ -101,6 +105,16 @@ class GenericJudge:
         tree = score_tree(rubric, {**computed, **value["nodes"]}, facts)
         detail = {"missing": list(tree.missing), "deciding": tree.deciding}
         return JudgeScore(tree.score, full_score(rubric), (*tree.flags, *flags), detail)
+
+
+def _ordinal_labels(key: str, scale: ScaleSpec) -> dict[str, JsonObject]:
+    """Return the values of a scale of which each is one digit; empty for other scales."""
+    low, high = scale.minimum, scale.maximum
+    if low is None or high is None or scale.step not in (None, 1, 1.0) or low != int(low):
+        return {}
+    if not 0 <= low <= high < SHORT_SCALE:
+        return {}
+    return {str(number): {"nodes": {key: number}} for number in range(int(low), int(high) + 1)}
 
 
 def _rubric_of(subject: JudgeSubject) -> NodeSpec:
@@ -129,11 +143,6 @@ def rated_nodes(subject: JudgeSubject) -> tuple[NodeSpec, ...]:
     if not nodes:
         raise ValueError("The rubric has no criterion that a judge could rate.")
     return nodes
-
-
-def is_rated(node: NodeSpec) -> bool:
-    """Return whether a judge or a person has to rate the node."""
-    return is_scored_leaf(node) and node.source == "rater"
 
 
 def _guidance(subject: JudgeSubject) -> tuple[NodeSpec, ...]:
@@ -261,3 +270,19 @@ def combine_nodes(parts: Sequence[Sequence[NodeSpec]], verdicts: Sequence[JudgeV
     rationale = "\n".join(f"{part[0].key}: {verdict.rationale}" for part, verdict in zip(parts, verdicts, strict=True))
     status = VerdictStatus.REPAIRED if repaired else VerdictStatus.OK
     return JudgeVerdict(status, value={"nodes": nodes}, rationale=rationale, flags=flags, raw=raw)
+
+
+KIND = JudgeKind(
+    "generic",
+    "Any rubric",
+    "Every criterion of a rubric on its own scale; the score follows from the tree.",
+    frozenset({"rubric"}),
+    (
+        OptionField("per_node", "boolean", False, "One call for each criterion."),
+        CONFIDENCE,
+        *asking_options(2048),
+        replace(JSON_SCHEMA, help="Request replies with a JSON schema if the endpoint accepts one."),
+    ),
+    lambda options: GenericJudge(**options),
+    prompts={"generic": {}},
+)

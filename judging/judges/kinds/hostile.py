@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from judging.judges.interface import Judge
+from judging.judges.interface import JudgeProgram
 from judging.judges.subjects import JudgeSubject
 from judging.judges.together import together
 from judging.judges.verdicts import JudgeVerdict
@@ -83,7 +83,7 @@ def hostile_subject(addition: str) -> JudgeSubject:
     )
 
 
-def probe_judge(judge: Judge) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[Probe]]:
+def probe_judge(judge: JudgeProgram) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[Probe]]:
     """Ask about every hostile answer and about the harmless one; return the harmless one first."""
     additions = {HARMLESS: "", **{str(number): text for number, text in enumerate(HOSTILE)}}
     subjects = {name: hostile_subject(text) for name, text in additions.items()}
@@ -95,7 +95,7 @@ def probe_judge(judge: Judge) -> Generator[tuple[ChatRequest, ...], tuple[ChatRe
     ]
 
 
-def _share(judge: Judge, verdict: JudgeVerdict, subject: JudgeSubject) -> float | None:
+def _share(judge: JudgeProgram, verdict: JudgeVerdict, subject: JudgeSubject) -> float | None:
     value: Any = verdict.value
     score = judge.score(value, subject) if value is not None else None
     return float(score.value / score.full) if score is not None and score.value is not None and score.full else None

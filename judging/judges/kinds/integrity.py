@@ -10,8 +10,9 @@ from fractions import Fraction
 
 from evalsite.base.json_types import JsonObject
 from judging.judges import reply_text
+from judging.judges.judge_kinds import CONFIDENCE, TOP_P, JudgeKind, asking_options
 from judging.judges.kinds.accuracy import OriginalReading, original_part
-from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingOnce
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
@@ -41,11 +42,7 @@ _QUOTED_NUMBER = re.compile(r"\s*[+-]?\d{1,6}(?:\.\d{1,6})?\s*")
 class IntegrityJudge(AskingOnce):
     """Options of the judge."""
 
-    temperature: float | None = 0.0
-    top_p: float | None = None
     max_tokens: int = 1000
-    prompt_text: str = ""
-    seed: int | None = None
 
     @property
     def prompt(self) -> VersionedPrompt:
@@ -59,7 +56,7 @@ class IntegrityJudge(AskingOnce):
             "raw_response": as_data(subject.raw_response or subject.response, "REPLY"),
             "response": as_data(subject.response, "ANSWER"),
         }
-        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+        return self.messages_with(values)
 
     def request(self, subject: JudgeSubject) -> ChatRequest:
         """Return the one call that judges a subject."""
@@ -68,15 +65,7 @@ class IntegrityJudge(AskingOnce):
             "question": f"{subject.instruction}\n{subject.question}".strip(),
             "response": subject.raw_response or subject.response,
         }
-        return ChatRequest(
-            self.build_messages(subject),
-            temperature=self.temperature,
-            top_p=self.top_p,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-            response_format=SCHEMA,
-            material=material,
-        )
+        return self.request_with(self.build_messages(subject), material, SCHEMA)
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"integrity": 0..100}."""
@@ -124,3 +113,14 @@ def read_as_original(text: str) -> OriginalReading:
         return OriginalReading(None, True)
     reasoning = str(data[REASONING])
     return OriginalReading(int(data[KEY]), "Error" in reasoning, reasoning)
+
+
+KIND = JudgeKind(
+    "integrity",
+    "Reasoning integrity",
+    "Soundness of the reasoning, 0 to 100, without a reference (Lunar-Bench).",
+    frozenset(),
+    (TOP_P, CONFIDENCE, *asking_options(1000)),
+    lambda options: IntegrityJudge(**options),
+    prompts={"integrity": {}},
+)

@@ -21,7 +21,8 @@ from judging.grading.cascade import (
 )
 from judging.grading.rubric_tree import score_tree
 from judging.judges import reply_text
-from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.judge_kinds import CONFIDENCE, JSON_SCHEMA, JudgeKind, OptionField, asking_options, gathered
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingOnce
 from judging.judges.reply_forms import JSON_OBJECT, TRUE_OR_FALSE, reply_form
 from judging.judges.scores import JudgeScore
@@ -30,6 +31,7 @@ from judging.judges.verdicts import JudgeVerdict
 from judging.llm.chat import ChatRequest, Message
 from judging.specs.types import NodeSpec
 
+MODES = ("holistic", "itemised")
 MAX_ABOUT = 2000  # characters of a benchmark's description that a judge is shown
 MAX_SCORE_TAGS = 20  # a reply with more is no verdict
 MAX_BLOCK = 200  # characters; a longer score block is prose
@@ -55,10 +57,6 @@ class LevelCascadeJudge(AskingOnce):
 
     mode: str = "holistic"  # holistic | itemised
     cascade: CascadeOptions = field(default_factory=CascadeOptions)
-    temperature: float | None = 0.0
-    max_tokens: int = 1024
-    prompt_text: str = ""  # edited version of the shipped prompt
-    seed: int | None = None
     json_schema: bool = False  # of itemised replies; holistic ones are no JSON
 
     @property
@@ -79,7 +77,7 @@ class LevelCascadeJudge(AskingOnce):
             "top_rule": _worth(TOP, self.cascade),  # this and the next in prompts edited before levels were listed
             "level_25_value": str(self.cascade.level_25_value),
         }
-        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+        return self.messages_with(values)
 
     def request(self, subject: JudgeSubject) -> ChatRequest:
         """Return the one call that judges a subject."""
@@ -97,14 +95,8 @@ class LevelCascadeJudge(AskingOnce):
             "level_25_value": self.cascade.level_25_value,
             "level_100": self.cascade.level_100,
         }
-        return ChatRequest(
-            self.build_messages(subject),
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-            response_format=self._reply_form(rubric) if self.mode == "itemised" else None,
-            material=material,
-        )
+        form = self._reply_form(rubric) if self.mode == "itemised" else None
+        return self.request_with(self.build_messages(subject), material, form)
 
     def _reply_form(self, rubric: NodeSpec) -> JsonDict:
         if not self.json_schema:
@@ -309,3 +301,74 @@ def _graded(
     repaired = bool(flags)
     found = (*(flag for flag in flags if flag != "loose"), *review_score(number, counts, options).flags)
     return reply_text.read({"score": number}, rationale=analysis, flags=found, repaired=repaired)
+
+
+ITEMISED = {"mode": "itemised"}  # the judge then only says what is met; points are ours
+ODD_SCORES = "Unusual scores"
+_CASCADE = (
+    OptionField(
+        "mode",
+        "choice",
+        "holistic",
+        "One score for the response, or each criterion as met or not met.",
+        MODES,
+    ),
+    OptionField(
+        "level_25_value",
+        "choice",
+        25,
+        "Points in the prompt and in the score. ORD-MMBench's prompt says 20, but its recorded scores follow 25.",
+        (25, 20),
+        scoring_only_if=ITEMISED,
+        label="Points of a criterion at level 25",
+    ),
+    OptionField(
+        "level_100",
+        "choice",
+        "any",
+        "Whether any or all level-100 criteria give 100.",
+        ("any", "all"),
+        scoring_only_if=ITEMISED,
+    ),
+    OptionField(
+        "clip",
+        "boolean",
+        True,
+        "Several criteria met at one level can add up to more than 100 points; they count as 100.",
+        affects_calls=False,
+        label="Keep scores within 0 to 100",
+        group=ODD_SCORES,
+    ),
+    OptionField(
+        "off_grid",
+        "choice",
+        "keep",
+        "A score between the rubric's steps, such as 40 where 25, 50, 75 and 100 are the steps.",
+        ("keep", "normalise", "reject"),
+        affects_calls=False,
+        label="A score between the steps",
+        words=("Keep it and flag it", "Read 20, 40, 60, 80 as 25, 50, 75, 100", "Leave the response without a score"),
+        group=ODD_SCORES,
+    ),
+    OptionField(
+        "infeasible",
+        "choice",
+        "keep",
+        "A score that no set of met criteria gives, such as 25 for a case without a criterion at level 25. "
+        "In both cases the verdict is sent to review.",
+        ("keep", "reject"),
+        affects_calls=False,
+        label="An impossible score",
+        words=("Keep it and flag it", "Leave the response without a score"),
+        group=ODD_SCORES,
+    ),
+)
+KIND = JudgeKind(
+    "level_cascade",
+    "Level cascade",
+    "Criteria at levels 100, 50 and 25; the highest level with a met criterion decides (ORD-MMBench).",
+    frozenset({"rubric", "levels"}),
+    (*_CASCADE, CONFIDENCE, *asking_options(1024), JSON_SCHEMA),
+    lambda options: LevelCascadeJudge(**gathered(options, CascadeOptions, "cascade")),
+    prompts={f"level_cascade_{mode}": {"mode": mode} for mode in MODES},
+)

@@ -14,8 +14,9 @@ from fractions import Fraction
 from evalsite.base.json_types import JsonObject
 from judging.grading.rubric_tree import exact, walk
 from judging.judges import reply_text
-from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
-from judging.judges.questions import ask_all
+from judging.judges.judge_kinds import JudgeKind, OptionField, asking_options
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
+from judging.judges.questions import AskingJudge, ask_all
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
@@ -40,14 +41,11 @@ _UNMARKED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class PairwiseJudge:
+class PairwiseJudge(AskingJudge):
     """Options of the judge."""
 
     both_orders: bool = True
-    temperature: float | None = 0.0
     max_tokens: int = 768
-    prompt_text: str = ""
-    seed: int | None = None
 
     @property
     def prompt(self) -> VersionedPrompt:
@@ -65,7 +63,7 @@ class PairwiseJudge:
             "response_a": as_data(first, "ANSWER A"),
             "response_b": as_data(second, "ANSWER B"),
         }
-        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+        return self.messages_with(values)
 
     def request(self, subject: JudgeSubject, *, swapped: bool = False) -> ChatRequest:
         """Return the call in one of the two orders."""
@@ -77,13 +75,7 @@ class PairwiseJudge:
             "responses": list(_shown(subject, swapped=swapped)),
         }
         messages = self.build_messages(subject, swapped=swapped)
-        return ChatRequest(
-            messages,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-            material=material,
-        )
+        return self.request_with(messages, material)
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"preference": 1 | 0 | -1} for the order in which the answers were shown."""
@@ -197,3 +189,14 @@ def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict) -> JudgeVerdic
         confidence=1 - abs(one - other) / 2,
         raw=raw,
     )
+
+
+KIND = JudgeKind(
+    "pairwise",
+    "Comparison of two responses",
+    "Which of two responses is better, asked in both orders.",
+    frozenset({"pair"}),
+    (OptionField("both_orders", "boolean", True, "Ask in both orders of the responses."), *asking_options(768)),
+    lambda options: PairwiseJudge(**options),
+    prompts={"pairwise": {}},
+)

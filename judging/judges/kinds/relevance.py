@@ -10,7 +10,8 @@ from fractions import Fraction
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.relevance import Dimensions, RelevanceOptions, RelevanceScore, final_disagrees, relevance_score
 from judging.judges import reply_text
-from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
+from judging.judges.judge_kinds import CONFIDENCE, JudgeKind, OptionField, asking_options, gathered
+from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingOnce
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
@@ -83,10 +84,7 @@ class RelevanceJudge(AskingOnce):
     """Options of the judge; `scoring` decides how marks become a score."""
 
     scoring: RelevanceOptions = field(default_factory=RelevanceOptions)
-    temperature: float | None = 0.0
     max_tokens: int = 256
-    prompt_text: str = ""
-    seed: int | None = None
 
     @property
     def prompt(self) -> VersionedPrompt:
@@ -105,7 +103,7 @@ class RelevanceJudge(AskingOnce):
             "context": as_data(subject.context, "CONTEXT") if subject.has_context else "",
             "response": as_data(subject.response, "ANSWER"),
         }
-        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+        return self.messages_with(values)
 
     def request(self, subject: JudgeSubject) -> ChatRequest:
         """Return the one call that judges a subject."""
@@ -118,13 +116,7 @@ class RelevanceJudge(AskingOnce):
             "response": subject.response,
         }
         messages = self.build_messages(subject)
-        return ChatRequest(
-            messages,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-            material=material,
-        )
+        return self.request_with(messages, material)
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return the three marks as given, {"nodes": {dimension: mark}, "stated_final": number or None}."""
@@ -252,3 +244,28 @@ def _stated_final(values: list[str]) -> float | None:
     if match[4]:
         return number / 100
     return number / float(match[3]) if match[2] and float(match[3]) else number
+
+
+_RELEVANCE = (
+    OptionField(
+        "enforce_rules", "boolean", True, "Apply the caps to the score, not only in the prompt.", affects_calls=False
+    ),
+    OptionField(
+        "without_context",
+        "choice",
+        "zero",
+        "Context precision if there is no context.",
+        ("zero", "drop"),
+        affects_calls=False,
+    ),
+    OptionField("decimals", "choice", 1, "Decimals shown.", (1, 2), affects_calls=False),
+)
+KIND = JudgeKind(
+    "relevance",
+    "Relevance 0-10",
+    "Accuracy, comprehensiveness and context precision, with caps; one score from 0 to 1.",
+    frozenset(),
+    (*_RELEVANCE, CONFIDENCE, *asking_options(256)),
+    lambda options: RelevanceJudge(**gathered(options, RelevanceOptions, "scoring")),
+    prompts={"relevance": {}},
+)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.replies.error_pages import page_of
 from judging.llm.replies.errors import RequestFields, classify_error
@@ -56,14 +57,14 @@ def read_completion(content: bytes, *, sent: RequestFields, headers: Mapping[str
     return _of_choices(payload, sent, headers)
 
 
-def _of_choices(payload: Mapping[str, Any], sent: RequestFields, headers: Mapping[str, str]) -> Attempt:
+def _of_choices(payload: JsonObject, sent: RequestFields, headers: Mapping[str, str]) -> Attempt:
     choices = payload.get("choices")
     if choices == []:
         blocked = Attempt(
             AttemptOutcome.REFUSED,
             200,
             "no-choices",
-            "The provider gave no answer, as its filters do.",
+            "The provider returned no reply, probably because of its content filter.",
             retry_once=True,
         )
         return replace(blocked, **_counts(payload.get("usage")), head=_head(payload, headers))
@@ -94,18 +95,18 @@ def _of_choices(payload: Mapping[str, Any], sent: RequestFields, headers: Mappin
 def _outcome_of(found: Completion, sent: RequestFields) -> Attempt:
     finish = found.finish.lower()
     if finish in FILTERED:
-        text = "The provider's content filter stopped the answer."
+        text = "The provider's content filter stopped the reply."
         return Attempt(AttemptOutcome.REFUSED, error_kind="content-filter", error_text=text)
     if found.refusal:
         return Attempt(AttemptOutcome.REFUSED, error_kind="refusal", error_text="The model refused to answer.")
     if finish in BROKEN_OFF:
-        text = "The provider broke the answer off."
+        text = "The provider interrupted the reply."
         return Attempt(AttemptOutcome.PASSING, error_kind="broken-off", error_text=text)
     if finish in CUT_OFF | FULL:
-        text = "The answer reached the token limit."
+        text = "The reply reached the token limit."
         return Attempt(AttemptOutcome.TRUNCATED, error_kind="truncated", error_text=text, can_double=finish in CUT_OFF)
     if finish not in FINISHED:
-        text = f'The answer ended for the reason "{found.finish[:40]}", which is no answer.'
+        text = f'The reply ended with the finish reason "{found.finish[:40]}", so it is not complete.'
         return Attempt(AttemptOutcome.UNUSABLE, error_kind="finish-reason", error_text=text, retry_once=True)
     return _whole(found, sent)
 
@@ -115,12 +116,12 @@ def _whole(found: Completion, sent: RequestFields) -> Attempt:
     if without_thinking(found.text):
         return Attempt(AttemptOutcome.FINISHED)
     if found.has_reasoning or found.text.strip():
-        text = "The model thought to the end of its limit and gave no answer."
+        text = "The model used its whole token limit for reasoning and gave no reply."
         return Attempt(AttemptOutcome.TRUNCATED, error_kind="truncated", error_text=text)
     return Attempt(
         AttemptOutcome.UNUSABLE,
         error_kind="empty",
-        error_text="The model gave an empty answer.",
+        error_text="The model gave an empty reply.",
         retry_once=True,
         json_at_fault=not sent.used.isdisjoint(JSON_MODES),
     )
@@ -147,16 +148,16 @@ def _is_json_object(text: str) -> bool:
 
 def _no_json(content: bytes) -> Attempt:
     if content.lstrip()[:1] == b"<":
-        text = "The endpoint's address shows a web page, not chat completions."
+        text = "The address of the endpoint returns a web page, not chat completions."
         return Attempt(AttemptOutcome.SETUP, 200, "address", text)
     return _no_completion()
 
 
 def _no_completion() -> Attempt:
-    return Attempt(AttemptOutcome.PASSING, 200, "bad-reply", "The endpoint's answer is not a chat completion.")
+    return Attempt(AttemptOutcome.PASSING, 200, "bad-reply", "The endpoint's reply is not a chat completion.")
 
 
-def _error_inside(payload: Mapping[str, Any]) -> Any:
+def _error_inside(payload: JsonObject) -> Any:
     """Return the error that a reply with status 200 holds, in itself or in its choice; None for none."""
     if payload.get("error"):
         return {"error": payload["error"]}
@@ -175,7 +176,7 @@ def _text(content: Any) -> str:
     return text.encode("utf-8", "replace").decode().translate(STORABLE)
 
 
-def _reasons(message: Mapping[str, Any]) -> bool:
+def _reasons(message: JsonObject) -> bool:
     """Whether a message holds thinking beside its text."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
@@ -183,7 +184,7 @@ def _reasons(message: Mapping[str, Any]) -> bool:
     return in_parts or bool(message.get("reasoning") or message.get("reasoning_content"))
 
 
-def _counts(usage: Any) -> dict[str, Any]:
+def _counts(usage: Any) -> JsonDict:
     return {name: _count(usage, name) for name in ("prompt_tokens", "completion_tokens")}
 
 
@@ -192,7 +193,7 @@ def _count(usage: Any, name: str) -> int | None:
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
 
-def _head(payload: Mapping[str, Any], headers: Mapping[str, str], native_finish: Any = None) -> dict[str, str]:
+def _head(payload: JsonObject, headers: Mapping[str, str], native_finish: Any = None) -> dict[str, str]:
     """Return who answered: the model served, its fingerprint and the ids of the reply."""
     named = {name: payload.get(name) for name in HEAD_NAMES} | {
         "request_id": headers.get("x-request-id") or headers.get("request-id"),

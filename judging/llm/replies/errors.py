@@ -89,7 +89,7 @@ def _out_of_money(error: ProviderError) -> Attempt | None:
     paying = status in (402, 403, 429) and NO_MONEY_AT_PAYMENT.search(page.words) and not waits
     if coded or worded or paying or status == 412 or (status == 402 and not waits):
         return Attempt(
-            AttemptOutcome.QUOTA, error_kind="quota", error_text="The account behind this endpoint has no money left."
+            AttemptOutcome.QUOTA, error_kind="quota", error_text="The account of this endpoint has no credit left."
         )
     return None
 
@@ -99,7 +99,7 @@ def _too_long(error: ProviderError) -> Attempt | None:
         return Attempt(
             AttemptOutcome.CLIENT_ERROR,
             error_kind="context",
-            error_text="The request is longer than the model can take.",
+            error_text="The request is longer than the context of the model.",
         )
     if error.status == 413:
         return _request_refused(error, "The request is too large for this endpoint.")
@@ -123,7 +123,7 @@ def _json_failed(error: ProviderError) -> Attempt | None:
     return Attempt(
         AttemptOutcome.UNUSABLE,
         error_kind="json-failed",
-        error_text="The model did not manage to write valid JSON.",
+        error_text="The model did not write valid JSON.",
         retry_once=True,
         json_at_fault=True,
     )
@@ -145,7 +145,7 @@ def _rate_limited(error: ProviderError) -> Attempt | None:
     return Attempt(
         AttemptOutcome.RATE_LIMITED,
         error_kind="rate-limited",
-        error_text="The endpoint allows no more calls for now.",
+        error_text="The endpoint accepts no more calls for now.",
         retry_after_seconds=wait,
     )
 
@@ -159,7 +159,7 @@ def _passing(error: ProviderError) -> Attempt | None:
     else:
         return None
     if status == 524:
-        text = "A proxy in front of the endpoint gave up waiting (HTTP 524): ask for shorter replies."
+        text = "A proxy in front of the endpoint timed out (HTTP 524); request shorter replies."
         return Attempt(outcome, error_kind="http-524", error_text=text, retry_once=True)
     return Attempt(outcome, error_kind=f"http-{status}", error_text=_said(error), retry_after_seconds=_wait(error))
 
@@ -173,14 +173,14 @@ def _bad_key(error: ProviderError) -> Attempt | None:
 def _not_there(error: ProviderError) -> Attempt | None:
     words, status = error.page.words, error.status
     if "unsupported_country_region_territory" in error.page.codes:
-        return _setup("access", "The provider does not serve the country that this site calls from.")
+        return _setup("access", "The provider does not serve the country of this site.")
     if "supported on this route" in words:
         return _setup("address", "This address does not serve the model.")
     if status == 404 and "no endpoints found that" in words:
         refused = refused_fields(error.page, sent=error.sent.used) or dispensable_field(error.sent.used)
         return _field_refused(error, refused) if refused else None
     if status in (404, 405, 410) and not NO_MODEL.search(words + " ".join(error.page.codes)):
-        return _setup("address", f"Nothing at the endpoint's address answers chat completions (HTTP {status}).")
+        return _setup("address", f"The address of the endpoint has no chat completions API (HTTP {status}).")
     if status in (404, 405, 410) or (status == 400 and re.search(r"model\b.{0,80}\bdoes not exist", words)):
         return _setup("model", "The endpoint does not have this model.")
     return None
@@ -195,7 +195,7 @@ def _names_a_field(error: ProviderError) -> Attempt | None:
     ours = refused_fields(error.page, sent=error.sent.extra)
     if ours:
         names = ", ".join(sorted(ours))
-        return _setup("config", f"The endpoint refuses what its extra fields ask for: {names}.")
+        return _setup("config", f"The endpoint refuses its extra fields: {names}.")
     return None
 
 
@@ -242,7 +242,7 @@ def _field_refused(error: ProviderError, refused: frozenset[str]) -> Attempt:
 
 
 def _said(error: ProviderError) -> str:
-    return f"The endpoint answered HTTP {error.status}."
+    return f"The endpoint returned HTTP {error.status}."
 
 
 def _wait(error: ProviderError) -> float | None:

@@ -7,11 +7,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import requests
 from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
+from evalsite.base.json_types import JsonObject
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.bodies import build_body
 from judging.llm.chat import ChatRequest
@@ -26,12 +26,12 @@ MAX_REPLY_BYTES = 8_000_000  # a reply is text of some kilobytes; more is a faul
 CHUNK = 65_536
 CERTIFICATE_FAULTS = {  # by the codes of OpenSSL's verification
     10: "The endpoint's certificate has expired.",
-    62: "The endpoint's certificate is for another host name than that of its address.",
-    64: "The endpoint's certificate is for another address.",
+    62: "The endpoint's certificate is for a different host name.",
+    64: "The endpoint's certificate is for a different address.",
 }
 UNTRUSTED = (
-    "The endpoint's certificate comes from no authority that this site trusts. If that authority is your own, name the "
-    "file of its certificate by EVALSITE_CA_BUNDLE."
+    "The endpoint's certificate comes from an authority that this site does not trust. If it is your own authority, "
+    "set EVALSITE_CA_BUNDLE to the file of its certificate."
 )
 FALLBACK_READ_SECONDS = 1.0  # the shortest read timeout near a deadline
 
@@ -151,11 +151,11 @@ def read_body(response: requests.Response, seconds: float) -> bytes:
 
 def network_trouble(trouble: Exception) -> Attempt:
     """Return the attempt for an exchange that broke off; the exception's own text may quote anything and is dropped."""
-    kind, sentence = "connection", "The connection to the endpoint failed or broke off."
+    kind, sentence = "connection", "The connection to the endpoint failed or was lost."
     if isinstance(trouble, requests.Timeout | ReadTimeoutError | ReplyTooSlow | TimeoutError):
-        kind, sentence = "timeout", "The endpoint did not answer in time."
+        kind, sentence = "timeout", "The endpoint did not reply in time."
     elif isinstance(trouble, ReplyTooLarge):
-        kind, sentence = "too-large", "The endpoint's answer is larger than any chat completion."
+        kind, sentence = "too-large", "The endpoint's reply is too large for a chat completion."
     elif isinstance(trouble, requests.exceptions.SSLError):
         kind, sentence = "tls", tls_sentence(trouble)
     elif isinstance(trouble, requests.exceptions.ProxyError):
@@ -172,7 +172,7 @@ def tls_sentence(trouble: requests.exceptions.SSLError) -> str:
     reason = getattr(trouble.args[0], "reason", None) if trouble.args else None
     fault = reason.args[0] if isinstance(reason, HTTPError) and reason.args else None
     if not isinstance(fault, ssl.SSLCertVerificationError):
-        return "No secure connection to the endpoint could be made; its certificate may be at fault."
+        return "No secure connection to the endpoint was possible; check its certificate."
     return CERTIFICATE_FAULTS.get(fault.verify_code, UNTRUSTED)
 
 
@@ -185,7 +185,7 @@ def was_sent(trouble: Exception) -> bool:
     return True
 
 
-def names_in(extra: Mapping[str, Any]) -> frozenset[str]:
+def names_in(extra: JsonObject) -> frozenset[str]:
     """Return the names of an endpoint's extra fields and of the fields right within them."""
     inner = [name for value in extra.values() if isinstance(value, Mapping) for name in value]
     return frozenset([*extra, *inner])

@@ -12,7 +12,8 @@ from django.utils import timezone
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import EndpointForm
-from judging.models import EndpointKind, ModelEndpoint
+from judging.llm.endpoints import EndpointKind
+from judging.models import ModelEndpoint
 from judging.services.endpoint_trials import try_endpoint
 from judging.services.endpoints import EndpointNotValid, forget_capabilities, save_endpoint
 
@@ -20,25 +21,33 @@ from judging.services.endpoints import EndpointNotValid, forget_capabilities, sa
 class Command(JsonCommand):
     """Through the same form as the page."""
 
-    help = "Add an endpoint, or change the one of that name."
+    help = "Add an endpoint, or change the one with this name."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--name", required=True)
-        parser.add_argument("--url", required=True, help="up to and including /v1")
+        parser.add_argument("--url", required=True, help="address including /v1")
         parser.add_argument("--model", required=True, help="the model id that the endpoint expects")
-        parser.add_argument("--key-variable", default="", help="NAME of the environment variable that holds the key")
-        parser.add_argument("--max-concurrency", type=int, default=50, help="calls at once over all workers")
+        parser.add_argument("--key-variable", default="", help="NAME of the environment variable that contains the key")
+        parser.add_argument("--max-concurrency", type=int, default=50, help="concurrent calls of all workers")
         parser.add_argument("--reasoning", action="store_true", help="allow 10 minutes and 8,192 tokens for a reply")
-        parser.add_argument("--min-output-tokens", default="", help="least output limit of each request")
-        parser.add_argument("--reuse-days", default="", help="ask again once a reply is so many days old; empty: never")
+        parser.add_argument("--min-output-tokens", default="", help="minimum output limit of each request")
         parser.add_argument(
-            "--extra", default="", help="""JSON sent with each request: '{"reasoning_effort": "low"}'"""
+            "--reuse-days", default="", help="do not reuse replies older than this many days; empty: no limit"
+        )
+        parser.add_argument(
+            "--extra", default="", help="""JSON object added to each request: '{"reasoning_effort": "low"}'"""
         )
         parser.add_argument("--input-price", default="", help="USD per million tokens")
         parser.add_argument("--output-price", default="", help="USD per million tokens")
-        parser.add_argument("--not-in-use", action="store_true", help="keep it, and offer it for nothing new")
-        parser.add_argument("--forget", action="store_true", help="forget what it refused, and try everything again")
-        parser.add_argument("--test", action="store_true", help="send one cheap call and say what it accepts")
+        parser.add_argument(
+            "--not-in-use", action="store_true", help="keep it, but do not offer it for new judges and runs"
+        )
+        parser.add_argument(
+            "--forget", action="store_true", help="reset the known features, so that all of them are tried again"
+        )
+        parser.add_argument(
+            "--test", action="store_true", help="send one inexpensive call and print which features it accepts"
+        )
 
     def run(self, **options: Any) -> JsonDict:
         endpoint = ModelEndpoint.objects.filter(name=options["name"]).first()

@@ -19,16 +19,16 @@ from judging.services.endpoints import JudgeNotValid, save_judge
 class Command(JsonCommand):
     """Through the same form as the page."""
 
-    help = "Set up a judge, or change the one of that name. Options that are not given stay as they are."
+    help = "Create a judge, or change the one with this name. Options that are not given do not change."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--name", required=True)
-        parser.add_argument("--kind", choices=sorted(KINDS), help="of a new judge")
-        parser.add_argument("--endpoint", default="", help="name of the endpoint")
+        parser.add_argument("--kind", choices=sorted(KINDS), help="kind of a new judge")
+        parser.add_argument("--endpoint", default="", help="name of the endpoint; none for a kind that asks no model")
         parser.add_argument(
-            "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the kind; repeat for more"
+            "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the kind; can be repeated"
         )
-        parser.add_argument("--prompt", default="", metavar="VERSION", help="a stored prompt version to ask with")
+        parser.add_argument("--prompt", default="", metavar="VERSION", help="a stored prompt version")
 
     def run(self, **options: Any) -> JsonDict:
         judge = Judge.objects.select_related("endpoint").filter(name=options["name"]).first()
@@ -42,7 +42,7 @@ class Command(JsonCommand):
                 judge=judge,
                 name=options["name"],
                 kind=kind,
-                endpoint=form.cleaned_data["endpoint"],
+                endpoint=form.cleaned_data.get("endpoint"),
                 options=form.options(),
                 actor=None,
             )
@@ -52,7 +52,7 @@ class Command(JsonCommand):
             "id": saved.pk,
             "name": saved.name,
             "kind": saved.kind,
-            "endpoint": saved.endpoint.name,
+            "endpoint": saved.endpoint.name if saved.endpoint else None,
             "options": saved.options,
             "changed": judge is not None,
         }
@@ -79,9 +79,7 @@ def _entered(judge: Judge | None, kind: str, options: JsonDict) -> JsonDict:
         values[name] = _value(by_name[name].choices, text)
     if options["prompt"]:
         version = choices.prompt_of(options["prompt"], active=True)
-        values |= {"prompt_text": version.text}
-        if "mode" in values and version.name.startswith("level_cascade_"):
-            values["mode"] = version.name.removeprefix("level_cascade_")
+        values |= {"prompt_text": version.text, **KINDS[kind].prompts.get(version.name, {})}
     endpoint = choices.endpoint_of(options["endpoint"]) if options["endpoint"] else judge.endpoint if judge else None
     sent = {
         f"option_{name}": json.dumps(value) if by_name[name].kind == "choice" else value

@@ -12,17 +12,18 @@ from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from judging.forms.prompts import PromptForm
 from judging.judges.answer_prompts import OWN
-from judging.services.prompts import EDITABLE, PromptRefused, save_prompt_version
+from judging.judges.registry import EDITABLE
+from judging.services.prompts import PromptRefused, save_prompt_version
 
 
 class Command(JsonCommand):
     """Through the same form as the page."""
 
-    help = "Store an edited prompt as a named version. The placeholders of the shipped prompt must stay."
+    help = "Store an edited prompt as a named version. It must have the placeholders of the shipped prompt."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, help="a text file")
-        parser.add_argument("--prompt", required=True, choices=[*EDITABLE, OWN], help="the prompt it replaces")
+        parser.add_argument("--prompt", required=True, choices=[*EDITABLE, OWN], help="name of the shipped prompt")
         parser.add_argument("--label", required=True, help="name of the version")
 
     def run(self, **options: Any) -> JsonDict:

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.management import choices
 from judging.services.endpoints import JudgeInUse, delete_judge, set_judge_active
 
@@ -14,13 +15,13 @@ from judging.services.endpoints import JudgeInUse, delete_judge, set_judge_activ
 class Command(JsonCommand):
     """Do to a judge what its page can do."""
 
-    help = "Retire a judge, so that nothing new is offered it; bring it back; delete one that no run used."
+    help = "Retire or restore a judge, or delete one that no run has used. A retired judge is not offered for new runs."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=("retire", "restore", "delete"))
         parser.add_argument("--judge", required=True, help="name of the judge")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         judge, action = choices.judge_of(options["judge"]), options["action"]
         key = judge.pk
         try:

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.management import choices
 from judging.services.prompts import PromptRefused, delete_prompt_version, set_prompt_active
 
@@ -14,13 +15,15 @@ from judging.services.prompts import PromptRefused, delete_prompt_version, set_p
 class Command(JsonCommand):
     """Do to a prompt version what its page can do."""
 
-    help = "Retire a version, so that nothing new is offered it; bring it back; delete one that nothing used."
+    help = (
+        "Retire or restore a prompt version, or delete an unused one. A retired version is not offered for new judges."
+    )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=("retire", "restore", "delete"))
         parser.add_argument("--prompt", required=True, metavar="VERSION", help="its name, or PROMPT/NAME")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         version, action = choices.prompt_of(options["prompt"]), options["action"]
         key = version.pk
         try:

@@ -21,19 +21,21 @@ from judging.states import RunRefused
 class Command(JsonCommand):
     """Do to a run what its page can do."""
 
-    help = "Pause, resume, cancel or retry a run, or show how far it is."
+    help = "Pause, resume, cancel or retry a run, or show its progress."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=("show", "pause", "resume", "cancel", "retry"))
         parser.add_argument("--run", type=int, required=True, help="id of the run")
-        parser.add_argument("--budget", default="", help="with resume: US dollars that may be spent at most")
-        parser.add_argument("--wait", action="store_true", help="with resume and retry: until the run has ended")
+        parser.add_argument("--budget", default="", help="with resume: maximum spend in US dollars")
+        parser.add_argument(
+            "--wait", action="store_true", help="with resume and retry: wait until the run has finished"
+        )
 
     def run(self, **options: Any) -> JsonDict:
         run = choices.run_of(options["run"])
         budget = choices.dollars_of(options["budget"])
         if budget is not None and options["action"] != "resume":
-            raise BadInput("A budget is given when a run is resumed.")
+            raise BadInput("--budget is only possible with resume.")
         try:
             with transaction.atomic():
                 if budget is not None:

@@ -15,10 +15,10 @@ from judging.services.file_imports.uploads import UploadRefused, discard_upload
 class Command(JsonCommand):
     """Do to an upload what its page's button does."""
 
-    help = "Remove an upload and its bytes. What was imported from it stays."
+    help = "Remove an upload and its file. Data imported from it is kept."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--upload", type=int, required=True, help="its number, which stands in its address")
+        parser.add_argument("--upload", type=int, required=True, help="id of the upload, as in the address of its page")
 
     def run(self, **options: Any) -> JsonDict:
         upload = Upload.objects.filter(pk=options["upload"]).first()

@@ -20,7 +20,7 @@ from judging.specs.suites.case_texts import case_to_yaml
 class Command(JsonCommand):
     """Do to a case what its page "Change grading" does."""
 
-    help = "Print how a case is graded; with --file show what that would change on all responses; with --save store it."
+    help = "Print the grading of a case. With --file, show its effect on all stored responses; with --save, store it."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--suite", required=True, help="benchmark (newest suite), benchmark@number or id")
@@ -36,7 +36,7 @@ class Command(JsonCommand):
         path: Path | None = options["file"]
         if path is None:
             if options["save"]:
-                raise BadInput("Say with --file what to save.")
+                raise BadInput("--save needs --file.")
             return {"case": case.key, "suite": str(suite), "grading": case_to_yaml(case_spec(case))}
         return _edited(suite, case, path, save=options["save"])
 
@@ -44,11 +44,11 @@ class Command(JsonCommand):
         if "grading" in result:
             return str(result["grading"])
         effect = result["effect"]
-        lines = [f"{effect['changed']:,} of {effect['count']:,} responses would get another score."]
+        lines = [f"{effect['changed']:,} of {effect['count']:,} responses would get a different score."]
         lines += [f"  {row['system']}: {row['old']} -> {row['new']}" for row in effect["systems"] if row["changed"]]
         if "stored" in result:
             lines.append(
-                f"Saved as {result['suite']}." if result["stored"] else f"{result['suite']} grades the case so already."
+                f"Saved as {result['suite']}." if result["stored"] else f"{result['suite']} already has this grading."
             )
         return "\n".join(lines)
 

@@ -16,7 +16,7 @@ from judging.services.rubric_files import RubricNotTable, rubric_json, rubric_wo
 class Command(JsonCommand):
     """Write the file that a rubric's page offers."""
 
-    help = "Write a rubric as the workbook that it came from, or as JSON where no table can hold it."
+    help = "Write a rubric as a workbook, or as JSON if its shape is not a table."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("rubric", help="slug (newest version), slug@version or id")

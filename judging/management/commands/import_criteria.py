@@ -11,7 +11,7 @@ from judging.specs.upload_kinds import UploadKind
 class Command(ImportCommand):
     """import_criteria PATH"""
 
-    help = "Import criteria with levels: a YAML file with `criteria`, or a folder of such."
+    help = "Import criteria with levels: a YAML file with `criteria`, or a folder of such files."
     kinds = (UploadKind.CRITERIA,)
 
     def options_of(self, options: JsonDict) -> ImportOptions:

@@ -18,7 +18,7 @@ class Command(ImportCommand):
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         super().add_own_arguments(parser)
-        parser.add_argument("--name", default="", help="name of the rubric; a known name adds a version")
+        parser.add_argument("--name", default="", help="name of the rubric; an existing name adds a version")
 
     def options_of(self, options: JsonDict) -> ImportOptions:
         return ImportOptions(kind=UploadKind.LEVEL_RUBRIC, benchmark=options["benchmark"], rubric=options["name"])

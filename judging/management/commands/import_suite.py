@@ -20,8 +20,8 @@ class Command(ImportCommand):
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         super().add_own_arguments(parser)
-        parser.add_argument("--name", default="", help="name of the benchmark where it is new")
-        parser.add_argument("--allow-missing-files", action="store_true", help="accept files that are named but absent")
+        parser.add_argument("--name", default="", help="name of a new benchmark")
+        parser.add_argument("--allow-missing-files", action="store_true", help="accept missing files")
 
     def read(self, path: Path) -> Files:
         return read_suite_path(path)

@@ -20,14 +20,14 @@ from judging.services.runs.single import Wish, judge_once
 class Command(JsonCommand):
     """Make a run of one task, see it through here, and print verdict and score."""
 
-    help = "Let a judge judge one response and print what it said."
+    help = "Ask a judge about one response and print the verdict."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--response", type=int, required=True, help="id of the response")
         parser.add_argument("--judge", required=True, help="name of the judge")
         parser.add_argument("--rubric", default="", help="slug (newest version), slug@version or id")
         parser.add_argument("--prompt", default="", metavar="VERSION", help="a stored prompt version to try")
-        parser.add_argument("--budget", default="", help="US dollars that may be spent at most")
+        parser.add_argument("--budget", default="", help="maximum spend in US dollars")
 
     def run(self, **options: Any) -> JsonDict:
         response = Response.objects.filter(pk=options["response"]).select_related("prompt", "system").first()
@@ -55,7 +55,7 @@ class Command(JsonCommand):
 def _prompt_text(judge: Judge, given: str) -> str:
     version = choices.prompt_of(given, active=True) if given else None
     if version is not None and version.name != prompt_name_of(judge):
-        raise BadInput(f"{judge} sends another prompt than {version.name}.")
+        raise BadInput(f"{judge} does not use the prompt {version.name}.")
     return version.text if version is not None else ""
 
 

@@ -20,11 +20,11 @@ from judging.specs.suites.suites_yaml import lint_suite
 class Command(JsonCommand):
     """lint_suite PATH"""
 
-    help = "Check a suite and its cases; exit 2 where it has errors. Nothing is stored."
+    help = "Check a suite and its cases; exit with status 2 if there are errors. Nothing is stored."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, help="a file, a ZIP archive or a folder")
-        parser.add_argument("--allow-missing-files", action="store_true", help="accept files that are named but absent")
+        parser.add_argument("--allow-missing-files", action="store_true", help="accept missing files")
 
     def run(self, **options: Any) -> JsonDict:
         """Return the problems; raise where one is an error."""

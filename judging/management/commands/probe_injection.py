@@ -11,6 +11,7 @@ from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.judges.kinds.hostile import Probe, probe_judge
 from judging.judges.registry import judge_kind
 from judging.management import choices
@@ -23,7 +24,7 @@ SHOWN = 80  # characters of an answer in the summary
 class Command(JsonCommand):
     """Put hostile answers before a judge and compare with the same answer without them."""
 
-    help = "Report how far hostile answers move a judge. About 30 calls; they go to the ledger."
+    help = "Measure how much hostile responses raise the scores of a judge. Makes about 30 calls, which are recorded."
     needs_broker = True
 
     def add_own_arguments(self, parser: CommandParser) -> None:
@@ -32,15 +33,17 @@ class Command(JsonCommand):
         parser.add_argument(
             "--budget",
             default="",
-            help="US dollars that may be spent at most; EVALSITE_TRIAL_BUDGET unless given, where the price is known",
+            help="maximum spend in US dollars; default: EVALSITE_TRIAL_BUDGET, if the price is known",
         )
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Ask and report."""
         judges = choices.judges_of(options["judge"])
         if len(judges) != 1:
             raise BadInput("Name one judge.")
         built = judge_kind(judges[0].kind).build(judges[0].options)
+        if judges[0].endpoint is None:
+            raise BadInput(f"{judges[0]} calls no model, so a response cannot talk it into a score.")
         target = target_of(judges[0].endpoint)
         try:
             held = hold(probe_judge(built), target, at=now(), budget=_budget(options["budget"], target))
@@ -68,7 +71,7 @@ class Command(JsonCommand):
             ],
         }
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         """Return the figures, and the answers that moved the judge up."""
         lines = [f"{name}: {value}" for name, value in result.items() if name != "probes"]
         for probe in result["probes"]:
@@ -85,7 +88,7 @@ def _budget(given: str, target: Target) -> Decimal | None:
     return budget
 
 
-def _costs(held: HeldAlone) -> dict[str, Any]:
+def _costs(held: HeldAlone) -> JsonDict:
     """Return how many calls were made and reused, and what those made cost in USD; None: the price is unknown."""
     made = [call for call in held.calls if not call.reused]
     costs = [call.cost for call in made]

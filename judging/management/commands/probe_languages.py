@@ -14,7 +14,7 @@ from judging.sandbox.toolchains import available_languages, sandbox_status
 class Command(JsonCommand):
     """Say what the page of languages says, of the machine that the command runs on."""
 
-    help = "Try the sandbox and every language in it. Workers look when they start."
+    help = "Test the sandbox and every language in it. Workers do this when they start."
 
     def run(self, **options: Any) -> JsonDict:
         languages = available_languages()

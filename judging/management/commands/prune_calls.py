@@ -10,6 +10,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.services.calls.call_pruning import prune_calls
 
 
@@ -17,15 +18,17 @@ class Command(JsonCommand):
     """Keeps the ledger from growing for ever."""
 
     help = (
-        "Remove request and reply of old calls that failed, or that no current verdict, answer or debate rests on. "
-        "What they cost stays. A call without its text is not reused."
+        "Remove request and reply of old calls that failed or that no current verdict, response or debate uses. "
+        "Their costs are kept. A call without its text is not reused."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--older-than", type=int, required=True, metavar="DAYS", help="days since the call ended")
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+        parser.add_argument(
+            "--older-than", type=int, required=True, metavar="DAYS", help="minimum age of the calls in days"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only report what would be removed")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         days: int = options["older_than"]
         if not 0 <= days <= 36500:
             raise BadInput("--older-than is a number of days from 0 to 36500.")
@@ -33,7 +36,7 @@ class Command(JsonCommand):
         done = prune_calls(older_than=now - timedelta(days=days), at=now, dry_run=options["dry_run"])
         return asdict(done) | {"dry_run": options["dry_run"], "older_than_days": days}
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         would = "would be removed" if result["dry_run"] else "were removed"
         return (
             f"The texts of {result['calls']:,} of {result['looked_at']:,} calls older than {result['older_than_days']} "

@@ -1,4 +1,4 @@
-"""`rescore --run ID [--evaluator NAME] --set NAME=VALUE ...`: scores anew from stored verdicts, without a call."""
+"""`rescore --run ID [--evaluator NAME] --set NAME=VALUE ...`: recomputes scores from stored verdicts, without calls."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ from judging.services.evaluation.score_recomputation import RescoringRefused
 class Command(JsonCommand):
     """Compute a run's scores again with other options."""
 
-    help = "Compute scores again from stored verdicts with other options. Nothing is sent to a model."
+    help = "Recompute scores from stored verdicts with other options. Nothing is sent to a model."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add whose scores, and the options."""
         parser.add_argument("--run", type=int, required=True, help="id of the run")
-        parser.add_argument("--evaluator", default="", help="name of the judge; not needed where there is one")
+        parser.add_argument("--evaluator", default="", help="name of the judge; required if there are several")
         parser.add_argument(
-            "--set", action="append", default=[], dest="changes", help="NAME=VALUE in JSON, e.g. clip=false; repeat"
+            "--set",
+            action="append",
+            default=[],
+            dest="changes",
+            help="NAME=VALUE in JSON, e.g. clip=false; can be repeated",
         )
 
     def run(self, **options: Any) -> JsonDict:

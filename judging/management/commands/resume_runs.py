@@ -16,10 +16,10 @@ from judging.services.tasks.recovery import unfinished_runs
 class Command(JsonCommand):
     """What workers do by themselves at start and every half minute."""
 
-    help = "Queue unfinished runs again, after a lost worker or broker."
+    help = "Queue unfinished runs again after the loss of a worker or the broker."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--wait", action="store_true", help="until each has ended or paused")
+        parser.add_argument("--wait", action="store_true", help="wait until each run has finished or paused")
 
     def run(self, **options: Any) -> JsonDict:
         runs = [run.pk for run in unfinished_runs()]

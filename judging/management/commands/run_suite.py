@@ -1,7 +1,8 @@
-"""`run_suite`: grade the responses of systems to a suite by rules, judges, or both."""
+"""`run_suite`: grade the responses of systems to a suite by rules, judges, or both; or run the ESI pipeline on it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -10,78 +11,127 @@ from django.db import transaction
 from django.utils.timezone import now
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
+from judging.exports import write_esi_files
 from judging.forms.runs import pair_judges
+from judging.grading.esi import BadEsiOption
 from judging.jobs import launch_run
 from judging.judges.registry import judge_kind
 from judging.management import choices
+from judging.management.esi_arguments import NAMES as ESI_NAMES
+from judging.management.esi_arguments import add_esi_arguments, esi_plan_of
 from judging.management.run_progress import wait_for_run
 from judging.management.run_reports import audit_report, audit_words, in_lines, run_report
-from judging.models import Case, Judge
+from judging.models import Case, Judge, Run, RunKind
 from judging.services.baselines import ensure_baselines
-from judging.services.runs.estimates import RunEstimate, estimate_run
-from judging.services.runs.people_costs import people_cost_of_plan
-from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
+from judging.services.runs.estimates import RunEstimate
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
+from judging.services.runs.wanted_runs import WantedRun
+
+GRADING_NAMES = (
+    *("rules", "judges", "rubrics", "limit", "cases", "scenarios", "first_attempts", "no_review", "audit_share"),
+    "compat",
+)
 
 
 class Command(JsonCommand):
     """Make a run and wake the workers; with --wait see it through and print what came out."""
 
-    help = "Start a run; with --wait, print its figures when it has ended."
+    help = "Start a run; with --wait, print its results when it has finished."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--suite", required=True, help="id of a suite, slug of a benchmark, or slug@number")
-        parser.add_argument("--systems", default="all", help='names separated by commas, or "all"')
-        parser.add_argument("--rules", action="store_true", help="grade by the rules that the cases hold")
-        parser.add_argument("--judges", default="", help="names of judges, separated by commas")
-        parser.add_argument("--rubrics", default="", help="slugs (newest version), slug@version or ids, by commas")
-        parser.add_argument("--budget", default="", help="US dollars that may be spent at most")
-        choices.add_selection(parser)
-        parser.add_argument("--seed", type=int, default=0, help="of the cases that --limit draws")
-        parser.add_argument("--first-attempts", type=int, help="only the first n attempts of each system")
-        parser.add_argument("--fresh", action="store_true", help="reuse no reply of earlier runs")
-        parser.add_argument("--no-review", action="store_true", help="send nothing to people when the run ends")
         parser.add_argument(
-            "--audit-share", type=float, help="share of the cases that people check at random, 0 to 1; the site's else"
+            "--kind",
+            choices=[RunKind.GRADING.value, RunKind.ESI.value],
+            default=RunKind.GRADING.value,
+            help="esi: Lunar-Bench's Efficiency, Safety, Integrity score of models or stored responses",
         )
-        parser.add_argument("--compat", action="store_true", help="grade as the original InfiBench program did")
+        parser.add_argument("--suite", default="", help="id of a suite, slug of a benchmark, or slug@number")
+        parser.add_argument("--systems", help='names separated by commas, or "all", the default unless models respond')
+        parser.add_argument("--rules", action="store_true", help="grade by the rules of the cases")
+        parser.add_argument("--judges", default="", help="names of judges, separated by commas")
+        parser.add_argument(
+            "--rubrics", default="", help="slugs (newest version), slug@version or ids, separated by commas"
+        )
+        parser.add_argument("--budget", default="", help="maximum spend in US dollars")
+        choices.add_selection(parser)
+        parser.add_argument("--seed", type=int, default=0, help="random seed of the cases that --limit draws")
+        parser.add_argument("--first-attempts", type=int, help="only the first n attempts of each system")
+        parser.add_argument("--fresh", action="store_true", help="do not reuse replies of earlier runs")
+        parser.add_argument("--no-review", action="store_true", help="send nothing to review when the run ends")
+        parser.add_argument(
+            "--audit-share",
+            type=float,
+            help="share of the cases in the random audit, 0 to 1; default: the share of the site",
+        )
+        parser.add_argument("--compat", action="store_true", help="grade like InfiBench's own grader")
         parser.add_argument("--name", default="")
-        parser.add_argument("--estimate", action="store_true", help="print calls and cost; start nothing")
-        parser.add_argument("--wait", action="store_true", help="until the run has ended or paused")
+        parser.add_argument("--estimate", action="store_true", help="print calls and cost without starting the run")
+        parser.add_argument("--wait", action="store_true", help="wait until the run has finished or paused")
+        add_esi_arguments(parser)
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
+        _check_options(options)
         ensure_baselines()
-        plan = _plan(options)
-        asked = people_cost_of_plan(plan)
-        if options["estimate"]:
-            return _estimated(estimate_run(plan=plan, threads=settings.CALL_THREADS, at=now())) | audit_report(asked)
-        self.stderr.write(audit_words(asked))
         try:
             with transaction.atomic():
-                run = create_run(plan=plan, actor=None, at=now())
+                wanted = WantedRun(esi_plan_of(options) if options["kind"] == RunKind.ESI else _plan(options))
+                asked = wanted.people_cost()
+                if options["estimate"]:
+                    estimated = _estimated(wanted.estimate(settings.CALL_THREADS, now()))
+                    transaction.set_rollback(True)  # items of a file are stored to be counted only
+                    return estimated | audit_report(asked)
+                self.stderr.write(audit_words(asked))
+                run = wanted.create(None, now())
                 launch_run(run_id=run.pk, waiting=run.total)
-        except RunNotPossible as refusal:
+        except (RunNotPossible, BadEsiOption) as refusal:
             raise BadInput(str(refusal)) from refusal
         if options["wait"]:
-            wait_for_run(run.pk, bar=not options["as_json"])
-        return run_report(run.pk, with_figures=options["wait"]) | audit_report(asked)
+            run = wait_for_run(run.pk, bar=not options["as_json"])
+        report = run_report(run.pk, with_figures=options["wait"]) | audit_report(asked)
+        if options["output"]:
+            report["files"] = _written(run, Path(options["output"]))
+        return report
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         return in_lines(result) if "run" in result else super().summary(result)
 
 
-def _plan(options: dict[str, Any]) -> RunPlan:
+def _written(run: Run, folder: Path) -> list[str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    return [str(path) for path in write_esi_files(run=run, folder=folder)]
+
+
+def _check_options(options: JsonDict) -> None:
+    """Refuse options that runs of the kind do not take."""
+    kind = options["kind"]
+    foreign = GRADING_NAMES if kind == RunKind.ESI else ESI_NAMES
+    given = [
+        name
+        for name in foreign
+        if options[name] is not None and options[name] is not False and options[name] not in ("", [])
+    ]
+    if given:
+        raise BadInput(f"Runs of the kind {kind} do not take --{given[0].replace('_', '-')}.")
+    if kind == RunKind.GRADING and not options["suite"]:
+        raise BadInput("Name a suite (--suite).")
+    if options["output"] and not options["wait"]:
+        raise BadInput("The files of --output are written when the run has finished; add --wait.")
+
+
+def _plan(options: JsonDict) -> RunPlan:
     attempts: int | None = options["first_attempts"]
     if attempts is not None and attempts < 1:
         raise BadInput("--first-attempts is a number from 1.")
     suite = choices.suite_of(options["suite"])
     if options["rules"] and not Case.objects.filter(links__suite=suite).exclude(grading={}).exists():
-        raise BadInput("No case of this suite says how rules would grade it.")
+        raise BadInput("No case of this suite has grading rules.")
     share: float | None = options["audit_share"]
     if share is not None and not 0 <= share <= 1:
         raise BadInput("--audit-share is a share from 0 to 1.")
     return RunPlan(
         suite=suite,
-        systems=choices.systems_of(options["systems"], suite=suite),
+        systems=choices.systems_of(options["systems"] or "all", suite=suite),
         evaluators=[*([EvaluatorChoice()] if options["rules"] else []), *_judges(options)],
         name=options["name"],
         first_attempts=attempts,
@@ -94,22 +144,22 @@ def _plan(options: dict[str, Any]) -> RunPlan:
     )
 
 
-def _judges(options: dict[str, Any]) -> list[EvaluatorChoice]:
+def _judges(options: JsonDict) -> list[EvaluatorChoice]:
     rubrics = choices.rubrics_of(options["rubrics"])
     judges: list[Judge] = choices.judges_of(options["judges"])
     pairwise = [judge.name for judge in judges if "pair" in judge_kind(judge.kind).needs]
     if pairwise:
-        raise BadInput(f"{', '.join(pairwise)} compares two answers; use run_debates.")
+        raise BadInput(f"{', '.join(pairwise)} compares two responses; use run_debates.")
     chosen, lacking = pair_judges(judges, rubrics)
     if lacking:
-        raise BadInput(f"{lacking[0].name} needs a rubric that fits it; name one with --rubrics.")
+        raise BadInput(f"{lacking[0].name} needs a suitable rubric; name one with --rubrics.")
     unused = [str(rubric) for rubric in rubrics if not any(choice.rubric == rubric for choice in chosen)]
     if unused:
-        raise BadInput(f"No chosen judge judges by {', '.join(unused)}.")
+        raise BadInput(f"No selected judge uses {', '.join(unused)}.")
     return chosen
 
 
-def _estimated(estimate: RunEstimate) -> dict[str, Any]:
+def _estimated(estimate: RunEstimate) -> JsonDict:
     return {
         "tasks": estimate.tasks,
         "calls": estimate.calls,

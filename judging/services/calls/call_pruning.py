@@ -9,7 +9,8 @@ from datetime import datetime
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
 from judging.llm.chat import ReplyStatus
-from judging.models import Call, CallPrompt, EsiItem, RunKind, RunStatus, Verdict
+from judging.models import Call, CallPrompt, EsiItem, RunKind, Verdict
+from judging.states import RunStatus
 
 BATCH = 2000
 

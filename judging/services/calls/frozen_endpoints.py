@@ -54,7 +54,7 @@ class RunEndpoints:
 def _difference(name: str, frozen: JsonObject, now: Target | None) -> str:
     """Return a sentence for people where an endpoint is not what the run was started with."""
     if now is None:
-        return f"{name} is not in use any more. Take it into use again, then resume, or cancel the run."
+        return f"{name} is no longer active. Activate it, then resume the run, or cancel the run."
     config = now.config
     for what, before, after in (
         ("address", frozen["base_url"], config.base_url),
@@ -62,8 +62,8 @@ def _difference(name: str, frozen: JsonObject, now: Target | None) -> str:
     ):
         if before != after:
             return (
-                f"{name} is not what the run was started with: its {what} was {before} and is {after}. "
-                "Change it back, then resume, or start a new run."
+                f"{name} has changed since the run was started: its {what} was {before} and is {after}. "
+                "Change it back, then resume the run, or start a new run."
             )
     return ""
 

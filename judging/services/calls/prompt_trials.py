@@ -148,7 +148,7 @@ class _Asking:
         deadline = time.monotonic() + WAIT_SECONDS
         while len(self.got) < len(self.wanted):
             if time.monotonic() > deadline or any(due > deadline for due, _ in self.waiting):
-                raise TrialRefused("The model did not answer in time. See its endpoint's page.")
+                raise TrialRefused("The model did not reply in time. See the page of its endpoint.")
             self._send()
             self.share.pool.wait(POLL_SECONDS)
             for heard in self.share.heard():
@@ -170,8 +170,8 @@ class _Asking:
         if not self.amounts:
             budget, left = _plain(self.purse.budget), _plain(self.purse.left)
             raise TrialRefused(
-                f"The budget of ${budget} does not carry the {len(self.waiting):,} requests that are left: one of them "
-                f"can cost more than the ${left} that remain. What was answered is kept; ask again with a higher one."
+                f"The budget of ${budget} does not cover the {len(self.waiting):,} remaining requests: one of them "
+                f"can cost more than the remaining ${left}. Replies so far are kept; try again with a higher budget."
             )
 
     def _hear(self, heard: CallResult) -> None:

@@ -46,8 +46,8 @@ class Trouble:
     def sentence(self, name: str) -> str:
         """Return what to tell people about an endpoint that answers nothing else."""
         return (
-            f"{name} gave the same error {self.count} times and no answer: {self.text[:160]} "
-            "What waits was not tried. Correct the endpoint and resume, or start a new run with another."
+            f"{name} returned the same error {self.count} times and no reply: {self.text[:160]} "
+            "Waiting tasks were not attempted. Correct the endpoint and resume the run, or start one with another."
         )[:300]
 
 

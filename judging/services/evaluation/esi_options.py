@@ -24,7 +24,7 @@ def options_from_json(data: JsonObject) -> EsiOptions:
     """
     unknown = set(data) - {field.name for field in fields(EsiOptions)}
     if unknown:
-        raise BadEsiOption(f"The index has no option {min(unknown)!r}.")
+        raise BadEsiOption(f"The ESI has no option {min(unknown)!r}.")
     given = dict(data)
     if "unsafe_keywords" in given:
         given["unsafe_keywords"] = tuple(given["unsafe_keywords"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, cast
 
@@ -13,14 +13,14 @@ from django.db.models import F, QuerySet
 
 from evalsite.base.json_types import JsonDict
 from judging import signals
-from judging.grading.esi import FULL, SUB_SCORES, EsiOptions, EsiScore
-from judging.grading.esi_summary import EsiStatus
+from judging.grading.esi import FULL, SUB_SCORES, EsiOptions, EsiScore, EsiStatus
+from judging.grading.grades import ScoreStatus
 from judging.judges.answer_prompts import answer_request, asking_from_json
 from judging.judges.kinds.esi_items import JUDGES, EsiJudge, EsiOutcome, EsiResponse, EsiTask, ReplyReading, esi_item
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
-from judging.models import Case, EsiItem, Response, Run, RunEvaluator, RunTask, Score, ScoreStatus, Verdict
+from judging.models import Case, EsiItem, Response, Run, RunEvaluator, RunTask, Score, Verdict
 from judging.services.content_hashes import text_hash
 from judging.services.evaluation.esi_options import options_of
 from judging.services.evaluation.evaluator_tasks import judge_score_fields, verdict_fields
@@ -31,18 +31,10 @@ from judging.services.tasks.executors import Finished, ReadyTask
 NOTHING_MORE = JudgeSubject(question="", response="")  # these two judges' scores need the verdict alone
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """A run's evaluators by what they do: accuracy, integrity, index."""
-
-    judges: Mapping[str, RunEvaluator]
-    index: RunEvaluator
-
-
-def parts_of(run: Run) -> _Parts:
-    """Return the evaluators of an ESI run."""
+def parts_of(run: Run) -> tuple[dict[str, RunEvaluator], RunEvaluator]:
+    """Return the evaluators of an ESI run: its judges by name, and its index."""
     rows = list(run.evaluators.select_related("judge").order_by("position"))
-    return _Parts(dict(zip(JUDGES, rows[: len(JUDGES)], strict=True)), rows[len(JUDGES)])
+    return dict(zip(JUDGES, rows[: len(JUDGES)], strict=True)), rows[len(JUDGES)]
 
 
 def question_of(case: Case) -> tuple[str, str]:
@@ -65,9 +57,9 @@ class EsiExecutor:
         """Return a conversation for each item."""
         related = ("case__prompt", "system", "response")
         items = EsiItem.objects.select_related(*related).in_bulk([cast(int, task.subject_id) for task in tasks])
-        parts = parts_of(run)
-        judges = {name: _judge(evaluator) for name, evaluator in parts.judges.items()}
-        known = _known_verdicts(parts, [item.response_id for item in items.values() if item.response_id])
+        evaluators, _ = parts_of(run)
+        judges = {name: _judge(evaluator) for name, evaluator in evaluators.items()}
+        known = _known_verdicts(evaluators, [item.response_id for item in items.values() if item.response_id])
         options = options_of(run)
         return [
             ReadyTask(task.pk, "", esi_item(_task(run, items[cast(int, task.subject_id)], judges, known, options)))
@@ -78,7 +70,7 @@ class EsiExecutor:
         """Write answers, verdicts and scores."""
         if not finished:
             return
-        parts = parts_of(run)
+        judges, index = parts_of(run)
         items = EsiItem.objects.select_related("case").in_bulk([cast(int, one.task.subject_id) for one in finished])
         done = [(items[cast(int, one.task.subject_id)], one) for one in finished]
         _store_answers(run, done, at)
@@ -90,9 +82,9 @@ class EsiExecutor:
             one.task.response_id = item.response_id
         RunTask.objects.bulk_update([one.task for _, one in done], ["response"])
         judged = [(item, one) for item, one in done if one.result.score is not None]
-        for name, evaluator in parts.judges.items():
+        for name, evaluator in judges.items():
             _store_verdicts(name, evaluator, judged, at)
-        store_scores(rows=[_index_score(run, parts.index, item, one.result, at) for item, one in judged], at=at)
+        store_scores(rows=[_index_score(run, index, item, one.result, at) for item, one in judged], at=at)
 
     def failure(self, result: Any) -> str:
         """Return why an item has no index."""
@@ -115,9 +107,11 @@ def _judge(evaluator: RunEvaluator) -> EsiJudge:
     return EsiJudge(built, evaluator.options["endpoint"])
 
 
-def _known_verdicts(parts: _Parts, responses: Sequence[int]) -> dict[tuple[str, int], JudgeVerdict]:
+def _known_verdicts(
+    judges: Mapping[str, RunEvaluator], responses: Sequence[int]
+) -> dict[tuple[str, int], JudgeVerdict]:
     """Return the verdicts of earlier tries that are still good."""
-    names = {evaluator.pk: name for name, evaluator in parts.judges.items()}
+    names = {evaluator.pk: name for name, evaluator in judges.items()}
     rows = Verdict.objects.filter(evaluator__in=names, response_id__in=responses, value__isnull=False)
     return {
         (names[row.evaluator_id], row.response_id): JudgeVerdict(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from judging.grading.grades import GradeStatus, GradingOptions, ResponseGrade
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.grading.grades import GradingOptions, ResponseGrade, ScoreStatus
 from judging.grading.rule_graders.programs import ProgramRunner
 from judging.grading.rule_graders.rules import GradedCase
 from judging.grading.stored import grade_to_json
-from judging.judges.registry import BadJudgeOption, judge_kind
+from judging.judges.judge_kinds import BadJudgeOption
+from judging.judges.registry import judge_kind
 from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import PARSER_VERSION, JudgeVerdict, VerdictStatus
@@ -28,7 +30,6 @@ from judging.models import (
     RunEvaluator,
     RunTask,
     Score,
-    ScoreStatus,
     Suite,
     Verdict,
 )
@@ -43,27 +44,24 @@ NEEDS = {
     "rubric": "a rubric",
     "levels": "a rubric with levels",
     "reference": "a reference answer",
-    "pair": "a second answer",
+    "pair": "a second response",
 }
 NOT_RUN = "not-run"  # the code of what could not be run, and the reason that a run's page shows
-SCORE_STATUS = {
-    GradeStatus.COMPLETE: ScoreStatus.COMPLETE,
-    GradeStatus.INCOMPLETE: ScoreStatus.INCOMPLETE,
-    GradeStatus.ERROR: ScoreStatus.ERROR,
-}
 
 
-def freeze(*, judge: Judge | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def freeze(*, judge: Judge | None, options: JsonObject) -> JsonDict:
     """Return everything that a judge's verdicts depend on, as it is now; a rule grader depends on its options only."""
     if judge is None:
         return dict(options)
     frozen = {**judge.options, **options}
+    kept: JsonDict = {"judge_kind": judge.kind, "judge_options": frozen}
     endpoint = judge.endpoint
+    if endpoint is None:
+        return kept
     asked_with = {"reasoning": True, **endpoint.extra} if endpoint.reasoning else dict(endpoint.extra)
     return {
         **({"endpoint_options": asked_with} if asked_with else {}),
-        "judge_kind": judge.kind,
-        "judge_options": frozen,
+        **kept,
         "endpoint": endpoint.name,
         "model": endpoint.model,
         "prompt_hash": judge_kind(judge.kind).prompt_hash(frozen),
@@ -80,7 +78,7 @@ def outdated_judges(run: Run) -> list[str]:
     ]
 
 
-def _prompt_hash(frozen: Mapping[str, Any]) -> str | None:
+def _prompt_hash(frozen: JsonObject) -> str | None:
     """Return the hash of what a judge would be sent now; None where its options are of another time altogether."""
     try:
         return judge_kind(frozen["judge_kind"]).prompt_hash(frozen["judge_options"])
@@ -105,10 +103,10 @@ class _ClaimContext:
     evaluators: dict[int, RunEvaluator]
     responses: dict[int, Response]
     cases: dict[int, Case]  # by prompt
-    trees: dict[tuple[int, str], dict[str, Any]]  # by rubric and case key
+    trees: dict[tuple[int, str], JsonDict]  # by rubric and case key
     batches: dict[tuple[int, int], CaseBatch] = field(default_factory=dict)
 
-    def tree_for(self, evaluator: RunEvaluator, case_key: str) -> dict[str, Any] | None:
+    def tree_for(self, evaluator: RunEvaluator, case_key: str) -> JsonDict | None:
         if evaluator.rubric_id is None:
             return None
         return self.trees.get((evaluator.rubric_id, case_key)) or self.trees.get((evaluator.rubric_id, ""))
@@ -134,7 +132,7 @@ class GradingExecutor:
             batch.texts[task.pk] = response.text
             return ReadyTask(task.pk, "", _grade(batch, task.pk))
         tree = stage.tree_for(evaluator, case.key)
-        return ReadyTask(task.pk, evaluator.options["endpoint"], _judge(evaluator, case, response, tree))
+        return ReadyTask(task.pk, evaluator.options.get("endpoint", ""), _judge(evaluator, case, response, tree))
 
     def _batch_of(self, stage: _ClaimContext, evaluator: RunEvaluator, case: Case) -> CaseBatch:
         key = (evaluator.pk, case.pk)
@@ -181,7 +179,7 @@ class GradingExecutor:
         """Do nothing: what has no result shows its task's status."""
 
 
-def subject_of(*, case: Case, response: Response, tree: dict[str, Any] | None, evaluator: RunEvaluator) -> JudgeSubject:
+def subject_of(*, case: Case, response: Response, tree: JsonDict | None, evaluator: RunEvaluator) -> JudgeSubject:
     """Return what a judge is shown of a response."""
     prompt = response.prompt
     return JudgeSubject(
@@ -224,7 +222,7 @@ def _grade(batch: CaseBatch, task_id: int) -> Conversation[Judged]:
 
 
 def _judge(
-    evaluator: RunEvaluator, case: Case, response: Response, tree: dict[str, Any] | None
+    evaluator: RunEvaluator, case: Case, response: Response, tree: JsonDict | None
 ) -> Generator[Any, Any, Judged]:
     """Ask the judge; everything happens inside, so that what cannot be read fails one task and not the claim."""
     subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
@@ -268,7 +266,7 @@ def _verdict_row(run: Run, item: Finished, at: datetime) -> Verdict:
     )
 
 
-def verdict_fields(verdict: JudgeVerdict) -> dict[str, Any]:
+def verdict_fields(verdict: JudgeVerdict) -> JsonDict:
     """Return the fields of a verdict row that the verdict itself fills."""
     return {
         "status": verdict.status,
@@ -281,7 +279,7 @@ def verdict_fields(verdict: JudgeVerdict) -> dict[str, Any]:
     }
 
 
-def judge_score_fields(score: JudgeScore | None) -> dict[str, Any]:
+def judge_score_fields(score: JudgeScore | None) -> JsonDict:
     """Return the fields of a score row: a verdict without a value, or a tree not judged whole, gives no number."""
     if score is None or score.value is None:
         flags = list(score.flags) if score else []
@@ -312,7 +310,7 @@ def _judge_score_row(run: Run, item: Finished, verdict: Verdict, at: datetime) -
 def _rule_score_row(run: Run, item: Finished, at: datetime) -> Score:
     grade: ResponseGrade = item.result.grade
     share = grade.score / grade.full_score if grade.score is not None and grade.full_score else None
-    status = ScoreStatus.COMPLETE if share is not None else SCORE_STATUS[grade.status]
+    status = ScoreStatus.COMPLETE if share is not None else grade.status
     if share is None and status == ScoreStatus.COMPLETE:
         status = ScoreStatus.INCOMPLETE
     evaluator_id, response_id = _about(item.task)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
@@ -21,12 +20,13 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from evalsite.accounts.audit import record
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging import signals
 from judging.grading.answer_cleaning import CleanedAnswer
-from judging.grading.esi import EsiOptions
-from judging.grading.esi_summary import EsiStatus
+from judging.grading.esi import EsiOptions, EsiStatus
+from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.kinds.esi_items import JUDGES, EsiResponse, failure_of, score_item
-from judging.judges.registry import BadJudgeOption, judge_kind
+from judging.judges.registry import judge_kind
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.models import (
     Case,
@@ -74,7 +74,7 @@ class _New:
 
 
 @transaction.atomic
-def begin_judge(*, evaluator_id: int, options: Mapping[str, Any], actor: User | None, at: datetime) -> RunEvaluator:
+def begin_judge(*, evaluator_id: int, options: JsonObject, actor: User | None, at: datetime) -> RunEvaluator:
     """Store a judge's other options, and that scores do not follow them yet; `finish_rescoring` computes them.
 
     Raises:
@@ -82,10 +82,10 @@ def begin_judge(*, evaluator_id: int, options: Mapping[str, Any], actor: User | 
     """
     evaluator = _locked(evaluator_id)
     allowed = scoring_options(evaluator)
-    before: dict[str, Any] = dict(evaluator.options["judge_options"])
+    before: JsonDict = dict(evaluator.options["judge_options"])
     foreign = sorted(name for name, value in options.items() if name not in allowed and before.get(name) != value)
     if foreign:
-        raise RescoringRefused(f"{foreign[0]} changes what the judge is asked; start a new run for it.")
+        raise RescoringRefused(f"{foreign[0]} changes the request to the judge; start a new run for it.")
     wanted = {**before, **options}
     try:
         judge_kind(evaluator.options["judge_kind"]).build(wanted)
@@ -105,8 +105,8 @@ def begin_index(*, run_id: int, options: EsiOptions, actor: User | None, at: dat
     """
     run, wanted = Run.objects.get(pk=run_id), options_to_json(options)
     if run.kind != RunKind.ESI:
-        raise RescoringRefused("This run has no index.")
-    index = _locked(parts_of(run).index.pk)
+        raise RescoringRefused("This run is not an ESI run.")
+    index = _locked(parts_of(run)[1].pk)
     run = index.run
     before = run.options["esi"]
     run.options = {**run.options, "esi": wanted}
@@ -116,7 +116,7 @@ def begin_index(*, run_id: int, options: EsiOptions, actor: User | None, at: dat
     return index
 
 
-def _mark_begun(evaluator: RunEvaluator, before: Mapping[str, Any], actor: User | None, at: datetime) -> None:
+def _mark_begun(evaluator: RunEvaluator, before: JsonObject, actor: User | None, at: datetime) -> None:
     """Note that scores are being computed again. One that was cut short had the options which its scores followed."""
     unfinished = evaluator.options.get("rescoring")
     began = {
@@ -161,7 +161,7 @@ def _scores_of(evaluator: RunEvaluator) -> QuerySet[Score]:
     return scores if evaluator.kind == EvaluatorKind.INDEX else scores.filter(verdict__value__isnull=False)
 
 
-def index_options(run: Run, changes: Mapping[str, Any]) -> EsiOptions:
+def index_options(run: Run, changes: JsonObject) -> EsiOptions:
     """Return a run's index options with changes; raises BadEsiOption where one cannot be."""
     return options_from_json({**options_to_json(options_of(run)), **changes})
 
@@ -170,7 +170,7 @@ def _locked(evaluator_id: int) -> RunEvaluator:
     run_id = RunEvaluator.objects.values_list("run_id", flat=True).get(pk=evaluator_id)
     run = Run.objects.select_for_update().get(pk=run_id)  # the run first, as everywhere
     if run.status in ACTIVE:
-        raise RescoringRefused("The run is at work. Pause it, or wait for its end.")
+        raise RescoringRefused("The run is active. Pause it, or wait until it has finished.")
     if run.leases.filter(
         expires_at__gte=Now()
     ).exists():  # their scores are being computed with the options as they were
@@ -198,7 +198,7 @@ def _judge_scores(evaluator: RunEvaluator) -> Iterator[_New]:
             yield _New(_filled(row, fields), row.value, "" if fields["value"] is not None else "incomplete")
 
 
-def _material(evaluator: RunEvaluator, rows: Sequence[Score]) -> tuple[dict[int, Case], dict[str, dict[str, Any]]]:
+def _material(evaluator: RunEvaluator, rows: Sequence[Score]) -> tuple[dict[int, Case], dict[str, JsonDict]]:
     prompts = {row.response.prompt_id for row in rows}
     cases = {
         case.prompt_id: case
@@ -212,8 +212,8 @@ def _material(evaluator: RunEvaluator, rows: Sequence[Score]) -> tuple[dict[int,
 
 
 def _index_scores(run: Run, index: RunEvaluator) -> Iterator[_New]:
-    options, parts = options_of(run), parts_of(run)
-    names = {evaluator.pk: name for name, evaluator in parts.judges.items()}
+    options, (judges, _) = options_of(run), parts_of(run)
+    names = {evaluator.pk: name for name, evaluator in judges.items()}
     for part in _parts(_scores_of(index).select_related("response")):
         responses = [row.response_id for row in part]
         items = {
@@ -252,7 +252,7 @@ def _parts(rows: QuerySet[Score]) -> Iterator[list[Score]]:
         yield list(rows.filter(pk__in=ids[start : start + CHUNK]))
 
 
-def _filled(row: Score, fields: Mapping[str, Any]) -> Score:
+def _filled(row: Score, fields: JsonObject) -> Score:
     filled = Score(**{field.attname: getattr(row, field.attname) for field in Score._meta.concrete_fields})
     for name in SCORE_FIELDS:
         setattr(filled, name, fields.get(name, {} if name == "detail" else None))
@@ -298,10 +298,10 @@ def _check_begun(evaluator: RunEvaluator) -> None:
     """Lock the run, and pass where nobody has started it or has begun to compute its scores again meanwhile."""
     run = Run.objects.select_for_update().get(pk=evaluator.run_id)
     if run.status in ACTIVE:
-        raise RescoringRefused("The run was started again meanwhile. Recompute the scores when it has ended.")
+        raise RescoringRefused("The run was started again in the meantime. Recompute the scores when it has finished.")
     stored = RunEvaluator.objects.values_list("options", flat=True).get(pk=evaluator.pk)
     if stored.get("rescoring", {}).get("id") != evaluator.options["rescoring"]["id"]:
-        raise RescoringRefused("Somebody else has begun to recompute these scores; theirs hold.")
+        raise RescoringRefused("Another person has started to recompute these scores; their options apply.")
 
 
 def _recount(evaluator: RunEvaluator) -> None:
@@ -318,7 +318,7 @@ def _recount(evaluator: RunEvaluator) -> None:
 
 
 @transaction.atomic
-def _end(evaluator: RunEvaluator, after: Mapping[str, Any], done: Rescored, at: datetime) -> None:
+def _end(evaluator: RunEvaluator, after: JsonObject, done: Rescored, at: datetime) -> None:
     """Count again, store the options with their history, tell the audit log, and let reports know."""
     _check_begun(evaluator)
     _recount(evaluator)

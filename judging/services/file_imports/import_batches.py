@@ -97,7 +97,7 @@ class BatchWriter:
     @transaction.atomic
     def _insert(self, insert: Callable[[], object]) -> None:
         if not ImportBatch.objects.filter(pk=self.batch.pk).update(touched_at=Now()):
-            raise BatchLost("The import was taken for dead, since nothing was stored for an hour. Import again.")
+            raise BatchLost("The import was stopped because nothing was stored for an hour. Import again.")
         insert()
 
 

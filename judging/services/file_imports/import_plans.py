@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark, Prompt, Response, Rubric, Score, Suite, Verdict
 from judging.services.file_imports.intake import Intake
 from judging.services.file_imports.responses import ResponsePlan, coming_prompts, plan_answers, plan_responses
@@ -20,7 +21,7 @@ from judging.specs.rubrics.outlines import outline_of_grading, outline_of_tree
 from judging.specs.types import CaseSpec, ResponseSpec, SuiteSpec
 
 NO_KNOWN_CASE = error_rule("no-known-case", "Choose the benchmark that has these cases, or import its suite first.")
-UNKNOWN_CASES = warning_rule("unknown-case", "These rows are stored but apply to nothing until a suite has the case.")
+UNKNOWN_CASES = warning_rule("unknown-case", "These rows are stored but have no effect until a suite has the case.")
 
 SAMPLES = 3
 SAMPLE_TEXT = 1200
@@ -32,14 +33,14 @@ BATCH = 500
 class ImportPlan:
     """The parts of an import as JSON for the page, whether anything would change, and what else is wrong."""
 
-    parts: tuple[dict[str, Any], ...]
+    parts: tuple[JsonDict, ...]
     changes_nothing: bool
     problems: tuple[Problem, ...] = ()
 
 
 def plan_import(intake: Intake) -> ImportPlan:
     """Return what storing an intake without errors would create, change, reuse and make stale."""
-    parts: list[dict[str, Any]] = []
+    parts: list[JsonDict] = []
     findings = Findings()
     stored: Suite | None = intake.target.suite if intake.target else None
     if intake.suite is not None and intake.target is not None:
@@ -63,7 +64,7 @@ def name_as_stored(rubric: StagedRubric, benchmark: Benchmark | None) -> None:
         rubric.rename(f"{rubric.head.name} ({benchmark.name})")
 
 
-def _fact(label: str, value: object, tone: str = "") -> dict[str, Any]:
+def _fact(label: str, value: object, tone: str = "") -> JsonDict:
     return {"label": label, "value": value, "tone": tone}
 
 
@@ -80,21 +81,21 @@ def _cut(text: str) -> str:
     return text if len(text) <= SAMPLE_TEXT else text[: SAMPLE_TEXT - 1] + "…"
 
 
-def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> dict[str, Any]:
+def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> JsonDict:
     facts = [
         _fact("Cases", len(spec.cases)),
         _fact("New", len(plan.new_cases), "ok" if plan.new_cases else ""),
         _fact("Changed", len(plan.changed_cases), "warn" if plan.changed_cases else ""),
-        _fact("Reused as they are", plan.reused_cases),
+        _fact("Reused", plan.reused_cases),
     ]
     stale = _answers_to(plan.benchmark, plan.changed_prompts)
     if stale:
-        facts.append(_fact("Responses that answer an earlier wording", stale, "warn"))
+        facts.append(_fact("Responses to an earlier wording", stale, "warn"))
     notes = [f"Changed: {_listed(plan.changed_cases)}."] if plan.changed_cases else []
     if plan.changed_prompts:
-        notes.append(f"The prompt itself changed in {_listed(plan.changed_prompts)}; those need new responses.")
+        notes.append(f"The prompt changed in {_listed(plan.changed_prompts)}; these cases need new responses.")
     if plan.suite is not None:
-        notes = [f"{plan.suite} holds exactly these cases already. Nothing will change."]
+        notes = [f"{plan.suite} already has exactly these cases. Nothing will change."]
     return {
         "kind": "suite",
         "title": f"Suite {spec.name}",
@@ -116,7 +117,7 @@ def _places(count: int) -> list[int]:
     return sorted({0, count // 2, count - 1})[:SAMPLES] if count else []
 
 
-def _case_sample(case: CaseSpec) -> dict[str, Any]:
+def _case_sample(case: CaseSpec) -> JsonDict:
     outline = outline_of_grading(case.grading)
     return {
         "title": case.key,
@@ -146,7 +147,7 @@ def _plan_of_responses(intake: Intake, stored: Suite | None) -> ResponsePlan:
     return plan_answers(specs=intake.responses, benchmark=benchmark, prompts=prompts)
 
 
-def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> dict[str, Any]:
+def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> JsonDict:
     systems = Counter(spec.system for spec in intake.responses)
     facts = [
         _fact("Responses", len(intake.responses)),
@@ -155,7 +156,7 @@ def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> 
         _fact("Already stored", plan.unchanged),
     ]
     if plan.amended:
-        facts.append(_fact("Stored, with other details", len(plan.amended), "ok"))
+        facts.append(_fact("Stored with changed details", len(plan.amended), "ok"))
     stale = _assessed(plan.outdated)
     if stale:
         facts.append(_fact("Scores and verdicts of replaced texts", stale, "warn"))
@@ -165,10 +166,10 @@ def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> 
     if plan.changed:
         notes.append("Replaced texts are kept with their scores, but reports use the new ones.")
     if plan.amended:
-        notes.append("Where only details such as token counts differ, the response keeps its scores and gets them.")
+        notes.append("If only details such as token counts differ, they are updated and the response keeps its scores.")
     changes_nothing = plan.changes_nothing
     if changes_nothing:
-        notes.append("Every one of these responses is stored already. Nothing will change.")
+        notes.append("All of these responses are already stored. Nothing will change.")
     into = str(suite) if suite else (intake.target.name if intake.target else "")
     return {
         "kind": "responses",
@@ -191,12 +192,12 @@ def _assessed(responses: Sequence[int]) -> int:
     return total
 
 
-def _response_sample(spec: ResponseSpec) -> dict[str, Any]:
+def _response_sample(spec: ResponseSpec) -> JsonDict:
     chips = [spec.system] + ([f"attempt {spec.attempt}"] if spec.attempt else [])
     return {"title": spec.case_key, "chips": chips, "text": _cut(spec.text), "reference": "", "outline": None}
 
 
-def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> dict[str, Any]:
+def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> JsonDict:
     unknown = _check_cases(rubric, plan, intake, findings)
     facts = [_fact("Criteria trees", rubric.item_count)]
     if plan.latest is not None or not plan.changes_nothing:  # one known under another name brings nothing new
@@ -204,14 +205,14 @@ def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, finding
     if plan.latest is not None:
         facts += [
             _fact("Changed", plan.changed.count, "warn" if plan.changed.count else ""),
-            _fact("No longer there", plan.removed.count, "warn" if plan.removed.count else ""),
+            _fact("Removed", plan.removed.count, "warn" if plan.removed.count else ""),
             _fact("Version", plan.latest.version + 1 if plan.rubric is None else plan.rubric.version),
         ]
     if unknown:
-        facts.append(_fact("For cases not in the benchmark", unknown, "warn"))
-    notes = [f"The rubric is of the shape “{rubric.head.shape}”."]
+        facts.append(_fact("Cases not in the benchmark", unknown, "warn"))
+    notes = [f"The rubric has the shape “{rubric.head.shape}”."]
     if plan.rubric is not None:
-        notes = [f"{plan.rubric} holds exactly this already. Nothing will change."]
+        notes = [f"{plan.rubric} already has exactly this content. Nothing will change."]
     elif plan.latest is not None:
         stale = Verdict.objects.filter(evaluator__rubric=plan.latest).count()
         notes.append(f"{plan.latest} stays as it is" + (f", with its {stale:,} verdicts." if stale else "."))
@@ -243,7 +244,7 @@ def _check_cases(rubric: StagedRubric, plan: RubricPlan, intake: Intake, finding
     name = intake.target.name if intake.target else ""
     shown = _shown(unknown.first, unknown.count)
     if unknown.count == keyed:
-        message = f"The benchmark {name} has none of the cases that this rubric is for."
+        message = f"The benchmark {name} has none of the cases of this rubric."
         findings.add(NO_KNOWN_CASE, rubric.head.name, place, message, shown)
     else:
         message = f"The benchmark {name} does not have {unknown.count:,} of the {keyed:,} cases: {shown}."
@@ -251,7 +252,7 @@ def _check_cases(rubric: StagedRubric, plan: RubricPlan, intake: Intake, finding
     return unknown.count
 
 
-def _item_sample(item: StagedItem) -> dict[str, Any]:
+def _item_sample(item: StagedItem) -> JsonDict:
     return {
         "title": item.case_key or "The whole benchmark",
         "chips": [item.source] if item.source else [],

@@ -52,7 +52,7 @@ class ImportStopped(Exception):
 class ProgressWriter:
     """A watch for `staged_rubrics`: writes the progress now and then and looks whether to go on."""
 
-    def __init__(self, upload_id: int | str, *, now: Callable[[], datetime], may_go_on: Callable[[], bool]) -> None:
+    def __init__(self, upload_id: int, *, now: Callable[[], datetime], may_go_on: Callable[[], bool]) -> None:
         self.upload_id, self.now, self.may_go_on = upload_id, now, may_go_on
         self.broker = connect(settings.REDIS_URL)
         self.is_heard = True
@@ -85,7 +85,7 @@ class ProgressWriter:
             self.is_heard = False
 
 
-def read_progress(upload_id: int | str) -> ImportProgress | None:
+def read_progress(upload_id: int) -> ImportProgress | None:
     """Return the progress that a worker left; None before the first."""
     try:
         with connect(settings.REDIS_URL) as broker:
@@ -96,11 +96,11 @@ def read_progress(upload_id: int | str) -> ImportProgress | None:
         return None
 
 
-def forget_progress(upload_id: int | str) -> None:
+def forget_progress(upload_id: int) -> None:
     """Remove what a worker left, once it is done."""
     with suppress(RedisError), connect(settings.REDIS_URL) as broker:
         broker.delete(_key(upload_id))
 
 
-def _key(upload_id: int | str) -> str:
+def _key(upload_id: int) -> str:
     return f"evalsite:import:{upload_id}:progress"

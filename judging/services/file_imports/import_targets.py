@@ -61,7 +61,7 @@ def find_target(*, keys: Sequence[str], named: str, suite_id: int | None) -> Imp
     if suite_id is not None:
         suite = Suite.objects.select_related("benchmark").filter(pk=suite_id).first()
         if suite is None:
-            raise UnknownTarget("The chosen suite does not exist any more.")
+            raise UnknownTarget("The chosen suite no longer exists.")
         return ImportTarget(suite.benchmark.slug, suite.benchmark.name, suite.benchmark, suite)
     benchmark = _benchmark_named(named) if named else _benchmark_with(keys)
     if benchmark is None:

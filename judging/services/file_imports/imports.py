@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 
@@ -50,8 +52,41 @@ class Checked:
         return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
 
     @property
+    def is_refused(self) -> bool:
+        """Whether there are errors: one, and nothing is imported."""
+        return bool(self.errors)
+
+    @property
     def kind(self) -> str:
         return self.intake.kinds[0] if self.intake.kinds else "unknown"
+
+    @property
+    def benchmark(self) -> Benchmark | None:
+        """The stored benchmark that the files belong to."""
+        return self.intake.target.benchmark if self.intake.target else None
+
+    def preview(self) -> JsonDict:
+        """Return what the page of the upload shows."""
+        target = self.intake.target
+        return {
+            "kinds": list(self.intake.kinds),
+            "parts": list(self.parts),
+            "changes_nothing": self.changes_nothing,
+            "target": target.name if target else "",
+            "choices": [asdict(choice) for choice in self.intake.choices],
+        }
+
+    @contextmanager
+    def open_written(self, watch: Watch = unwatched) -> Iterator[Written]:
+        """Write what was read into a batch, where nobody sees it until `Written.use` takes all of it into use.
+
+        Raises:
+            ImportRefused: there are errors.
+        """
+        if self.errors:
+            raise ImportRefused(refusal_message(self.errors), self.errors)
+        with open_batch() as batch:
+            yield _write(batch, self.intake, watch)
 
 
 def check_import(*, files: Files, options: ImportOptions, watch: Watch = unwatched) -> Checked:
@@ -75,29 +110,55 @@ def store_import(*, files: Files, options: ImportOptions, source: str, actor: Us
 
 def store_checked(*, checked: Checked, origin: RubricOrigin, watch: Watch = unwatched) -> JsonDict:
     """Store what a dry run read, as `store_import` does."""
-    with open_batch() as batch:
-        written = write_checked(batch=batch, checked=checked, watch=watch)
-        return persistently(partial(use_written, batch=batch, written=written, origin=origin))
+    with checked.open_written(watch) as written:
+        return persistently(partial(written.use, origin))
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
     """What a dry run read, as a batch holds it."""
 
-    checked: Checked
+    batch: ImportBatch
+    intake: Intake
     suite: NewSuite | None
     responses: ResponsePlan | None
+    problems: tuple[Problem, ...] = ()  # none are found while writing
+
+    @transaction.atomic
+    def use(self, origin: RubricOrigin) -> JsonDict:
+        """Take everything that the batch holds into use and return what came of it as JSON."""
+        target, actor, at = self.intake.target, origin.actor, origin.at
+        result: JsonDict = {"changed": False, "rubrics": []}
+        suite: Suite | None = target.suite if target else None
+        benchmark: Benchmark | None = target.benchmark if target else None
+        if self.suite is not None:
+            stored = use_suite(batch=self.batch, new=self.suite, actor=actor, at=at)
+            suite, benchmark = stored.suite, stored.suite.benchmark
+            result["suite"] = {"id": suite.pk, "name": str(suite), "created": stored.created, "cases": suite.case_count}
+            result["changed"] |= stored.created
+        if self.responses is not None and suite is not None:
+            done = self.responses
+            use_responses(batch=self.batch, plan=done, suite=suite, actor=actor, at=at)
+            result["responses"] = {
+                "new": len(done.new),
+                "changed": len(done.changed),
+                "amended": len(done.amended),
+                "unchanged": done.unchanged,
+            }
+            result["changed"] |= not done.changes_nothing
+        for staged in self.intake.rubrics:
+            kept = use_rubric(batch=self.batch, staged=staged, benchmark=benchmark, origin=origin)
+            result["rubrics"].append({"id": kept.rubric.pk, "name": str(kept.rubric), "created": kept.created})
+            result["changed"] |= kept.created
+        if suite is not None:
+            result["suite_id"] = suite.pk  # what a run would be started on
+        if benchmark is not None:
+            result["benchmark"] = {"id": benchmark.pk, "slug": benchmark.slug, "name": benchmark.name}
+        return result
 
 
-def write_checked(*, batch: ImportBatch, checked: Checked, watch: Watch = unwatched) -> Written:
-    """Write what a dry run read into a batch, where nobody sees it until `use_written` takes all of it into use.
-
-    Raises:
-        ImportRefused: there are errors.
-    """
-    if checked.errors:
-        raise ImportRefused(refusal_message(checked.errors), checked.errors)
-    intake, target = checked.intake, checked.intake.target
+def _write(batch: ImportBatch, intake: Intake, watch: Watch) -> Written:
+    target = intake.target
     suite = responses = None
     if intake.suite is not None and target is not None:
         suite = write_suite(batch=batch, spec=intake.suite, slug=target.slug, name=target.name, watch=watch)
@@ -113,40 +174,7 @@ def write_checked(*, batch: ImportBatch, checked: Checked, watch: Watch = unwatc
         )
     for staged in intake.rubrics:
         write_rubric(batch=batch, staged=staged, benchmark=target.benchmark if target else None, watch=watch)
-    return Written(checked, suite, responses)
-
-
-@transaction.atomic
-def use_written(*, batch: ImportBatch, written: Written, origin: RubricOrigin) -> JsonDict:
-    """Take everything that a batch holds into use and return what came of it as JSON."""
-    intake, target, actor, at = written.checked.intake, written.checked.intake.target, origin.actor, origin.at
-    result: JsonDict = {"changed": False, "rubrics": []}
-    suite: Suite | None = target.suite if target else None
-    benchmark: Benchmark | None = target.benchmark if target else None
-    if written.suite is not None:
-        stored = use_suite(batch=batch, new=written.suite, actor=actor, at=at)
-        suite, benchmark = stored.suite, stored.suite.benchmark
-        result["suite"] = {"id": suite.pk, "name": str(suite), "created": stored.created, "cases": suite.case_count}
-        result["changed"] |= stored.created
-    if written.responses is not None and suite is not None:
-        done = written.responses
-        use_responses(batch=batch, plan=done, suite=suite, actor=actor, at=at)
-        result["responses"] = {
-            "new": len(done.new),
-            "changed": len(done.changed),
-            "amended": len(done.amended),
-            "unchanged": done.unchanged,
-        }
-        result["changed"] |= not done.changes_nothing
-    for staged in intake.rubrics:
-        kept = use_rubric(batch=batch, staged=staged, benchmark=benchmark, origin=origin)
-        result["rubrics"].append({"id": kept.rubric.pk, "name": str(kept.rubric), "created": kept.created})
-        result["changed"] |= kept.created
-    if suite is not None:
-        result["suite_id"] = suite.pk  # what a run would be started on
-    if benchmark is not None:
-        result["benchmark"] = {"id": benchmark.pk, "slug": benchmark.slug, "name": benchmark.name}
-    return result
+    return Written(batch, intake, suite, responses)
 
 
 def refusal_message(errors: tuple[Problem, ...]) -> str:

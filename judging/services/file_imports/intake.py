@@ -6,8 +6,8 @@ import io
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.services.file_imports.import_targets import (
     NO_TARGET,
     SAMPLE,
@@ -28,8 +28,9 @@ from judging.specs.files.findings import Findings, error_rule, warning_rule
 from judging.specs.files.problems import Parsed, Problem, Severity
 from judging.specs.files.yaml_reading import unreadable_yaml
 from judging.specs.replies.data_tables import SHEET_ENDINGS, TABLE_ENDINGS, header_names, question_rows
+from judging.specs.replies.response_formats import RESPONSE_FORMATS, ROW_ENDINGS
 from judging.specs.replies.response_rows import KnownCases
-from judging.specs.replies.responses import parse_responses_folder, parse_responses_jsonl, parse_responses_table
+from judging.specs.replies.responses import parse_responses_folder
 from judging.specs.replies.scaleeval_responses import parse_scaleeval_responses, scaleeval_files
 from judging.specs.rubrics.criteria_yaml import find_criteria, find_criteria_lists, parse_criteria
 from judging.specs.rubrics.rubric_tables import open_rubric
@@ -46,23 +47,18 @@ UNKNOWN_KIND = error_rule(
 )
 NOTHING_READ = error_rule("nothing-read", "Is this the right file?")
 FOREIGN_FORMAT = error_rule("foreign-format")
-LEFT_OUT = warning_rule("foreign-format", "The rest of the upload is read without it.")
+LEFT_OUT = warning_rule("foreign-format", "The rest of the upload is read without this file.")
 TOO_LARGE = error_rule("upload-too-large", "Import it in parts.")
 EMPTY_FILE = error_rule("empty-file", "Is this the right file?")
 READ_AS_QUESTIONS = warning_rule(
     "read-as-questions",
-    "If `answer` holds what a system answered, choose Responses under What it is, or add a column `system`.",
+    "If the column `answer` contains responses of a system, choose Responses as the kind, or add a column `system`.",
 )
 SEVERAL_QUESTION_FILES = error_rule("several-question-files", "Import the files one at a time.")
-GUESSED_RUBRIC = warning_rule("read-as-rubric", "Say what the file is if that is wrong.")
+GUESSED_RUBRIC = warning_rule("read-as-rubric", "Choose the kind of the file if this is wrong.")
 
 RUBRIC_ENDINGS = (*TABLE_ENDINGS, ".json", ".jsonl", ".yaml", ".yml")
-_ROWS = (".jsonl", ".json", ".ndjson")
-ENDINGS = {
-    UploadKind.RESPONSES_CSV: TABLE_ENDINGS,
-    UploadKind.RESPONSES_JSONL: _ROWS,
-    UploadKind.QUESTIONS: (*_ROWS, *TABLE_ENDINGS),
-}
+QUESTION_ENDINGS = (*ROW_ENDINGS, *TABLE_ENDINGS)
 SUITE_KINDS = frozenset({UploadKind.SUITE, UploadKind.QUESTIONS, UploadKind.SCALEEVAL_RESPONSES})
 LIMITS = ArchiveLimits()
 
@@ -75,18 +71,18 @@ Parser = Callable[[KnownCases | None], Parsed[Responses]]
 class ImportOptions:
     """What the person who imports may say beside the file. Empty: told from the file."""
 
-    kind: str = ""  # an UploadKind
+    kind: str = ""  # an UploadKind, or one of RESPONSE_FORMATS
     benchmark: str = ""  # slug or name of a stored one, else the name of a new one
     suite_id: int | None = None  # what responses answer; None: the benchmark's newest
     system: str = ""  # for responses that name none
     rubric: str = ""  # name of the rubric, of its newest version or of a new one
     allow_missing_files: bool = False
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return asdict(self)
 
     @classmethod
-    def of_json(cls, data: dict[str, Any]) -> ImportOptions:
+    def of_json(cls, data: JsonDict) -> ImportOptions:
         return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
 
 
@@ -94,7 +90,7 @@ class ImportOptions:
 class Intake:
     """An upload as read. `target` is None where nothing in it needs a benchmark."""
 
-    kinds: tuple[UploadKind, ...]
+    kinds: tuple[str, ...]
     target: ImportTarget | None = None
     suite: SuiteSpec | None = None
     responses: tuple[ResponseSpec, ...] = ()
@@ -116,7 +112,7 @@ def bundle_of(files: Files) -> Parsed[Bundle]:
     findings = Findings()
     total = sum(len(data) for _, data in files)
     if total > LIMITS.max_total_bytes or len(files) > LIMITS.max_entries:
-        message = f"The upload has {len(files):,} files and {total:,} bytes, which is more than can be read."
+        message = f"The upload has {len(files):,} files and {total:,} bytes, which exceeds the limit."
         findings.add(TOO_LARGE, "", "", message)
         return Parsed(None, findings.as_tuple())
     if len(files) == 1 and "/" not in files[0][0]:
@@ -161,7 +157,7 @@ class _UploadReader:
     responses: tuple[ResponseSpec, ...] = ()
     rubrics: list[StagedRubric] = field(default_factory=list)
     target: ImportTarget | None = None
-    kinds: tuple[UploadKind, ...] = ()
+    kinds: tuple[str, ...] = ()
     choices: tuple[BenchmarkChoice, ...] = ()
 
     @property
@@ -196,7 +192,11 @@ class _UploadReader:
         if not self.findings.has_errors:
             self._place_rubrics()
         if not (self.findings.has_errors or self.suite or self.responses or self.rubrics):
-            message = "Nothing of the kind asked for was found in it." if self.options.kind else "Nothing was found."
+            message = (
+                "The upload contains nothing of the chosen kind."
+                if self.options.kind
+                else "The upload contains nothing that can be imported."
+            )
             self.findings.add(NOTHING_READ, _some(self.bundle), "", message)
 
     def _leave_out_foreign(self) -> None:
@@ -207,9 +207,9 @@ class _UploadReader:
             self.findings.add(LEFT_OUT if rest.files else FOREIGN_FORMAT, path, "", words)
         self.bundle = rest
 
-    def _kinds(self) -> tuple[UploadKind, ...]:
+    def _kinds(self) -> tuple[str, ...]:
         if self.options.kind:
-            return (UploadKind(self.options.kind),)
+            return (self.options.kind,)
         kinds = sniff_all(self.bundle)
         if kinds:
             return kinds
@@ -218,23 +218,23 @@ class _UploadReader:
             return ()
         if any(path.lower().endswith(RUBRIC_ENDINGS) for path in self.bundle):
             return (UploadKind.LEVEL_RUBRIC,)
-        self.findings.add(UNKNOWN_KIND, _some(self.bundle), "", "It cannot be told what this holds.")
+        self.findings.add(UNKNOWN_KIND, _some(self.bundle), "", "The kind of this file cannot be detected.")
         return ()
 
-    def _read_kind(self, kind: UploadKind) -> None:
-        if kind is UploadKind.SUITE:
+    def _read_kind(self, kind: str) -> None:
+        if kind == UploadKind.SUITE:
             self._take_suite(parse_suite(self.bundle, missing_files=self.missing_files, tell=self.tell))
-        elif kind is UploadKind.QUESTIONS:
+        elif kind == UploadKind.QUESTIONS:
             self._read_questions()
-        elif kind is UploadKind.SCALEEVAL_RESPONSES:
+        elif kind == UploadKind.SCALEEVAL_RESPONSES:
             parsed = parse_scaleeval_responses(self.bundle, name=self.options.benchmark or "ScaleEval", tell=self.tell)
             self.findings.extend(parsed.problems)
             if parsed.value is not None:
                 self._take_suite(Parsed(parsed.value.suite))
                 self.responses += parsed.value.responses
-        elif kind is UploadKind.CRITERIA:
+        elif kind == UploadKind.CRITERIA:
             self._read_criteria()
-        elif kind is UploadKind.LEVEL_RUBRIC:
+        elif kind == UploadKind.LEVEL_RUBRIC:
             self._read_rubrics()
 
     def _read_criteria(self) -> None:
@@ -255,7 +255,9 @@ class _UploadReader:
         if self.suite is not None:
             return
         if len(paths) > 1:
-            self.findings.add(SEVERAL_QUESTION_FILES, paths[0], "", f"There are {len(paths)} files of questions.")
+            self.findings.add(
+                SEVERAL_QUESTION_FILES, paths[0], "", f"The upload contains {len(paths)} files of questions."
+            )
         for path in paths[:1]:
             self._take_suite(self._questions(path))
 
@@ -264,15 +266,16 @@ class _UploadReader:
             return parse_questions_jsonl(self.bundle, path, tell=self.tell)
         findings = Findings()
         if not self.options.kind and "answer" in header_names(self.bundle, path):
-            message = "Each row asks a question, so `answer` was read as its reference answer."
+            message = "Each row has a question, so `answer` was read as its reference answer."
             findings.add(READ_AS_QUESTIONS, path, "", message)
         return suite_of_rows(question_rows(self.bundle, path, findings), path, findings)
 
-    def _is_table(self, path: str, kind: UploadKind) -> bool:
+    def _is_table(self, path: str, kind: str) -> bool:
         """Return whether a file's rows are of a kind; where the person said what it is, only its ending counts."""
         if self.options.kind == kind:
-            return path.lower().endswith(ENDINGS[kind])
-        return kind_of_table(self.bundle, path) is kind
+            form = RESPONSE_FORMATS.get(kind)
+            return path.lower().endswith(QUESTION_ENDINGS if form is None else form.endings)
+        return kind_of_table(self.bundle, path) == kind
 
     def _read_rubrics(self) -> None:
         asked = self.options.kind == UploadKind.LEVEL_RUBRIC
@@ -283,7 +286,9 @@ class _UploadReader:
         paths = books or [path for path in self.bundle if path.lower().endswith(RUBRIC_ENDINGS)]
         for path in paths:
             if not books and not asked:
-                self.findings.add(GUESSED_RUBRIC, path, "", "Nothing else fits, so the file was read as a rubric.")
+                self.findings.add(
+                    GUESSED_RUBRIC, path, "", "The file matches no other kind, so it was read as a rubric."
+                )
             self._read_rubric(path)
 
     def _read_rubric(self, path: str) -> None:
@@ -306,15 +311,12 @@ class _UploadReader:
                 self.findings.extend(parsed.problems)
                 self.responses += parsed.value or ()
 
-    def _response_parsers(self, kind: UploadKind) -> list[Parser]:
+    def _response_parsers(self, kind: str) -> list[Parser]:
         """Return what reads the responses of a kind, one parser per file or one for all folders."""
-        if kind is UploadKind.RESPONSES_FOLDER:
+        if kind == UploadKind.RESPONSES_FOLDER:
             return [self._folder_parser()]
-        if kind is UploadKind.RESPONSES_JSONL:
-            return [self._file_parser(parse_responses_jsonl, path) for path in self._response_tables(kind)]
-        if kind is UploadKind.RESPONSES_CSV:
-            return [self._file_parser(parse_responses_table, path) for path in self._response_tables(kind)]
-        return []
+        form = RESPONSE_FORMATS.get(kind)
+        return [self._file_parser(form.parse, path) for path in self._response_tables(kind)] if form else []
 
     def _folder_parser(self) -> Parser:
         def parse(known: KnownCases | None) -> Parsed[Responses]:
@@ -334,7 +336,7 @@ class _UploadReader:
 
         return parse
 
-    def _response_tables(self, kind: UploadKind) -> list[str]:
+    def _response_tables(self, kind: str) -> list[str]:
         taken = set(scaleeval_files(self.bundle)) if UploadKind.SCALEEVAL_RESPONSES in self.kinds else set()
         return [path for path in self.bundle if path not in taken and self._is_table(path, kind)]
 

@@ -186,7 +186,7 @@ def _unknown_message(plan: ResponsePlan, owner: str) -> str:
     keys = sorted({spec.case_key for spec in plan.unknown_cases})
     shown = ", ".join(keys[:5]) + (f" and {len(keys) - 5} more" if len(keys) > 5 else "")
     place = f"{first.source}: " if first.source else ""
-    return f"{place}{owner} has no case {shown}. Import the suite that has it first, or choose that suite."
+    return f"{place}{owner} has no case {shown}. First import the suite that has it, or choose that suite."
 
 
 def prompts_of(suite: Suite) -> dict[str, PromptKey]:

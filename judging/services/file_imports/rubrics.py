@@ -155,7 +155,7 @@ def use_rubric(
         [rubric.pk, batch.pk, staged.content_hash],
     )
     if copied != staged.item_count:
-        raise BatchLost(f"{copied:,} of {staged.item_count:,} trees are left of the import; nothing was stored.")
+        raise BatchLost(f"{copied:,} of {staged.item_count:,} trees of the import remain; nothing was stored.")
     record(actor, "rubric.imported", rubric, items=staged.item_count, shape=spec.shape)
     if benchmark is not None and last:
         transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Rubric, benchmark_id=benchmark.pk))

@@ -217,4 +217,4 @@ def _use_cases(batch: ImportBatch, suite: Suite, at: datetime) -> None:
         [suite.pk, suite.benchmark_id, batch.pk],
     )
     if placed != suite.case_count:
-        raise BatchLost(f"{placed:,} of {suite.case_count:,} cases are left of the import; nothing was stored.")
+        raise BatchLost(f"{placed:,} of {suite.case_count:,} cases of the import remain; nothing was stored.")

@@ -36,7 +36,7 @@ def read_bytes(name: str) -> bytes:
     parts = UploadPart.objects.filter(name=name).order_by("number").values_list("data", flat=True)
     data = b"".join(bytes(part) for part in parts.iterator(chunk_size=PARTS_AT_ONCE))
     if not data:
-        raise BytesGone("The uploaded bytes are gone. Upload the file again.")
+        raise BytesGone("The uploaded file was removed. Upload it again.")
     return data
 
 

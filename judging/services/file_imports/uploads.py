@@ -11,6 +11,7 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -18,9 +19,10 @@ from django.db import transaction
 
 from evalsite.accounts.audit import record
 from judging import stop_requests
-from judging.models import IN_WORK, ImportBatch, ImportStatus, Upload
+from judging.models import IN_WORK, ImportStatus, Upload
 from judging.services.file_imports import upload_store
-from judging.services.file_imports.import_batches import BatchLost, open_batch
+from judging.services.file_imports.file_readers import CheckedFiles, WrittenFiles, check_files
+from judging.services.file_imports.import_batches import BatchLost
 from judging.services.file_imports.import_progress import (
     ImportProgress,
     ImportStopped,
@@ -28,19 +30,15 @@ from judging.services.file_imports.import_progress import (
     forget_progress,
     read_progress,
 )
-from judging.services.file_imports.imports import (
-    Checked,
-    ImportRefused,
-    Written,
-    check_import,
-    use_written,
-    write_checked,
-)
+from judging.services.file_imports.imports import ImportRefused
 from judging.services.file_imports.intake import Files, ImportOptions
+from judging.services.file_imports.responses import UnknownCases
 from judging.services.file_imports.rubrics import RubricOrigin
+from judging.services.file_imports.staged_rubrics import unwatched
 from judging.services.file_imports.upload_store import BytesGone
 from judging.services.storable import storable
 from judging.services.transactions import persistently
+from judging.specs.files.problems import Problem
 
 logger = logging.getLogger(__name__)
 
@@ -70,14 +68,14 @@ def _unpacked_size(data: bytes) -> int:
 
 
 @transaction.atomic
-def check_upload(*, files: Files, options: ImportOptions, actor: User | None, at: datetime) -> Upload:
+def check_upload(*, files: Files, options: ImportOptions, actor: User | None, at: datetime, kind: str = "") -> Upload:
     """Keep the files, read them and return the upload with its dry run. Nothing else is stored.
 
     Raises:
         UploadRefused: there are no files, or more bytes than the site takes.
     """
     upload = _received(files, actor, at)
-    _note(upload, check_import(files=files, options=options), options)
+    _note(upload, check_files(kind, files, options, unwatched), options)
     _keep(files, upload)
     upload.save()
     logger.info("judging.upload_checked upload_id=%s status=%s", upload.pk, upload.status)
@@ -85,14 +83,14 @@ def check_upload(*, files: Files, options: ImportOptions, actor: User | None, at
 
 
 @transaction.atomic
-def receive_upload(*, files: Files, options: ImportOptions, actor: User | None, at: datetime) -> Upload:
+def receive_upload(*, files: Files, options: ImportOptions, actor: User | None, at: datetime, kind: str = "") -> Upload:
     """Keep the files for a worker to check; `judging.jobs.launch_check` also wakes one.
 
     Raises:
         UploadRefused: there are no files, or more bytes than the site takes.
     """
     upload = _received(files, actor, at)
-    upload.options, upload.status, upload.launches = options.as_json(), ImportStatus.CHECKING, 1
+    upload.kind, upload.options, upload.status, upload.launches = kind, options.as_json(), ImportStatus.CHECKING, 1
     _keep(files, upload)
     upload.save()
     return upload
@@ -103,7 +101,9 @@ def _received(files: Files, actor: User | None, at: datetime) -> Upload:
     if not files:
         raise UploadRefused("Choose at least one file.")
     if total > settings.UPLOAD_MEGABYTES * 2**20:
-        raise UploadRefused(f"The files have {total:,} bytes; this site takes {settings.UPLOAD_MEGABYTES} MiB at once.")
+        raise UploadRefused(
+            f"The files have {total:,} bytes; the limit of this site is {settings.UPLOAD_MEGABYTES} MiB."
+        )
     return Upload(
         file_name=_shown_name(files),
         bytes_name=PREFIX + uuid.uuid4().hex,
@@ -121,7 +121,7 @@ def recheck_upload(*, upload: Upload, options: ImportOptions) -> Upload:
         UploadRefused: it is being worked on, or was imported.
     """
     _check_can_recheck(upload)
-    _note(upload, check_import(files=read_files(upload), options=options), options)
+    _note(upload, check_files(upload.kind, read_files(upload), options, unwatched), options)
     upload.result = {}
     upload.save()
     return upload
@@ -142,7 +142,7 @@ def queue_recheck(*, upload: Upload, options: ImportOptions) -> Upload:
 
 def _check_can_recheck(upload: Upload) -> None:
     if upload.is_in_work or upload.status == ImportStatus.DONE:
-        raise UploadRefused("This upload is imported already, or a worker has it in hand.")
+        raise UploadRefused("This upload is already imported or is being processed.")
 
 
 @transaction.atomic
@@ -156,9 +156,9 @@ def confirm_upload(*, upload: Upload, actor: User | None, at: datetime) -> Uploa
     if upload.status == ImportStatus.REFUSED:
         raise UploadRefused("This upload has errors. Correct the file and upload it again.")
     if upload.status in (ImportStatus.RUNNING, ImportStatus.DONE):
-        raise UploadRefused("This upload is confirmed already.")
+        raise UploadRefused("This upload is already confirmed.")
     if not upload.can_be_confirmed:
-        raise UploadRefused("This upload is not checked yet. Wait for its check, or check it again.")
+        raise UploadRefused("This upload has not been checked yet. Wait for the check, or check it again.")
     upload.result = {"confirmed_by": actor.pk if actor else None, "confirmed_at": at.isoformat()}
     upload = _launched(upload, ImportStatus.RUNNING)
     _record(upload, actor, "import.confirmed")
@@ -174,9 +174,9 @@ def cancel_upload(*, upload: Upload, actor: User | None) -> Upload:
     """
     upload = _locked(upload.pk)
     if upload.status == ImportStatus.DONE:
-        raise UploadRefused("It was stored before it could be cancelled.")
+        raise UploadRefused("The import finished before it could be cancelled.")
     if not upload.is_in_work:
-        raise UploadRefused("There is nothing to cancel: nobody is working on this upload.")
+        raise UploadRefused("There is nothing to cancel: this upload is not being processed.")
     upload.status = ImportStatus.CANCELLED
     upload.save(update_fields=["status"])
     _record(upload, actor, "import.cancelled")
@@ -224,7 +224,7 @@ def work_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
     watch = ProgressWriter(upload.pk, now=now, may_go_on=partial(_may_go_on, upload))
     try:
         watch("reading", 0, 0)
-        checked = check_import(files=read_files(upload), options=ImportOptions.of_json(upload.options), watch=watch)
+        checked = check_files(upload.kind, read_files(upload), ImportOptions.of_json(upload.options), watch)
         if upload.status == ImportStatus.CHECKING:
             return _keep_check(upload, checked)
         return _store(upload, checked, now(), watch)
@@ -232,11 +232,13 @@ def work_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
         return "stopped"
     except ImportRefused as refusal:
         return _fail(upload, str(refusal), refusal)
+    except UnknownCases as refusal:
+        return _fail(upload, str(refusal))
     except (BytesGone, BatchLost) as lost:
         logger.exception("judging.upload_lost upload_id=%s", upload_id)
         return _fail(upload, str(lost))
     except Exception:
-        _fail(upload, "Something unexpected happened; nothing was stored. The site's log has the details.")
+        _fail(upload, "An unexpected error occurred; nothing was stored. See the log of the site for details.")
         raise
     finally:
         forget_progress(upload.pk)
@@ -265,7 +267,7 @@ def read_files(upload: Upload) -> Files:
 
 
 @transaction.atomic
-def _keep_check(taken: Upload, checked: Checked) -> str:
+def _keep_check(taken: Upload, checked: CheckedFiles) -> str:
     upload = _still_mine(taken)
     if upload is None:
         return "stopped"
@@ -274,24 +276,25 @@ def _keep_check(taken: Upload, checked: Checked) -> str:
     return upload.status
 
 
-def _store(taken: Upload, checked: Checked, at: datetime, watch: ProgressWriter) -> str:
-    with open_batch() as batch:
-        written = write_checked(batch=batch, checked=checked, watch=watch)
-        return persistently(partial(_use, taken, batch, written, at))
+def _store(taken: Upload, checked: CheckedFiles, at: datetime, watch: ProgressWriter) -> str:
+    with checked.open_written(watch) as written:
+        return persistently(partial(_use, taken, written, at))
 
 
 @transaction.atomic
-def _use(taken: Upload, batch: ImportBatch, written: Written, at: datetime) -> str:
+def _use(taken: Upload, written: WrittenFiles, at: datetime) -> str:
     """Take what was written into use, and the upload is imported; nothing of it where it was cancelled meanwhile."""
     upload = _still_mine(taken)
     if upload is None:
         return "stopped"
     actor = User.objects.filter(pk=upload.result.get("confirmed_by")).first() or upload.created_by
-    result = use_written(batch=batch, written=written, origin=RubricOrigin(upload.file_name, actor, at))
+    result = written.use(RubricOrigin(upload.file_name, actor, at))
+    if written.problems:
+        upload.problems = _listed(written.problems)
     upload.status = ImportStatus.DONE
     upload.result = {**upload.result, **result, "finished_at": at.isoformat()}
     upload.benchmark_id = result.get("benchmark", {}).get("id")
-    upload.save(update_fields=["status", "result", "benchmark"])
+    upload.save(update_fields=["status", "result", "benchmark", "problems"])
     upload_store.drop_bytes(upload.bytes_name)  # they are not read again
     return upload.status
 
@@ -310,25 +313,22 @@ def _fail(taken: Upload, message: str, refusal: ImportRefused | None = None) -> 
     upload.status = ImportStatus.FAILED
     upload.result = {**upload.result, "error": message}
     if refusal is not None:
-        upload.problems = storable([asdict(problem) for problem in refusal.problems])
+        upload.problems = _listed(refusal.problems)
     upload.save(update_fields=["status", "result", "problems"])
     return upload.status
 
 
-def _note(upload: Upload, checked: Checked, options: ImportOptions) -> None:
-    target = checked.intake.target
+def _note(upload: Upload, checked: CheckedFiles, options: ImportOptions) -> None:
     upload.kind = checked.kind
     upload.options = options.as_json()
-    upload.status = ImportStatus.REFUSED if checked.errors else ImportStatus.CHECKED
-    upload.preview = {
-        "kinds": list(checked.intake.kinds),
-        "parts": list(checked.parts),
-        "changes_nothing": checked.changes_nothing,
-        "target": target.name if target else "",
-        "choices": [asdict(choice) for choice in checked.intake.choices],
-    }
-    upload.problems = storable([asdict(problem) for problem in checked.problems])
-    upload.benchmark = target.benchmark if target else None
+    upload.status = ImportStatus.REFUSED if checked.is_refused else ImportStatus.CHECKED
+    upload.preview = checked.preview()
+    upload.problems = _listed(checked.problems)
+    upload.benchmark = checked.benchmark
+
+
+def _listed(problems: Sequence[Problem]) -> Any:
+    return storable([asdict(problem) for problem in problems])
 
 
 def _shown_name(files: Files) -> str:

@@ -25,7 +25,7 @@ def ask_again(
         RunNotPossible: the judge is retired or no longer the version that the evaluator froze, or see `check_plan`.
     """
     if evaluator.judge is None:
-        raise RunNotPossible("Rules answer the same every time; only judges are asked again.")
+        raise RunNotPossible("Rule graders always give the same result; only judges can be checked again.")
     plan = RunPlan(
         suite=evaluator.run.suite,
         systems=list(System.objects.filter(pk__in={response.system_id for response in responses})),
@@ -46,7 +46,7 @@ def ask_again(
     versions = versions_of([evaluator, asked])
     changes = changes_between(versions[evaluator.pk], versions[asked.pk])
     if changes:
-        raise RunNotPossible(f"The judge is not what it was. {' '.join(changes)} Make a new anchor set for it.")
+        raise RunNotPossible(f"The judge has changed. {' '.join(changes)} Create a new anchor set for it.")
     RunTask.objects.bulk_create(RunTask(run=run, evaluator=asked, response=response) for response in responses)
     run.evaluators.update(total=len(responses), name=evaluator.name)
     run.total, run.planned_at, run.kind = len(responses), at, RunKind.ANCHOR

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import TypeVar
 
 from django.db.models import Avg
 
+from judging.grading.answer_cleaning import clean_answer
+from judging.judges.answer_prompts import answer_request
 from judging.judges.questions import QUOTED_REPLY, reask
 from judging.judges.registry import judge_kind
+from judging.judges.subjects import JudgeSubject
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.identity import call_key
 from judging.llm.prices import cost_of, estimate_tokens
 from judging.models import Call, Case, ModelEndpoint, Response, RubricItem, RunEvaluator
 from judging.selectors.targets import Target, target_of
 from judging.services.calls import ledger
+from judging.services.evaluation.esi_tasks import question_of
 from judging.services.evaluation.evaluator_tasks import freeze, subject_of
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, with_drawn_cases
+
+Row = TypeVar("Row")
 
 SAMPLE = 200  # responses; of a run with more, evenly chosen ones stand for all
 TYPICAL_REPLY_TOKENS = 250
@@ -110,54 +117,135 @@ class RunEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sample:
-    """Some responses of a planned run, which stand for all."""
+class _Circumstances:
+    """When and how the run would be worked."""
 
-    responses: Sequence[Response]
-    cases: dict[int, Case]  # by prompt
-    count: int  # of all responses
-    about: str  # what the benchmark says of itself
     fresh: bool  # what was asked before is asked again
+    threads: int
     at: datetime  # some replies are too old by then to be reused
+
+
+Asked = Sequence[tuple[ChatRequest, ...] | None]  # of each response looked at; None: it lacks what the judge needs
 
 
 def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
     """Return what the planned run would ask and cost if it started now."""
+    when = _Circumstances(plan.fresh, threads, at)
+    if plan.workers:
+        return RunEstimate(tuple(_estimates_with_workers(plan, when)))
     ids = list(with_drawn_cases(plan).responses.values_list("pk", flat=True))
-    step = max(1, -(-len(ids) // SAMPLE))
-    responses = list(Response.objects.filter(pk__in=ids[::step]).select_related("prompt"))
+    responses = list(Response.objects.filter(pk__in=_spread(ids, SAMPLE)).select_related("prompt", "system"))
     prompts = {response.prompt_id for response in responses}
-    cases = {case.prompt_id: case for case in Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts)}
-    sample = _Sample(responses, cases, len(ids), plan.suite.benchmark.description, plan.fresh, at)
-    return RunEstimate(tuple(_estimate(choice, sample, threads) for choice in plan.evaluators))
+    found = Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts).select_related("prompt")
+    cases = {case.prompt_id: case for case in found}
+    parts = []
+    for choice in plan.evaluators:
+        if plan.esi is None:
+            subjects = list(_subjects(choice, responses, cases, plan.suite.benchmark.description))
+        else:
+            subjects = [_esi_subject(cases[one.prompt_id], one.text, one.system.prompt_version) for one in responses]
+        parts.append(_estimate(choice, subjects, count=len(ids), when=when))
+    return RunEstimate(tuple(parts) if plan.esi is None else _as_items(parts))
 
 
-def _estimate(choice: EvaluatorChoice, sample: _Sample, threads: int) -> EvaluatorEstimate:
+def _estimates_with_workers(plan: RunPlan, when: _Circumstances) -> Iterator[EvaluatorEstimate]:
+    """Yield the shares of the models that respond, then of the judges, from a sample of the cases.
+
+    What a model has said to an earlier run is what the judges are asked about; else they are asked about the reference.
+    """
+    links = Case.objects.filter(links__suite=plan.suite).select_related("prompt").order_by("links__position")
+    cases = _spread(list(links), max(1, SAMPLE // len(plan.workers)))
+    said: list[JudgeSubject] = []
+    guessed: list[JudgeSubject] = []
+    for worker in plan.workers:
+        asked = []
+        for case in cases:
+            instruction, question = question_of(case)
+            asked.append(answer_request(worker.asking, instruction=instruction, question=question, endpoint=""))
+        target = target_of(worker.endpoint)
+        batches = [(request,) for request in asked]
+        yield _priced(worker.system_name, target, batches, count=plan.suite.case_count, when=when)
+        keys = [call_key(target.config, request) for request in asked]
+        replies = {} if when.fresh else ledger.find_finished(keys, at=when.at)
+        for case, key in zip(cases, keys, strict=True):
+            text = replies[key].text if key in replies else case.reference
+            subject = _esi_subject(case, text, worker.asking.cleaning)
+            (said if key in replies else guessed).append(subject)
+    parts = [
+        _estimate(choice, said, guessed=guessed, count=plan.response_count, when=when) for choice in plan.evaluators
+    ]
+    yield from _as_items(parts)
+
+
+def _as_items(parts: Sequence[EvaluatorEstimate]) -> tuple[EvaluatorEstimate, ...]:
+    """Return the shares of an ESI run's judges such that both together are one task for each response."""
+    return (*(replace(part, tasks=0) for part in parts[:-1]), parts[-1])
+
+
+def _spread(rows: Sequence[Row], most: int) -> list[Row]:
+    """Return at most so many rows, evenly chosen."""
+    return list(rows[:: max(1, -(-len(rows) // most))])
+
+
+def _estimate(
+    choice: EvaluatorChoice,
+    subjects: Sequence[JudgeSubject],
+    *,
+    guessed: Sequence[JudgeSubject] = (),
+    count: int,
+    when: _Circumstances,
+) -> EvaluatorEstimate:
+    """Return an evaluator's share, where these subjects are a sample of `count`; see `_priced`."""
     if choice.judge is None:
-        return EvaluatorEstimate(choice.name, sample.count, 0, 0, Decimal(0), 0.0, 0, 0)
-    target = target_of(choice.judge.endpoint)
-    asked = _first_requests(choice, sample)
-    keyed = [(call_key(target.config, request), request) for batch in asked if batch is not None for request in batch]
-    made = set() if sample.fresh else ledger.finished_keys([key for key, _ in keyed], at=sample.at)
+        return EvaluatorEstimate(choice.name, count, 0, 0, Decimal(0), 0.0, 0, 0)
+    kind = judge_kind(choice.judge.kind)
+    if choice.judge.endpoint is None:
+        lacking = sum(bool(kind.missing_needs(subject)) for subject in subjects)
+        counts = (count, 0, 0, Decimal(0), 0.0, lacking, len(subjects))
+        return EvaluatorEstimate(choice.name, *counts, is_baseline=choice.judge.is_baseline)
+    judge = kind.build(freeze(judge=choice.judge, options=choice.options)["judge_options"])
+    asked, guesses = (
+        [None if kind.missing_needs(one) else next(judge.converse(one)) for one in each] for each in (subjects, guessed)
+    )
+    part = _priced(choice.name, target_of(choice.judge.endpoint), asked, guesses=guesses, count=count, when=when)
+    return replace(part, tasks=count)
+
+
+def _priced(
+    name: str, target: Target, asked: Asked, *, guesses: Asked = (), count: int, when: _Circumstances
+) -> EvaluatorEstimate:
+    """Return one model's share, without re-asks, where it is asked this of a sample of `count` responses.
+
+    What only stands in for responses that nobody has given yet are `guesses`: all of them are still to be paid for.
+    """
+    keyed = [(call_key(target.config, request), request) for request in _requests(asked)]
+    made = set() if when.fresh else ledger.finished_keys([key for key, _ in keyed], at=when.at)
     to_pay = [request for key, request in dict(keyed).items() if key not in made]  # equal ones are asked once
-    scale = sample.count / len(sample.responses) if sample.responses else 0
+    guessed = _requests(guesses)
+    to_pay += guessed
+    looked_at = len(asked) + len(guesses)
+    scale = count / looked_at if looked_at else 0
     tokens = round(scale * sum(estimate_tokens(request.messages) for request in to_pay))
     remaining = round(scale * len(to_pay))
     worst = [target.worst_case(one) for request in to_pay for one in (request, _longest_reask(target, request))]
     return EvaluatorEstimate(
-        name=choice.name,
-        tasks=sample.count,
-        calls=round(scale * len(keyed)),
+        name=name,
+        tasks=0,
+        calls=round(scale * (len(keyed) + len(guessed))),
         prompt_tokens=tokens,
         cost=cost_of_calls(target, remaining, tokens),
-        seconds=seconds_of_calls(target, remaining, threads),
-        not_possible=asked.count(None),
-        sample=len(sample.responses),
+        seconds=seconds_of_calls(target, remaining, when.threads),
+        not_possible=[*asked, *guesses].count(None),
+        sample=looked_at,
         is_baseline=target.is_lexical,
         endpoint=target.config.name,
         made=round(scale * sum(key in made for key, _ in keyed)),
         most=None if None in worst else sum((cost for cost in worst if cost is not None), Decimal(0)) * Decimal(scale),
     )
+
+
+def _requests(asked: Asked) -> list[ChatRequest]:
+    return [request for batch in asked if batch is not None for request in batch]
 
 
 def _longest_reask(target: Target, request: ChatRequest) -> ChatRequest:
@@ -167,22 +255,29 @@ def _longest_reask(target: Target, request: ChatRequest) -> ChatRequest:
     return reask(request, ChatReply(ReplyStatus.TRUNCATED, "x" * QUOTED_REPLY, sent=sent), "x" * PROBLEM_CHARACTERS)
 
 
-def _first_requests(choice: EvaluatorChoice, sample: _Sample) -> list[tuple[ChatRequest, ...] | None]:
-    """Return what the judge asks of each response, without re-asks; None where the response lacks what it needs."""
-    assert choice.judge is not None
-    frozen = freeze(judge=choice.judge, options=choice.options)
-    evaluator = RunEvaluator(judge=choice.judge, rubric=choice.rubric, criterion=choice.criterion, options=frozen)
-    trees = _trees(choice, sample.cases)
-    kind = judge_kind(choice.judge.kind)
-    judge = kind.build(frozen["judge_options"])
-    found: list[tuple[ChatRequest, ...] | None] = []
-    for response in sample.responses:
-        case = sample.cases[response.prompt_id]
+def _subjects(
+    choice: EvaluatorChoice, responses: Sequence[Response], cases: dict[int, Case], about: str
+) -> Iterator[JudgeSubject]:
+    """Yield what an evaluator would be shown of each response; `cases` by prompt."""
+    evaluator = RunEvaluator(judge=choice.judge, rubric=choice.rubric, criterion=choice.criterion)
+    trees = _trees(choice, cases)
+    for response in responses:
+        case = cases[response.prompt_id]
         tree = trees.get(case.key) or trees.get("")
-        subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
-        subject = replace(subject, about=sample.about)
-        found.append(None if kind.missing_needs(subject) else next(judge.converse(subject)))
-    return found
+        yield replace(subject_of(case=case, response=response, tree=tree, evaluator=evaluator), about=about)
+
+
+def _esi_subject(case: Case, text: str, cleaning: str) -> JudgeSubject:
+    """Return what a judge of an ESI run would be shown of a response."""
+    instruction, question = question_of(case)
+    return JudgeSubject(
+        question=question,
+        response=clean_answer(text, cleaning).text,
+        raw_response=text,
+        reference=case.reference,
+        instruction=instruction,
+        prompt_version=cleaning,
+    )
 
 
 def _trees(choice: EvaluatorChoice, cases: dict[int, Case]) -> dict[str, dict[str, object]]:

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from judging.judges.kinds.esi_items import JUDGES
-from judging.services.runs.esi_plans import EsiPlan
-from judging.services.runs.run_plans import RunPlan, responses_of, with_drawn_cases
+from judging.services.runs.run_plans import RunPlan, with_drawn_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +26,13 @@ class PeopleCost:
         if not self.cases:
             return "No case is drawn for the random audit."
         return (
-            f"The random audit draws {self.cases:,} of {self.population:,} cases when the run ends and asks people for "
-            f"at most {self.annotations:,} annotations, besides what judges and rules leave open."
+            f"The random audit draws {self.cases:,} of {self.population:,} cases when the run ends and needs "
+            f"at most {self.annotations:,} annotations, in addition to results that judges and rules leave open."
         )
 
 
-Quote = Callable[[int, int, float | None], PeopleCost]  # of cases, subjects, and the share to draw; None: the site's
+# of cases, subjects, the share to draw (None: the benchmark's or the site's) and the benchmark
+Quote = Callable[[int, int, float | None, int | None], PeopleCost]
 _quotes: list[Quote] = []
 
 
@@ -42,30 +41,27 @@ def use_people_quote(quote: Quote) -> None:
     _quotes[:] = [quote]
 
 
-def people_cost(*, cases: int, subjects: int, share: float | None = None) -> PeopleCost | None:
+def people_cost(
+    *, cases: int, subjects: int, share: float | None = None, benchmark_id: int | None = None
+) -> PeopleCost | None:
     """Return what the audit of so many cases, which come to so many subjects, asks of people; None: nobody asks any."""
-    return _quotes[0](cases, subjects, share) if _quotes and cases else None
+    return _quotes[0](cases, subjects, share, benchmark_id) if _quotes and cases else None
 
 
 def people_cost_of_plan(plan: RunPlan) -> PeopleCost | None:
     """Return the same for a run that is to be; None where it sends nothing to people."""
     if not plan.asks_people:
         return None
-    responses = with_drawn_cases(plan).responses.order_by()
-    counted = responses.aggregate(cases=Count("prompt__key", distinct=True), responses=Count("pk", distinct=True))
-    criteria = len({choice.criterion for choice in plan.evaluators})
-    return people_cost(cases=counted["cases"], subjects=counted["responses"] * criteria, share=plan.audit_share)
-
-
-def people_cost_of_esi_plan(plan: EsiPlan) -> PeopleCost | None:
-    """Return the same for an ESI run that is to be, of which people are asked both judges' questions."""
-    cases = plan.suite.case_count
-    items = cases * len(plan.workers)
-    if plan.systems:
-        responses = responses_of(suite=plan.suite, systems=plan.systems, first_attempts=None).order_by()
-        counted = responses.aggregate(cases=Count("prompt__key", distinct=True), items=Count("pk", distinct=True))
-        cases, items = counted["cases"], counted["items"]
-    return people_cost(cases=cases, subjects=items * len(JUDGES))
+    if plan.workers:
+        cases, count = plan.suite.case_count, plan.response_count
+    else:
+        responses = with_drawn_cases(plan).responses.order_by()
+        counted = responses.aggregate(cases=Count("prompt__key", distinct=True), responses=Count("pk", distinct=True))
+        cases, count = counted["cases"], counted["responses"]
+    criteria = len({plan.criterion_of(choice) for choice in plan.evaluators})
+    return people_cost(
+        cases=cases, subjects=count * criteria, share=plan.audit_share, benchmark_id=plan.suite.benchmark_id
+    )
 
 
 def total_cost(costs: Iterable[PeopleCost | None]) -> PeopleCost | None:

@@ -6,23 +6,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, QuerySet
 
 from evalsite.accounts.audit import record
+from evalsite.base.json_types import JsonDict
+from judging.judges.kinds.esi_items import JUDGES
 from judging.models import (
     Case,
     EvaluatorKind,
     Judge,
+    ModelEndpoint,
     Response,
     Rubric,
     Run,
     RunEvaluator,
     RunKind,
-    RunStatus,
     RunTask,
     Suite,
     System,
@@ -31,8 +32,9 @@ from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import target_of
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
 from judging.services.evaluation.evaluator_tasks import freeze
+from judging.services.runs.esi_plans import INDEX_NAME, EsiSetup, Worker, system_of, write_items
 from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys, selection_from_json
-from judging.states import ACTIVE
+from judging.states import ACTIVE, RunStatus
 
 JUDGES_NAMED = 3  # in the name of a run
 TASK_BATCH = 1000
@@ -50,7 +52,7 @@ class EvaluatorChoice:
     judge: Judge | None = None
     rubric: Rubric | None = None
     criterion: str = ""
-    options: dict[str, Any] = field(default_factory=dict)
+    options: JsonDict = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -62,11 +64,11 @@ class EvaluatorChoice:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run is to be."""
+    """What a run is to be. With `esi` it computes the ESI, by an accuracy and an integrity judge in this order."""
 
     suite: Suite
-    systems: Sequence[System]
     evaluators: Sequence[EvaluatorChoice]
+    systems: Sequence[System] = ()  # whose stored responses are evaluated; none where models of an ESI run respond
     name: str = ""
     first_attempts: int | None = None  # only attempts 0..n-1; None: all
     compat: bool = False
@@ -75,10 +77,11 @@ class RunPlan:
     selection: CaseSelection = ALL_CASES
     asks_people: bool = True  # whether what stays open goes to people when it ends
     audit_share: float | None = None  # of the cases that people check at random; None: the site's share
+    esi: EsiSetup | None = None
 
     @property
-    def options(self) -> dict[str, Any]:
-        endpoints = [choice.judge.endpoint for choice in self.evaluators if choice.judge]
+    def options(self) -> JsonDict:
+        """What the run freezes; the systems of models that respond have to be chosen before."""
         return {
             "first_attempts": self.first_attempts,
             "compat": self.compat,
@@ -86,15 +89,37 @@ class RunPlan:
             "asks_people": self.asks_people,
             "audit_share": self.audit_share,
             "selection": self.selection.to_json(),
-            FROZEN: freeze_endpoints(endpoints),
+            FROZEN: freeze_endpoints(self.endpoints),
+            **({} if self.esi is None else self.esi.to_json(self.systems)),
         }
 
     @property
+    def workers(self) -> Sequence[Worker]:
+        """The models that respond, where the responses are not stored already."""
+        return () if self.esi is None else self.esi.workers
+
+    @property
+    def endpoints(self) -> list[ModelEndpoint]:
+        """Every endpoint that is asked, once."""
+        found = [worker.endpoint for worker in self.workers]
+        found += [choice.judge.endpoint for choice in self.evaluators if choice.judge and choice.judge.endpoint]
+        return list({endpoint.pk: endpoint for endpoint in found}.values())
+
+    @property
     def responses(self) -> QuerySet[Response]:
-        """What is to be evaluated; a number of cases has to be drawn before (see `with_drawn_cases`)."""
+        """What is stored to be evaluated; a number of cases has to be drawn before (see `with_drawn_cases`)."""
         return responses_of(
             suite=self.suite, systems=self.systems, first_attempts=self.first_attempts, selection=self.selection
         )
+
+    @property
+    def response_count(self) -> int:
+        """How many responses are to be evaluated, with those that models are still to give."""
+        return len(self.workers) * self.suite.case_count or self.responses.count()
+
+    def criterion_of(self, choice: EvaluatorChoice) -> str:
+        """Return what an evaluator judges; that of an ESI run judges what its kind says."""
+        return choice.judge.kind if self.esi and choice.judge else choice.criterion
 
 
 def responses_of(
@@ -132,15 +157,28 @@ def check_plan(plan: RunPlan) -> None:
     Raises:
         RunNotPossible: nothing to evaluate, nobody to do it, or a budget that cannot be kept.
     """
-    if not plan.systems:
+    if plan.esi is not None:
+        _check_esi(plan)
+    elif not plan.systems:
         raise RunNotPossible("Choose at least one system.")
     if not plan.evaluators:
         raise RunNotPossible("Choose at least one grader or judge.")
     retired = [str(choice.judge) for choice in plan.evaluators if choice.judge and not choice.judge.is_active]
     if retired:
-        raise RunNotPossible(f"{', '.join(retired)}: retired. Bring the judge back on its page, or choose another.")
+        raise RunNotPossible(f"{', '.join(retired)}: retired. Restore the judge on its page, or choose another.")
     if len({choice.name for choice in plan.evaluators}) < len(plan.evaluators):
-        raise RunNotPossible("The same judge with the same rubric was chosen twice.")
+        raise RunNotPossible("The same judge was chosen twice with the same rubric.")
+    if not plan.workers:
+        _check_responses(plan)
+    unpriced = _unpriced(plan.endpoints) if plan.budget is not None else []
+    if unpriced:
+        raise RunNotPossible(
+            f"A budget needs the price of every endpoint, and the price of {', '.join(unpriced)} is unknown. "
+            "Enter its prices on its page, or leave the budget empty."
+        )
+
+
+def _check_responses(plan: RunPlan) -> None:
     try:
         check_selection(suite=plan.suite, selection=plan.selection)
     except SelectionRefused as refusal:
@@ -148,39 +186,52 @@ def check_plan(plan: RunPlan) -> None:
     if not plan.responses.exists():
         part = "" if plan.selection.is_all else f" ({plan.selection.words})"
         raise RunNotPossible(f"These systems have no responses to this suite{part}. Import some first.")
-    unpriced = unpriced_endpoints(plan.evaluators) if plan.budget is not None else []
-    if unpriced:
-        raise RunNotPossible(
-            f"A budget needs to know what a call costs, and the price of {', '.join(unpriced)} is unknown. "
-            "Enter its prices on its page, or leave the budget empty."
-        )
 
 
-def unpriced_endpoints(evaluators: Sequence[EvaluatorChoice]) -> list[str]:
-    """Return the names of the chosen judges' endpoints whose price is unknown; baselines are free."""
-    endpoints = {choice.judge.endpoint_id: choice.judge.endpoint for choice in evaluators if choice.judge}
-    targets = [target_of(endpoint) for endpoint in endpoints.values()]
+def _check_esi(plan: RunPlan) -> None:
+    if bool(plan.workers) == bool(plan.systems):
+        raise RunNotPossible("Choose either models or stored responses, not both.")
+    if [choice.judge and choice.judge.kind for choice in plan.evaluators] != list(JUDGES):
+        raise RunNotPossible("An ESI run needs one accuracy judge and one integrity judge.")
+    if any(worker.endpoint.is_baseline for worker in plan.workers):
+        raise RunNotPossible("A lexical baseline cannot give responses; choose a language model.")
+    keys = [worker.key for worker in plan.workers]
+    twice = next((worker.system_name for worker in plan.workers if keys.count(worker.key) > 1), "")
+    if twice:
+        raise RunNotPossible(f"{twice} was chosen twice; two endpoints may have the same model on the same server.")
+    if not plan.suite.case_count:
+        raise RunNotPossible("The suite has no cases.")
+
+
+def _unpriced(endpoints: Sequence[ModelEndpoint]) -> list[str]:
+    """Return the names of the endpoints whose price is unknown; baselines are free."""
+    targets = [target_of(endpoint) for endpoint in endpoints]
     return [target.config.name for target in targets if target.price is None and not target.is_lexical]
 
 
 @transaction.atomic
 def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
-    """Make a run with everything its results depend on frozen; its tasks are written by its first worker.
+    """Make a run with everything its results depend on frozen.
+
+    The tasks of a grading run are written by its first worker, those of an ESI run at once.
 
     Raises:
         RunNotPossible: see `check_plan`.
     """
     plan = with_drawn_cases(plan)
     check_plan(plan)
-    count = plan.responses.count()
+    if plan.workers:
+        plan = replace(plan, systems=[system_of(worker, at) for worker in plan.workers])
+    count = plan.response_count
     run = Run.objects.create(
-        kind=RunKind.GRADING,
+        kind=RunKind.GRADING if plan.esi is None else RunKind.ESI,
         name=plan.name[:200],
         suite=plan.suite,
         options=plan.options,
         status=RunStatus.QUEUED,
         budget=plan.budget,
-        total=count * len(plan.evaluators),
+        total=count * len(plan.evaluators) if plan.esi is None else count,
+        planned_at=None if plan.esi is None else at,
         created_at=at,
         created_by=actor,
     )
@@ -189,6 +240,8 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
         run.save(update_fields=["name"])
     run.systems.set(plan.systems)
     for position, choice in enumerate(plan.evaluators):
+        if choice.judge is not None and choice.judge.pk is None:
+            choice.judge.save()
         RunEvaluator.objects.create(
             run=run,
             position=position,
@@ -196,11 +249,22 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
             name=choice.name,
             judge=choice.judge,
             rubric=choice.rubric,
-            criterion=choice.criterion,
-            is_baseline=bool(choice.judge and choice.judge.endpoint.is_baseline),
+            criterion=plan.criterion_of(choice),
+            is_baseline=bool(choice.judge and choice.judge.is_baseline),
             options=freeze(judge=choice.judge, options=choice.options),
             total=count,
         )
+    if plan.esi is not None:
+        index = RunEvaluator.objects.create(
+            run=run,
+            position=len(plan.evaluators),
+            kind=EvaluatorKind.INDEX,
+            name=INDEX_NAME,
+            is_baseline=any(choice.judge and choice.judge.is_baseline for choice in plan.evaluators),
+            options={"esi": run.options["esi"], "reading": run.options["reading"]},
+            total=count,
+        )
+        write_items(index, systems=plan.systems, responses=None if plan.workers else plan.responses)
     record(actor, "run.created", run, tasks=run.total, budget=str(plan.budget) if plan.budget is not None else None)
     return run
 
@@ -208,6 +272,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
 def default_name(plan: RunPlan, *, number: int) -> str:
     """Return a name that tells a run from all others: "#12 Encke + Halley, 3 systems, first 2 attempts"."""
     names = list(dict.fromkeys(choice.judge.name if choice.judge else "Rules" for choice in plan.evaluators))
+    names = names if plan.esi is None else [INDEX_NAME]
     more = len(names) - JUDGES_NAMED
     graders = " + ".join(names[:JUDGES_NAMED]) + (f" and {more} more" if more > 0 else "")
     systems = plan.systems[0].name if len(plan.systems) == 1 else f"{len(plan.systems)} systems"

@@ -40,11 +40,11 @@ LOOK_SECONDS = 1.0  # between two looks for runs that wait
 IDLE_SECONDS = 0.05
 PAUSES = {
     "budget": "The budget is reached. Raise it or cancel the run.",
-    "unpriced": "A price is unknown, so the budget cannot be kept. Enter the endpoint's prices, then resume.",
+    "unpriced": "A price is unknown, so the budget cannot be applied. Enter the prices of the endpoint, then resume.",
 }
 PROMPT_CHANGED = (
-    "An upgrade changed the prompt of {names}. Its verdicts would not compare with those before. "
-    "Cancel this run and start a new one; what is done stays."
+    "An upgrade changed the prompt of {names}. New verdicts would not be comparable with earlier ones. "
+    "Cancel this run and start a new one; finished tasks are kept."
 )
 
 

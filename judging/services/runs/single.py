@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Sum
 
+from evalsite.base.json_types import JsonDict
 from judging.judges.registry import judge_kind
 from judging.models import Judge, Response, Rubric, RubricItem, Run, RunEvaluator, RunKind, RunTask, Suite
 from judging.services.evaluation.evaluator_tasks import NEEDS, subject_of
@@ -44,14 +44,14 @@ def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
     response, judge, rubric = wish.response, wish.judge, wish.rubric
     suite = Suite.objects.filter(cases__prompt=response.prompt_id).order_by("-number", "-pk").first()
     if suite is None:
-        raise RunNotPossible("No suite has the case that this response answers.")
+        raise RunNotPossible("No suite has the case of this response.")
     needs = judge_kind(judge.kind).needs
     if "pair" in needs:
-        raise RunNotPossible(f"{judge.name} compares two answers; it cannot judge one.")
+        raise RunNotPossible(f"{judge.name} compares two responses; it cannot judge a single one.")
     if needs & {"rubric", "levels"} and rubric is None:
         raise RunNotPossible(f"{judge.name} needs a rubric.")
     if response.superseded_at is not None:
-        raise RunNotPossible("Another text has replaced this response.")
+        raise RunNotPossible("This response was replaced by a newer one.")
     options = {"prompt_text": wish.prompt_text} if wish.prompt_text else {}
     plan = RunPlan(
         suite=suite,
@@ -78,14 +78,14 @@ def _check_spent(actor: User, at: datetime) -> None:
     spent = sum((amount for amount in sums.values() if amount is not None), Decimal(0))
     if spent >= settings.TRIAL_BUDGET:
         raise RunNotPossible(
-            f"Your trials of the last 24 hours have cost ${spent:.2f}; this site allows ${settings.TRIAL_BUDGET} "
-            "a day. Try again later, or start a run with a budget of its own."
+            f"Your trials in the last 24 hours cost ${spent:.2f}; the limit of this site is ${settings.TRIAL_BUDGET} "
+            "per day. Try again later, or start a run with its own budget."
         )
 
 
 def _check_needs(suite: Suite, response: Response, evaluator: RunEvaluator) -> None:
     case = suite.cases.get(prompt=response.prompt_id)
-    trees: dict[str, Any] = {}
+    trees: JsonDict = {}
     if evaluator.rubric is not None:
         items = RubricItem.objects.filter(rubric=evaluator.rubric, case_key__in=[case.key, ""])
         trees = dict(items.values_list("case_key", "tree"))

@@ -147,10 +147,10 @@ def reserve(*, lease: Lease, amounts: Sequence[Decimal]) -> list[bool]:
         LeaseLost: the claim lapsed and was taken back.
     """
     run = Run.objects.select_for_update().only("budget", "spent", "unheard").get(pk=lease.run_id)
-    if run.budget is None:
-        return [True] * len(amounts)
     held = Lease.objects.filter(run_id=run.pk).aggregate(total=Sum("reserved"))["total"] or Decimal(0)
-    left = run.budget - run.spent - run.unheard - held
+    left = run.budget_left(held=held)
+    if left is None:
+        return [True] * len(amounts)
     carried, total = [], Decimal(0)
     for amount in amounts:
         carried.append(amount == 0 or total + amount <= left)

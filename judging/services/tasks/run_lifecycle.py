@@ -11,14 +11,14 @@ from django.db.models import Count, F
 
 from evalsite.accounts.audit import record
 from judging import signals
-from judging.models import Run, RunEvaluator, RunKind, RunStatus, RunTask, TaskStatus
+from judging.models import Run, RunEvaluator, RunKind, RunTask, TaskStatus
 from judging.selectors.runs import tasks_to_retry
 from judging.services.tasks.executors import executor_for
-from judging.states import ACTIVE, RunRefused, check_transition
+from judging.states import ACTIVE, RunRefused, RunStatus, check_transition
 
 NO_SCORE_BY_OPTION = (
-    "Every failed task has a readable verdict that the scoring options reject; asking again would change nothing. "
-    "Change the options and compute the scores again."
+    "Every failed task has a parsed verdict that the scoring options reject, so a retry would change nothing. "
+    "Change the options and recompute the scores."
 )
 NAME_LENGTH = 200
 MOST_BUDGET = 10**8  # what the column holds
@@ -62,10 +62,14 @@ def postpone_run(*, run_id: int, endpoint: str, resume_at: datetime, at: datetim
     run.postponed_since = at if answered or run.postponed_since is None else run.postponed_since
     if at - run.postponed_since > LONGEST_POSTPONEMENT:
         run.save(update_fields=["postponed_since"])
-        pause_run(run_id=run_id, actor=None, reason=f"{endpoint} has taken no call for two days. Resume to try again.")
+        pause_run(
+            run_id=run_id,
+            actor=None,
+            reason=f"{endpoint} has accepted no call for two days. Resume the run to try again.",
+        )
         return
     run.resume_at = resume_at
-    run.status_reason = f"{endpoint} takes no more calls for now. The run goes on by itself."[:300]
+    run.status_reason = f"{endpoint} accepts no more calls for now. The run continues automatically."[:300]
     run.save(update_fields=["resume_at", "postponed_since", "status_reason"])
 
 
@@ -76,7 +80,7 @@ def note_crash(*, run_id: int, error: str) -> None:
     run.crashes += 1
     run.save(update_fields=["crashes"])
     if run.crashes >= MOST_CRASHES and run.status in ACTIVE:
-        reason = f"The work on this run failed {run.crashes} times by a fault of the site ({error}). Its log says more."
+        reason = f"This run failed {run.crashes} times because of an internal error ({error}). See the log of the site."
         pause_run(run_id=run_id, actor=None, reason=reason[:300])
 
 
@@ -176,7 +180,7 @@ def rename_run(*, run_id: int, name: str, actor: User | None) -> Run:
     if not name:
         raise RunRefused("Enter a name.")
     if run.kind == RunKind.DEBATE:
-        raise RunRefused("The run of a debate set has the name of the set.")
+        raise RunRefused("The run of a set of debates has the name of the set.")
     if name == run.name:
         return run
     former, run.name = run.name, name

@@ -19,10 +19,10 @@ from judging.specs.files.file_formats import foreign_format
 from judging.specs.files.findings import Findings, error_rule, warning_rule
 from judging.specs.files.problems import Parsed
 
-BAD_ZIP = error_rule("bad-zip", "Create the archive anew, as an ordinary ZIP file without a password.")
-ZIP_LIMIT = error_rule("zip-limit", "Leave out what the benchmark does not need, or import it in parts.")
+BAD_ZIP = error_rule("bad-zip", "Create the archive again as an ordinary ZIP file without a password.")
+ZIP_LIMIT = error_rule("zip-limit", "Remove files that the benchmark does not need, or import it in parts.")
 ZIP_LINK = error_rule("zip-link", "Put the file itself into the archive.")
-NESTED_ZIP = warning_rule("zip-nested", "Unpack it and add its files directly.")
+NESTED_ZIP = warning_rule("zip-nested", "Extract it and add its files directly.")
 
 _CHUNK = 64 * 1024
 _ZIP_START = (b"PK\x03\x04", b"PK\x05\x06")
@@ -71,7 +71,7 @@ class _Unpacker:
         """Return the files of the archive by safe path."""
         entries = [entry for entry in self.archive.infolist() if not entry.is_dir()]
         if len(entries) > self.limits.max_entries:
-            message = f"The archive holds {len(entries):,} files; at most {self.limits.max_entries:,} are read."
+            message = f"The archive contains {len(entries):,} files; at most {self.limits.max_entries:,} are read."
             self.findings.add(ZIP_LIMIT, self.file, "", message)
             raise _Stop
         kept: dict[str, bytes] = {}
@@ -80,9 +80,9 @@ class _Unpacker:
             if path is None or _is_noise(path):
                 continue
             if path in kept:
-                self.findings.add(SAME_PATH, path, "", "The archive holds two files of this name.", entry.filename)
+                self.findings.add(SAME_PATH, path, "", "The archive contains two files with this name.", entry.filename)
             elif path.lower().endswith(_ARCHIVE_ENDINGS):
-                self.findings.add(NESTED_ZIP, path, "", "An archive inside the archive is not opened.", path)
+                self.findings.add(NESTED_ZIP, path, "", "An archive inside an archive is not read.", path)
             else:
                 kept[path] = self._read(entry, path)
         return kept
@@ -101,7 +101,7 @@ class _Unpacker:
             self.findings.add(UNSAFE_PATH, entry.filename, "", str(refusal), entry.filename)
             return None
         if path.count("/") >= self.limits.max_path_parts:
-            message = f"The file lies deeper than {self.limits.max_path_parts} folders."
+            message = f"The file is nested more than {self.limits.max_path_parts} folders deep."
             self.findings.add(ZIP_LIMIT, path, "", message, path)
             return None
         return path
@@ -117,7 +117,7 @@ class _Unpacker:
                     self._check_size(entry, path, size)
                     parts.append(chunk)
         except _BROKEN as failure:
-            self.findings.add(BAD_ZIP, path, "", f"This entry cannot be unpacked: {failure}.", path)
+            self.findings.add(BAD_ZIP, path, "", f"This entry cannot be extracted: {failure}.", path)
             return b""
         return b"".join(parts)
 
@@ -126,9 +126,9 @@ class _Unpacker:
         if size > limits.max_entry_bytes:
             message = f"The file has more than {limits.max_entry_bytes:,} bytes."
         elif self.total_bytes > limits.max_total_bytes:
-            message = f"The archive unpacks to more than {limits.max_total_bytes:,} bytes."
+            message = f"The archive extracts to more than {limits.max_total_bytes:,} bytes."
         elif size > limits.ratio_free_bytes and size > limits.max_ratio * max(entry.compress_size, 1):
-            message = f"The file unpacks to more than {limits.max_ratio} times its size in the archive."
+            message = f"The file extracts to more than {limits.max_ratio} times its size in the archive."
         else:
             return
         self.findings.add(ZIP_LIMIT, path, "", message, path)
@@ -177,7 +177,7 @@ def bundle_from_zip(data: bytes, limits: ArchiveLimits | None = None, *, file: s
         findings.add(BAD_ZIP, file, "", f"This is not a readable ZIP archive: {failure}.")
         return Parsed(None, findings.as_tuple())
     if not files and not findings.has_errors:
-        findings.add(BAD_ZIP, file, "", "The archive holds no files.")
+        findings.add(BAD_ZIP, file, "", "The archive contains no files.")
     bundle = None if findings.has_errors else Bundle(without_common_folder(files))
     return Parsed(bundle, findings.as_tuple())
 

@@ -57,13 +57,6 @@ class Bundle:
         made: T = self._made[path]
         return made
 
-    def below(self, folder: str) -> Bundle:
-        """Return the files below `folder`, with their paths relative to it; all of them for an empty folder."""
-        if not folder:
-            return self
-        prefix = folder.rstrip("/") + "/"
-        return Bundle({path[len(prefix) :]: data for path, data in self.files.items() if path.startswith(prefix)})
-
 
 def join_path(folder: str, path: str) -> str:
     """Return `path`, as written in a file that lies in `folder`, as a path of the bundle.

@@ -19,7 +19,7 @@ BAD_JSON = error_rule("bad-json", "Write one JSON object per line.")
 NOT_AN_OBJECT = error_rule("not-an-object", 'Write an object in braces, such as {"id": "1"}.')
 ROW_LIMIT = error_rule("row-limit", "Split the file.")
 NO_ROWS = error_rule("no-rows", "Is this the right file?")
-MENDED_TEXT = warning_rule("unstorable-character", "Nothing to do, unless the text matters to the character.")
+MENDED_TEXT = warning_rule("unstorable-character", "No action is needed unless every character of the text matters.")
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _MAX_DEPTH = 60
@@ -74,7 +74,7 @@ def read_rows(
     if len(rows) > limits.max_rows:
         findings.add(ROW_LIMIT, path, "", f"The file has more than {limits.max_rows:,} rows.")
     if not rows and not findings.has_errors:
-        findings.add(NO_ROWS, path, "", "The file holds no rows.")
+        findings.add(NO_ROWS, path, "", "The file contains no rows.")
     return Parsed(None if findings.has_errors else tuple(rows), findings.as_tuple())
 
 

@@ -11,7 +11,7 @@ from judging.specs.files.problems import Parsed
 MAX_TEXT_BYTES = 32 * 1024 * 1024
 
 NOT_UTF8 = error_rule("not-utf8", "Save the file as UTF-8.")
-TOO_LARGE = error_rule("file-too-large", "Split the file, or leave out what is not needed.")
+TOO_LARGE = error_rule("file-too-large", "Split the file, or remove content that is not needed.")
 NUL_BYTE = error_rule("nul-byte", "Is this a text file? Save it as plain UTF-8 text.")
 
 
@@ -39,7 +39,7 @@ def decode_text(data: bytes, file: str, *, max_bytes: int = MAX_TEXT_BYTES) -> P
         return Parsed(None, findings.as_tuple())
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        findings.add(NUL_BYTE, file, at_line(line), "The file holds a NUL character, which text never does.")
+        findings.add(NUL_BYTE, file, at_line(line), "The file contains a NUL character, which text files never do.")
         return Parsed(None, findings.as_tuple())
     return Parsed(normalise_newlines(text))
 

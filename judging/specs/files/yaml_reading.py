@@ -138,7 +138,7 @@ class _NodeBuilder:
         next(self.events)  # the document ends
         event = next(self.events)
         if isinstance(event, yaml.DocumentStartEvent):
-            message = "A second document starts here; one file holds one document."
+            message = "A second document starts here; a file can contain only one document."
             raise _Refused(BAD_YAML, _line(event), message, "---")
         return node
 
@@ -168,10 +168,10 @@ class _NodeBuilder:
         self.nodes += node.nodes
         self.text += node.text
         if self.nodes > self.limits.max_nodes:
-            message = f"The file holds more than {self.limits.max_nodes:,} values once aliases are written out."
+            message = f"The file contains more than {self.limits.max_nodes:,} values once aliases are written out."
             raise _Refused(TOO_BIG, _line(event), message)
         if self.text > self.limits.max_text:
-            message = f"The file holds more than {self.limits.max_text:,} characters once aliases are written out."
+            message = f"The file contains more than {self.limits.max_text:,} characters once aliases are written out."
             raise _Refused(TOO_BIG, _line(event), message)
         return node
 
@@ -189,9 +189,9 @@ class _NodeBuilder:
         try:
             value = self.scalars.construct_object(ScalarNode(tag, event.value))
         except (ValueError, KeyError, IndexError, yaml.YAMLError):
-            raise _Refused(BAD_VALUE, line, "This cannot be read as a number or truth value.", event.value) from None
+            raise _Refused(BAD_VALUE, line, "This is not a number or a truth value.", event.value) from None
         if isinstance(value, str) and _UNSTORABLE.search(value):
-            raise _Refused(BAD_VALUE, line, "This text holds a NUL character or broken Unicode.", repr(value))
+            raise _Refused(BAD_VALUE, line, "This text contains a NUL character or invalid Unicode.", repr(value))
         if isinstance(value, float) and not math.isfinite(value):
             raise _Refused(BAD_VALUE, line, "Infinite numbers and .nan are not allowed.", event.value)
         return self._count(Node(line, value, event.value, 1, len(event.value)), event)
@@ -256,7 +256,7 @@ def _say_invalid(failure: yaml.MarkedYAMLError, text: str, file: str, findings: 
     column = mark.column if mark and mark.line == number else len(lines[number])
     message = f"This is not valid YAML. {said_plainly(failure.problem or '', lines[number], column)}"
     if start is not None and start.line < number:
-        message += f" What it belongs to starts on line {start.line + 1}."
+        message += f" The block that contains it starts on line {start.line + 1}."
     findings.add(BAD_YAML, file, f"line {number + 1}, column {column + 1}", message, lines[number])
 
 

@@ -11,21 +11,21 @@ from judging.specs.lint.lint_notes import NOT_A_LIST, NOT_A_MAPPING, NOT_TEXT, L
 DEFAULT_BLANK = "[blank]"
 DEFAULT_ESCAPE = " '\"`"
 
-NO_TEMPLATE = error_rule("blank-without-template", "Give `template`, a text that holds the blank marks.")
+NO_TEMPLATE = error_rule("blank-without-template", "Give `template`, a text that contains the blank placeholders.")
 BAD_MARK = error_rule("blank-mark", "Give a `blank_str` of at least one character, such as [blank].")
-COUNT = error_rule("blank-count", "Write one target per blank mark, in order.")
-AT_END = error_rule("blank-at-end", "Let the template go on after the last blank, if only by a full stop.")
-AT_START = warning_rule("blank-at-start", "Let some text stand before the first blank.")
+COUNT = error_rule("blank-count", "Write one target per blank, in order.")
+AT_END = error_rule("blank-at-end", "Add text after the last blank of the template, for example a full stop.")
+AT_START = warning_rule("blank-at-start", "Add some text before the first blank.")
 OVERLAP = error_rule("blank-overlap", "Choose a `blank_str` that cannot overlap itself.")
 NO_CONTENT = error_rule("target-without-content", "Give `content`: a text, or a list of accepted texts.")
 DICT_CONTENT = warning_rule("blank-dict-content", "Write a list of accepted answers instead of a mapping.")
 NO_ANSWER = warning_rule("blank-no-answer", "List at least one accepted answer.")
-STRIPPED = warning_rule("blank-answer-stripped", "Drop these characters from the answer, or set `escape`.")
+STRIPPED = warning_rule("blank-answer-stripped", "Remove these characters from the answer, or set `escape`.")
 TARGET_REGEX = warning_rule("target-regex-ignored", "Nest it: content: [{content: …, regex: true}].")
 TARGET_COND = warning_rule("target-cond-ignored", "Nest it: content: [{content: …, cond: …}].")
-NESTED_LOWER = warning_rule("answer-to-lower-ignored", "Move to_lower beside the target's `content`.")
-NESTED_WEIGHT = warning_rule("answer-weight-ignored", "Move weight beside the target's `content`.")
-NESTED_SUBSTRING = warning_rule("answer-substr-match-ignored", "Move substr_match beside the target's `content`.")
+NESTED_LOWER = warning_rule("answer-to-lower-ignored", "Move to_lower next to the target's `content`.")
+NESTED_WEIGHT = warning_rule("answer-weight-ignored", "Move weight next to the target's `content`.")
+NESTED_SUBSTRING = warning_rule("answer-substr-match-ignored", "Move substr_match next to the target's `content`.")
 
 _KEYS = ("template", "blank_str", "escape", "prefix", "targets", "post_handler")
 _TARGET_KEYS = ("content", "weight", "to_lower", "substr_match", "regex", "cond")
@@ -77,16 +77,16 @@ def _lint_template(lint: Lint, blanks: Node, path: str, targets: int) -> None:
         return
     mark, template, place = _text(blanks, "blank_str", DEFAULT_BLANK), node.content, join(path, "template")
     if not mark:
-        lint.say(BAD_MARK, blanks.fields["blank_str"], join(path, "blank_str"), "The blank mark is empty.", "''")
+        lint.say(BAD_MARK, blanks.fields["blank_str"], join(path, "blank_str"), "The blank placeholder is empty.", "''")
         return
     offsets = mark_offsets(template, mark)
     if len(offsets) != targets:
-        message = f"The template holds {len(offsets)} blank mark(s) {mark!r}, but there are {targets} target(s)."
+        message = f"The template contains {len(offsets)} blank(s) {mark!r}, but there are {targets} target(s)."
         lint.say(COUNT, node, place, message)
     if any(later - earlier < len(mark) for earlier, later in itertools.pairwise(offsets)):
-        lint.say(OVERLAP, node, place, "Blank marks overlap.")
+        lint.say(OVERLAP, node, place, "Blanks overlap.")
     if offsets and template.endswith(mark):
-        lint.say(AT_END, node, place, "The template ends with a blank, which stops the grading.", template[-40:])
+        lint.say(AT_END, node, place, "The template ends with a blank, which makes the grading fail.", template[-40:])
     if offsets and offsets[0] == 0:
         message = "The template starts with a blank; the first characters of its answer are lost in the comparison."
         lint.say(AT_START, node, place, message, template[:40])
@@ -102,9 +102,9 @@ def _lint_target(lint: Lint, target: Node, path: str, escape: str) -> float:
     lowered, substring = lint.switch(target, "to_lower", path), lint.switch(target, "substr_match", path)
     regex, cond, content = target.get("regex"), target.get("cond"), target.get("content")
     if regex is not None and regex.content:
-        lint.say(TARGET_REGEX, regex, join(path, "regex"), "`regex` beside the target's `content` is ignored.")
+        lint.say(TARGET_REGEX, regex, join(path, "regex"), "`regex` next to the target's `content` is ignored.")
     if cond is not None:
-        lint.say(TARGET_COND, cond, join(path, "cond"), "`cond` beside the target's `content` is ignored.")
+        lint.say(TARGET_COND, cond, join(path, "cond"), "`cond` next to the target's `content` is ignored.")
     if content is None:
         lint.say(NO_CONTENT, target, path, "The target has no `content`.", ", ".join(target.fields))
     else:
@@ -115,12 +115,12 @@ def _lint_target(lint: Lint, target: Node, path: str, escape: str) -> float:
 def _lint_content(lint: Lint, content: Node, path: str, escape: str, *, lowered: bool) -> None:
     if content.is_mapping:
         keys = ", ".join(content.fields)
-        message = f"A mapping as content is read as its keys: only the literal answer {keys!r} can win this blank."
+        message = f"A mapping as content is read as its keys: only the literal answer {keys!r} matches this blank."
         lint.say(DICT_CONTENT, content, path, message, keys)
     elif not content.is_list:
         _lint_answer_text(lint, content, path, escape)
     elif not content.items:
-        lint.say(NO_ANSWER, content, path, "No answer is accepted, so nobody can win this blank.", "[]")
+        lint.say(NO_ANSWER, content, path, "No answer is accepted, so no response can match this blank.", "[]")
     for index, answer in enumerate(content.items):
         _lint_answer(lint, answer, f"{path}[{index}]", escape, lowered=lowered)
 

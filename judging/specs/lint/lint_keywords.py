@@ -15,7 +15,7 @@ from judging.specs.lint.lint_notes import NOT_A_LIST, NOT_TEXT, Lint, as_number,
 
 NO_CONTENT = error_rule("keyword-without-content", "Give `content`, or `or` / `and` with a list.")
 OR_AT_RULE = warning_rule(
-    "keyword-or-at-rule-level", "Put `or` / `and` below `content:` to stay readable for InfiBench."
+    "keyword-or-at-rule-level", "Put `or` / `and` below `content:` so that InfiBench can read it."
 )
 OR_WINS = warning_rule("keyword-branch-ignored", "Keep one of or, and, content in each node.")
 EMPTY_OR = warning_rule("empty-or", "Add alternatives, or remove the rule.")
@@ -24,12 +24,12 @@ EMPTY_LIST = warning_rule("empty-criterion", "Add entries, or remove the criteri
 EMPTY_KEYWORD = warning_rule("keyword-empty", "Write the text to look for.")
 RULE_REGEX = warning_rule("rule-regex-ignored", "Nest it: content: {content: …, regex: true}.")
 RULE_COND = warning_rule("rule-cond-ignored", "Nest it: content: {content: …, cond: …}.")
-NESTED_LOWER = warning_rule("nested-to-lower-ignored", "Move to_lower beside the rule's outermost `content`.")
+NESTED_LOWER = warning_rule("nested-to-lower-ignored", "Move to_lower next to the rule's outermost `content`.")
 NESTED_WEIGHT = warning_rule(
-    "nested-weight-ignored", "Move weight beside the rule's outermost `content`, or split the rule."
+    "nested-weight-ignored", "Move weight next to the rule's outermost `content`, or split the rule."
 )
-NESTED_NEG = warning_rule("nested-neg-ignored", "Move neg beside the rule's outermost `content`.")
-COND_INDEX = warning_rule("cond-index", "Refer only to rules further up in the list.")
+NESTED_NEG = warning_rule("nested-neg-ignored", "Move neg next to the rule's outermost `content`.")
+COND_INDEX = warning_rule("cond-index", "Refer only to earlier rules in the list.")
 HANDLER_MIXED = warning_rule("post-handler-with-content", "Give the post_handler a list entry of its own.")
 HANDLER_TWICE = warning_rule("several-post-handlers", "Keep one; only the last one runs.")
 
@@ -85,7 +85,9 @@ def _lint_rule(lint: Lint, rule: Node, path: str, earlier: int) -> float:
     inside = _LintedRule(to_lower=lint.switch(rule, "to_lower", path), earlier=earlier)
     content = rule.get("content")
     if content is None and ("or" in rule.fields or "and" in rule.fields):
-        message = "`or` / `and` directly in a rule stop the original grader; they are read here as if below `content`."
+        message = (
+            "`or` / `and` directly in a rule stop InfiBench's own grader; they are read here as if below `content`."
+        )
         lint.say(OR_AT_RULE, rule, path, message, "or" if "or" in rule.fields else "and")
         _lint_branches(lint, rule, path, inside, regex=lint.switch(rule, "regex", path))
     elif content is None:
@@ -99,13 +101,13 @@ def _lint_rule(lint: Lint, rule: Node, path: str, earlier: int) -> float:
 def _lint_ignored_at_rule(lint: Lint, rule: Node, path: str) -> None:
     regex, cond = rule.get("regex"), rule.get("cond")
     if regex is not None and regex.content:
-        lint.say(RULE_REGEX, regex, join(path, "regex"), "`regex` beside the rule's `content` is ignored.")
+        lint.say(RULE_REGEX, regex, join(path, "regex"), "`regex` next to the rule's `content` is ignored.")
     if cond is not None:
-        lint.say(RULE_COND, cond, join(path, "cond"), "`cond` beside the rule's `content` is ignored.")
+        lint.say(RULE_COND, cond, join(path, "cond"), "`cond` next to the rule's `content` is ignored.")
     for key in ("or", "and"):
         if key in rule.fields:
             lint.say(
-                OR_WINS, rule.fields[key], join(path, key), f"`{key}` beside the rule's `content` is ignored.", key
+                OR_WINS, rule.fields[key], join(path, key), f"`{key}` next to the rule's `content` is ignored.", key
             )
 
 
@@ -141,7 +143,7 @@ def _lint_branches(lint: Lint, node: Node, path: str, rule: _LintedRule, *, rege
         lint.say(NO_CONTENT, node, path, "The node has none of `content`, `or`, `and`.", ", ".join(node.fields))
         return
     for key in present[1:]:
-        message = f"`{key}` is ignored beside `{present[0]}`."
+        message = f"`{key}` is ignored next to `{present[0]}`."
         lint.say(OR_WINS, node.fields[key], join(path, key), message, key)
     branch, place = node.fields[present[0]], join(path, present[0])
     if present[0] == "content":
@@ -164,7 +166,7 @@ def _lint_list(lint: Lint, branch: Node, path: str, rule: _LintedRule, *, regex:
 
 def _lint_literal(lint: Lint, node: Node, path: str) -> None:
     if not node.is_text:
-        lint.say(NOT_TEXT, node, path, "A keyword must be text; this would stop the grading of the case.")
+        lint.say(NOT_TEXT, node, path, "A keyword must be text; otherwise the grading of the case fails.")
     elif node.content == "":
         lint.say(EMPTY_KEYWORD, node, path, "An empty keyword matches every response.", "''")
 

@@ -14,18 +14,18 @@ from judging.specs.files.findings import Findings, Rule, at_line, error_rule, wa
 from judging.specs.files.yaml_reading import Node
 
 NOT_A_NUMBER = error_rule("not-a-number", "Write a number, without quotes.")
-NOT_A_LIST = error_rule("not-a-list", "Write a list: one entry per line, each starting with a dash.")
+NOT_A_LIST = error_rule("not-a-list", "Write a list with one entry per line, each starting with a dash.")
 NOT_A_MAPPING = error_rule("not-a-mapping", "Write `key: value` lines.")
 NOT_TEXT = error_rule("not-text", "Put quotes around it.")
-NEGATIVE_WEIGHT = warning_rule("negative-weight", "For a wrong answer that costs points write `neg: true`.")
+NEGATIVE_WEIGHT = warning_rule("negative-weight", "To deduct points for a wrong answer, write `neg: true`.")
 TEXT_AS_SWITCH = warning_rule("text-as-switch", "Write true or false without quotes.")
 UNKNOWN_KEY = warning_rule("unknown-key", "Remove it, or correct its spelling.")
-BAD_REGEX = error_rule("bad-regex", "Correct the regular expression; in double quotes every backslash is doubled.")
+BAD_REGEX = error_rule("bad-regex", "Correct the regular expression; in double quotes, write every backslash twice.")
 REGEX_LOWERED = warning_rule(
     "regex-lowercased", "Drop to_lower and write (?i) at the start of the regular expression instead."
 )
 BAD_COND = error_rule("bad-cond", "Write one Python expression, such as context[-1] == 'match'.")
-COND_NAME = warning_rule("cond-name", "Use only the names that the format documents.")
+COND_NAME = warning_rule("cond-name", "Use only names that are documented for the format.")
 
 _MAX_PATTERN = 5000
 _MAX_COND = 1000
@@ -64,7 +64,7 @@ class Lint:
         """Return the weight of a rule, blank, test or metric; 1 where none is given."""
         value = self.number(owner, "weight", path, 1.0)
         if value < 0:
-            message = "A negative weight lowers what can be reached and rewards not matching."
+            message = "A negative weight lowers the highest possible score and rewards responses that do not match."
             self.say(NEGATIVE_WEIGHT, owner.fields["weight"], join(path, "weight"), message)
         return value
 
@@ -74,7 +74,7 @@ class Lint:
         if node is None:
             return inherited
         if node.is_text:
-            message = f"`{key}` is text here, and every text that is not empty counts as true."
+            message = f"`{key}` is text here, and every non-empty text counts as true."
             self.say(TEXT_AS_SWITCH, node, join(path, key), message)
         return bool(node.content)
 
@@ -82,7 +82,7 @@ class Lint:
         """Warn of a key that nothing reads and that is nearly a known one; return whether it is."""
         near = difflib.get_close_matches(key, sorted(known), n=1)
         if near:
-            message = f"`{key}` is not read by anything; did you mean `{near[0]}`?"
+            message = f"`{key}` has no effect; did you mean `{near[0]}`?"
             self.say(UNKNOWN_KEY, node, join(path, key), message, key)
         return bool(near)
 
@@ -90,13 +90,13 @@ class Lint:
         """Warn of keys that nothing reads, with the nearest known one."""
         for key, node in owner.fields.items():
             if key not in known and not self.misspelt(key, node, known, path):
-                self.say(UNKNOWN_KEY, node, join(path, key), f"`{key}` is not read by anything.", key)
+                self.say(UNKNOWN_KEY, node, join(path, key), f"`{key}` has no effect.", key)
 
     def pattern(self, node: Node, path: str, *, lowered: bool) -> None:
         """Check that a regular expression compiles, and survives lower-casing where that is asked for."""
         pattern = str(node.content)
         if lowered and _UPPER_ESCAPE.search(pattern):
-            message = "to_lower also lower-cases the expression, which turns classes such as \\S into their opposite."
+            message = "to_lower also lower-cases the expression, which reverses classes such as \\S."
             self.say(REGEX_LOWERED, node, path, message)
         fault = regex_fault(pattern.lower() if lowered else pattern)
         if fault:
@@ -109,7 +109,7 @@ class Lint:
             return None
         tree = parse_condition(node.content)
         if tree is None:
-            self.say(BAD_COND, node, path, "This condition is not a Python expression that can be read.")
+            self.say(BAD_COND, node, path, "This condition is not a valid Python expression.")
             return None
         for name in sorted({part.id for part in ast.walk(tree) if isinstance(part, ast.Name)} - set(names) - _CALLS):
             message = f"The condition uses `{name}`, which is not among {', '.join(sorted(names))}."

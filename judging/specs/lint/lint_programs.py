@@ -7,8 +7,10 @@ from judging.specs.files.yaml_reading import Node
 from judging.specs.lint.lint_keywords import EMPTY_LIST
 from judging.specs.lint.lint_notes import NOT_A_LIST, NOT_A_MAPPING, NOT_TEXT, Lint, join
 
-NO_LANG = error_rule("unit-test-without-lang", "Give `lang`, in the case or beside the tests.")
-OTHER_LANG = warning_rule("test-lang-not-in-infibench", "Scores for it cannot be compared with the original program's.")
+NO_LANG = error_rule("unit-test-without-lang", "Give `lang`, in the case or next to the tests.")
+OTHER_LANG = warning_rule(
+    "test-lang-not-in-infibench", "Scores for it cannot be compared with those of InfiBench's own grader."
+)
 NO_CODE = error_rule("test-without-code", "Give `path` or `content`.")
 CONTENT_IGNORED = warning_rule("test-content-ignored", "Keep either `path` or `content`.")
 PREFIX_LOST = warning_rule("prefix-lost", "Use prefix_path, which is put before the extracted code.")
@@ -53,7 +55,7 @@ def _lint_lang(lint: Lint, unit_test: Node, path: str, case_lang: str) -> None:
     lang = node.raw if node is not None else case_lang
     where = node or unit_test
     if not lang:
-        lint.say(NO_LANG, where, path, "It is not said in which language the tests run.")
+        lint.say(NO_LANG, where, path, "The language of the tests is not given.")
     elif lang in OTHER_LANGS:
         lint.say(OTHER_LANG, where, path, f"InfiBench itself cannot run tests in {lang}.", lang)
     elif lang not in INFIBENCH_LANGS:
@@ -73,7 +75,7 @@ def _lint_test(lint: Lint, test: Node, path: str) -> float:
     if "path" not in test.fields and "content" not in test.fields:
         lint.say(NO_CODE, test, path, "The test has neither `path` nor `content`.", ", ".join(test.fields))
     if "path" in test.fields and "content" in test.fields:
-        lint.say(CONTENT_IGNORED, test.fields["content"], join(path, "content"), "`content` is ignored beside `path`.")
+        lint.say(CONTENT_IGNORED, test.fields["content"], join(path, "content"), "`content` is ignored next to `path`.")
     for key in ("path", "content", "prefix", "prefix_path", "cleanup_path"):
         node = test.get(key)
         if node is not None and not node.is_text:
@@ -85,7 +87,7 @@ def _lint_test(lint: Lint, test: Node, path: str) -> float:
 def _lint_prefix_and_timeout(lint: Lint, test: Node, path: str) -> None:
     prefix, timeout = test.get("prefix"), test.get("timeout")
     if prefix is not None and isinstance(prefix.content, str) and prefix.content and "```" not in prefix.content:
-        message = "`prefix` is put before the response, so it is lost whenever the response fences its code."
+        message = "`prefix` is put before the response, so it is lost if the code of the response is in a code block."
         lint.say(PREFIX_LOST, prefix, join(path, "prefix"), message)
     if timeout is not None and lint.number(test, "timeout", path, 1.0) <= 0:
         lint.say(BAD_TIMEOUT, timeout, join(path, "timeout"), "The time limit is not positive.")
@@ -100,7 +102,7 @@ def lint_customized(lint: Lint, custom: Node, path: str) -> None:
     lint_handler(lint, custom, path)
     metric = custom.get("real_metric_type")
     if metric is not None and metric.content not in CRITERIA[:4]:
-        message = "The report books scores under this name, which it does not know."
+        message = "The report lists scores under this name, but the name is unknown."
         lint.say(UNKNOWN_METRIC_TYPE, metric, join(path, "real_metric_type"), message)
 
 

@@ -11,7 +11,7 @@ from judging.specs.lint.lint_notes import NOT_A_LIST, NOT_A_MAPPING, NOT_TEXT, L
 
 UNKNOWN_METRIC = error_rule("unknown-metric", "Write one of: rouge1, rouge2, rougeL, rougeLsum.")
 NO_REFERENCE = error_rule("similarity-without-reference", "List at least one reference: a text, or `path: file`.")
-BAD_RANGE = error_rule("similarity-range", "Let max_score be greater than min_score.")
+BAD_RANGE = error_rule("similarity-range", "Set max_score greater than min_score.")
 NO_WORDS = warning_rule(
     "reference-without-words", "ROUGE reads only the letters a-z and digits; use another criterion."
 )
@@ -46,7 +46,7 @@ def _lint_metric(lint: Lint, item: Node, path: str) -> float:
     low = lint.number(item, "min_score", path, DEFAULT_MIN)
     high = lint.number(item, "max_score", path, DEFAULT_MAX.get(name, 0.51))
     if high <= low:
-        message = f"max_score ({high:g}) is not above min_score ({low:g}), so nothing lies between them."
+        message = f"max_score ({high:g}) is not above min_score ({low:g}), so there is no range between them."
         lint.say(BAD_RANGE, item.get("max_score") or item.get("min_score") or item, path, message)
     _lint_references(lint, item, path)
     return lint.weight(item, path)
@@ -55,7 +55,7 @@ def _lint_metric(lint: Lint, item: Node, path: str) -> float:
 def _lint_references(lint: Lint, item: Node, path: str) -> None:
     references, place = item.get("references"), join(path, "references")
     if references is None or not references.items:
-        lint.say(NO_REFERENCE, references or item, place, "There is nothing to compare the response with.")
+        lint.say(NO_REFERENCE, references or item, place, "There is no reference to compare the response with.")
         return
     for index, reference in enumerate(references.items):
         _lint_reference(lint, reference, f"{place}[{index}]")
@@ -67,7 +67,7 @@ def _lint_reference(lint: Lint, reference: Node, path: str) -> None:
     if not isinstance(reference.content, str):
         lint.say(NOT_TEXT, reference, path, "A reference must be a text, or a mapping with `path`.")
     elif not has_words(reference.content):
-        lint.say(NO_WORDS, reference, path, "This reference has no words that ROUGE can see, so every score is 0.")
+        lint.say(NO_WORDS, reference, path, "This reference has no words that ROUGE can read, so every score is 0.")
 
 
 def has_words(text: str) -> bool:

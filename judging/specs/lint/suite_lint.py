@@ -14,12 +14,14 @@ from judging.specs.lint.lint_notes import NOT_A_MAPPING, Lint, as_number, join
 from judging.specs.lint.lint_programs import CRITERIA, lint_customized, lint_handler, lint_unit_tests
 from judging.specs.lint.lint_similarity import lint_similarity
 
-NO_GRADING = warning_rule("no-grading", "Fine for cases that only judges or people assess; else add a criterion.")
+NO_GRADING = warning_rule(
+    "no-grading", "Correct for cases that only judges or annotators assess; otherwise add a criterion."
+)
 NO_CRITERION = warning_rule("no-criterion", "Add keywords, blank_filling, unit_test, similarity or customized.")
 TOTAL_ZERO = error_rule("total-zero", "Give a rule a positive weight: a score is a share of the total.")
-MAX_ABOVE_SUM = warning_rule("max-score-above-sum", "Lower max_score; as it is the full score cannot be reached.")
+MAX_ABOVE_SUM = warning_rule("max-score-above-sum", "Lower max_score; otherwise the full score cannot be reached.")
 MIN_ABOVE_MAX = warning_rule(
-    "min-score-above-max", "Lower min_score; as it is every response gets more than the total."
+    "min-score-above-max", "Lower min_score; otherwise every response gets more than the total."
 )
 MISSING_TYPE = warning_rule("missing-type", "Give `type`, so that reports can group the case.")
 UNKNOWN_TYPE = warning_rule(
@@ -27,7 +29,9 @@ UNKNOWN_TYPE = warning_rule(
     "InfiBench knows: code debugging, code completion, knowledge question-answering, non-code debugging.",
 )
 MISSING_LANG = warning_rule("missing-lang", "Give `lang`, so that reports can group the case.")
-NULL_ABOVE_FULL = warning_rule("null-score-above-full", "Lower null_score: no answer would score more than the best.")
+NULL_ABOVE_FULL = warning_rule(
+    "null-score-above-full", "Lower null_score: otherwise a missing response would score more than the best one."
+)
 
 TYPES = frozenset({"code debugging", "code completion", "knowledge question-answering", "non-code debugging"})
 
@@ -36,9 +40,7 @@ def lint_case(lint: Lint, case: Node, path: str = "") -> None:
     """Note everything worth saying about one case: a mapping of a case file, or an inline entry of a suite."""
     grading = case.get("grading")
     if grading is None or not grading.content:
-        lint.say(
-            NO_GRADING, grading or case, join(path, "grading"), "The case has no rules to grade a response by.", ""
-        )
+        lint.say(NO_GRADING, grading or case, join(path, "grading"), "The case has no grading rules.", "")
         return
     if not grading.is_mapping:
         lint.say(NOT_A_MAPPING, grading, join(path, "grading"), "`grading` must be a mapping.")
@@ -75,7 +77,7 @@ def lint_grading(lint: Lint, grading: Node, path: str, *, lang: str) -> None:
         if node is not None:
             totals.append(_lint_criterion(lint, criterion, node, join(path, criterion), lang))
     if not totals:
-        message = "None of the five criteria is given, so there is nothing to grade."
+        message = "None of the five criteria is given, so nothing can be graded."
         lint.say(NO_CRITERION, grading, path, message, ", ".join(grading.fields))
         return
     for place, handler in handlers_of(grading, path):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule
 from judging.specs.files.jsonl_reading import ROW_LIMIT, JsonLine, RowLimits
@@ -18,7 +18,7 @@ from judging.specs.spreadsheets.grids import Grid, bundle_grids, is_blank, plain
 from judging.specs.spreadsheets.table_texts import CSV_ENDINGS, header_of, open_table
 from judging.specs.suites.questions_jsonl import ANSWER_FIELDS, QUESTION_FIELDS
 
-BAD_CSV = error_rule("bad-csv", "Save the table anew as CSV, with a header and fields in double quotes.")
+BAD_CSV = error_rule("bad-csv", "Save the table again as CSV, with a header and fields in double quotes.")
 BAD_HEADER = error_rule(
     "csv-header", "Name the columns case_id, system, attempt, response; or filename and completion."
 )
@@ -42,7 +42,7 @@ def column_names(cells: Iterable[Cell]) -> list[str]:
     return [_SAME[name] if name in _SAME and _SAME[name] not in names else name for name in names]
 
 
-def holds_responses(names: Sequence[str]) -> bool:
+def holds_responses(names: Collection[str]) -> bool:
     """Return whether columns are those of responses: which case, or which question, and what was answered."""
     found = set(names)
     if any(map(_OF_RUBRICS.fullmatch, found)):
@@ -64,20 +64,15 @@ def header_names(bundle: Bundle, path: str) -> list[str]:
         names = column_names(header_of(bundle.read(path)))
         return names if holds_responses(names) or holds_questions(names) else []
     grids = bundle_grids(bundle, path, Findings(path))
-    return next((header.names for grid in grids if (header := _sheet_header(grid)) is not None), [])
+    return next((header[1] for grid in grids if (header := _sheet_header(grid)) is not None), [])
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
-    row: int
-    names: list[str]
-
-
-def _sheet_header(grid: Grid) -> _Header | None:
+def _sheet_header(grid: Grid) -> tuple[int, list[str]] | None:
+    """Return the number of the row that names columns of responses or questions, and these names."""
     for number, row in grid.head():
         names = column_names(row)
         if holds_responses(names) or holds_questions(names):
-            return _Header(number, names)
+            return number, names
     return None
 
 
@@ -87,7 +82,7 @@ class TableRow:
 
     number: int
     place: str
-    fields: dict[str, Any]
+    fields: JsonDict
 
 
 def table_rows(bundle: Bundle, path: str, findings: Findings, limits: RowLimits) -> list[TableRow]:
@@ -133,7 +128,7 @@ def _check_names(names: Sequence[str], path: str, place: str, findings: Findings
     named = [name for name in names if name]
     message = ""
     if not (holds_responses(names) or holds_questions(names)):
-        message = "The columns do not say case and response."
+        message = "There are no columns for case and response."
     elif len(set(named)) < len(named):
         message = "Two columns have the same name."
     if message:
@@ -145,27 +140,27 @@ def _sheet_rows(bundle: Bundle, path: str, findings: Findings) -> Iterator[Table
     of_file = Findings(path)
     try:
         grids = bundle_grids(bundle, path, of_file)
-        found = next(((grid, header) for grid in grids if (header := _sheet_header(grid)) is not None), None)
+        found = next(((grid, *header) for grid in grids if (header := _sheet_header(grid)) is not None), None)
         if found is None:
             if not of_file.has_errors:
-                of_file.add(BAD_HEADER, path, "", "No visible sheet has columns that say case and response.")
+                of_file.add(BAD_HEADER, path, "", "No visible sheet has columns for case and response.")
             return
-        grid, header = found
-        if _check_names(header.names, path, grid.place(header.row, 1), of_file):
-            yield from _rows_below(grid, header, of_file)
+        grid, row, names = found
+        if _check_names(names, path, grid.place(row, 1), of_file):
+            yield from _rows_below(grid, row, names, of_file)
     finally:
         findings.extend(of_file.as_tuple())
 
 
-def _rows_below(grid: Grid, header: _Header, findings: Findings) -> Iterator[TableRow]:
+def _rows_below(grid: Grid, header: int, names: list[str], findings: Findings) -> Iterator[TableRow]:
     for number, row in grid.rows:
-        if number <= header.row or all(map(is_blank, row)):
+        if number <= header or all(map(is_blank, row)):
             continue
         if grid.is_too_wide(number, row, findings):
             return
         fields = {
             name: text_cell(grid, number, column, value, findings)
-            for column, (name, value) in enumerate(zip(header.names, row, strict=False), 1)
+            for column, (name, value) in enumerate(zip(names, row, strict=False), 1)
             if name
         }
         yield TableRow(number, grid.place(number, 1), fields)

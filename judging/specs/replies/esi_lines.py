@@ -59,7 +59,7 @@ def read_esi_lines(text: str, *, name: str) -> EsiLines:
 
 def _read(line: str, number: int) -> JsonDict | LineProblem:
     if opens_too_deep(line):
-        return LineProblem(number, NOT_JSON, "The line's brackets nest too deeply.", line[:SHOWN])
+        return LineProblem(number, NOT_JSON, "The brackets of the line are nested too deeply.", line[:SHOWN])
     try:
         row = json.loads(line)
     except ValueError:
@@ -70,7 +70,7 @@ def _read(line: str, number: int) -> JsonDict | LineProblem:
     if lacking:
         return LineProblem(number, INCOMPLETE, f"The line has no {' and no '.join(lacking)}.", line[:SHOWN])
     if not f"{row['instruction']}{row['question']}".strip():
-        return LineProblem(number, INCOMPLETE, "Instruction and question are blank.", line[:SHOWN])
+        return LineProblem(number, INCOMPLETE, "Instruction and question are empty.", line[:SHOWN])
     return row
 
 

@@ -8,8 +8,8 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.specs.case_keys import visible_key
 from judging.specs.files.findings import Findings, Rule, error_rule, shorten, warning_rule
 from judging.specs.files.jsonl_reading import first_text
@@ -23,11 +23,13 @@ TEXT_FIELDS = ("response", "text", "model_answer", "completion", "output", "answ
 _NOT_METADATA = frozenset({*CASE_FIELDS, *SYSTEM_FIELDS, *ATTEMPT_FIELDS, "prompt", "question", "instruction"})
 
 DUPLICATE = error_rule("duplicate-response", "Remove one of the two, or give them different attempts or systems.")
-UNKNOWN_CASE = error_rule("unknown-case", "Import the suite that holds the case first, or correct the id.")
-SKIPPED_CASE = warning_rule("unknown-case", "Nothing to do, unless the suite should hold this case.")
+UNKNOWN_CASE = error_rule("unknown-case", "First import the suite that contains the case, or correct the id.")
+SKIPPED_CASE = warning_rule("unknown-case", "No action is needed unless the suite should contain this case.")
 NO_CASE_ID = error_rule("response-without-case", "Give `case_id`.")
-NO_TEXT = error_rule("response-without-text", "Give `response` as text; an empty answer is an empty text.")
-NULL_TEXT = warning_rule("null-response", "The row is left out. Write an empty text if the system answered nothing.")
+NO_TEXT = error_rule("response-without-text", "Give `response` as text; an empty response is an empty text.")
+NULL_TEXT = warning_rule(
+    "null-response", "The row is left out. Write an empty text if the response of the system was empty."
+)
 NO_SYSTEM = error_rule("response-without-system", "Give `system`, or name the system when importing.")
 BAD_ATTEMPT = error_rule("bad-attempt", "Number attempts 0, 1, 2, …")
 
@@ -102,18 +104,18 @@ class Collector:
     origins: dict[tuple[str, str, int], Origin] = field(default_factory=dict)
     counts: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
 
-    def add_row(self, fields: dict[str, Any], origin: Origin, case_key: str) -> None:
+    def add_row(self, fields: JsonDict, origin: Origin, case_key: str) -> None:
         """Add the response of one row to a case; the row's other fields become metadata."""
         case_key = visible_key(case_key, self.findings, origin.file, origin.place)
         is_known = self._is_known(case_key, origin)
         system = first_text(fields, SYSTEM_FIELDS) or self.system
         if not system.strip():
-            self.findings.add(NO_SYSTEM, origin.file, origin.place, "It is not said which system answered.")
+            self.findings.add(NO_SYSTEM, origin.file, origin.place, "The system of the response is not given.")
             return
         name = next((name for name in TEXT_FIELDS if name in fields), "")
         text = fields.get(name)
         if name and text is None:
-            self.findings.add(NULL_TEXT, origin.file, origin.place, f"`{name}` is null: there is no answer.")
+            self.findings.add(NULL_TEXT, origin.file, origin.place, f"`{name}` is null, so there is no response.")
         elif not isinstance(text, str):
             self.findings.add(
                 NO_TEXT, origin.file, origin.place, "The row has no text of a response.", ", ".join(fields)
@@ -124,7 +126,7 @@ class Collector:
             if attempt is not None and is_known:
                 self._keep(ResponseSpec(case_key, system, attempt, text, str(origin), metadata), origin)
 
-    def _attempt(self, fields: dict[str, Any], origin: Origin, case_key: str, system: str) -> int | None:
+    def _attempt(self, fields: JsonDict, origin: Origin, case_key: str, system: str) -> int | None:
         name = next((name for name in ATTEMPT_FIELDS if fields.get(name) not in (None, "")), "")
         if not name:
             return self.next_attempt(case_key, system)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path
 from judging.specs.files.findings import Findings, at_line, error_rule
 from judging.specs.files.jsonl_reading import RowLimits, first_text, read_rows
@@ -71,7 +71,7 @@ def parse_responses_jsonl(
             key = f"{category}-{number}" if category else str(number)
         if key is None or not key.strip():
             findings.add(
-                NO_CASE_ID, path, at_line(row.line), "It is not said which case is answered.", ", ".join(row.fields)
+                NO_CASE_ID, path, at_line(row.line), "The case of the response is not given.", ", ".join(row.fields)
             )
             continue
         collector.add_row(row.fields, Origin(path, at_line(row.line)), key.strip())
@@ -103,11 +103,11 @@ def parse_responses_table(
         if key:
             collector.add_row(row.fields, Origin(path, row.place), key.strip())
         else:
-            findings.add(NO_CASE_ID, path, row.place, "It is not said which case is answered.")
+            findings.add(NO_CASE_ID, path, row.place, "The case of the response is not given.")
     return _result(collector)
 
 
-def _case_of(fields: dict[str, Any], known: KnownCases) -> str:
+def _case_of(fields: JsonDict, known: KnownCases) -> str:
     key = first_text(fields, CASE_FIELDS)
     if key is None and fields.get(FILE_COLUMN):
         return known.key_for_path(str(fields.pop(FILE_COLUMN)))
@@ -145,11 +145,12 @@ def parse_responses_folder(
         if parsed.value is not None:
             folders.append(_ResponseFolder(path, parsed.value))
     if not folders and not findings.has_errors:
-        findings.add(NO_FOLDER, "", "", "The upload holds no params.yaml that lists answers.")
+        findings.add(NO_FOLDER, "", "", "The upload contains no params.yaml with `answer_paths`.")
     models = [folder.model for folder in folders]
     for folder in folders:
         name = folder.model if models.count(folder.model) == 1 else posixpath.basename(folder_of(folder.path))
-        _read_folder(_Reading(bundle, collector, missing_files, tell), folder, system or name or "responses")
+        owner = system or name or "responses"
+        _read_folder(bundle, folder, owner, collector, missing=missing_files, tell=tell)
     return _result(collector)
 
 
@@ -165,24 +166,15 @@ class _ResponseFolder:
         return named or posixpath.basename(folder_of(self.path))
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> JsonDict:
         """The scalar settings that the answers were made with."""
         fields = self.params.fields.items()
         return {key: node.content for key, node in fields if not node.is_mapping and not node.is_list}
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """Where answers are read from, and where they go."""
-
-    bundle: Bundle
-    collector: Collector
-    missing: MissingFiles
-    tell: Tell
-
-
-def _read_folder(reading: _Reading, folder: _ResponseFolder, system: str) -> None:
-    collector = reading.collector
+def _read_folder(
+    bundle: Bundle, folder: _ResponseFolder, system: str, collector: Collector, *, missing: MissingFiles, tell: Tell
+) -> None:
     lint = Lint(collector.findings, folder.path)
     answers = folder.params.get("answer_paths")
     if answers is None or not answers.is_mapping:
@@ -191,12 +183,14 @@ def _read_folder(reading: _Reading, folder: _ResponseFolder, system: str) -> Non
         )
         return
     metadata = folder.metadata
-    for case_path, listed in told(list(answers.fields.items()), reading.tell):
+    for case_path, listed in told(list(answers.fields.items()), tell):
         key = (collector.known or KnownCases()).key_for_path(case_path)
         if not listed.is_list:
-            lint.say(NOT_A_LIST, listed, f"answer_paths.{case_path}", "The answers to a case must be a list of files.")
+            lint.say(
+                NOT_A_LIST, listed, f"answer_paths.{case_path}", "The responses to a case must be a list of files."
+            )
         for attempt, named in enumerate(listed.items):
-            path, text = _read_answer(reading.bundle, lint, named, reading.missing)
+            path, text = _read_answer(bundle, lint, named, missing)
             if text is not None:
                 response = ResponseSpec(key, system, attempt, text, path, metadata)
                 collector.add(response, Origin(folder.path, at_line(named.line)))
@@ -205,7 +199,7 @@ def _read_folder(reading: _Reading, folder: _ResponseFolder, system: str) -> Non
 def _read_answer(bundle: Bundle, lint: Lint, named: Node, missing: MissingFiles) -> tuple[str, str | None]:
     """Return the path and text of one answer file; no text, with a finding, where it cannot be read."""
     if not isinstance(named.content, str):
-        lint.say(NOT_TEXT, named, "answer_paths", "The name of an answer file must be text.")
+        lint.say(NOT_TEXT, named, "answer_paths", "The name of a response file must be text.")
         return "", None
     try:
         path = join_path(folder_of(lint.file), named.content)

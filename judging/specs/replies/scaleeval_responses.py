@@ -18,10 +18,8 @@ from judging.specs.types import CaseSpec, ResponseSpec, SuiteSpec
 
 NO_FILES = error_rule("no-scaleeval-files", "Name the files responses/<model>/<scenario>.jsonl.")
 BAD_ROW = error_rule("scaleeval-row", "Give `prompt` and `response` as text.")
-OTHER_PROMPT = error_rule(
-    "prompt-mismatch", "Sort the rows so that every model answers the same prompt on the same line."
-)
-FEWER_ROWS = warning_rule("fewer-responses", "Pairs are only made where both systems answered.")
+OTHER_PROMPT = error_rule("prompt-mismatch", "Sort the rows so that every model has the same prompt on the same line.")
+FEWER_ROWS = warning_rule("fewer-responses", "Only cases with responses of both systems form pairs.")
 
 _PATH = re.compile(r"^(?:.*/)?responses/([^/]+)/([^/]+)\.jsonl$")
 _SHORT_PATH = re.compile(r"^([^/]+)/([^/]+)\.jsonl$")
@@ -70,7 +68,7 @@ class _ScaleEvalReader:
             place = at_line(row.line)
             if not isinstance(prompt, str) or not isinstance(text, str):
                 keys = ", ".join(row.fields)
-                self.findings.add(BAD_ROW, file.path, place, "The row lacks `prompt` or `response` as text.", keys)
+                self.findings.add(BAD_ROW, file.path, place, "The row has no `prompt` or no `response` as text.", keys)
                 continue
             key = f"{file.scenario}-{number}"
             self._take_case(key, prompt, file, row)
@@ -100,7 +98,7 @@ def parse_scaleeval_responses(
     findings = Findings()
     files = _files(bundle)
     if not files:
-        findings.add(NO_FILES, "", "", "The upload holds no response files.")
+        findings.add(NO_FILES, "", "", "The upload contains no response files.")
     reader = _ScaleEvalReader(findings)
     counts: dict[str, dict[str, int]] = {}
     total = sum(bundle.read(file.path).count(b"\n") for file in files)

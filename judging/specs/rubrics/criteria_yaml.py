@@ -21,7 +21,7 @@ NO_LEVELS = error_rule("criterion-without-levels", 'Give the levels: "1": text, 
 BAD_LEVEL = error_rule("bad-level", "Name levels by whole numbers, such as 1 to 5.")
 MISSING_LEVEL = error_rule("missing-level", "Describe every level between the lowest and the highest.")
 EMPTY_LEVEL = error_rule("empty-level", "Describe what this level means.")
-STRAY_KEY = warning_rule("stray-key", "Nothing to do; it is kept with the rubric but has no meaning.")
+STRAY_KEY = warning_rule("stray-key", "No action is needed; it is kept with the rubric but has no effect.")
 
 _LEVEL = re.compile(r"^-?[0-9]{1,4}$")
 MAX_CRITERIA = 1000
@@ -67,7 +67,7 @@ def parse_criteria(bundle: Bundle, path: str = "", *, name: str = "") -> Parsed[
     lint = Lint(findings, path)
     criteria = parsed.value.get("criteria")
     if criteria is None or not criteria.fields:
-        lint.say(NO_CRITERIA, criteria or parsed.value, "criteria", "The file holds no criteria.", "")
+        lint.say(NO_CRITERIA, criteria or parsed.value, "criteria", "The file contains no criteria.", "")
         return Parsed(None, findings.as_tuple())
     if len(criteria.fields) > MAX_CRITERIA:
         lint.say(NO_CRITERIA, criteria, "criteria", f"At most {MAX_CRITERIA} criteria are read from one file.", "")
@@ -89,7 +89,7 @@ def _stray(lint: Lint, document: Node) -> dict[str, object]:
     stray: dict[str, object] = {}
     for key, node in document.fields.items():
         if key != "criteria":
-            lint.say(STRAY_KEY, node, key, f"`{key}` beside `criteria` has no meaning here.", key)
+            lint.say(STRAY_KEY, node, key, f"`{key}` next to `criteria` has no effect here.", key)
             stray[key] = node.plain()
     return stray
 
@@ -122,7 +122,7 @@ def _levels(lint: Lint, criterion: Node, path: str) -> list[tuple[str, str]]:
     for level, node in criterion.fields.items():
         place = join(path, level)
         if not _LEVEL.match(level.strip()):
-            lint.say(BAD_LEVEL, node, place, f"{level!r} is no level.", level)
+            lint.say(BAD_LEVEL, node, place, f"{level!r} is not a level.", level)
         elif not isinstance(node.content, str):
             lint.say(EMPTY_LEVEL if node.content is None else NOT_TEXT, node, place, "The level has no text.", level)
         elif not node.content.strip():

@@ -32,10 +32,10 @@ _AFTER_TEXT = NodeSpec("", "check", scale=BOOLEAN)[3:]  # what all criteria shar
 _ID_HEADER = re.compile(r"\s*(?:(?:query|question|item|case)[\s_-]*)?id\s*", re.IGNORECASE)
 _LEVEL_HEADER = re.compile(r"\s*(\d{1,4}(?:\.\d+)?)(?![\d.])\s*(.*)", re.DOTALL)
 _FLAG_MESSAGES = {
-    "inline_markers": "The markers (1), (2)... stand on one line; the cell was split at each.",
+    "inline_markers": "The numbers (1), (2)... are on one line; the cell was split at each number.",
     "other_markers": "The criteria are numbered 1. or 1) instead of (1).",
     "bullets": "The criteria are bulleted instead of numbered (1), (2)...",
-    "no_marker": "The cell has no (1) at its start; it was read as one criterion.",
+    "no_marker": "The cell does not start with (1); it was read as one criterion.",
 }
 
 
@@ -94,7 +94,7 @@ def open_level_grids(grids: Sequence[Grid], *, name: str, findings: Findings) ->
     """Return the rubric in the first sheet that has an id column and a level column; None, with an error, without."""
     found = [(grid, layout) for grid in grids if (layout := find_level_layout(grid)) is not None]
     for grid, _ in found[1:]:
-        message = f"The sheet {grid.sheet!r} also looks like a rubric; it was not read."
+        message = f"The sheet {grid.sheet!r} also looks like a rubric but was not read."
         findings.warning(grid.sheet, "other-sheet", message)
     if not found:
         if not findings.has_errors:
@@ -206,7 +206,7 @@ def _check_layout(grid: Grid, layout: _Layout, findings: Findings) -> None:
                 grid.place(top, left),
                 "merged-cells",
                 f"The cells {grid.place(top, left)} to {grid.place(bottom, right)} are merged; "
-                "which rows the text applies to cannot be told.",
+                "it is unclear to which rows the text applies.",
                 hint="Unmerge them and fill each cell.",
             )
 
@@ -222,7 +222,7 @@ def _check_header(grid: Grid, layout: _Layout, number: int, row: Sequence[Cell],
                 "unusual-level",
                 f"The level {level} is not one of 25, 50 and 100.",
                 offending=shown,
-                hint=f"Judges are told that each criterion met at this level counts {level} points.",
+                hint=f"The prompt says that each criterion met at this level counts {level} points.",
             )
         elif column != layout.id_column and _is_id_header(cell):
             findings.warning(place, "second-id", "A second id column was kept as metadata.", offending=shown)
@@ -326,7 +326,11 @@ class _RowReader:
             message = "A numbered criterion in the cell has no text."
             self.findings.error(place, "empty-criterion", message, offending=text)
         if count > ITEMS_WORTH_A_LOOK:
-            warning(place, "many-criteria", f"The level {level} has {count} criteria; was the cell split as meant?")
+            warning(
+                place,
+                "many-criteria",
+                f"The level {level} has {count} criteria; check whether the cell was split as intended.",
+            )
         if not column.is_top and count * level > MAX_LEVEL:
             message = f"{count} criteria of {level} points reach {count * level}; clipped at 100."
             warning(place, "above-100", message)

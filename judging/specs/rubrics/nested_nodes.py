@@ -235,7 +235,7 @@ def _rules(data: Any, place: str) -> tuple[JsonObject, ...]:
                 f"{place}.rules[{index}]", "A rule has `if` and `do`: set, cap or force_root.", str(rule)[:80]
             )
         if "fact" in rule["if"] and rule["if"]["fact"] not in FACTS:
-            message = f"A rule can ask for {' or '.join(FACTS)} only; nothing else is known of a response."
+            message = f"A rule can ask for {' or '.join(FACTS)} only; nothing else is known about a response."
             raise BadNode(f"{place}.rules[{index}].if.fact", message, str(rule["if"]["fact"])[:80])
         if isinstance(rule.get("to"), bool) or not isinstance(rule.get("to"), (int, float)):
             raise BadNode(f"{place}.rules[{index}].to", "A rule needs a number under `to`.", str(rule.get("to")))

@@ -17,7 +17,7 @@ _AGGREGATES = {
     "any": "full when any criterion is met",
     "mean": "mean of the parts",
     "weighted_mean": "weighted mean of the parts",
-    "points_over_positive": "points had of the positive points",
+    "points_over_positive": "points reached of the positive points",
     "sum": "sum of the parts",
     "sum_over": "sum of the parts",
     "min": "the lowest part decides",
@@ -170,8 +170,8 @@ def _keyword_rule(rule: object) -> Outline:
 
 def _rule_facts(rule: JsonObject) -> tuple[str, ...]:
     facts = [f"weight {_number(rule['weight'])}"] if rule.get("weight", 1.0) not in (1, 1.0) else []
-    facts += ["costs points"] if rule.get("neg") else []
-    facts += ["any letter case"] if rule.get("to_lower") else []
+    facts += ["deducts points"] if rule.get("neg") else []
+    facts += ["case-insensitive"] if rule.get("to_lower") else []
     return tuple(facts)
 
 

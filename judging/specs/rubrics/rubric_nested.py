@@ -39,7 +39,7 @@ def parse_nested_rubric(bundle: Bundle, path: str) -> Parsed[RubricSpec]:
         return Parsed(None, findings.as_tuple())
     name = path.rpartition("/")[2].rpartition(".")[0]
     if isinstance(data, Mapping) and "contract" in data:
-        message = "`contract` has no effect: the judge chosen for a run decides how its replies are read."
+        message = "`contract` has no effect: the judge of a run defines how its replies are parsed."
         findings.warning("contract", "contract-ignored", message, offending=str(data["contract"])[:80])
     try:
         rubric = _rubric(data, name)
@@ -90,7 +90,7 @@ def _rubric(data: object, name: str) -> RubricSpec:
         else:
             return _built(tuple(_item(entry, f"[{index}]") for index, entry in enumerate(data)), {}, name)
     if not isinstance(data, Mapping):
-        raise BadNode("", "A rubric file holds a mapping or a list.", str(data)[:80])
+        raise BadNode("", "A rubric file contains a mapping or a list.", str(data)[:80])
     if isinstance(data.get("criteria"), list):
         return _built((RubricItemSpec("", criteria_tree(data["criteria"], "criteria")),), data, name)
     if _is_criteria_map(data):
@@ -193,7 +193,7 @@ def _guidance(entries: Sequence[Any], place: str) -> NodeSpec:
     """Return one 1..10 score guided by a list of questions that carry no weight."""
     bad = next((i for i, entry in enumerate(entries) if not isinstance(entry, str)), None)
     if bad is not None:
-        raise BadNode(f"{place}[{bad}]", "A checklist holds texts.", str(entries[bad])[:80])
+        raise BadNode(f"{place}[{bad}]", "A checklist contains texts.", str(entries[bad])[:80])
     overall = NodeSpec("overall", "dimension", text="Overall quality", scale=ScaleSpec("numeric", 1, 10, 1))
     guidance = (
         NodeSpec(f"g{i}", "check", text=text, role="guidance", scale=BOOLEAN) for i, text in enumerate(entries, 1)

@@ -45,5 +45,5 @@ def reading_of(rubric: RubricSpec) -> RubricReading:
 
 def item_twice(item: RubricItemSpec, other: str, findings: Findings) -> None:
     """Note that the key of an item stands at another place already."""
-    message = f"The id {item.case_key!r} already stands at {other}."
+    message = f"The id {item.case_key!r} already occurs at {other}."
     findings.error(item.source, "duplicate-id", message, offending=item.case_key)

@@ -293,7 +293,7 @@ def _criterion(table: _Table, number: int, row: Sequence[Cell], column: int) -> 
         return None
     if key in table.places:
         table.findings.error(
-            place, "duplicate-criterion", f"The criterion {key!r} already stands at {table.places[key]}."
+            place, "duplicate-criterion", f"The criterion {key!r} already occurs at {table.places[key]}."
         )
         return None
     table.places[key] = place

@@ -61,7 +61,7 @@ def _check_row(row: Sequence[object]) -> None:
         if isinstance(value, str) and len(value) > MAX_CELL_TEXT:
             raise NotRepresentable(f"A text of {len(value):,} characters does not fit in a cell: {value[:60]!r}...")
         if isinstance(value, str) and ILLEGAL_CHARACTERS_RE.search(value):
-            raise NotRepresentable(f"A text holds a control character: {value[:60]!r}.")
+            raise NotRepresentable(f"A text contains a control character: {value[:60]!r}.")
 
 
 def _cell(sheet: Any, value: Any, *, bold: bool) -> Any:
@@ -104,14 +104,14 @@ def _level_text(item: RubricItemSpec, level: NodeSpec | None) -> str | None:
         if split_cell(form).items == texts:
             return form
     where = f"the query {item.case_key!r}, level {level.key if level else ''}"
-    raise NotRepresentable(f"The criteria of {where} cannot be told apart in one cell; export the rubric as JSON.")
+    raise NotRepresentable(f"The criteria of {where} cannot be distinguished in one cell; export the rubric as JSON.")
 
 
 def _criteria_rows(spec: RubricSpec) -> Iterator[list[Any]]:
     nodes = [(item, node) for item in spec.items for node in item.root.children]
     values = sorted(
         {int(v) for v in spec.options.get("anchors", ())}
-        | {int(a.low) for _, n in nodes if _rated(n) for a in n.anchors}
+        | {int(a.low) for _, n in nodes if n.scale is not None and n.scale.kind == "ordinal" for a in n.anchors}
     )
     labels = next((node.scale.labels for _, node in nodes if node.scale and node.scale.labels), ())
     by_case = ["item id"] if spec.scope == "item" else []
@@ -121,10 +121,6 @@ def _criteria_rows(spec: RubricSpec) -> Iterator[list[Any]]:
         anchors = [texts.get(value) for value in values] or [texts.get(node.value_map[label]) for label in labels]
         case = [_id_value(item.case_key)] if by_case else []
         yield [*case, node.key, node.text, node.weight, ", ".join(node.tags), *anchors]
-
-
-def _rated(node: NodeSpec) -> bool:
-    return node.scale is not None and node.scale.kind == "ordinal"
 
 
 def _checklist_rows(spec: RubricSpec) -> Iterator[list[Any]]:

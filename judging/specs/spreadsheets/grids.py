@@ -18,7 +18,7 @@ from judging.specs.spreadsheets.workbooks import Sheet, open_workbook
 MAX_COLUMNS = 256
 HEAD_ROWS = 10  # a header is looked for in this many rows
 LISTED = 12
-HIDDEN = "Delete what should not count, or unhide it to see what was read."
+HIDDEN = "Delete content that should not count, or unhide it to see what was read."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def read_grids(
             )
             continue
         message = f"The sheet {sheet.name!r} is hidden and was not read."
-        findings.warning(sheet.name, "hidden-sheet", message, hint="Unhide it to use it.")
+        findings.warning(sheet.name, "hidden-sheet", message, hint="Unhide it to import it.")
     return grids
 
 
@@ -179,14 +179,14 @@ def text_cell(grid: Grid, row: int, column: int, value: Cell, findings: Findings
         findings.error(
             grid.place(row, column),
             "date-in-text",
-            "The cell holds a date, not text.",
+            "The cell contains a date, not text.",
             offending=plain_text(value),
             hint="Format it as text.",
         )
         return ""
     if isinstance(value, ErrorValue):
-        message = "The cell holds an error value such as #REF! or #N/A."
-        findings.error(grid.place(row, column), "error-value", message, hint="Mend it.")
+        message = "The cell contains an error value such as #REF! or #N/A."
+        findings.error(grid.place(row, column), "error-value", message, hint="Correct it.")
         return ""
     if isinstance(value, FormulaText | FormulaNumber):
         _judge_formula(grid.place(row, column), value, findings)
@@ -198,10 +198,13 @@ def _judge_formula(place: str, value: Cell, findings: Findings) -> None:
         findings.error(
             place,
             "formula-without-value",
-            "The cell holds a formula without a stored result.",
+            "The cell contains a formula without a stored result.",
             hint="Paste its value instead.",
         )
     else:
         findings.warning(
-            place, "formula", "The cell holds a formula; its last stored result was read.", offending=plain_text(value)
+            place,
+            "formula",
+            "The cell contains a formula; its last stored result was read.",
+            offending=plain_text(value),
         )

@@ -125,7 +125,7 @@ class _Scan:
                 '"Excel Workbook (.xlsx)".'
             )
         if namespace != _MAIN:
-            raise WorkbookRefused(f"{self.said} is no worksheet that can be read; save the workbook again as .xlsx.")
+            raise WorkbookRefused(f"{self.said} is not a readable worksheet; save the workbook again as .xlsx.")
         self.parser.StartElementHandler = self.start
 
     def start(self, name: str, attributes: Attributes) -> None:
@@ -147,7 +147,7 @@ class _Scan:
     def check_unit(self) -> None:
         too_long = self.parser.CurrentByteIndex - self.unit_start > self.unit_bytes
         if too_long or self.elements - self.unit_elements > MAX_ROW_ELEMENTS:
-            message = f"{self.said} of this workbook has an entry beyond all measure; save the workbook again."
+            message = f"{self.said} of this workbook has an entry that is too large; save the workbook again."
             raise WorkbookRefused(message)
 
 
@@ -182,7 +182,7 @@ class _SheetScan(_Scan):
         number = self.row + 1 if written is None else int(written) if written.isdecimal() and len(written) < 8 else 0
         if not self.row < number <= MAX_ROWS:
             raise WorkbookRefused(
-                f"{self.said} has the row {written} behind the row {self.row}, where it cannot be; "
+                f"{self.said} has the row {written} after the row {self.row}, which is not valid; "
                 "save the workbook again."
             )
         self.row, self.column, self.digits = number, 0, str(number)
@@ -195,7 +195,7 @@ class _SheetScan(_Scan):
         column = self.column + 1 if reference is None else self._column(reference)
         if not self.column < column <= MAX_SHEET_COLUMNS:
             raise WorkbookRefused(
-                f"{self.said} has the cell {(reference or '')[:20]} in row {self.row}, where it cannot be; "
+                f"{self.said} has the cell {(reference or '')[:20]} in row {self.row}, which is not valid; "
                 "save the workbook again."
             )
         self.column = column

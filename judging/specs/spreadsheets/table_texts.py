@@ -51,7 +51,7 @@ def open_table(data: bytes, file: str, findings: Findings) -> TableText | None:
     table = TableText(data, encoding, delimiter_of(_head(data, encoding)))
     nul = next((number for number, line in enumerate(table.lines(), 1) if "\0" in line), 0)
     if nul:
-        findings.add(NUL_CHARACTER, file, at_line(nul), "The file holds a NUL character, which text never does.")
+        findings.add(NUL_CHARACTER, file, at_line(nul), "The file contains a NUL character, which text files never do.")
         return None
     if encoding == "cp1252":
         line = _bad_line(data)

@@ -81,13 +81,13 @@ def inspect_archive(data: bytes) -> Archive:
     _measure(data, members)
     named = {member.filename: member for member in members}
     if not named.keys() >= {CONTENT_TYPES, WORKBOOK, WORKBOOK_LINKS}:
-        raise WorkbookRefused("The archive holds no xl/workbook.xml, so it is not an .xlsx workbook.")
+        raise WorkbookRefused("The archive contains no xl/workbook.xml, so it is not an .xlsx workbook.")
     return Archive(data, named)
 
 
 def _check_members(members: list[zipfile.ZipInfo]) -> None:
     if len(members) > MAX_MEMBERS:
-        raise WorkbookRefused(f"The archive holds {len(members)} files; a workbook holds at most {MAX_MEMBERS}.")
+        raise WorkbookRefused(f"The archive contains {len(members)} files; a workbook has at most {MAX_MEMBERS}.")
     for member in members:
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or member.flag_bits & 1:
             raise WorkbookRefused(f"The part {member.filename[:80]!r} is encrypted or packed in an unusual way.")
@@ -103,7 +103,7 @@ def _measure(data: bytes, members: list[zipfile.ZipInfo]) -> None:
             left -= len(chunk)
             if left < 0:
                 raise WorkbookRefused(
-                    f"The workbook unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB "
+                    f"The workbook extracts to more than {MAX_UNPACKED_BYTES >> 20} MB "
                     f"(in {member.filename[:80]!r}); it is refused as a zip bomb."
                 )
             if is_small and size > MAX_SMALL_PART_BYTES:

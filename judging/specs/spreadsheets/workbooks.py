@@ -66,7 +66,7 @@ class Sheet:
             if number * width > MAX_CELLS:
                 raise WorkbookRefused(
                     f"The used range of the sheet reaches {self.name}!{column_letters(width)}{number}, more than "
-                    f"{MAX_CELLS:,} cells; delete the empty rows and columns behind the data and save again."
+                    f"{MAX_CELLS:,} cells; delete the empty rows and columns after the data and save again."
                 )
             row = [_value(cell) for cell in cells]
             for formula in self.facts.formulas_in(number) if self.facts.formulas else ():

@@ -23,8 +23,8 @@ MissingFiles = Literal["error", "warn"]
 MISSING_ERROR = error_rule(
     "missing-file", "Add the file to the upload; paths are relative to the file that names them."
 )
-MISSING_WARNING = warning_rule("missing-file", "Whatever needs the file is reported as not run.")
-HANDLER_HINT = "Add the module's .py file beside the case file."
+MISSING_WARNING = warning_rule("missing-file", "Tests that need the file are reported as not run.")
+HANDLER_HINT = "Add the module's .py file next to the case file."
 
 _NUMBER_KEYS = frozenset({"weight", "max_score", "min_score", "timeout"})
 _TEST_FILES = {"path": "content", "prefix_path": "prefix_content", "cleanup_path": "cleanup_content"}
@@ -64,7 +64,7 @@ class CaseFiles:
         self.findings.add(rule, self.file, at_line(node.line, key_path), message, node.raw)
 
     def grading(self, node: Node, key_path: str) -> JsonDict:
-        """Return a `grading` mapping as plain data with every named file put beside its path."""
+        """Return a `grading` mapping as plain data with every named file put next to its path."""
         plain = node.plain()
         if not isinstance(plain, dict):
             return {}
@@ -99,7 +99,7 @@ class CaseFiles:
                     text = self.read(named, place)
                     plain["similarity"][number]["references"][index]["content"] = text
                     if text is not None and not has_words(text):
-                        message = "The reference has no words that ROUGE can see, so every score is 0."
+                        message = "The reference has no words that ROUGE can read, so every score is 0."
                         self.findings.add(NO_WORDS, self.file, at_line(named.line, place), message, named.raw)
 
     def _take_handler(self, handler: Node, key_path: str) -> None:
@@ -117,7 +117,7 @@ class CaseFiles:
         self._say_missing(module, join(key_path, "module"), message, HANDLER_HINT)
 
     def _module_paths(self, module: str) -> list[str]:
-        """Return where a module's source may lie: beside the case, or by its dotted name below the suite or the top."""
+        """Return where a module's source may be: next to the case, or by its dotted name below suite or top."""
         dotted = module.replace(".", "/") + ".py"
         folders = ((folder_of(self.file), module.rsplit(".", 1)[-1] + ".py"), (self.top, dotted), ("", dotted))
         paths: list[str] = []

@@ -26,7 +26,8 @@ from judging.specs.suites.cases_yaml import CasePlace, read_case
 from judging.specs.types import CaseSpec
 
 NOT_EDITABLE = error_rule(
-    "not-editable", "Only type, lang, full_score, null_score and grading change here; import the suite for the rest."
+    "not-editable",
+    "Only type, lang, full_score, null_score and grading can be edited here; import the suite to change anything else.",
 )
 NOT_A_CASE = error_rule("not-a-case", "Write `grading:` with the rules below it, as shown before.")
 

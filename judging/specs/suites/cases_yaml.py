@@ -16,15 +16,13 @@ from judging.specs.types import CaseSpec
 
 NO_KEY = error_rule("case-without-id", "Give the case an `id` that is unique in the suite.")
 NO_PROMPT = error_rule(
-    "case-without-prompt", "Give `prompt_path` (a file beside the case) or `prompt` (the text itself)."
+    "case-without-prompt", "Give `prompt_path` (a file next to the case) or `prompt` (the text itself)."
 )
 EMPTY_PROMPT = warning_rule("empty-prompt", "Write the question into the prompt.")
 BOTH_GIVEN = warning_rule("text-and-path", "Keep one of the two; the file wins.")
-WEIGHT_IN_CASE = warning_rule(
-    "weight-in-case-file", "Leave it out; the full_score of a case says how many points it is worth."
-)
+WEIGHT_IN_CASE = warning_rule("weight-in-case-file", "Remove it; the full_score of a case defines its points.")
 KEPT_KEY = warning_rule(
-    "kept-as-metadata", "Nothing to do if that is meant; under `metadata` it is kept without a remark."
+    "kept-as-metadata", "No action is needed if this is intended; under `metadata` it is kept without this remark."
 )
 BAD_ROLE = error_rule("context-role", "Write reference or supplementary.")
 
@@ -81,7 +79,7 @@ def read_case(case: Node, files: CaseFiles, place: CasePlace) -> CaseSpec | None
     key = _key(case, lint, place)
     _say_unknown(case, lint, place)
     if "weight" in case.fields and not place.key_path:
-        message = "A weight in a case file is not read."
+        message = "A weight in a case file has no effect."
         lint.say(WEIGHT_IN_CASE, case.fields["weight"], "weight", message)
     lint_case(lint, case, place.key_path)
     files.handlers = {}
@@ -127,7 +125,7 @@ def _say_unknown(case: Node, lint: Lint, place: CasePlace) -> None:
             and not lint.misspelt(key, node, _KNOWN - {"path"}, place.key_path)
             and key not in said
         ):
-            message = f"`{key}` is not read by anything; it is kept as metadata of the cases that have it."
+            message = f"`{key}` has no effect; it is kept as metadata of the cases that have it."
             lint.say(KEPT_KEY, node, join(place.key_path, key), message, key)
 
 
@@ -160,7 +158,7 @@ def _text_or_file(case: Node, key: str, files: CaseFiles, path: str) -> str | No
     lint = Lint(files.findings, files.file)
     if named is not None:
         if text is not None:
-            lint.say(BOTH_GIVEN, text, join(path, key), f"`{key}` is ignored beside `{key}_path`.")
+            lint.say(BOTH_GIVEN, text, join(path, key), f"`{key}` is ignored next to `{key}_path`.")
         if not named.is_text:
             lint.say(NOT_TEXT, named, join(path, f"{key}_path"), f"`{key}_path` must be text.")
         return files.read(named, join(path, f"{key}_path"))

@@ -22,8 +22,8 @@ from judging.specs.suites.cases_yaml import BAD_ROLE, CONTEXT_ROLES
 from judging.specs.types import CaseSpec, SuiteSpec
 
 NO_QUESTION = error_rule("row-without-question", "Give `question` as text.")
-SAME_ID = error_rule("duplicate-case", "Give each question an id of its own.")
-NO_ANSWER = warning_rule("row-without-answer", "Give `answer`, if judges are to compare with a reference.")
+SAME_ID = error_rule("duplicate-case", "Give each question a unique id.")
+NO_ANSWER = warning_rule("row-without-answer", "Give `answer` if judges should compare with a reference.")
 
 ID_FIELDS = ("id", "case_id", "question_id", "key")
 QUESTION_FIELDS = ("question", "prompt", "query")

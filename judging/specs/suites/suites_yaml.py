@@ -52,20 +52,18 @@ from judging.specs.suites.cases_yaml import KEPT_KEY, NOTE_KEYS, CasePlace, read
 from judging.specs.types import CaseSpec, SuiteSpec
 
 NO_SUITE = error_rule("no-suite", "Upload a YAML file with a `cases` list, or case files with `grading`.")
-SEVERAL_SUITES = error_rule("several-suites", "Say which suite to import.")
-NO_SUITE_FILE = warning_rule("no-suite-file", "Add a suite file to fix order, weights and the attempt mode.")
+SEVERAL_SUITES = error_rule("several-suites", "Import one suite at a time.")
+NO_SUITE_FILE = warning_rule("no-suite-file", "Add a suite file to define order, weights and the attempt mode.")
 NO_CASES = error_rule("suite-without-cases", "List at least one case below `cases`.")
 BAD_ENTRY = error_rule(
     "bad-case-entry", "Write a path, `{path: …, weight: …}`, or a whole case with `id` and `prompt`."
 )
 MISSING_CASE = error_rule("missing-case-file", "Add the file; paths are relative to the suite's folder.")
-SAME_CASE = error_rule("duplicate-case", "Give each case an id of its own, and list each case once.")
+SAME_CASE = error_rule("duplicate-case", "Give each case a unique id, and list each case once.")
 BAD_MODE = error_rule("attempt-reduce-mode", "Write avg, max, min or avg_max_<k>, for example avg_max_10.")
 NOT_A_CASE_FILE = warning_rule("not-a-case-file", "Add `prompt` and `grading`, or leave the file out.")
-BAD_FULL_SCORE = error_rule("bad-full-score", "Write a number such as 1.0, or leave the line out.")
-SUITE_WEIGHT = warning_rule(
-    "suite-weight-ignored", "Leave the weight out; the full_score of a case says how many points it is worth."
-)
+BAD_FULL_SCORE = error_rule("bad-full-score", "Write a number such as 1.0, or remove the line.")
+SUITE_WEIGHT = warning_rule("suite-weight-ignored", "Remove the weight; the full_score of a case defines its points.")
 TOO_MANY_CASES = error_rule("too-many-cases", "Split the suite.")
 
 MAX_CASES = 20_000
@@ -144,7 +142,7 @@ class _SuiteReader:
         """Return the suite that the bundle holds, found by its content."""
         suites = find_suites(self.bundle)
         if len(suites) > 1:
-            message = f"The upload holds {len(suites)} suites: {', '.join(suites)}."
+            message = f"The upload contains {len(suites)} suites: {', '.join(suites)}."
             self.findings.add(SEVERAL_SUITES, suites[0], "", message)
             return None
         if suites:
@@ -168,7 +166,7 @@ class _SuiteReader:
         for path in yaml_paths(self.bundle):
             self.findings.add(NO_SUITE, path, "", self._what_it_is(path))
         if not self.findings.has_errors:
-            self.findings.add(NO_SUITE, "", "", "The upload holds neither a suite nor a case file.")
+            self.findings.add(NO_SUITE, "", "", "The upload contains neither a suite nor a case file.")
 
     def _what_it_is(self, path: str) -> str:
         """Return a sentence on a YAML file that is neither a suite nor a case."""
@@ -176,9 +174,8 @@ class _SuiteReader:
         if node is None or node.content is None:
             return "The file is empty."
         if not node.is_mapping:
-            return (
-                f"The file holds {'a list' if node.is_list else 'a single value'} at its top, not `key: value` lines."
-            )
+            content = "a list" if node.is_list else "a single value"
+            return f"The top level of the file is {content}, not `key: value` lines."
         return f"The file is neither a suite nor a case; its keys are {shorten(', '.join(node.fields))}."
 
     def suite_at(self, path: str) -> SuiteSpec | None:
@@ -212,14 +209,12 @@ class _SuiteReader:
         """Warn of keys of the suite that nothing reads."""
         for key, node in suite.fields.items():
             if key not in _SUITE_KEYS | NOTE_KEYS and not lint.misspelt(key, node, _SUITE_KEYS, ""):
-                lint.say(
-                    KEPT_KEY, node, key, f"`{key}` is not read by anything; it is kept as metadata of the suite.", key
-                )
+                lint.say(KEPT_KEY, node, key, f"`{key}` has no effect; it is kept as metadata of the suite.", key)
 
     def _suite(self, lint: Lint, suite: Node, path: str) -> SuiteSpec:
         mode = suite.get("attempt_reduce_mode")
         if mode is not None and not _MODE.match(mode.raw):
-            lint.say(BAD_MODE, mode, "attempt_reduce_mode", "There is no such way to sum up several attempts.")
+            lint.say(BAD_MODE, mode, "attempt_reduce_mode", "This attempt mode is unknown.")
         full = lint.number(suite, "full_score_per_question", "", 1.0)
         if full <= 0:
             node = suite.fields["full_score_per_question"]
@@ -246,7 +241,7 @@ class _SuiteReader:
             return
         weight = lint.weight(entry, key_path)
         if weight != 1.0:
-            message = "InfiBench reads the weight of a case but never uses it; it has no effect here either."
+            message = "InfiBench reads the weight of a case but does not use it; it has no effect here either."
             lint.say(SUITE_WEIGHT, entry.fields["weight"], join(key_path, "weight"), message)
         if entry.is_mapping and "path" not in entry.fields:
             files = CaseFiles(self.bundle, lint.file, self.findings, self.missing, folder_of(lint.file))

@@ -152,6 +152,6 @@ def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
     agreeing = np.bincount(raters[agrees], minlength=len(table.raters)).tolist()
     compared = np.bincount(raters[agrees | differs], minlength=len(table.raters)).tolist()
     return {
-        rater: share_of(equal, n) if n else undefined(f"The others have no majority on any item that {rater} answered.")
+        rater: share_of(equal, n) if n else undefined(f"The others have no majority on any item that {rater} labelled.")
         for rater, equal, n in zip(table.raters, agreeing, compared, strict=True)
     }

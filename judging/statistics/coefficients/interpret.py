@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judging.statistics.estimates import Estimate
 
-NO_PAIRS = "No item has two answers or more, so there is nothing to compare."
+NO_PAIRS = "No item has two or more annotations, so agreement cannot be computed."
 ONE_LABEL = "The scale declares a single label, so agreement beyond chance has no meaning."
 NO_VALUES = "The labels are not numbers; interval and ratio agreement need a number for each label."
 NEGATIVE_RATIO = "Ratio agreement needs numbers that are not negative."
@@ -34,16 +34,16 @@ def describe_reliability(estimate: Estimate) -> str:
     elif floor >= 0.667:
         words = "Good enough for tentative conclusions."
     elif estimate.value >= 0.667:
-        words = "Looks usable, but the interval reaches below 0.667: more items are needed to be sure."
+        words = "Possibly usable, but the interval extends below 0.667: more items are needed."
     else:
-        words = "Too low for conclusions: sharpen the guidelines or adjudicate the disagreements."
+        words = "Too low for conclusions: improve the guidelines or adjudicate the disagreements."
     return words + _caution(estimate)
 
 
 def _caution(estimate: Estimate) -> str:
     if estimate.n < FEW_ITEMS:
         noun = "item" if estimate.n == 1 else "items"
-        return f" Only {estimate.n} {noun}: read with care."
+        return f" Based on only {estimate.n} {noun}."
     return ""
 
 
@@ -54,12 +54,12 @@ def prevalence_warning(percent: Estimate, kappa: Estimate, ac1: Estimate) -> str
     """
     if percent.value is None or ac1.value is None or percent.value < HIGH_AGREEMENT:
         return ""
-    share = f"{percent.value:.0%} of answers agree"
+    share = f"{percent.value:.0%} of annotations agree"
     if kappa.value is None:
         return f"{share}, but kappa is undefined because one label was used throughout; read AC1 ({ac1.value:.2f})."
     if ac1.value - kappa.value < PREVALENCE_GAP:
         return ""
     return (
         f"{share}, yet kappa is {kappa.value:.2f}: one label dominates, and kappa counts most agreement as chance. "
-        f"Read AC1 ({ac1.value:.2f}) beside it."
+        f"Read AC1 ({ac1.value:.2f}) as well."
     )

@@ -87,7 +87,7 @@ def _column(rows: AnswerRows, person: str) -> Ints:
     try:
         return rows.column(person)
     except KeyError as unknown:
-        raise NoSuchCell(f"“{person}” has not answered here.") from unknown
+        raise NoSuchCell(f"“{person}” has no annotations here.") from unknown
 
 
 def _label(rows: AnswerRows, label: str) -> int:

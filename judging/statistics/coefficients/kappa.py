@@ -152,11 +152,11 @@ def conger_kappa(table: RatingTable) -> Estimate:
     no answer or the table does not know its raters.
     """
     if not table.raters_known:
-        return undefined("Conger's kappa needs to know who gave which answer.")
+        return undefined("Conger's kappa needs to know which rater gave which label.")
     if ((table.codes != MISSING).sum(axis=1) < PAIR).all():
         return undefined(NO_PAIRS)
     if (table.codes == MISSING).all(axis=0).any():
-        return undefined("A rater gave no answer, so their habits are unknown.")
+        return undefined("A rater gave no label, so their label frequencies are unknown.")
     sums, coefficient = conger_parts(table)
     n = int(sums.totals[0, 1])
     if np.isnan(coefficient(sums.totals)[0]):

@@ -124,7 +124,7 @@ def from_long(
     for item, rater, label in triples:
         cell = rows.setdefault(item, len(rows)), columns.setdefault(rater, len(columns))
         if cell in cells:
-            raise RatingsRefused(f"Rater “{rater}” answered item “{item}” twice; keep one answer.")
+            raise RatingsRefused(f"Rater “{rater}” labelled item “{item}” twice; keep one label.")
         cells[cell] = _code(label, position, item)
     codes = np.full((len(rows), len(columns)), MISSING, dtype=np.int64)
     if cells:

@@ -26,9 +26,9 @@ from judging.statistics.estimators.strata import (
 from judging.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 LEAST_POINTS = 0.25  # of either side of a pair: keeps strengths finite
-NO_DEBATES = "No debate has an outcome here."
-NO_AUDIT = "No agreed debate was audited, so nothing says how people would have decided those."
-WAITING = "Debates without agreement that wait for people: {}. A ranking by people's word needs all of them."
+NO_DEBATES = "No debate has an outcome."
+NO_AUDIT = "No agreed debate was audited, so it is unknown how annotators would have decided them."
+WAITING = "Debates without agreement that wait for annotations: {}. A ranking by human labels needs all of them."
 TOO_FEW_AUDITED = "Too few: {} of {} audited cases of debates that agreed."
 
 

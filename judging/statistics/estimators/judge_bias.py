@@ -18,8 +18,8 @@ from judging.statistics.estimators.strata import FEWEST_FOR_CLAIMS, TooFew, look
 from judging.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 FEWEST_OTHERS = 10  # cases that must differ in a property from all others: fewer and single cases decide
-NEVER_DIFFERS = "Judge and people differ nowhere on these {} cases, so there is nothing to explain."
-ALIKE = "Too few: {} of {} cases differ from the others in this."
+NEVER_DIFFERS = "Judge and annotators agree on all {} cases, so there is no difference to explain."
+ALIKE = "Too few: {} of {} cases have a different value of this property."
 UNKNOWN = "The model family of the judge, or that of a system, is not known."
 ENTANGLED = "On these cases it cannot be separated from the other properties."
 
@@ -149,33 +149,27 @@ def _fitted(rows: Sequence[BiasRow], codes: Ints, columns: dict[Property, Floats
     covariance = leave_case_out_covariance(fit.model.wexog, fit.wresid, codes)
     if covariance is None:
         return [Effect(name, undefined(ENTANGLED, n=cases)) for name in columns]
-    freedom = _Freedom(cases, cases - design.shape[1], planned)
+    degrees = cases - design.shape[1]
     conventional = conventional_covariance(fit.model.wexog, fit.wresid, codes)
     errors = np.sqrt(np.maximum(np.diag(covariance), np.diag(conventional)))
     effects = [
-        _effect(name, float(fit.params[place]), float(errors[place]), freedom)
+        Effect(name, *_estimated(float(fit.params[place]), float(errors[place]), cases, degrees, planned))
         for place, name in enumerate(columns, start=1)
     ]
     adjusted = holm([effect.p_value for effect in effects if effect.p_value is not None])
     return [replace(effect, holm_p=p_value) for effect, p_value in zip(effects, adjusted, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Freedom:
-    cases: int
-    degrees: int
-    planned: int
-
-
-def _effect(name: Property, value: float, error: float, freedom: _Freedom) -> Effect:
-    n, planned = freedom.degrees + 1, freedom.planned
+def _estimated(value: float, error: float, cases: int, degrees: int, planned: int) -> tuple[Estimate, float]:
+    """Return a coefficient with its interval, and its p-value."""
+    n = degrees + 1
     if planned:
         reach = look_multiplier(n, planned) * error
         p_value = look_p_value(value, error, n=n, planned=planned)
     else:
-        reach = t_quantile(freedom.degrees, LEVEL) * error
-        p_value = float(2 * scipy.special.stdtr(freedom.degrees, -abs(value) / error)) if error else float(value == 0)
-    return Effect(name, Estimate(value, value - reach, value + reach, freedom.cases), p_value)
+        reach = t_quantile(degrees, LEVEL) * error
+        p_value = float(2 * scipy.special.stdtr(degrees, -abs(value) / error)) if error else float(value == 0)
+    return Estimate(value, value - reach, value + reach, cases), p_value
 
 
 def conventional_covariance(design: Floats, residuals: Floats, cases: Ints) -> Floats:

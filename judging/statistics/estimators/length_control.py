@@ -15,7 +15,7 @@ from judging.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 LARGEST_EFFECT = 15.0  # beyond it length alone decides, and the fit runs off
 SAME_LENGTHS = "The differences in length are all the same."
-ALL_LENGTH = "Length alone decides who wins here, so nothing is known of answers of equal length."
+ALL_LENGTH = "Length alone decides every comparison, so nothing is known about responses of equal length."
 
 
 @dataclass(frozen=True, slots=True)

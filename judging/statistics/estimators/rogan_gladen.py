@@ -51,7 +51,7 @@ def rogan_gladen(
     sensitivity, specificity, positive = float(f[y].mean()), float((~f[~y]).mean()), float(others.mean())
     power = sensitivity + specificity - 1
     if power <= 0:
-        return RoganGladen(undefined("The judge is no better than chance here.", n=y.size), sensitivity, specificity)
+        return RoganGladen(undefined("The judge is no better than chance.", n=y.size), sensitivity, specificity)
     raw = (positive + specificity - 1) / power
     groups = list(range(y.size)) if cases is None else list(cases)
     of_right = _variance(f[y], [group for group, is_right in zip(groups, y, strict=True) if is_right])

@@ -18,7 +18,7 @@ from judging.statistics.estimates import Estimate, Floats, undefined
 from judging.statistics.intervals import LEVEL, t_quantile
 
 FEWEST_CASES = 20  # labelled cases behind any figure: with 15 an interval may cover 89% only
-NOTHING = "Nothing to average yet."
+NOTHING = "There are no values yet."
 FEW_FOR_INTERVAL = "Too few cases for an interval: {} of {}."
 NO_SPREAD = 1e-15  # a variance that is rounding alone
 FEWEST_FOR_CLAIMS = 30  # behind the sign of a difference, a claim on a slice and the kappa of a rare label

@@ -152,8 +152,8 @@ class PlaceCell:
             tally.interval(MEAN, found["mean"], 0.0)
             if not self.first:
                 tally.add(FALSE, place["is_shown"])
-        for row in compute_debates(0, {}).payload["evaluators"]:
-            if row["kind"] == "opening":
+        for row in compute_debates(0, {}).content["evaluators"]:
+            if row["kind"] == "independent":
                 tally.interval(FIRST, row["first"], self.first_of(self.debates.accuracy[0]))
 
     def first_of(self, accuracy: float) -> float:

@@ -23,7 +23,7 @@ RANKS = Kind("Leaderboard: rank sets, all systems at once", Claim.BOUND)
 BOUNDS = Kind("Leaderboard: bounds for responses that people did not decide", Claim.BOUND)
 LOOKS = Kind("Leaderboard: valid at every look, all looks", Claim.BOUND)
 SLICE = Kind("Leaderboard: one scenario")
-APART = Kind("Leaderboard: equal systems told apart", Claim.FALSE)
+APART = Kind("Leaderboard: equal systems separated", Claim.FALSE)
 BIAS = Kind("Leaderboard: corrected mean", Claim.BIAS)
 WIDTH = Kind("Leaderboard: corrected beside human only", Claim.WIDTH)
 FEWEST_FOR_SIGNS = 30
@@ -142,17 +142,17 @@ class BoardCell:
         """Compute the report, as the page does, and count what holds."""
         from evalsite.reports.services.boards.leaderboards import compute_leaderboard
 
-        payload = compute_leaderboard(evaluator_id, {})
-        rows = sorted(payload["rows"], key=lambda row: row["system_id"])
+        content = compute_leaderboard(evaluator_id, {})
+        rows = sorted(content["rows"], key=lambda row: row["system_id"])
         place = {row["system_id"]: number for number, row in enumerate(rows)}
         for number, row in enumerate(rows):
             self.count_row(tally, row, number)
         for mode in MODES:
-            self.count_pairs(tally, payload["pairs"][mode], place, mode)
+            self.count_pairs(tally, content["pairs"][mode], place, mode)
             self.count_ranks(tally, rows, mode)
         if not self.spread:
-            tally.add(APART, any(pair["is_separated"] for pair in payload["pairs"]["corrected"]))
-        for name in payload["filters"]["scenario"]:
+            tally.add(APART, any(pair["is_separated"] for pair in content["pairs"]["corrected"]))
+        for name in content["filters"]["scenario"]:
             part = compute_leaderboard(evaluator_id, {"scenario": name})
             for row in part["rows"]:
                 tally.interval(SLICE, row["figures"]["corrected"], float(self.rates[place[row["system_id"]]]))

@@ -15,19 +15,19 @@ from tests.bench.coverage.tallies import Claim, Kind, Tally
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-WITH_PEOPLE = Kind("Debates: agreement with people, speakers and debate")
-WITH_OUTCOMES = Kind("Debates: agreement of speakers with outcomes")
+WITH_PEOPLE = Kind("Debates: agreement with people, agents and debate")
+WITH_OUTCOMES = Kind("Debates: agreement of agents with outcomes")
 AGREED_SHARE = Kind("Debates: share that agreed")
-WINS = Kind("Debates: win rate by outcomes or a speaker's word")
-PEOPLE_WINS = Kind("Debates: win rate by people's word")
+WINS = Kind("Debates: win rate by outcomes or votes of one agent")
+PEOPLE_WINS = Kind("Debates: win rate by human labels")
 DIFFERENCE = Kind("Debates: difference of two in agreement with people")
-APART = Kind("Debates: equal speakers told apart", Claim.FALSE)
+APART = Kind("Debates: equal agents separated", Claim.FALSE)
 OUTCOMES_IN_A_CELL = Kind("Debates: agreement with outcomes in one pair of systems")
 IN_A_CELL = Kind("Debates: agreement in one pair of systems")
 SYSTEM_LEVEL = Kind("Debates: pairs of systems with the same most frequent label")
 STAYS = Kind("Debates: agents that keep their verdict or join the others")
 STRENGTH = Kind("Arena: Bradley-Terry strength by outcomes")
-PEOPLE_STRENGTH = Kind("Arena: Bradley-Terry strength by people's word")
+PEOPLE_STRENGTH = Kind("Arena: Bradley-Terry strength by human labels")
 RANKS = Kind("Arena: rank sets, all systems at once", Claim.BOUND)
 LABELS = np.array([1, 0, -1])
 SPEAKERS = ("Ada", "Bob", "Cy")
@@ -56,7 +56,7 @@ class DebateCell:
             f"{self.waiting:.0%} without agreement",
             f"{self.error:.0%} wrong{', one way' if self.one_sided else ''}",
             "hard and easy cases" if self.hardness else "",
-            "unequal speakers" if len(set(self.accuracy)) > 1 else "",
+            "unequal agents" if len(set(self.accuracy)) > 1 else "",
         ]
         return "; ".join(word for word in words if word)
 
@@ -123,7 +123,7 @@ class DebateCell:
         """Compute the meta-evaluation and count what holds."""
         from evalsite.reports.services.debates.debate_reports import compute_debates
 
-        found = compute_debates(0, {}).payload
+        found = compute_debates(0, {}).content
         agreed = float((self.wanted @ np.diag(self.decided)).mean())
         accuracy = dict(zip(SPEAKERS, self.accuracy, strict=True)) | {"Debate": agreed}
         tally.interval(AGREED_SHARE, found["people"]["agreed_share"], 1 - self.waiting)
@@ -131,7 +131,7 @@ class DebateCell:
         for row in found["evaluators"]:
             truth = accuracy[row["name"]]
             tally.interval(WITH_PEOPLE, row["people_decided"], truth)
-            if row["kind"] == "opening":
+            if row["kind"] == "independent":
                 tally.interval(WITH_PEOPLE, row["people"], truth)
                 equal = self.right_with(truth)
                 tally.interval(WITH_OUTCOMES, row["example"], equal)
@@ -150,16 +150,16 @@ class DebateCell:
             tally.interval(WINS, row["evaluators"]["debate"], float(debate[place]))
             for name, accuracy in zip(SPEAKERS, self.accuracy, strict=True):
                 says = self.points(accuracy * np.eye(3) + (1 - accuracy) / 2 * (1 - np.eye(3)))
-                tally.interval(WINS, row["evaluators"][f"opening:{name}"], float(says[place]))
+                tally.interval(WINS, row["evaluators"][f"independent:{name}"], float(says[place]))
 
     def count_cells(self, tally: Tally, rows: Sequence[Mapping[str, Any]], accuracy: Mapping[str, float]) -> None:
         """Count agreement with people by pair of systems."""
         for row in rows:
             for name in SPEAKERS:
-                tally.interval(IN_A_CELL, row["people"][f"opening:{name}"]["example"], accuracy[name])
+                tally.interval(IN_A_CELL, row["people"][f"independent:{name}"]["example"], accuracy[name])
                 if not self.one_sided:  # then it is another share for each pair
                     equal = self.right_with(accuracy[name])
-                    tally.interval(OUTCOMES_IN_A_CELL, row["evaluators"][f"opening:{name}"]["example"], equal)
+                    tally.interval(OUTCOMES_IN_A_CELL, row["evaluators"][f"independent:{name}"]["example"], equal)
 
     def count_pairs(self, tally: Tally, rows: Sequence[Mapping[str, Any]], accuracy: Mapping[str, float]) -> None:
         """Count paired differences, and whether equal speakers are told apart."""

@@ -24,7 +24,7 @@ SHARE = Kind("Judge: share of right responses (Rogan-Gladen)")
 THRESHOLD = Kind("Judge: highest error rate of what a threshold accepts", Claim.CERTAINTY)
 PASSED = Kind("Judge: certificate of one that is worse than people by the margin", Claim.FALSE)
 CONSISTENT = Kind("Judge: same verdict in both orders")
-FIRST = Kind("Judge: verdicts for the answer shown first")
+FIRST = Kind("Judge: verdicts for the response shown first")
 PARSED = Kind("Judge: parsed replies")
 SCENARIO = Kind("Judge: agreement in one scenario")
 RATER = "judge"
@@ -198,8 +198,9 @@ def store_judge(cell: JudgeCell) -> StoredJudge:
 
 def _judged(evaluator: Any, cell: JudgeCell) -> tuple[list[Any], list[int]]:
     """Store responses with verdicts and scores; return the responses and the keys of the scores."""
+    from judging.grading.grades import ScoreStatus
     from judging.judges.verdicts import PARSER_VERSION
-    from judging.models import Response, Score, ScoreStatus, Verdict
+    from judging.models import Response, Score, Verdict
     from judging.services.content_hashes import text_hash
     from tests import factories
 

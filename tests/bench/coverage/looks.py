@@ -17,7 +17,7 @@ JUDGE = Kind("Every look: agreement, kappa and recalls of a judge", Claim.BOUND)
 BIAS = Kind("Every look: verdict minus label on average", Claim.BOUND)
 EFFECT = Kind("Every look: effect of length, formatting or the author on a judge", Claim.BOUND)
 DEBATES = Kind("Every look: agreement and win rates of debates with people", Claim.BOUND)
-ARENA = Kind("Every look: Bradley-Terry strength by people's word", Claim.BOUND)
+ARENA = Kind("Every look: Bradley-Terry strength by human labels", Claim.BOUND)
 EVERY = {"looks": "every"}
 
 
@@ -150,7 +150,7 @@ class DebateLooks:
         agreed = float((cell.wanted @ np.diag(cell.decided)).mean())
         accuracy = dict(zip(SPEAKERS, cell.accuracy, strict=True)) | {"Debate": agreed}
         points = cell.points(np.eye(3))
-        found = compute_debates(0, EVERY).payload
+        found = compute_debates(0, EVERY).content
         for row in found["evaluators"]:
             yield DEBATES, (row["name"], row["kind"]), row["people_decided"], accuracy[row["name"]]
         for row in found["pairs"]:

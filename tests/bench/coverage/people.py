@@ -121,7 +121,7 @@ class PeopleCell:
         """Compute the report, as the page does, and count what holds."""
         from evalsite.reports.services.people.agreements import compute_agreement
 
-        found, truths = compute_agreement(queue_id, {}).payload, self.truths()
+        found, truths = compute_agreement(queue_id, {}).content, self.truths()
         for row in found["figures"]:
             tally.interval(FIGURES[row["key"]], row, truths[row["key"]])
         for group in found["scenarios"]:

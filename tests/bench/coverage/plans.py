@@ -48,12 +48,12 @@ class PlanCell:
         for tally.board in range(boards):
             labels = (random.random(shape) < rates[:, None, None]).astype(np.float64)
             stored.refill((random.random(shape) < 0.5).astype(np.float64), labels)
-            payload = compute_leaderboard(stored.evaluator.pk, {})
-            rows = sorted(payload["rows"], key=lambda row: row["system_id"])
+            content = compute_leaderboard(stored.evaluator.pk, {})
+            rows = sorted(content["rows"], key=lambda row: row["system_id"])
             for row, expected in zip(rows, said, strict=True):
                 figure = row["figures"]["corrected"]
                 tally.add(HALF_WIDTH, (figure["high"] - figure["low"]) / 2 / expected)
-            (pair,) = payload["pairs"]["corrected"]
+            (pair,) = content["pairs"]["corrected"]
             tally.add(POWER, pair["is_separated"] / POWER_SAID)
 
 

@@ -189,7 +189,8 @@ SCALE = [{"value": "met", "text": "Met", "share": 1.0}, {"value": "not met", "te
 def _store_anchors(count: int) -> tuple[list[int], list[int]]:
     """Store anchors that people all call met, and a round of them; return the keys of anchors and scores."""
     from evalsite.review.models import Anchor, AnchorRound, AnchorSet
-    from judging.models import Response, Score, ScoreStatus, Verdict
+    from judging.grading.grades import ScoreStatus
+    from judging.models import Response, Score, Verdict
     from tests import factories
 
     evaluator = factories.evaluator(kind="judge", name="judge", run=factories.run(suite=factories.suite(cases=count)))

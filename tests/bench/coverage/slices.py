@@ -17,7 +17,7 @@ MEAN = Kind("Slices: mean of a system on one slice")
 REST = Kind("Slices: one slice against the others")
 PAIR = Kind("Slices: difference of two systems on one slice")
 CLAIMED = Kind("Slices: a slice said to differ from the others where none does", Claim.FALSE)
-APART = Kind("Slices: equal systems told apart on any slice", Claim.FALSE)
+APART = Kind("Slices: equal systems separated on any slice", Claim.FALSE)
 
 
 @dataclass(frozen=True, slots=True)

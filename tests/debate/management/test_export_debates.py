@@ -71,9 +71,9 @@ def test_export_debates_puts_several_sets_into_one_archive(tmp_path: Path) -> No
     ("arguments", "message"),
     [
         (["999", "--output", "x.csv"], "no set of debates 999"),
-        (["{set}", "--output", "-"], "standard output is taken"),
+        (["{set}", "--output", "-"], "standard output contains"),
         (["{set}", "--output", "/nowhere/x.csv"], "Cannot write"),
-        (["{set}", "--format", "zip", "--table", "votes", "--output", "x.zip"], "holds every table"),
+        (["{set}", "--format", "zip", "--table", "votes", "--output", "x.zip"], "contains every table"),
     ],
 )
 def test_export_debates_refuses_what_it_cannot_write(arguments: list[str], message: str) -> None:

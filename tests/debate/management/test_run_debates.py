@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from debate.models import DebateSet
-from judging.models import RunStatus
+from judging.states import RunStatus
 from tests import factories
 from tests.debate import rows
 from tests.fake_llm.fixture import FakeLLM
@@ -96,11 +96,11 @@ def test_run_debates_holds_debates_between_baselines() -> None:
         ({"system_a": "nobody"}, "no system 'nobody'"),
         ({"rubric": "none@3"}, "no rubric 'none@3'"),
         ({"criterion": "beauty"}, "no criterion 'beauty'"),
-        ({"endpoints": "x"}, "2 to 5 speakers; 1 were chosen"),
+        ({"endpoints": "x"}, "2 to 5 agents; 1 were chosen"),
         ({"cases": "Thre?"}, "has no case Thre?"),
         ({"scenarios": "wrote"}, "has no scenario wrote. Did you mean write?"),
         ({"limit": "0"}, "Draw 1 to 10,000 cases, not 0"),
-        ({"endpoints": "x,z"}, "no endpoint 'z' in use"),
+        ({"endpoints": "x,z"}, "no active endpoint 'z'"),
         ({"rounds": "99"}, "0 to 8 discussion rounds, not 99"),
         ({"budget": "lots"}, "not 'lots'"),
         ({"round_robin": ","}, "--round-robin names no system"),

@@ -287,7 +287,7 @@ def test_replay_refuses_replies_that_do_not_fit() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seats": ("ada",)}, "two speakers"),
+        ({"seats": ("ada",)}, "two agents"),
         ({"max_rounds": -1}, "fewer than zero"),
         ({"submission_order": 2}, "order"),
     ],

@@ -281,12 +281,24 @@ def test_read_strict_is_quick_with_every_flood(unit: str, end: str) -> None:
     assert min(took) < 0.2
 
 
+@pytest.mark.parametrize("unit", [" ", "*", "_", ":", "-", "is ", "* _"])
+def test_read_strict_is_quick_with_a_flood_behind_a_label(unit: str) -> None:
+    text = "My final verdict: " + unit * (20_000 // len(unit)) + "x"
+    took = []
+    for _ in range(3):
+        started = time.process_time()
+        read_strict(text, text)
+        took.append(time.process_time() - started)
+
+    assert min(took) < 0.2
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("Submission 1 is short.\n\n2", "answer B is short."),
-        ("I prefer submission 2.\n\n**0**\n", "I prefer answer A."),
-        ("Submissions 1 and 2 differ.\nMy verdict: 1", "answers B and A differ.\nMy verdict: 1"),
+        ("Submission 1 is short.\n\n2", "response B is short."),
+        ("I prefer submission 2.\n\n**0**\n", "I prefer response A."),
+        ("Submissions 1 and 2 differ.\nMy verdict: 1", "responses B and A differ.\nMy verdict: 1"),
         ("2", "2"),
         ("", ""),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from debate.models import DecisionMethod
+from debate.protocol.setups import Method
 from debate.protocol.transcripts import Said
 from debate.selectors.transcripts import anonymous_transcript
 from tests.debate import rows
@@ -20,8 +20,8 @@ def test_anonymous_transcript_turns_the_sides_for_a_swapped_reader() -> None:
 
     said = [[turn.said for turn in sorted(one.turns, key=lambda turn: turn.said.seat)] for one in turned.rounds]
     assert said == [
-        [Said(0, 1, "Speaker 1", "Seat 1 in round 0.", -1, ""), Said(0, 2, "Speaker 2", "Seat 2 in round 0.", 0, "")],
-        [Said(1, 1, "Speaker 1", "Seat 1 in round 1.", 1, ""), Said(1, 2, "Speaker 2", "Seat 2 in round 1.", None, "")],
+        [Said(0, 1, "Agent 1", "Seat 1 in round 0.", -1, ""), Said(0, 2, "Agent 2", "Seat 2 in round 0.", 0, "")],
+        [Said(1, 1, "Agent 1", "Seat 1 in round 1.", 1, ""), Said(1, 2, "Agent 2", "Seat 2 in round 1.", None, "")],
     ]
     letters = [[[turn.letter if turn else "" for turn in row.turns] for row in one.strip] for one in (kept, turned)]
     assert letters == [[["A", "B"], ["=", "–"]], [["B", "A"], ["=", "–"]]]
@@ -29,7 +29,7 @@ def test_anonymous_transcript_turns_the_sides_for_a_swapped_reader() -> None:
 
 def test_anonymous_transcript_of_a_baseline_has_samples_and_no_change_of_mind() -> None:
     debate = rows.debate(votes=((1,), (-1,)))
-    debate.debate_set.method = DecisionMethod.SELF_CONSISTENCY
+    debate.debate_set.method = Method.SELF_CONSISTENCY
 
     shown = anonymous_transcript(debate, swapped=False)
 

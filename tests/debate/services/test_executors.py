@@ -12,9 +12,10 @@ from debate.protocol.setups import RoundMode
 from debate.services.executors import DebateExecutor
 from debate.services.set_plans import create_debate_set
 from debate.signals import debates_finished
-from judging.models import ModelEndpoint, Run, RunStatus, RunTask, TaskStatus
+from judging.models import ModelEndpoint, Run, RunTask, TaskStatus
 from judging.services.runs import run_worker
 from judging.services.tasks import run_lifecycle
+from judging.states import RunStatus
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON

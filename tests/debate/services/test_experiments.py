@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from debate.models import Debate, DecisionMethod, Statement
+from debate.models import Debate, Statement
 from debate.protocol.options import DebateOptions
 from debate.protocol.setups import Method
 from debate.protocol.variants import Damage
@@ -102,10 +102,10 @@ def test_variants_of_takes_given_texts_where_the_rubric_has_them() -> None:
 @pytest.mark.parametrize(
     ("method", "judges", "sentence"),
     [
-        (Method.SINGLE, 2, "Single judge takes exactly one judge; 2 were chosen."),
-        (Method.SELF_CONSISTENCY, 0, "Self-consistency takes exactly one judge; 0 were chosen."),
-        (Method.MULTI_JUDGE, 1, "Multi-judge consistency has 2 to 5 judges; 1 were chosen."),
-        (Method.DEBATE, 1, "A debate has 2 to 5 speakers; 1 were chosen."),
+        (Method.SINGLE, 2, "Single judge needs exactly one judge; 2 were chosen."),
+        (Method.SELF_CONSISTENCY, 0, "Self-consistency needs exactly one judge; 0 were chosen."),
+        (Method.MULTI_JUDGE, 1, "Multi-judge consistency needs 2 to 5 judges; 1 were chosen."),
+        (Method.DEBATE, 1, "A debate needs 2 to 5 agents; 1 were chosen."),
     ],
 )
 def test_create_debate_set_refuses_seats_that_the_method_has_not(method: Method, judges: int, sentence: str) -> None:
@@ -129,7 +129,7 @@ def test_baselines_run_through_the_engine_and_keep_what_they_cost(fake_llm: Fake
         made = create_debate_set(wish=replace(wish, endpoints=endpoints, options=options), actor=None, at=NOON)
         assert made.run_id is not None
         run_worker.work_through(run_id=made.run_id, threads=4, now=lambda: NOON)
-        assert made.method == DecisionMethod(method)
+        assert made.method == Method(method)
         return list(made.debates.order_by("pk"))
 
     single = held(Method.SINGLE, 1, [judge])

@@ -37,7 +37,7 @@ def test_import_labels_finds_items_by_number_key_and_debate_id() -> None:
 
     assert problems == []
     assert stored() == [(one.pk, "ada", 1), (two.pk, "ada", 0), (two.pk, "bob", -1)]
-    assert found == StoredLabels(3, 0, 0, ("ada", "bob"), 2, (owner.pk,))
+    assert found == StoredLabels(3, 0, 0, ("ada", "bob"), 2)
 
 
 def test_import_labels_twice_changes_nothing_and_a_new_answer_replaces_the_old() -> None:
@@ -58,7 +58,7 @@ def test_import_labels_stores_nothing_where_a_row_has_no_place() -> None:
     found, problems = put(f"{debate.pk},ada,A,\nnone,ada,A,\n{debate.pk},bob,A,Elsewhere", debate.debate_set)
 
     assert found is None
-    assert problems == ["No chosen set has an item 'none'.", "'Elsewhere' is none of the chosen sets."]
+    assert problems == ["No chosen set has an item 'none'.", "'Elsewhere' is not one of the chosen sets."]
     assert stored() == []
 
 
@@ -72,5 +72,5 @@ def test_import_labels_asks_for_the_set_where_two_have_the_item() -> None:
     _, problems = put("3,ada,A,", *sets)
     put(f"3,ada,A,{second.debate_set_id}", *sets)
 
-    assert problems == ["2 sets have an item '3'. Add a column `set`, or import for one set at a time."]
+    assert problems == ["2 sets have an item '3'. Add a column `set`, or import into one set at a time."]
     assert stored() == [(second.pk, "ada", 1)]

@@ -189,7 +189,7 @@ def test_import_debates_reports_everything_unusual_by_file_and_item(tmp_path: Pa
     assert [row["debates"] for row in report["sets"]] == [3]
     assert report["findings"]["odd-score"] == 2
     places = [(one["file"], one["place"]) for one in report["problems"] if one["code"] == "reading-differs"]
-    assert places == [("results/x_vs_y/reasoning/multiagent_score/math.jsonl", "item 3, opening, Speaker 1")]
+    assert places == [("results/x_vs_y/reasoning/multiagent_score/math.jsonl", "item 3, independent round, agent 1")]
 
 
 def test_import_debates_dry_run_stores_nothing(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_import_debates_dry_run_stores_nothing(tmp_path: Path) -> None:
 def test_import_debates_refuses_a_folder_without_debates(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("nothing here")
 
-    with pytest.raises(CommandError, match="No recorded debate was found") as refusal:
+    with pytest.raises(CommandError, match="No recorded debates were found") as refusal:
         call_command("import_debates", str(tmp_path))
     assert refusal.value.returncode == 2
 

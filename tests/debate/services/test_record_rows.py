@@ -90,7 +90,7 @@ def test_others_may_write_while_records_are_stored() -> None:
 def test_use_records_stores_nothing_where_the_responses_compared_were_replaced() -> None:
     with open_written(records=read(), watch=unwatched) as written:
         BatchResponse.objects.filter(system="x", case_key="math-2").update(text_hash="another")
-        with pytest.raises(BatchLost, match="were replaced while they were imported"):
+        with pytest.raises(BatchLost, match="were replaced during the import"):
             use_records(written=written, actor=None, at=NOON)
 
     shown = (DebateSet, Debate, Speaker, Statement, Response)

@@ -12,7 +12,8 @@ from debate.protocol.options import DebateOptions, options_from_json
 from debate.protocol.orders import draw_orders
 from debate.services.pairs import pairs_of
 from debate.services.set_plans import DebatesRefused, create_debate_set
-from judging.models import ModelEndpoint, RunKind, RunStatus
+from judging.models import ModelEndpoint, RunKind
+from judging.states import RunStatus
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON
@@ -86,10 +87,10 @@ def test_create_debate_set_refuses_a_system_against_itself() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 6])
-def test_create_debate_set_refuses_other_than_two_to_five_speakers(count: int) -> None:
+def test_create_debate_set_refuses_other_than_two_to_five_agents(count: int) -> None:
     wish = rows.wish("One?", endpoints=[priced("a")] * count)
 
-    with pytest.raises(DebatesRefused, match=f"2 to 5 speakers; {count} were chosen"):
+    with pytest.raises(DebatesRefused, match=f"2 to 5 agents; {count} were chosen"):
         create_debate_set(wish=wish, actor=None, at=NOON)
 
 
@@ -104,7 +105,7 @@ def test_create_debate_set_refuses_systems_without_a_common_case() -> None:
     wish = rows.wish("One?", endpoints=[priced("a"), priced("b")])
     wish.system_b.responses.all().delete()
 
-    with pytest.raises(DebatesRefused, match="have both answered no case"):
+    with pytest.raises(DebatesRefused, match="have no case of"):
         create_debate_set(wish=wish, actor=None, at=NOON)
     assert not Debate.objects.exists()
 
@@ -117,8 +118,8 @@ def test_create_debate_set_refuses_a_budget_where_a_price_is_unknown() -> None:
     assert create_debate_set(wish=wish, actor=None, at=NOON).run is not None  # without a budget nothing must be known
 
 
-def test_create_debate_set_refuses_a_speaker_that_is_switched_off() -> None:
+def test_create_debate_set_refuses_an_inactive_agent() -> None:
     wish = rows.wish("One?", endpoints=[priced("a"), factories.endpoint(name="off", is_active=False)])
 
-    with pytest.raises(DebatesRefused, match="off is switched off"):
+    with pytest.raises(DebatesRefused, match="off is inactive"):
         create_debate_set(wish=wish, actor=None, at=NOON)

@@ -47,5 +47,5 @@ def test_change_person_keeps_the_last_admin() -> None:
 
     told = refusal("change_person", "--username", "ada", "--role", "annotator")
 
-    assert told == "This is the last active admin; make somebody else an admin first."
+    assert told == "This is the last active admin. Make another person an admin first."
     assert refusal("change_person", "--username", "nobody") == "There is no person 'nobody'."

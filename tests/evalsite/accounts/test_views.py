@@ -54,7 +54,7 @@ def test_person_create_says_why_a_user_name_is_refused(client: Client, admin: Us
 def test_person_update_shows_why_admins_keep_their_own_access(client: Client, admin: User) -> None:
     answer = client.post(reverse("accounts:person-update", args=[admin.pk]), {"role": "annotator", "is_active": "on"})
 
-    assert "You cannot take away your own access" in answer.content.decode()
+    assert "You cannot remove your own access" in answer.content.decode()
 
 
 def test_a_deactivated_person_is_signed_out_at_once(client: Client, admin: User) -> None:
@@ -120,7 +120,7 @@ def test_audit_list_filters_by_person_action_and_days(client: Client, admin: Use
 def test_audit_list_says_when_the_period_is_upside_down(client: Client, admin: User) -> None:
     answer = client.get(reverse("accounts:audit-list"), {"since": "2026-01-06", "until": "2026-01-05"})
 
-    assert answer.context["form"].errors == {"until": ["The last day is before the first."]}
+    assert answer.context["form"].errors == {"until": ["The end date is before the start date."]}
 
 
 def test_audit_export_escapes_formulas_and_is_logged_itself(client: Client, admin: User) -> None:

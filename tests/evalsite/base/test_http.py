@@ -66,7 +66,7 @@ def test_table_response_refuses_workbooks_of_too_many_rows_and_points_to_the_csv
 
     assert refused.status_code == 413
     assert refused.content.decode() == (
-        "A workbook of this table is not made here: it has more than 40,000 rows."
-        " Download the CSV instead, which spreadsheets open and which has no limit."
+        "This table cannot be exported as a workbook: it has more than 40,000 rows."
+        " Download the CSV instead, which has no limit and can be opened in spreadsheets."
     )
     assert csv.getvalue().count(b"\r\n") == MOST_WORKBOOK_ROWS + 2

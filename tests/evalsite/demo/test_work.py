@@ -11,7 +11,8 @@ from debate.models import Debate, DebateStatus
 from evalsite.demo.content import load_content
 from evalsite.demo.work import start_work
 from evalsite.review.jobs import route_debates, route_run
-from evalsite.review.models import ItemArm, Queue
+from evalsite.review.models import Queue
+from evalsite.review.routing import ItemArm
 from judging.models import Call, Run
 from judging.services.baselines import ensure_baselines
 from judging.services.runs.run_worker import work_through

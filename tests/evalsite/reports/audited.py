@@ -8,8 +8,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from evalsite.review.models import ItemArm, ItemStatus
 from evalsite.review.questions.scales import Label, labels_to_json
+from evalsite.review.routing import ItemArm
+from evalsite.review.states import ItemStatus
 from judging.judges.verdicts import PARSER_VERSION
 from judging.models import EvaluatorKind, Judge, RunEvaluator, Suite
 from tests import factories
@@ -47,8 +48,8 @@ def audited_judge(
     frozen = {
         "judge_kind": judge.kind,
         "judge_options": judge.options,
-        "endpoint": judge.endpoint.name,
-        "model": judge.endpoint.model,
+        "endpoint": judge.asked.name,
+        "model": judge.asked.model,
         "prompt_hash": "a" * 64,
     }
     evaluator = factories.evaluator(
@@ -75,7 +76,7 @@ def audited_judge(
             inclusion_probability=1.0,
             status=ItemStatus.SETTLED,
             label=label,
-            settled_at=factories.NOON,
+            decided_at=factories.NOON,
         )
         for person in people:
             factories.annotation(item=item, label=label, annotator=person)

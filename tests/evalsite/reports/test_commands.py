@@ -56,7 +56,7 @@ def test_report_agreement_and_judges_print_one_object() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["leaderboard"], "Name a suite"),
+        (["leaderboard"], "Choose a suite"),
         (["leaderboard", "--run", "999"], "There is no run 999"),
         (["leaderboard", "--suite", "sums", "--evaluator", "Nobody"], "Scored by: rules"),
         (["agreement", "--queue", "nowhere"], "There is no queue “nowhere”"),
@@ -103,7 +103,7 @@ def test_report_arena_prints_what_the_page_shows() -> None:
     by_command = as_json("report", "arena", "--rule", "majority")
 
     assert by_command["rule"] == "majority"
-    assert by_command["whole"]["reason"].startswith("A ranking needs the debates of three systems")
+    assert by_command["whole"]["reason"].startswith("A ranking needs debates of three or more systems")
 
 
 def test_report_debates_holds_the_pages_figures_under_the_chosen_rule_and_reading() -> None:

@@ -79,14 +79,14 @@ def label(debate: Debate, **raters: int) -> None:
     import_labels(data=data, file="t.csv", sets=[debate.debate_set], is_blind=True, actor=None, at=NOON)
 
 
-def evaluator(payload: dict[str, Any], key: str) -> dict[str, Any]:
-    return next(one for one in payload["evaluators"] if one["key"] == key)
+def evaluator(content: dict[str, Any], key: str) -> dict[str, Any]:
+    return next(one for one in content["evaluators"] if one["key"] == key)
 
 
 def test_compute_debates_counts_rounds_agreement_and_what_goes_to_people() -> None:
     four_debates()
 
-    found = compute_debates(0, {}).payload
+    found = compute_debates(0, {}).content
 
     assert found["rounds"] == [
         {"round": 0, "n": 2},
@@ -95,7 +95,7 @@ def test_compute_debates_counts_rounds_agreement_and_what_goes_to_people() -> No
         {"round": None, "n": 1},
     ]
     assert (found["n"], found["resolved"], found["people"]["sent"]) == (4, 3, 1)
-    first, second = evaluator(found, "opening:judge-1"), evaluator(found, "opening:judge-2")
+    first, second = evaluator(found, "independent:judge-1"), evaluator(found, "independent:judge-2")
     assert (first["example"]["value"], first["of_all"]["value"]) == (1.0, 0.75)  # right on the three agreed ones
     assert (second["example"]["value"], second["example"]["n"]) == (pytest.approx(2 / 3), 3)  # it was moved once
     assert (first["a"], first["tie"], first["b"]) == (2, 1, 1)
@@ -110,18 +110,18 @@ def test_compute_debates_joins_people_by_debate_and_settles_open_ones_by_rule() 
     label(debates[2], ada=1, bob=1)  # people disagree with the debate
     label(debates[3], ada=0, bob=0)
 
-    unanimous = compute_debates(0, {}).payload
-    adjudicated = compute_debates(0, {"rule": "adjudicated"}).payload
-    people = compute_debates(0, {"rule": "human"}).payload
+    unanimous = compute_debates(0, {}).content
+    adjudicated = compute_debates(0, {"rule": "adjudicated"}).content
+    people = compute_debates(0, {"rule": "human"}).content
 
     assert [one["resolved"] for one in (unanimous, adjudicated, people)] == [3, 4, 3]
     assert unanimous["people"]["agreed_debates"]["reason"] == "Too few: 2 of 20."
     assert unanimous["people"]["fleiss"]["value"] == 1.0
     # D10: an open debate abstains; it was once counted as wrong.
-    assert evaluator(unanimous, "debate")["people"]["reason"].startswith("The debate abstains where it does not agree")
+    assert evaluator(unanimous, "debate")["people"]["reason"].startswith("A debate without agreement has no outcome")
     # B6: people decided these outcomes, so the debate is not compared with them.
     assert evaluator(people, "debate")["example"]["value"] is None
-    assert evaluator(adjudicated, "opening:judge-1")["example"]["value"] == 1.0
+    assert evaluator(adjudicated, "independent:judge-1")["example"]["value"] == 1.0
 
 
 def test_debate_report_offers_the_rule_of_the_papers_table(researcher: Client) -> None:
@@ -129,8 +129,8 @@ def test_debate_report_offers_the_rule_of_the_papers_table(researcher: Client) -
 
     response = researcher.get(reverse("reports:debate-report"), {"rule": "majority_tie0"})
 
-    payload = compute_debates(0, {"rule": "majority_tie0"}).payload
-    assert (payload["n"], payload["resolved"]) == (4, 4)  # the debate without a majority is a tie
+    content = compute_debates(0, {"rule": "majority_tie0"}).content
+    assert (content["n"], content["resolved"]) == (4, 4)  # the debate without a majority is a tie
     assert '<option value="majority_tie0" selected' in response.content.decode()
 
 
@@ -147,7 +147,7 @@ def test_compute_debates_sets_baselines_beside_debates_on_the_same_pairs() -> No
     Experiment.objects.create(kind="robustness", name="x", created_at=NOON)
     DebateSet.objects.filter(setup__damage="masked").update(experiment=Experiment.objects.get())
 
-    found = compute_debates(0, {}).payload
+    found = compute_debates(0, {}).content
 
     single = evaluator(found, "method:Single judge: solo")
     assert (single["asked"], single["missing"], single["calls"], single["cost"]) == (4, 1, 4, 2.0)
@@ -204,7 +204,7 @@ def test_debate_report_takes_the_same_queries_for_three_debates_as_for_one(
 def test_debate_items_lists_what_a_figure_counts_and_differences_first(researcher: Client) -> None:
     debates = four_debates()
     label(debates[3], ada=0)
-    figure = {"evaluator": "opening:judge-2", "against": "outcome"}
+    figure = {"evaluator": "independent:judge-2", "against": "outcome"}
 
     response = researcher.get(reverse("reports:debate-items"), figure)
     people = researcher.get(reverse("reports:debate-items"), figure | {"against": "people"})
@@ -279,7 +279,7 @@ def test_compute_arena_ranks_three_systems_from_agreed_debates() -> None:
 
 @pytest.mark.parametrize(
     ("verdicts", "sentence"),
-    [((1, 1), "needs the debates of three systems"), ((1, -1), "needs the debates of three systems")],
+    [((1, 1), "needs debates of three or more systems"), ((1, -1), "needs debates of three or more systems")],
 )
 def test_compute_arena_says_why_there_is_no_ranking(verdicts: tuple[int, ...], sentence: str) -> None:
     ant, bee, _ = three_systems()
@@ -383,9 +383,9 @@ def test_agreement_with_people_weights_the_audit_for_all_that_agreed() -> None:
     for debate in undecided:
         people_settle(debate, -1)
 
-    found = compute_debates(0, {}).payload
+    found = compute_debates(0, {}).content
 
-    judge, debates = evaluator(found, "opening:judge-1"), evaluator(found, "debate")
+    judge, debates = evaluator(found, "independent:judge-1"), evaluator(found, "debate")
     assert judge["people"]["value"] == pytest.approx(0.675)
     assert (judge["people_decided"]["value"], debates["people_decided"]["value"]) == (pytest.approx(0.9),) * 2
     assert found["people"]["agreed_debates"]["value"] == pytest.approx(0.9)
@@ -401,11 +401,11 @@ def test_a_debate_that_people_decided_is_not_compared_with_those_people() -> Non
         people_settle(rows.debate(owner=owner, votes=((1, -1), (1, -1))), verdict)
 
     for rule in ("adjudicated", "human"):
-        found = compute_debates(0, {"rule": rule}).payload
+        found = compute_debates(0, {"rule": rule}).content
 
         debates = evaluator(found, "debate")
         assert (debates["example"]["value"], debates["people_decided"]["value"]) == (None, None)
-        assert evaluator(found, "opening:judge-1")["people"]["value"] == pytest.approx(0.5)
+        assert evaluator(found, "independent:judge-1")["people"]["value"] == pytest.approx(0.5)
 
 
 def test_the_system_level_compares_labels_of_the_same_debates() -> None:
@@ -416,7 +416,7 @@ def test_the_system_level_compares_labels_of_the_same_debates() -> None:
     for _ in range(7):
         rows.debate(owner=owner, votes=((-1, 1), (-1, 1)))
 
-    cell = compute_debates(0, {}).payload["cells"][0]["evaluators"]["opening:judge-1"]
+    cell = compute_debates(0, {}).content["cells"][0]["evaluators"]["independent:judge-1"]
 
     assert (cell["example"]["value"], cell["system"], cell["direction"]) == (1.0, True, True)
 
@@ -428,7 +428,7 @@ def test_arena_of_two_systems_says_once_why_and_shows_their_win_rate(researcher:
     page = text_of(researcher.get(reverse("reports:arena")))
 
     # Once as a note; beside the parts a win rate stands in place of the sentence.
-    assert page.count("A ranking needs the debates of three systems or more; here are 2.") == 1
+    assert page.count("A ranking needs debates of three or more systems; there are 2.") == 1
     assert page.count("75.0%") >= 2  # of the pair, of the scenario
     assert "Win rate of ant against bee" in page
 
@@ -572,7 +572,7 @@ def test_robustness_takes_its_reference_from_the_set_with_most_outcomes() -> Non
 
     found = compute_robustness(experiment.pk, {})
 
-    assert found["reference"] == "debates of “Real agents” in which all speakers agreed"
+    assert found["reference"] == "debates of “Real agents” in which all agents agreed"
     assert found["judges"][0]["cells"][0]["agreement"]["value"] == 1.0
 
 
@@ -635,7 +635,7 @@ def test_compute_debate_bias_finds_a_preference_for_the_place() -> None:
     assert position["is_shown"]
     assert position["words"].startswith("+0.3")
     assert {effect["effect"]["reason"] for effect in judges["judge-2"]["effects"]} == {
-        "Judge and people differ nowhere on these 60 cases, so there is nothing to explain."
+        "Judge and annotators agree on all 60 cases, so there is no difference to explain."
     }
 
 
@@ -648,8 +648,8 @@ def test_debate_report_shows_what_moves_those_who_judge_pairs(researcher: Client
     file = researcher.get(reverse("reports:debate-bias-export", args=["bias", "csv"]))
 
     for text in (page, fragment):
-        assert "What moves the verdict" in text
-        assert "Place in the pair" in text
+        assert "Influences on the verdict" in text
+        assert "Position in the pair" in text
     assert "when shown first" in b"".join(file.streaming_content).decode()  # type: ignore[attr-defined]
     assert researcher.get(reverse("reports:debate-bias")).status_code == 302
 
@@ -657,7 +657,7 @@ def test_debate_report_shows_what_moves_those_who_judge_pairs(researcher: Client
 def test_debates_without_people_have_no_bias_to_show(researcher: Client) -> None:
     four_debates()
 
-    assert "What moves the verdict" not in text_of(researcher.get(reverse("reports:debate-report")))
+    assert "Influences on the verdict" not in text_of(researcher.get(reverse("reports:debate-report")))
 
 
 def test_fleiss_kappa_of_debates_leaves_out_what_one_person_alone_said() -> None:
@@ -665,11 +665,11 @@ def test_fleiss_kappa_of_debates_leaves_out_what_one_person_alone_said() -> None
     label(debates[0], ada=1, bob=1)
     label(debates[1], ada=-1, bob=-1)
     label(debates[2], ada=1, bob=-1)
-    before = compute_debates(0, {}).payload["people"]["fleiss"]
+    before = compute_debates(0, {}).content["people"]["fleiss"]
 
     label(debates[3], ada=0)
 
-    assert compute_debates(0, {}).payload["people"]["fleiss"] == before
+    assert compute_debates(0, {}).content["people"]["fleiss"] == before
 
 
 def test_arena_shows_the_win_rate_at_equal_length_beside_the_raw_one(researcher: Client) -> None:
@@ -703,9 +703,9 @@ def test_intervals_of_the_meta_evaluation_count_a_case_once_under_several_criter
             again = rows.debate(owner=owner, votes=((1, -1), (1, 1)))
             Debate.objects.filter(pk=again.pk).update(case=debate.case)
 
-    found = compute_debates(0, {}).payload
+    found = compute_debates(0, {}).content
 
-    judge = evaluator(found, "opening:judge-1")
+    judge = evaluator(found, "independent:judge-1")
     assert (judge["example"]["value"], judge["example"]["n"]) == (1.0, 24)
     for name in ("example", "of_all", "first"):
         assert judge[name]["low"] == pytest.approx(share_of(8, 8).low)
@@ -716,7 +716,7 @@ def test_meta_evaluation_and_arena_switch_to_intervals_valid_at_every_look(resea
 
     figures = [
         (
-            evaluator(compute_debates(0, options).payload, "opening:judge-1")["people"],
+            evaluator(compute_debates(0, options).content, "independent:judge-1")["people"],
             compute_arena(0, options | {"rule": "human"})["pairs"][0]["win_rate"],
         )
         for options in ({}, {"looks": "every"})
@@ -729,5 +729,5 @@ def test_meta_evaluation_and_arena_switch_to_intervals_valid_at_every_look(resea
         assert always["value"] == once["value"]
         assert always["high"] - always["low"] > 1.3 * (once["high"] - once["low"])
     for text in pages:
-        assert "hold at every look while labels arrive" in text
+        assert "are valid at every look while labels arrive" in text
         assert '<option value="every" selected>' in text

@@ -56,7 +56,13 @@ def test_refresh_run_leaves_every_report_of_the_suite_ready(scored: Scored) -> N
     jobs.refresh_run(scored.run.pk)
 
     kinds = Snapshot.objects.order_by("kind").values_list("kind", "subject_id")
-    assert list(kinds) == [("breakdown", scored.rules.pk), ("judges", 0), ("leaderboard", scored.rules.pk)]
+    assert list(kinds) == [
+        ("breakdown", scored.rules.pk),
+        ("judges", 0),
+        ("leaderboard", scored.rules.pk),
+        ("results", scored.rules.pk),
+        ("run-results", scored.run.pk),
+    ]
 
 
 def test_a_label_sets_its_queue_going(queued: list[Any], django_capture_on_commit_callbacks: Any) -> None:

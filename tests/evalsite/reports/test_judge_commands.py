@@ -68,11 +68,11 @@ def test_calibrate_refuses_in_words() -> None:
     audited_judge(SURE)
 
     assert refusal("calibrate", "Lax") == "No run has had a judge “Lax”. Judges: Strict."
-    assert refusal("calibrate", "Strict", "--version-key", "x").startswith("“x” names 0 versions of “Strict”.")
+    assert refusal("calibrate", "Strict", "--version-key", "x").startswith("“x” matches 0 versions of “Strict”.")
     assert refusal("calibrate", "Strict", "--error", "2", "--save") == (
         "Not saved: 40 audited cases; at least 114 are needed."
     )
-    assert refusal("calibrate", "Strict", "--error", "80").startswith("Wrong at most, %:")
+    assert refusal("calibrate", "Strict", "--error", "80").startswith("Highest error rate, %:")
 
 
 def test_certify_issues_and_shows_a_certificate() -> None:
@@ -94,7 +94,7 @@ def test_certify_is_not_held_with_too_few_people() -> None:
     audited_judge(SURE, people=[factories.user("ada")])
 
     assert refusal("certify", "Strict") == (
-        "Not held: 0 of 3 people needed share 30 cases with the judge and somebody else (ada 0)."
+        "No test: 0 of 3 people needed share 30 cases with the judge and somebody else (ada 0)."
     )
 
 
@@ -107,7 +107,7 @@ def anchored(fake_llm: FakeLLM) -> RunEvaluator:
     queue = factories.queue(run=run, labels=labels_to_json(level_scale([25, 50])))
     for place, verdict in enumerate(evaluator.verdicts.order_by("pk")):
         label = "100" if place < 4 else "50"
-        factories.review_item(queue=queue, verdict=verdict, arm="audit", status="settled", label=label, settled_at=NOON)
+        factories.review_item(queue=queue, verdict=verdict, arm="audit", status="settled", label=label, decided_at=NOON)
     return evaluator
 
 
@@ -156,7 +156,7 @@ def test_anchors_are_asked_for_when_another_model_answers(fake_llm: FakeLLM) -> 
     drift = drift_of_version(AnchorSet.objects.get().version_key)
 
     assert drift is not None
-    assert drift.asks == "The endpoint now answers as fake-2027 (fp_1); the anchors were answered by fake."
+    assert drift.asks == "The endpoint now serves fake-2027 (fp_1); the anchor set was judged by fake."
 
 
 def test_anchors_are_not_asked_of_a_changed_judge(fake_llm: FakeLLM) -> None:
@@ -164,7 +164,7 @@ def test_anchors_are_not_asked_of_a_changed_judge(fake_llm: FakeLLM) -> None:
     as_json("anchor", evaluator.name, "--make")
     ModelEndpoint.objects.update(model="fake-2")
 
-    with pytest.raises(RunNotPossible, match=r"The model was fake and is fake-2\. Make a new anchor set for it\."):
+    with pytest.raises(RunNotPossible, match=r"The model was fake and is fake-2\. Create a new anchor set for it\."):
         ask_anchors(anchor_set=AnchorSet.objects.get(), budget=None, actor=None, at=NOON)
     assert "The model was fake and is fake-2." in refusal("anchor", evaluator.name, "--ask")
     assert not AnchorRound.objects.exists()

@@ -1,10 +1,11 @@
-"""Labels from elsewhere: imported by browser or command, reported like a queue's answers, to six places."""
+"""Imported labels: read by browser or command, reported like a queue's answers, to six places."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def send(client: Client, data: bytes, file_name: str = "labels.csv", **fields: s
 
 
 def table_of(rows: list[list[Any]], labels: list[Any], client: Client) -> dict[str, Any]:
-    """Import a wide table through the page and return the payload behind its report."""
+    """Import a wide table through the page and return the content behind its report."""
     width = max(len(row) for row in rows)
     text = io.StringIO()
     writer = csv.writer(text)
@@ -66,7 +67,7 @@ def table_of(rows: list[list[Any]], labels: list[Any], client: Client) -> dict[s
     answer = send(client, text.getvalue().encode(), scale=scale, rater_columns=names, name="Vector")
     assert answer.status_code == 302, answer.content.decode()
     slug = answer["Location"].rstrip("/").rpartition("/")[2]
-    return compute_label_agreement(LabelTable.objects.get(slug=slug).pk, {}).payload
+    return compute_label_agreement(LabelTable.objects.get(slug=slug).pk, {}).content
 
 
 def rows_of(vector: dict[str, Any]) -> tuple[list[list[Any]], list[Any]]:
@@ -82,8 +83,8 @@ def rows_of(vector: dict[str, Any]) -> tuple[list[list[Any]], list[Any]]:
     return vector["rows"], vector["labels"]
 
 
-def compared(payload: dict[str, Any], wanted: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    values = {row["key"]: row["value"] for row in payload["figures"]}
+def compared(content: dict[str, Any], wanted: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    values = {row["key"]: row["value"] for row in content["figures"]}
     names = [name for name in wanted if name in FIGURES and not isinstance(wanted[name], dict)]
     got = {name: values[FIGURES[name]] for name in names}
     places = {name: FIVE_PLACES if name == "brennan_prediger" else SIX_PLACES for name in names}
@@ -101,21 +102,21 @@ def test_pandalm_by_browser_gives_the_published_figures(researcher: Client, shar
     page = researcher.get(answer["Location"]).content.decode()
 
     table = LabelTable.objects.get()
-    payload = compute_label_agreement(table.pk, {}).payload
-    got, expected = compared(payload, wanted)
+    content = compute_label_agreement(table.pk, {}).content
+    got, expected = compared(content, wanted)
     assert len(got) == 4
     assert got == expected
-    values = {row["key"]: row["value"] for row in payload["figures"]}
+    values = {row["key"]: row["value"] for row in content["figures"]}
     others = ("gwet_ac1", "irrcac_fleiss", "irrcac_krippendorff", "irrcac_conger", "brennan_prediger")
     keys = ("ac1", "fleiss", "alpha_nominal", "conger", "brennan_prediger")
     assert [values[key] for key in keys] == pytest.approx([wanted[name]["value"] for name in others], abs=FIVE_PLACES)
-    pairs = {f"{pair['first'][-1]}-{pair['second'][-1]}": pair for pair in payload["pairs"]}
+    pairs = {f"{pair['first'][-1]}-{pair['second'][-1]}": pair for pair in content["pairs"]}
     kappas = {name: pair["kappa"]["value"] for name, pair in pairs.items()}
     assert kappas == pytest.approx(wanted["cohen_pairwise"], abs=SIX_PLACES)
     shares = {name: pair["percent"]["value"] for name, pair in pairs.items()}
     assert shares == pytest.approx(wanted["agreement_pairwise"], abs=SIX_PLACES)
-    assert {row["value"]: row["n"] for row in payload["summary"]["label_counts"]} == wanted["label_counts"]
-    assert (table.item_count, payload["summary"]["unanimous"]) == (999, wanted["unanimous_items"])
+    assert {row["value"]: row["n"] for row in content["summary"]["label_counts"]} == wanted["label_counts"]
+    assert (table.item_count, content["summary"]["unanimous"]) == (999, wanted["unanimous_items"])
     for figure in ("0.864", "92.0%", "0.886", "0.852"):  # Fleiss and alpha, percent, AC1; a pair by two places
         assert figure in page or figure[:4] in page, figure
 
@@ -127,17 +128,17 @@ def test_every_vector_through_the_site(researcher: Client, shared_data: Path) ->
     vectors.pop("_meta")
     checked = 0
     for name, vector in vectors.items():
-        payload = table_of(*rows_of(vector), researcher)
-        got, expected = compared(payload, vector)
+        content = table_of(*rows_of(vector), researcher)
+        got, expected = compared(content, vector)
         assert got == expected, name
         alphas = {f"alpha_{metric}": value for metric, value in vector.get("krippendorff_alpha", {}).items()}
-        values = {row["key"]: row["value"] for row in payload["figures"]}
+        values = {row["key"]: row["value"] for row in content["figures"]}
         assert {key: values[key] for key in alphas} == pytest.approx(alphas, abs=SIX_PLACES), name
         if "cohen_kappa" in vector:
-            assert payload["pairs"][0]["kappa"]["value"] == pytest.approx(vector["cohen_kappa"], abs=SIX_PLACES)
+            assert content["pairs"][0]["kappa"]["value"] == pytest.approx(vector["cohen_kappa"], abs=SIX_PLACES)
         for weights in ("linear", "quadratic"):
-            if weights in vector and weights in payload["pairs"][0]:
-                assert payload["pairs"][0][weights]["value"] == pytest.approx(vector[weights], abs=SIX_PLACES)
+            if weights in vector and weights in content["pairs"][0]:
+                assert content["pairs"][0][weights]["value"] == pytest.approx(vector[weights], abs=SIX_PLACES)
         checked += len(got) + len(alphas)
     for name, case in edges.items():
         if not any(cell is not None for row in case["rows"] for cell in row):
@@ -170,7 +171,7 @@ def test_confusion_of_two_raters_shows_the_items(researcher: Client) -> None:
     cell = {"show": "pair", "first": "ann", "second": "ben", "one": "b", "other": "a"}
     listed = researcher.get(reverse("reports:labels-items", args=[table.slug]), cell)
 
-    assert response.context["payload"]["counts"] == [[1, 0], [1, 0]]
+    assert response.context["content"]["counts"] == [[1, 0], [1, 0]]
     assert [row["pk"] for row in listed.context["rows"]] == [item.pk]
     assert researcher.get(url, {"first": "ann", "second": "nobody"}).status_code == 404
 
@@ -186,7 +187,7 @@ def test_looking_first_stores_nothing(researcher: Client) -> None:
     ("data", "sentence"),
     [
         (b"item,rater,label\n1,ann,a\n1,ann,b\n", "labelled the item"),
-        (b"question,text\n1,ann\n", "do not say who gave which label"),
+        (b"question,text\n1,ann\n", "No columns for item, rater and label"),
         (b"item,rater,label\n1,ann,\n", "There is no label in this table"),
         (b"item,rater,label\n,ann,a\n", "does not name the item"),
     ],
@@ -236,7 +237,7 @@ def test_report_agreement_prints_what_the_page_of_a_label_table_shows(researcher
     call_command("report", "agreement", "--labels", table.slug, "--json", stdout=out)
 
     printed = json.loads(out.getvalue())
-    assert printed["figures"] == compute_label_agreement(table.pk, {}).payload["figures"]
+    assert printed["figures"] == compute_label_agreement(table.pk, {}).content["figures"]
     assert printed["queue"] == {"slug": table.slug, "name": "Two nominal"}
 
 
@@ -247,3 +248,15 @@ def test_labels_page_says_why_an_interval_is_missing(researcher: Client) -> None
 
     assert "too few items" not in page
     assert page.count("One item has no interval.") >= 2
+
+
+def test_labels_page_says_a_reason_of_many_figures_once(researcher: Client) -> None:
+    send(researcher, b"item,rater,label\n1,ann,a\n2,ben,b\n", name="Apart")
+
+    page = researcher.get(LabelTable.objects.get().get_absolute_url()).content.decode()
+
+    words = re.findall(r'<td class="words">(.*?)</td>', page, re.DOTALL)
+    said = [re.sub(r"<[^>]*>", "", word).strip() for word in words]
+    assert len(said) >= 5
+    assert said[1:] == ["for the same reason"] * (len(said) - 1)
+    assert said[0] not in ("", "for the same reason")

@@ -53,8 +53,8 @@ def item() -> ReviewItem:
 
 def sway_shown(researcher: Client) -> dict[str, Any]:
     response = researcher.get(reverse("reports:agreement-detail", args=["sway"]))
-    payload: dict[str, Any] = response.context["payload"]["sway"]
-    return payload
+    content: dict[str, Any] = response.context["content"]["anchoring"]
+    return content
 
 
 def test_the_report_tells_how_the_reveal_moved_people(item: ReviewItem, researcher: Client) -> None:
@@ -96,4 +96,4 @@ def test_agreement_stays_with_the_blind_answers(item: ReviewItem, researcher: Cl
 
     response = researcher.get(reverse("reports:agreement-detail", args=["sway"]))
 
-    assert response.context["payload"]["figures"][0]["value"] == 0.0
+    assert response.context["content"]["figures"][0]["value"] == 0.0

@@ -137,6 +137,18 @@ def test_baselines_are_called_so_everywhere(scored: Scored, researcher: Client) 
         assert "not a language model" in researcher.get(url).content.decode(), url
 
 
+def test_judge_list_marks_baselines_only_where_judges_are_models_too(scored: Scored, researcher: Client) -> None:
+    strict_judge(scored)
+    real = factories.evaluator(run=scored.run, kind=EvaluatorKind.JUDGE, name="Real", total=1, done=1)
+    factories.verdict(evaluator=real, response=scored.rules.scores.all()[1].response, share=0.5)
+
+    page = researcher.get(reverse("reports:judge-list")).content.decode()
+
+    marked = [row for row in page.split("<tr>") if "not a language model" in row]
+    assert (">Real</a>" in page, len(marked)) == (True, 1)
+    assert ">Strict</a>" in marked[0]
+
+
 @pytest.mark.parametrize("suites", [1, 3])
 def test_leaderboard_list_asks_as_much_for_three_suites_as_for_one(
     suites: int, researcher: Client, django_assert_num_queries: Any
@@ -213,7 +225,7 @@ def test_a_long_report_shows_the_last_figures_while_newer_ones_are_computed(
     text = researcher.get(url).content.decode()
 
     assert "87.5%" in text
-    assert "newer ones are being computed" in text
+    assert "New ones are being computed" in text
     assert 'hx-trigger="every 3s"' in text
 
 

@@ -12,16 +12,8 @@ from django.contrib.auth.models import User
 from evalsite.accounts.roles import Role
 from evalsite.base.tables import write_csv, write_jsonl, write_xlsx
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
-from evalsite.review.models import (
-    Adjudication,
-    Annotation,
-    Assignment,
-    FinalLabel,
-    ItemArm,
-    ItemStatus,
-    Queue,
-    ReviewItem,
-)
+from evalsite.review.models import Adjudication, Annotation, Assignment, FinalLabel, Queue, ReviewItem
+from evalsite.review.routing import ItemArm
 from evalsite.review.services.items.annotation_store import (
     GivenAnnotation,
     record_annotation,
@@ -33,6 +25,7 @@ from evalsite.review.services.items.decisions import FinalWord, adjudicate_item,
 from evalsite.review.services.items.queues import recount
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, Imported, import_annotations
 from evalsite.review.services.labels.annotation_plans import PeopleChoice
+from evalsite.review.states import ItemStatus
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from tests import factories
 from tests.factories import NOON
@@ -64,7 +57,7 @@ def emptied(queue: Queue) -> Queue:
     Annotation.objects.filter(queue=queue).delete()
     Assignment.objects.filter(queue=queue).delete()
     items = queue.items.exclude(status=ItemStatus.STALE)
-    items.update(status=ItemStatus.OPEN, label="", settled_at=None, answer_count=0, quorum=queue.quorum)
+    items.update(status=ItemStatus.OPEN, label="", decided_at=None, answer_count=0, quorum=queue.quorum)
     Queue.objects.filter(pk=queue.pk).update(open_count=items.count(), total_count=items.count())
     return Queue.objects.get(pk=queue.pk)
 

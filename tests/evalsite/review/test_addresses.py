@@ -29,5 +29,5 @@ def test_address_of_does_not_follow_the_order_of_the_numbers() -> None:
 
 @pytest.mark.parametrize("address", ["a" * LENGTH, "b" * LENGTH, "7" * LENGTH])
 def test_number_at_refuses_what_is_no_address(address: str) -> None:
-    with pytest.raises(ValueError, match="is no address"):
+    with pytest.raises(ValueError, match="is not an address"):
         number_at(address)

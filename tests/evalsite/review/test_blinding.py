@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from evalsite.review import models
 from evalsite.review.blinding import (
     EVERYTHING,
-    BlindMode,
     ItemPart,
+    QueueMode,
     Sides,
     Stage,
     Viewer,
@@ -27,36 +26,36 @@ REVEALED = TASK | {ItemPart.TRANSCRIPT, ItemPart.VERDICTS}
 @pytest.mark.parametrize(
     ("mode", "stage", "parts"),
     [
-        (BlindMode.BLIND, Stage.BEFORE_ANSWER, TASK),
-        (BlindMode.DEBATE, Stage.BEFORE_ANSWER, TASK | {ItemPart.TRANSCRIPT}),
-        (BlindMode.BLIND, Stage.COMMITTED, REVEALED),
-        (BlindMode.DEBATE, Stage.COMMITTED, REVEALED),
-        (BlindMode.BLIND, Stage.QUORUM, REVEALED | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL, ItemPart.REASON}),
+        (QueueMode.BLIND, Stage.BEFORE_ANSWER, TASK),
+        (QueueMode.DEBATE, Stage.BEFORE_ANSWER, TASK | {ItemPart.TRANSCRIPT}),
+        (QueueMode.BLIND, Stage.COMMITTED, REVEALED),
+        (QueueMode.DEBATE, Stage.COMMITTED, REVEALED),
+        (QueueMode.BLIND, Stage.QUORUM, REVEALED | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL, ItemPart.REASON}),
     ],
 )
-def test_visible_opens_step_by_step_for_annotators(mode: BlindMode, stage: Stage, parts: set[ItemPart]) -> None:
+def test_visible_opens_step_by_step_for_annotators(mode: QueueMode, stage: Stage, parts: set[ItemPart]) -> None:
     assert visible(Viewer.ANNOTATOR, mode, stage) == parts
 
 
-@pytest.mark.parametrize("mode", BlindMode)
+@pytest.mark.parametrize("mode", QueueMode)
 @pytest.mark.parametrize("stage", Stage)
-def test_visible_never_shows_annotators_names_people_or_the_arm(mode: BlindMode, stage: Stage) -> None:
+def test_visible_never_shows_annotators_names_people_or_the_arm(mode: QueueMode, stage: Stage) -> None:
     hidden = {ItemPart.SYSTEM_NAMES, ItemPart.MODEL_NAMES, ItemPart.PEOPLE, ItemPart.ARM}
 
     assert not visible(Viewer.ANNOTATOR, mode, stage) & hidden
     assert not visible(Viewer.ADJUDICATOR, mode, stage) & hidden
 
 
-@pytest.mark.parametrize("mode", BlindMode)
-def test_visible_only_grows(mode: BlindMode) -> None:
+@pytest.mark.parametrize("mode", QueueMode)
+def test_visible_only_grows(mode: QueueMode) -> None:
     before, committed, quorum = (visible(Viewer.ANNOTATOR, mode, stage) for stage in Stage)
 
     assert before < committed < quorum
 
 
 def test_visible_shows_owners_everything_and_strangers_nothing() -> None:
-    assert visible(Viewer.OWNER, BlindMode.BLIND, Stage.BEFORE_ANSWER) == EVERYTHING
-    assert visible(Viewer.STRANGER, BlindMode.BLIND, Stage.QUORUM) == frozenset()
+    assert visible(Viewer.OWNER, QueueMode.BLIND, Stage.BEFORE_ANSWER) == EVERYTHING
+    assert visible(Viewer.STRANGER, QueueMode.BLIND, Stage.QUORUM) == frozenset()
 
 
 def test_viewer_of_lets_a_claim_bind_even_the_owner() -> None:
@@ -78,10 +77,6 @@ def test_stage_of_waits_for_one_own_answer() -> None:
         stage_of(has_answered=True, takes_answers=True),
         stage_of(has_answered=True, takes_answers=False),
     ] == [Stage.BEFORE_ANSWER, Stage.COMMITTED, Stage.QUORUM]
-
-
-def test_modes_are_those_of_the_tables() -> None:
-    assert [str(mode) for mode in BlindMode] == models.QueueMode.values
 
 
 def test_is_swapped_is_a_fair_coin_per_person() -> None:
@@ -110,7 +105,7 @@ def test_to_system_space_undoes_the_shuffle(swapped: bool) -> None:
 
 
 def test_to_system_space_refuses_what_is_no_preference() -> None:
-    with pytest.raises(ValueError, match="2 is no preference"):
+    with pytest.raises(ValueError, match="2 is not a preference"):
         to_system_space(2, swapped=False)
 
 

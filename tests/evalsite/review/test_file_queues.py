@@ -19,7 +19,8 @@ from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
 from evalsite.base.tables import write_xlsx
 from evalsite.reports.services.people.agreements import compute_agreement
-from evalsite.review.models import Annotation, Assignment, ItemArm, MailChoice, Notice, NoticeKind, Queue, ReviewItem
+from evalsite.review.models import Annotation, Assignment, MailChoice, Notice, NoticeKind, Queue, ReviewItem
+from evalsite.review.routing import ItemArm
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation, undo_annotation
 from evalsite.review.services.items.claims import beat, claim_next
 from evalsite.review.services.items.notices import send_waiting_mail
@@ -56,7 +57,7 @@ def test_a_file_of_pairs_becomes_a_queue_that_hides_the_systems() -> None:
 
     assert answer["Location"] == queue.get_absolute_url()
     owned = rosa.get(queue.get_absolute_url()).text
-    assert ("What is 2+2?" in owned, "Came with the file" in owned, "Asked for by a file" in owned) == (
+    assert ("What is 2+2?" in owned, "Came with the file" in owned, "Imported file" in owned) == (
         True,
         False,
         False,
@@ -88,7 +89,7 @@ def test_single_responses_take_the_scale_of_their_owner(kind: str) -> None:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"id,text\n1,a\n", "do not say what was asked"),
+        (b"id,text\n1,a\n", "No columns for questions"),
         (b"question,response_a,response_b\nWhy?,Yes.,\n", "response b is empty"),
         (b"id,question,response\n1,Why?,Yes.\n1,Why?,No.\n", "occurs twice"),
     ],
@@ -167,9 +168,9 @@ def test_own_items_come_back_with_the_sides_turned_and_look_the_same() -> None:
         assert (item.content_hash, item.quorum, item.only_for) == (item.retest_of.content_hash, 1, ada)
     queue.refresh_from_db()
     assert (queue.open_count, queue.total_count) == (90, 90)  # a retest is nobody else's work
-    payload = compute_agreement(queue.pk, {}).payload
-    assert payload["summary"]["answers"] == 80 - len(again)
-    assert payload["retests"][0]["same"] == payload["retests"][0]["same"] | {"value": 1.0, "n": len(again)}
+    content = compute_agreement(queue.pk, {}).content
+    assert content["summary"]["answers"] == 80 - len(again)
+    assert content["retests"][0]["same"] == content["retests"][0]["same"] | {"value": 1.0, "n": len(again)}
     assert claim_next(queue=queue, annotator=factories.user("ben", Role.ANNOTATOR), at=NOON).item.only_for is None
 
 
@@ -229,7 +230,7 @@ def test_mail_goes_to_those_who_asked_for_it_and_once(settings: Any) -> None:
     assert send_waiting_mail(queue_id=queue.pk, at=NOON) == 1
     assert send_waiting_mail(queue_id=queue.pk, at=NOON) == 0
     assert [(letter.to, letter.body) for letter in mail.outbox] == [
-        (["ada@example.org"], "You were asked to review “Pilot”.")
+        (["ada@example.org"], "You were added to the review queue “Pilot”.")
     ]
 
 
@@ -270,7 +271,7 @@ def test_queue_create_keeps_the_file_that_was_looked_at() -> None:
         {name: form[name].value() for name in ("kept", "kept_name", "quorum", "mode", "order")},
     )
 
-    assert "pairs.csv is kept." in seen.content.decode()
+    assert "pairs.csv is already uploaded." in seen.content.decode()
     queue = Queue.objects.get()
     assert (answer["Location"], queue.source_file, queue.total_count) == (queue.get_absolute_url(), "pairs.csv", 2)
 
@@ -281,7 +282,7 @@ def test_queue_create_says_that_a_file_is_no_longer_kept() -> None:
 
     answer = rosa.post(reverse("review:queue-create"), values)
 
-    assert answer.context["form"].errors == {"file": ["This upload is not kept any more. Choose the file again."]}
+    assert answer.context["form"].errors == {"file": ["This upload has expired. Choose the file again."]}
     assert not Queue.objects.exists()
 
 
@@ -294,7 +295,7 @@ def test_the_owner_words_the_question(tmp_path: Path) -> None:
     page = ada.post(reverse("review:item-next", args=[Queue.objects.get().slug]), follow=True).content.decode()
 
     assert "<legend>Which one would you send? " in page
-    assert "Which answer is better?" not in page
+    assert "Which response is better?" not in page
 
 
 def test_the_owner_changes_the_question_in_the_settings() -> None:
@@ -321,7 +322,7 @@ def test_a_file_of_pairs_gives_neither_its_name_nor_its_gold_away() -> None:
     seen.append(ada.get(reverse("review:item-detail", args=[claim.item_id])))
     seen.append(ada.post(reverse("review:item-reveal", args=[claim.item_id]), follow=True))
 
-    assert "Annotators see this name, and it holds “secret-oak”" in refused.content.decode()
+    assert "Annotators see this name, and it contains “secret-oak”" in refused.content.decode()
     assert re.fullmatch(r"Pairs \d+", queue.name)
     assert queue.slug == queue.name.lower().replace(" ", "-")
     text = "".join(page.content.decode() for page in seen)

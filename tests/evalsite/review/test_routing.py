@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from evalsite.review import models
-from evalsite.review.routing import NOBODY, URGENT, USUAL, Arm, Facts, Reason, RoutingDecision, RoutingPolicy, route
+from evalsite.review.routing import NOBODY, URGENT, USUAL, Facts, ItemArm, Reason, RoutingDecision, RoutingPolicy, route
 
 POLICY = RoutingPolicy()
 
 
 def routed(reason: Reason, text: str, priority: int = USUAL) -> RoutingDecision:
-    return RoutingDecision((reason,), text, Arm.ROUTED, None, priority)
+    return RoutingDecision((reason,), text, ItemArm.ROUTED, None, priority)
 
 
 @pytest.mark.parametrize(
@@ -21,33 +21,37 @@ def routed(reason: Reason, text: str, priority: int = USUAL) -> RoutingDecision:
         (Facts("v1", jury=("A", "A", "A")), NOBODY),
         (
             Facts("d1", debate_rounds=3),
-            routed(Reason.UNRESOLVED_DEBATE, "The speakers still differ after 3 rounds.", URGENT),
+            routed(Reason.UNRESOLVED_DEBATE, "The agents still disagree after 3 rounds.", URGENT),
         ),
         (
             Facts("d1", debate_rounds=1),
-            routed(Reason.UNRESOLVED_DEBATE, "The speakers still differ after 1 round.", URGENT),
+            routed(Reason.UNRESOLVED_DEBATE, "The agents still disagree after 1 round.", URGENT),
         ),
         (
             Facts("d1", debate_rounds=2, votes=(1, -1, None)),
-            routed(Reason.UNRESOLVED_DEBATE, "The speakers still differ after 2 rounds.", URGENT),
+            routed(Reason.UNRESOLVED_DEBATE, "The agents still disagree after 2 rounds.", URGENT),
         ),
         (
             Facts("d1", debate_rounds=2, votes=(None, None, None)),
-            routed(Reason.UNRESOLVED_DEBATE, "No speaker gave a readable verdict after 2 rounds.", URGENT),
+            routed(Reason.UNRESOLVED_DEBATE, "No agent gave a verdict that could be parsed after 2 rounds.", URGENT),
         ),
         (
             Facts("d1", debate_rounds=0, votes=(1, None, 1)),
-            routed(Reason.UNRESOLVED_DEBATE, "1 of 3 speakers gave no readable verdict; the others agree.", URGENT),
+            routed(
+                Reason.UNRESOLVED_DEBATE,
+                "1 of 3 agents gave no verdict that could be parsed; the others agree.",
+                URGENT,
+            ),
         ),
         (
             Facts("v1", verdict_status="repaired", doubts=("no set of criteria gives this score",)),
             routed(Reason.DOUBTFUL_VERDICT, "The judge's value is in doubt: no set of criteria gives this score."),
         ),
-        (Facts("v1", verdict_status="failed"), routed(Reason.FAILED_VERDICT, "The judge gave no reply.")),
+        (Facts("v1", verdict_status="failed"), routed(Reason.FAILED_VERDICT, "The judge did not reply.")),
         (Facts("v1", verdict_status="refused"), routed(Reason.REFUSED_VERDICT, "The judge refused to answer.")),
         (
             Facts("v1", verdict_status="unparsed"),
-            routed(Reason.UNPARSED_VERDICT, "The judge's reply could not be read."),
+            routed(Reason.UNPARSED_VERDICT, "The judge's reply could not be parsed."),
         ),
         (
             Facts("s1", grader_problem="no such unit test."),
@@ -55,9 +59,9 @@ def routed(reason: Reason, text: str, priority: int = USUAL) -> RoutingDecision:
         ),
         (
             Facts("v1", order_flipped=True, can_flip_rank=True),
-            routed(Reason.ORDER_FLIP, "The judge changed its mind when the answers were swapped.", URGENT),
+            routed(Reason.ORDER_FLIP, "The judge's verdict changed when the responses were swapped.", URGENT),
         ),
-        (Facts("v1", jury=("A", "B", "A")), routed(Reason.JURY_SPLIT, "The judges split 2 to 1.")),
+        (Facts("v1", jury=("A", "B", "A")), routed(Reason.JURY_SPLIT, "The judges disagree 2 to 1.")),
         (
             Facts("v1", confidence=0.55),
             routed(Reason.LOW_CONFIDENCE, "The judge's confidence is 0.55, below 0.70."),
@@ -73,7 +77,7 @@ def test_route_gives_every_reason_weightiest_first() -> None:
 
     assert found.reasons == (Reason.UNRESOLVED_DEBATE, Reason.ORDER_FLIP, Reason.LOW_CONFIDENCE)
     assert found.text == (
-        "The speakers still differ after 2 rounds. The judge changed its mind when the answers were swapped. "
+        "The agents still disagree after 2 rounds. The judge's verdict changed when the responses were swapped. "
         "The judge's confidence is 0.10, below 0.70."
     )
 
@@ -83,8 +87,8 @@ def test_route_keeps_a_drawn_item_in_the_audit_arm() -> None:
 
     assert found == RoutingDecision(
         (Reason.UNPARSED_VERDICT, Reason.AUDIT),
-        "The judge's reply could not be read. Drawn at random for the audit.",
-        Arm.AUDIT,
+        "The judge's reply could not be parsed. Selected at random for the audit.",
+        ItemArm.AUDIT,
         0.05,
         USUAL,
     )
@@ -120,6 +124,5 @@ def test_route_fits_the_columns_it_is_stored_in() -> None:
     reason_text = models.ReviewItem._meta.get_field("reason_text").max_length
     reason = models.ReviewItem._meta.get_field("reason").max_length
     assert len(found.text) == reason_text
-    assert found.text.startswith("The speakers still differ after 12 rounds. The judge's reply could not be read.")
+    assert found.text.startswith("The agents still disagree after 12 rounds. The judge's reply could not be parsed.")
     assert max(len(value) for value in Reason) <= (reason or 0)
-    assert {str(arm) for arm in Arm} <= set(models.ItemArm.values)

@@ -5,21 +5,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from evalsite.review import models
+from evalsite.base.choices import Transition
 from evalsite.review.states import (
     CLAIM_TRANSITIONS,
     ITEM_TRANSITIONS,
     QUEUE_TRANSITIONS,
     UNDO_GRACE,
+    AssignmentStatus,
     ClaimFacts,
-    ClaimState,
     ItemFacts,
     ItemOutcome,
-    ItemState,
+    ItemStatus,
     QueueFacts,
-    QueueState,
+    QueueStatus,
     ReviewRefused,
-    Transition,
     check_can_adjudicate,
     check_can_answer,
     check_can_claim,
@@ -32,31 +31,25 @@ from evalsite.review.states import (
 )
 
 NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)
-OPEN_ITEM = ItemFacts(state=ItemState.OPEN, queue=QueueState.OPEN, quorum=2, answers=0, labels=("1", "0", "-1"))
+OPEN_ITEM = ItemFacts(state=ItemStatus.OPEN, queue=QueueStatus.OPEN, quorum=2, answers=0, labels=("1", "0", "-1"))
 ANSWERED = replace(OPEN_ITEM, has_answered=True, answers=1)
-CLAIM = ClaimFacts(state=ClaimState.LEASED, token="t1", expires_at=NOON + timedelta(minutes=2))
-
-
-def test_states_are_those_of_the_tables() -> None:
-    assert [str(state) for state in ItemState] == models.ItemStatus.values
-    assert [str(state) for state in QueueState] == models.QueueStatus.values
-    assert [str(state) for state in ClaimState] == models.AssignmentStatus.values
+CLAIM = ClaimFacts(state=AssignmentStatus.LEASED, token="t1", expires_at=NOON + timedelta(minutes=2))
 
 
 @pytest.mark.parametrize(
     ("labels", "quorum", "expected"),
     [
-        ([], 2, ItemOutcome(ItemState.OPEN, None, ())),
-        (["1"], 2, ItemOutcome(ItemState.OPEN, None, (("1", 1),))),
-        (["1", "1"], 2, ItemOutcome(ItemState.SETTLED, "1", (("1", 2),))),
-        (["1", "0"], 2, ItemOutcome(ItemState.SPLIT, None, (("0", 1), ("1", 1)))),
-        (["1", "0", "1"], 3, ItemOutcome(ItemState.SETTLED, "1", (("1", 2), ("0", 1)))),
-        (["1", "0", "-1"], 3, ItemOutcome(ItemState.SPLIT, None, (("-1", 1), ("0", 1), ("1", 1)))),
+        ([], 2, ItemOutcome(ItemStatus.OPEN, None, ())),
+        (["1"], 2, ItemOutcome(ItemStatus.OPEN, None, (("1", 1),))),
+        (["1", "1"], 2, ItemOutcome(ItemStatus.SETTLED, "1", (("1", 2),))),
+        (["1", "0"], 2, ItemOutcome(ItemStatus.SPLIT, None, (("0", 1), ("1", 1)))),
+        (["1", "0", "1"], 3, ItemOutcome(ItemStatus.SETTLED, "1", (("1", 2), ("0", 1)))),
+        (["1", "0", "-1"], 3, ItemOutcome(ItemStatus.SPLIT, None, (("-1", 1), ("0", 1), ("1", 1)))),
         # A plurality of two in five is no majority.
-        (["a", "a", "b", "c", "d"], 5, ItemOutcome(ItemState.SPLIT, None, (("a", 2), ("b", 1), ("c", 1), ("d", 1)))),
+        (["a", "a", "b", "c", "d"], 5, ItemOutcome(ItemStatus.SPLIT, None, (("a", 2), ("b", 1), ("c", 1), ("d", 1)))),
         # Exactly half is no majority.
-        (["a", "a", "b", "b"], 4, ItemOutcome(ItemState.SPLIT, None, (("a", 2), ("b", 2)))),
-        (["1"], 1, ItemOutcome(ItemState.SETTLED, "1", (("1", 1),))),
+        (["a", "a", "b", "b"], 4, ItemOutcome(ItemStatus.SPLIT, None, (("a", 2), ("b", 2)))),
+        (["1"], 1, ItemOutcome(ItemStatus.SETTLED, "1", (("1", 1),))),
     ],
 )
 def test_outcome_needs_quorum_and_strict_majority(labels: list[str], quorum: int, expected: ItemOutcome) -> None:
@@ -76,14 +69,14 @@ def test_check_transition_accepts_every_row(row: Transition) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (ItemState.STALE, ItemState.EXCLUDED, "An item that is stale cannot become excluded."),
-        (ItemState.STALE, ItemState.SETTLED, "An item that is stale cannot become settled."),
-        (QueueState.ARCHIVED, QueueState.OPEN, "A queue that is archived cannot become open."),
-        (ClaimState.SUBMITTED, ClaimState.LAPSED, "A claim that is submitted cannot become lapsed."),
-        (QueueState.OPEN, ItemState.SETTLED, "A queue that is open cannot become settled."),
+        (ItemStatus.STALE, ItemStatus.EXCLUDED, "An item that is stale cannot become excluded."),
+        (ItemStatus.STALE, ItemStatus.SETTLED, "An item that is stale cannot become settled."),
+        (QueueStatus.ARCHIVED, QueueStatus.OPEN, "A queue that is archived cannot become open."),
+        (AssignmentStatus.SUBMITTED, AssignmentStatus.LAPSED, "A claim that is submitted cannot become lapsed."),
+        (QueueStatus.OPEN, ItemStatus.SETTLED, "A queue that is open cannot become settled."),
     ],
 )
-def test_check_transition_refuses_the_rest(before: ItemState, after: ItemState, words: str) -> None:
+def test_check_transition_refuses_the_rest(before: ItemStatus, after: ItemStatus, words: str) -> None:
     with pytest.raises(ReviewRefused) as refusal:
         check_transition(before, after)
 
@@ -94,12 +87,15 @@ def test_check_transition_refuses_the_rest(before: ItemState, after: ItemState, 
     ("item", "words"),
     [
         (replace(OPEN_ITEM, is_member=False), "You are not a member of this queue."),
-        (replace(OPEN_ITEM, queue=QueueState.PAUSED), "This queue is paused; answers are taken again once it resumes."),
-        (ANSWERED, "You have already answered this item."),
-        (replace(OPEN_ITEM, state=ItemState.SETTLED), "This item is settled."),
+        (
+            replace(OPEN_ITEM, queue=QueueStatus.PAUSED),
+            "This queue is paused and accepts annotations again when it is resumed.",
+        ),
+        (ANSWERED, "You have already annotated this item."),
+        (replace(OPEN_ITEM, state=ItemStatus.SETTLED), "This item is decided."),
         (
             replace(OPEN_ITEM, answers=1, leased=1),
-            "Other people are working on this item; every slot is taken.",
+            "Enough other people are working on this item.",
         ),
     ],
 )
@@ -116,29 +112,29 @@ def test_check_can_claim_accepts_a_free_slot() -> None:
 
 def test_check_can_answer_accepts_a_live_claim_and_a_lapsed_one_nobody_took() -> None:
     check_can_answer(OPEN_ITEM, CLAIM, token="t1", label="1", at=NOON)
-    late = replace(CLAIM, state=ClaimState.LAPSED)
+    late = replace(CLAIM, state=AssignmentStatus.LAPSED)
     check_can_answer(replace(OPEN_ITEM, answers=1), late, token="t1", label="1", at=NOON + timedelta(hours=1))
     # A claim in a queue paused meanwhile may still be finished.
-    check_can_answer(replace(OPEN_ITEM, queue=QueueState.PAUSED), CLAIM, token="t1", label="1", at=NOON)
+    check_can_answer(replace(OPEN_ITEM, queue=QueueStatus.PAUSED), CLAIM, token="t1", label="1", at=NOON)
 
 
 @pytest.mark.parametrize(
     ("item", "claim", "token", "label", "words"),
     [
-        (OPEN_ITEM, None, "t1", "1", "You no longer hold this item"),
-        (OPEN_ITEM, CLAIM, "stolen", "1", "You no longer hold this item"),
-        (OPEN_ITEM, replace(CLAIM, state=ClaimState.SKIPPED), "t1", "1", "You no longer hold this item"),
+        (OPEN_ITEM, None, "t1", "1", "no longer assigned to you"),
+        (OPEN_ITEM, CLAIM, "stolen", "1", "no longer assigned to you"),
+        (OPEN_ITEM, replace(CLAIM, state=AssignmentStatus.SKIPPED), "t1", "1", "no longer assigned to you"),
         (
             replace(OPEN_ITEM, answers=1, leased=1),
             replace(CLAIM, expires_at=NOON - timedelta(seconds=1)),
             "t1",
             "1",
-            "someone else took over",
+            "went to another person",
         ),
-        (replace(OPEN_ITEM, state=ItemState.STALE), CLAIM, "t1", "1", "your text is kept as a draft"),
+        (replace(OPEN_ITEM, state=ItemStatus.STALE), CLAIM, "t1", "1", "your text is kept as a draft"),
         (OPEN_ITEM, CLAIM, "t1", "2", "“2” is not on this item's scale: 1, 0, -1"),
-        (ANSWERED, CLAIM, "t1", "1", "already answered"),
-        (replace(OPEN_ITEM, queue=QueueState.ARCHIVED), CLAIM, "t1", "1", "archived"),
+        (ANSWERED, CLAIM, "t1", "1", "already annotated"),
+        (replace(OPEN_ITEM, queue=QueueStatus.ARCHIVED), CLAIM, "t1", "1", "archived"),
     ],
 )
 def test_check_can_answer_refuses_in_words(
@@ -149,30 +145,30 @@ def test_check_can_answer_refuses_in_words(
 
 
 def test_check_can_undo_holds_until_shortly_after_the_item_is_settled() -> None:
-    settled, late = replace(ANSWERED, state=ItemState.SETTLED), NOON + UNDO_GRACE + timedelta(seconds=1)
+    settled, late = replace(ANSWERED, state=ItemStatus.SETTLED), NOON + UNDO_GRACE + timedelta(seconds=1)
     check_can_undo(ANSWERED, answered_at=NOON, at=late)
-    for state in (ItemState.SETTLED, ItemState.SPLIT):
+    for state in (ItemStatus.SETTLED, ItemStatus.SPLIT):
         check_can_undo(replace(ANSWERED, state=state), answered_at=NOON, at=NOON + UNDO_GRACE)
     with pytest.raises(ReviewRefused, match="can no longer be changed"):
         check_can_undo(settled, answered_at=NOON, at=late)
     with pytest.raises(ReviewRefused, match="has been adjudicated"):
-        check_can_undo(replace(ANSWERED, state=ItemState.ADJUDICATED), answered_at=NOON, at=NOON)
-    with pytest.raises(ReviewRefused, match="the blind answer stands"):
+        check_can_undo(replace(ANSWERED, state=ItemStatus.ADJUDICATED), answered_at=NOON, at=NOON)
+    with pytest.raises(ReviewRefused, match="neither can be changed"):
         check_can_undo(replace(ANSWERED, has_revised=True), answered_at=NOON, at=NOON)
-    with pytest.raises(ReviewRefused, match="not answered this item yet"):
+    with pytest.raises(ReviewRefused, match="not annotated this item yet"):
         check_can_undo(OPEN_ITEM, answered_at=None, at=NOON)
 
 
 def test_check_can_revise_allows_one_revision_with_a_reason() -> None:
-    check_can_revise(replace(ANSWERED, state=ItemState.SETTLED), reason="I misread B")
+    check_can_revise(replace(ANSWERED, state=ItemStatus.SETTLED), reason="I misread B")
     with pytest.raises(ReviewRefused, match="already revised"):
         check_can_revise(replace(ANSWERED, has_revised=True), reason="again")
-    with pytest.raises(ReviewRefused, match="Say why"):
+    with pytest.raises(ReviewRefused, match="Give a reason"):
         check_can_revise(ANSWERED, reason="  ")
-    with pytest.raises(ReviewRefused, match="Answer first"):
+    with pytest.raises(ReviewRefused, match="Annotate the item first"):
         check_can_revise(OPEN_ITEM, reason="x")
     with pytest.raises(ReviewRefused, match="has been adjudicated"):
-        check_can_revise(replace(ANSWERED, state=ItemState.ADJUDICATED), reason="x")
+        check_can_revise(replace(ANSWERED, state=ItemStatus.ADJUDICATED), reason="x")
 
 
 def test_check_can_revise_refuses_who_could_not_judge() -> None:
@@ -183,33 +179,33 @@ def test_check_can_revise_refuses_who_could_not_judge() -> None:
 @pytest.mark.parametrize(
     ("labels", "quorum", "unable", "state"),
     [
-        ([], 2, 1, ItemState.OPEN),
-        ([], 2, 2, ItemState.SPLIT),  # as many as were to answer
-        (["1"], 2, 2, ItemState.SPLIT),
-        (["1"], 1, 5, ItemState.SETTLED),
-        ([], 1, 1, ItemState.OPEN),  # one person alone does not close it
-        (["1"], 3, 2, ItemState.OPEN),
+        ([], 2, 1, ItemStatus.OPEN),
+        ([], 2, 2, ItemStatus.SPLIT),  # as many as were to answer
+        (["1"], 2, 2, ItemStatus.SPLIT),
+        (["1"], 1, 5, ItemStatus.SETTLED),
+        ([], 1, 1, ItemStatus.OPEN),  # one person alone does not close it
+        (["1"], 3, 2, ItemStatus.OPEN),
     ],
 )
 def test_outcome_splits_what_too_many_cannot_judge(
-    labels: list[str], quorum: int, unable: int, state: ItemState
+    labels: list[str], quorum: int, unable: int, state: ItemStatus
 ) -> None:
     assert outcome(labels, quorum=quorum, unable=unable).state is state
 
 
 def test_check_can_adjudicate_takes_undecided_items_with_a_reason() -> None:
-    split = replace(OPEN_ITEM, state=ItemState.SPLIT, answers=2)
+    split = replace(OPEN_ITEM, state=ItemStatus.SPLIT, answers=2)
     check_can_adjudicate(split, reason="B invents a source")
-    with pytest.raises(ReviewRefused, match="Say why"):
+    with pytest.raises(ReviewRefused, match="Give a reason"):
         check_can_adjudicate(split, reason="")
     check_can_adjudicate(OPEN_ITEM, reason="everybody skipped it")
-    with pytest.raises(ReviewRefused, match="settled"):
-        check_can_adjudicate(replace(split, state=ItemState.SETTLED), reason="x")
+    with pytest.raises(ReviewRefused, match="decided"):
+        check_can_adjudicate(replace(split, state=ItemStatus.SETTLED), reason="x")
 
 
 def test_check_can_reopen_takes_decided_items_with_a_reason() -> None:
-    check_can_reopen(replace(OPEN_ITEM, state=ItemState.SETTLED), reason="new evidence")
-    with pytest.raises(ReviewRefused, match="Only a settled, adjudicated or excluded item"):
+    check_can_reopen(replace(OPEN_ITEM, state=ItemStatus.SETTLED), reason="new evidence")
+    with pytest.raises(ReviewRefused, match="Only a decided, adjudicated or excluded item"):
         check_can_reopen(OPEN_ITEM, reason="x")
 
 
@@ -217,18 +213,18 @@ def test_check_can_reopen_takes_decided_items_with_a_reason() -> None:
     ("queue", "words"),
     [
         (
-            QueueFacts(QueueState.OPEN, False, 5, 0, 0),
-            "Nothing for you: you are not a member of this queue. Ask its owner to add you.",
+            QueueFacts(QueueStatus.OPEN, False, 5, 0, 0),
+            "You are not a member of this queue. Ask its owner to add you.",
         ),
-        (QueueFacts(QueueState.ARCHIVED, True, 5, 0, 0), "This queue is archived and takes no more answers."),
-        (QueueFacts(QueueState.OPEN, True, 0, 0, 0), "All done: every item of this queue has its answers."),
+        (QueueFacts(QueueStatus.ARCHIVED, True, 5, 0, 0), "This queue is archived and accepts no more annotations."),
+        (QueueFacts(QueueStatus.OPEN, True, 0, 0, 0), "All items of this queue have their annotations."),
         (
-            QueueFacts(QueueState.OPEN, True, 3, 1, 2, seconds_to_next_lapse=61),
-            "Nothing for you now: other people hold the last items. Come back in 2 minutes; a claim may lapse.",
+            QueueFacts(QueueStatus.OPEN, True, 3, 1, 2, seconds_to_next_lapse=61),
+            "The last items are assigned to other people. Check again in 2 minutes, when a claim may have expired.",
         ),
         (
-            QueueFacts(QueueState.OPEN, True, 3, 3, 0),
-            "Nothing for you now: the 3 open items wait for other people; you have answered or skipped them.",
+            QueueFacts(QueueStatus.OPEN, True, 3, 3, 0),
+            "You have annotated or skipped all 3 open items. They are waiting for other people.",
         ),
     ],
 )

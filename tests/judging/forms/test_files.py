@@ -23,7 +23,7 @@ def test_sized_file_field_refuses_what_is_larger_than_the_site_takes(settings: o
         field.clean(SimpleUploadedFile("a.csv", b"x" * (2**20 + 1)))
 
     assert just.size == 2**20
-    assert caught.value.messages == ["The file has 1,048,577 bytes; this site takes 1,048,576 at once."]
+    assert caught.value.messages == ["The file has 1,048,577 bytes; the limit of this site is 1,048,576."]
 
 
 @pytest.mark.parametrize("form", FORMS)

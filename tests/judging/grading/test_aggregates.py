@@ -14,12 +14,12 @@ from judging.grading.aggregates import (
     reduce_scores,
     score_case,
 )
-from judging.grading.grades import GradeStatus, ResponseGrade
+from judging.grading.grades import ResponseGrade, ScoreStatus
 
 SCORES = [0.5, 1.0, 0.0, 1.0, 0.25]
 
 
-def attempt(score: float | None, status: GradeStatus = GradeStatus.COMPLETE) -> ResponseGrade:
+def attempt(score: float | None, status: ScoreStatus = ScoreStatus.COMPLETE) -> ResponseGrade:
     return ResponseGrade(score, 1.0, score, 1.0, status)
 
 
@@ -61,26 +61,26 @@ def test_score_case_without_responses_gives_the_null_score_as_it_stands() -> Non
 
 
 def test_score_case_is_unknown_where_an_attempt_is() -> None:
-    grades = [attempt(1.0), attempt(None, GradeStatus.INCOMPLETE)]
+    grades = [attempt(1.0), attempt(None, ScoreStatus.INCOMPLETE)]
 
     scored = score_case("c", grades, mode="max", full_score=1.0, null_score=0.0)
 
     assert (scored.score, scored.status, scored.notes[0].text) == (
         None,
-        GradeStatus.INCOMPLETE,
+        ScoreStatus.INCOMPLETE,
         "1 of 2 attempts have no score, so the case is left out of the sums.",
     )
 
 
 def test_score_case_is_void_where_an_attempt_is() -> None:
-    scored = score_case("c", [attempt(None, GradeStatus.ERROR)], mode="avg", full_score=1.0, null_score=0.0)
+    scored = score_case("c", [attempt(None, ScoreStatus.ERROR)], mode="avg", full_score=1.0, null_score=0.0)
 
-    assert (scored.score, scored.status) == (None, GradeStatus.ERROR)
+    assert (scored.score, scored.status) == (None, ScoreStatus.ERROR)
 
 
 def test_score_case_counts_a_zero_for_a_fault_and_says_so() -> None:
-    grades = [attempt(1.0), attempt(0.0, GradeStatus.ERROR)]
+    grades = [attempt(1.0), attempt(0.0, ScoreStatus.ERROR)]
 
     scored = score_case("c", grades, mode="avg", full_score=1.0, null_score=0.0)
 
-    assert (scored.score, scored.status) == (0.5, GradeStatus.ERROR)
+    assert (scored.score, scored.status) == (0.5, ScoreStatus.ERROR)

@@ -14,14 +14,15 @@ from judging.grading.esi import (
     BadEsiOption,
     EsiMeasures,
     EsiOptions,
+    EsiStatus,
     alignment_score,
     efficiency_score,
     esi_score,
+    judged_status,
     keyword_list,
     safety_score,
     weighted_index,
 )
-from judging.grading.esi_summary import EsiStatus, judged_status
 
 ORIGINAL = EsiOptions(length_rule="original", unknown_as_zero=True)
 

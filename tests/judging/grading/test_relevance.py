@@ -71,8 +71,8 @@ def test_relevance_score_shows_the_same_decimal_as_rounding_half_up() -> None:
 
 
 @pytest.mark.parametrize("raw", [(11, 0, 0), (0, -1, 0), (0, 0, None)])
-def test_relevance_score_refuses_impossible_marks(raw: tuple[int, int, int | None]) -> None:
-    with pytest.raises(ValueError, match=r"mark|missing"):
+def test_relevance_score_refuses_impossible_scores(raw: tuple[int, int, int | None]) -> None:
+    with pytest.raises(ValueError, match=r"score|missing"):
         relevance_score(Dimensions(*raw), has_context=True)
 
 

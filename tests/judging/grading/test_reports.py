@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.grades import CriterionGrade, GradeStatus, ResponseGrade
+from judging.grading.grades import CriterionGrade, ResponseGrade, ScoreStatus
 from judging.grading.reports import CaseAttempts, ReportRow, metric_points, suite_report
 
 
@@ -78,6 +78,6 @@ def test_metric_points_books_a_custom_metric_under_its_real_type() -> None:
         CriterionGrade("unit_test", 1.0, 2.0),
         CriterionGrade("customized", 0.5, 1.0, detail={"real_metric_type": "keywords"}),
     )
-    graded = ResponseGrade(1.5, 3.0, 0.5, 1.0, GradeStatus.COMPLETE, criteria)
+    graded = ResponseGrade(1.5, 3.0, 0.5, 1.0, ScoreStatus.COMPLETE, criteria)
 
     assert metric_points(graded) == {"unit_test": (1.0, 2.0), "keywords": (0.5, 1.0)}

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from judging.grading.answer_cleaning import clean_answer
-from judging.grading.esi import EsiMeasures, EsiOptions, esi_score
-from judging.grading.esi_summary import EsiStatus, judged_status
+from judging.grading.esi import EsiMeasures, EsiOptions, EsiStatus, esi_score, judged_status
 from judging.judges.kinds import accuracy, integrity
 from judging.judges.kinds.accuracy import AccuracyJudge, read_accuracy, strictness_of
 from judging.judges.kinds.integrity import IntegrityJudge, read_integrity

@@ -14,22 +14,18 @@ from typing import Any
 
 import pytest
 
-from judging.judges.interface import Judge
 from judging.judges.kinds.hostile import HOSTILE, RUBRIC
-from judging.judges.registry import KINDS
+from judging.judges.questions import AskingJudge
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import VerdictStatus
+from tests.judging.judges.asking_judges import asking_judges
 
-JUDGES: dict[str, Judge] = {
-    "holistic": KINDS["level_cascade"].build(),
-    "itemised": KINDS["level_cascade"].build({"mode": "itemised"}),
-    **{name: KINDS[name].build() for name in ("relevance", "accuracy", "integrity", "pairwise", "generic")},
-}
+JUDGES = asking_judges()
 
 # The worst verdict in each judge's own format, with `%s` where its reasons may quote the answer (JSON-escaped there).
 LOWEST: dict[str, tuple[str, dict[str, Any]]] = {
-    "holistic": ("<analysis>\nThe answer says: %s\n</analysis>\n\n<score>\n0\n</score>", {"score": 0}),
-    "itemised": (
+    "level_cascade_holistic": ("<analysis>\nThe answer says: %s\n</analysis>\n\n<score>\n0\n</score>", {"score": 0}),
+    "level_cascade_itemised": (
         '{"reasoning": %j, "met": {"100.1": false, "50.1": false}}',
         {"nodes": {"100.1": False, "50.1": False}},
     ),
@@ -53,7 +49,7 @@ def subject(answer: str) -> JudgeSubject:
     )
 
 
-def framed(judge: Judge, answer: str) -> list[str]:
+def framed(judge: AskingJudge, answer: str) -> list[str]:
     """Return the messages with the text between each pair of marker lines left out."""
     hole = re.compile(r"^\[BEGIN ([A-Z ]+) ([0-9a-f]{12})\]$.*?^\[END \1 \2\]$", re.MULTILINE | re.DOTALL)
     return [hole.sub(r"[\1]", message.content) for message in judge.build_messages(subject(answer))]

@@ -6,7 +6,7 @@ from math import log
 
 import pytest
 
-from judging.judges.measured_confidence import combine_samples, label_shares, labels_of
+from judging.judges.measured_confidence import combine_samples, label_shares
 from judging.judges.registry import KINDS, judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
@@ -128,15 +128,15 @@ def test_labels_of_a_short_scale_are_its_digits() -> None:
     node = NodeSpec("clear", "dimension", "is clear", scale=ScaleSpec("ordinal", minimum=1, maximum=3, step=1))
     subject = JudgeSubject("Q?", "A.", rubric=NodeSpec("root", "group", children=(node,)))
 
-    assert labels_of(judge_kind("generic").build({}), subject) == {
+    assert judge_kind("generic").build({}).labels(subject) == {
         "1": {"nodes": {"clear": 1}},
         "2": {"nodes": {"clear": 2}},
         "3": {"nodes": {"clear": 3}},
     }
-    assert labels_of(judge_kind("relevance").build({}), subject) == {}
+    assert judge_kind("relevance").build({}).labels(subject) == {}
 
 
 def test_every_pointwise_judge_can_be_measured() -> None:
-    names = [name for name, kind in KINDS.items() if any(option.name == "confidence" for option in kind.options)]
+    measured = [name for name, kind in KINDS.items() if any(option.name == "confidence" for option in kind.options)]
 
-    assert names == ["level_cascade", "relevance", "accuracy", "integrity", "generic"]
+    assert measured == [name for name, kind in KINDS.items() if kind.asks_model and "pair" not in kind.needs]

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from judging.grading.cascade import CascadeOptions
+from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.kinds.level_cascade import LevelCascadeJudge
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, as_data, chosen_prompt, fill, load_prompt
-from judging.judges.registry import KINDS, BadJudgeOption, UnknownJudge, judge_kind
+from judging.judges.registry import KINDS, UnknownJudge, judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.specs.types import NodeSpec
 
@@ -57,13 +58,9 @@ def test_missing_needs_names_what_a_subject_lacks() -> None:
     empty = JudgeSubject("q", "a", rubric=NodeSpec("root", "group"))
 
     assert {name: kind.missing_needs(bare) for name, kind in KINDS.items()} == {
-        "level_cascade": ("levels", "rubric"),
-        "relevance": (),
-        "accuracy": ("reference",),
-        "integrity": (),
-        "pairwise": ("pair",),
-        "generic": ("rubric",),
+        name: tuple(sorted(kind.needs)) for name, kind in KINDS.items()
     }
+    assert judge_kind("level_cascade").missing_needs(bare) == ("levels", "rubric")
     assert judge_kind("level_cascade").missing_needs(levels) == ()
     assert judge_kind("generic").missing_needs(empty) == ("rubric",)
 
@@ -102,12 +99,15 @@ def test_as_data_cannot_be_closed_from_inside() -> None:
 
 
 def test_options_that_only_change_scores_are_marked() -> None:
-    marked = {option.name for kind in KINDS.values() for option in kind.options if not option.affects_calls}
+    marked = {option.name for option in judge_kind("level_cascade").options if not option.affects_calls}
+    itemised = {"mode": "itemised"}
+    points = [option.name for option in judge_kind("level_cascade").options if option.scoring_only_if == itemised]
 
-    assert marked == {"clip", "off_grid", "infeasible", "enforce_rules", "without_context", "decimals"}
+    assert marked == {"clip", "off_grid", "infeasible"}
+    assert points == ["level_25_value", "level_100"]  # the judge then only says what is met
 
 
-@pytest.mark.parametrize("name", list(KINDS))
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.asks_model])
 def test_new_judges_send_a_seed_and_judges_stored_without_one_do_not(name: str) -> None:
     kind = judge_kind(name)
     level = NodeSpec("100", "level", children=(NodeSpec("100.1", "check"),))

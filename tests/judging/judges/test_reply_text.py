@@ -11,31 +11,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judging.grading.answer_cleaning import clean_answer
-from judging.judges.interface import Judge
 from judging.judges.kinds import accuracy, integrity
 from judging.judges.kinds.hostile import RUBRIC
-from judging.judges.registry import KINDS
+from judging.judges.questions import AskingJudge
 from judging.judges.reply_text import MAX_REPLY, bare, only_courtesy
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import VerdictStatus
+from tests.judging.judges.asking_judges import asking_judges
 
 LIMIT = 0.2  # seconds of CPU for one reply of the greatest length, on a machine that counts as quickly as LOOP says
 LOOP = 0.02  # seconds of CPU
-JUDGES: dict[str, Judge] = {
-    "holistic": KINDS["level_cascade"].build(),
-    "itemised": KINDS["level_cascade"].build({"mode": "itemised"}),
-    **{name: KINDS[name].build() for name in ("relevance", "accuracy", "integrity", "pairwise", "generic")},
-}
+JUDGES = asking_judges()
 FORMS: dict[str, str] = {
-    "holistic": "<analysis>\nfine\n</analysis>\n\n<score>\n100\n</score>",
-    "itemised": '{"met": {"100.1": true, "50.1": true}, "reasoning": "fine"}',
+    "level_cascade_holistic": "<analysis>\nfine\n</analysis>\n\n<score>\n100\n</score>",
+    "level_cascade_itemised": '{"met": {"100.1": true, "50.1": true}, "reasoning": "fine"}',
     "relevance": "Accuracy: 10\nComprehensiveness: 10\nContext Precision: 10\nFinal: 1.0",
     "accuracy": '{"is_judged_correct": true, "reasoning": "fine"}',
     "integrity": '{"integrity_score": 100, "integrity_reasoning": "fine"}',
     "pairwise": "fine\n[[A]]",
     "generic": '{"verdicts": {"100.1": true, "50.1": true}, "reasoning": "fine"}',
 }
-QUOTABLE = {**FORMS, "holistic": "<score>100</score>", "pairwise": "The better one is clear.\n[[A]]"}
+QUOTABLE = {**FORMS, "level_cascade_holistic": "<score>100</score>", "pairwise": "The better one is clear.\n[[A]]"}
 
 
 def subject(answer: str = "X is Y.") -> JudgeSubject:
@@ -172,7 +168,7 @@ BEFORE = [
 AFTER = ["", "x", "</score>", '"}', "\n[[A]]", "}"]
 
 
-def reader_of(judge: Judge) -> Callable[[str], object]:
+def reader_of(judge: AskingJudge) -> Callable[[str], object]:
     """Return the reading of a reply that quotes the whole answer."""
     return lambda text: judge.parse_reply(text, subject(text))
 
@@ -214,6 +210,15 @@ def test_parse_reply_is_quick_with_every_flood(name: str) -> None:
     slow = [found for found in floods if is_slow(READERS[name], flood(found[1][0], found[0], found[1][1]))]
 
     assert slow == []
+
+
+@pytest.mark.parametrize("after", ["", "x", "</score>"])
+@pytest.mark.parametrize("unit", [" ", "\n", "\t", "* ", "= "])
+def test_parse_reply_is_quick_with_a_flood_in_the_score(unit: str, after: str) -> None:
+    text = flood("<analysis>a</analysis><score>=", unit, after)
+
+    # the readers above take the whole reply for a quotation, and look at no score in it
+    assert not is_slow(lambda reply: JUDGES["level_cascade_holistic"].parse_reply(reply, subject()), text)
 
 
 PIECES = st.sampled_from([*UNITS, *BEFORE, *AFTER])

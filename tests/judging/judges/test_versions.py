@@ -69,6 +69,6 @@ def test_changes_between_says_what_changed() -> None:
         "The rubric changed, from bbbbbbbb to dddddddd.",
         "The option “reasoning_effort” was not set and is high.",
         "The option “samples” was 3 and is 5.",
-        f"Replies are read by parser version {PARSER_VERSION + 1} and were read by version {PARSER_VERSION}.",
+        f"Replies are parsed by parser version {PARSER_VERSION + 1} and were parsed by version {PARSER_VERSION}.",
     )
     assert changes_between(before, version()) == ()

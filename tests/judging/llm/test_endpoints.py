@@ -89,9 +89,9 @@ def test_address_refusal_follows_the_policy(address: str, allowed: tuple[bool, b
         ("https://api.example.org:99999/v1", "not a valid address"),
         ("https://api.example org/v1", "not a valid address"),
         ("https://[::1/v1", "not a valid address"),
-        ("http://127.0.0.1:8000/v1", "this machine itself"),
-        ("http://localhost:8000/v1", "this machine itself"),
-        ("http://[::1]:8000/v1", "this machine itself"),
+        ("http://127.0.0.1:8000/v1", "is this machine"),
+        ("http://localhost:8000/v1", "is this machine"),
+        ("http://[::1]:8000/v1", "is this machine"),
         ("http://169.254.169.254/latest", "credentials"),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_killed_child_is_reported(fake_llm: FakeLLM) -> None:
     found = run("lose", fake_llm.url)
 
     assert found.pop("heard") >= 1
-    assert found == {"raised": "The process that sends calls ended by itself."}
+    assert found == {"raised": "The process that sends calls ended unexpectedly."}
     assert fake_llm.stats()["calls"] < 30
 
 

@@ -82,10 +82,10 @@ def test_import_responses_takes_a_system_and_a_suite(tmp_path: Path) -> None:
     ("command", "file", "message"),
     [
         ("import_suite", ("bad.yaml", b"cases: [7]"), "bad.yaml, line 1, cases.0.: "),
-        ("import_suite", ("c.yaml", import_files.CRITERIA), "this holds criteria; import it with import_criteria"),
+        ("import_suite", ("c.yaml", import_files.CRITERIA), "this contains criteria; import it with import_criteria"),
         ("import_responses", import_files.responses(), "No benchmark here has these cases"),
         ("import_rubric", ("r.xlsx", b"no workbook"), "r.xlsx"),
-        ("import_criteria", ("c.yaml", b"criteria: {}"), "The file holds no criteria"),
+        ("import_criteria", ("c.yaml", b"criteria: {}"), "The file contains no criteria"),
     ],
 )
 def test_import_commands_refuse_bad_input_with_exit_code_2(
@@ -175,7 +175,7 @@ def test_import_suite_does_not_leave_the_folder_of_the_suite(tmp_path: Path) -> 
 def test_import_commands_name_the_command_for_another_kind(tmp_path: Path) -> None:
     path = write(tmp_path, import_files.responses())
 
-    with pytest.raises(BadInput, match="this holds responses jsonl; import it with import_responses"):
+    with pytest.raises(BadInput, match="this contains responses jsonl; import it with import_responses"):
         run("import_suite", path)
 
 
@@ -183,7 +183,7 @@ def test_import_responses_takes_answers_beside_questions_once_it_is_said_whose_t
     run("import_suite", write(tmp_path, import_files.suite()))
     path = write(tmp_path, ("answers.csv", b"id,question,answer\nfrance,What is the capital of France?,Paris\n"))
 
-    with pytest.raises(BadInput, match=r"this holds questions; .* say which one with --system"):
+    with pytest.raises(BadInput, match=r"this contains questions; .* name the system with --system"):
         run("import_responses", path)
 
     assert run("import_responses", path, "--system", "ada")["responses"]["new"] == 1
@@ -197,5 +197,5 @@ def test_lint_suite_prints_problems_without_a_file_as_sentences(tmp_path: Path) 
 
     assert out.getvalue().splitlines()[0] == (
         "There is no suite file; the one case file is taken. "
-        "Add a suite file to fix order, weights and the attempt mode."
+        "Add a suite file to define order, weights and the attempt mode."
     )

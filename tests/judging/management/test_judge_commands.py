@@ -34,7 +34,7 @@ def test_control_judge_retires_and_restores() -> None:
     restored = run_command("control_judge", "restore", "--judge", judge.name)
 
     assert retired == {"id": judge.pk, "judge": judge.name, "state": "retired"}
-    assert no_run.startswith(f"There is no judge {judge.name} in use.")
+    assert no_run.startswith(f"There is no active judge {judge.name}.")
     assert restored == {"id": judge.pk, "judge": judge.name, "state": "in use"}
     assert Judge.objects.get(pk=judge.pk).is_active
 
@@ -46,7 +46,7 @@ def test_control_judge_deletes_what_no_run_used() -> None:
     told = refusal("control_judge", "delete", "--judge", used.name)
     run_command("control_judge", "delete", "--judge", unused.name)
 
-    assert told == f"{used.name} has judged in 1 run, so it stays. Retire it instead."
+    assert told == f"{used.name} is used by 1 run and cannot be deleted. Retire it instead."
     assert set(Judge.objects.filter(pk__in=[used.pk, unused.pk])) == {used}
     assert refusal("control_judge", "delete", "--judge", "nobody").startswith("There is no judge 'nobody'.")
 
@@ -110,7 +110,7 @@ def test_add_prompt_stores_a_version_and_refuses_one_without_placeholders(tmp_pa
 
     version = PromptVersion.objects.get()
     assert made == {"id": version.pk, "prompt": "integrity", "version": "stern", "sha256": version.sha256}
-    assert again == "This text is there already, as stern."
+    assert again == "This text is already stored as stern."
     assert broken.startswith("The prompt must use exactly the placeholders of integrity.md")
 
 
@@ -126,6 +126,6 @@ def test_judge_response_tries_a_prompt_version(fake_llm: FakeLLM) -> None:
     told = refusal("judge_response", "--response", response.pk, "--judge", other.name, "--prompt", "stern")
     result = run_command("judge_response", "--response", response.pk, "--judge", judge.name, "--prompt", "stern")
 
-    assert told == f"{other.name} sends another prompt than accuracy."
+    assert told == f"{other.name} does not use the prompt accuracy."
     frozen = RunEvaluator.objects.get(run=result["run"]).options["judge_options"]
     assert frozen["prompt_text"] == version.text

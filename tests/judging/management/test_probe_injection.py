@@ -53,10 +53,12 @@ def asked(server: FakeLLM) -> int:
 def test_probe_injection_stops_before_its_budget_is_exceeded_and_goes_on_with_what_was_answered() -> None:
     with FakeLLM(script=SCRIPT, latency=1) as server:
         priced_judge(server)
-        with pytest.raises(CommandError, match=r"The budget of \$0.01 does not carry the 27 requests") as refusal:
+        with pytest.raises(
+            CommandError, match=r"The budget of \$0.01 does not cover the 27 remaining requests"
+        ) as refusal:
             call_command("probe_injection", "--judge", "J", "--budget", "0.01")
         asked_first = asked(server)
-        with pytest.raises(CommandError, match=r"ask again with a higher one"):
+        with pytest.raises(CommandError, match=r"try again with a higher budget"):
             call_command("probe_injection", "--judge", "J", "--budget", "1.25")
         paid = Call.objects.aggregate(sum=Sum("cost"))["sum"]
         asked_second = asked(server)
@@ -74,7 +76,7 @@ def test_probe_injection_takes_the_budget_of_a_trial_where_none_is_given(setting
     settings.TRIAL_BUDGET = 0
     with FakeLLM(script=SCRIPT, latency=1) as server:
         priced_judge(server)
-        with pytest.raises(CommandError, match=r"The budget of \$0 does not carry"):
+        with pytest.raises(CommandError, match=r"The budget of \$0 does not cover"):
             call_command("probe_injection", "--judge", "J")
 
 

@@ -153,16 +153,14 @@ def test_run_suite_refuses_what_a_page_would_refuse() -> None:
 
     assert refusal("run_suite", "--suite", "nope", "--rules").startswith("There is no suite 'nope'.")
     assert refusal("run_suite", "--suite", f"{suite.benchmark.slug}@9", "--rules").startswith("There is no suite")
-    assert refusal(*here, "--rules") == "No case of this suite says how rules would grade it."
+    assert refusal(*here, "--rules") == "No case of this suite has grading rules."
     assert refusal(*here) == "Choose at least one grader or judge."
     assert refusal(*here, "--systems", "ghost", "--judges", judge.name) == (
-        f"There is no system ghost. This suite was answered by: {system.name}."
+        f"There is no system ghost. Systems with responses to this suite: {system.name}."
     )
-    assert refusal(*here, "--judges", "ghost").startswith("There is no judge ghost in use.")
-    assert refusal(*here, "--judges", judge.name) == (
-        f"{judge.name} needs a rubric that fits it; name one with --rubrics."
-    )
-    assert "compares two answers" in refusal(*here, "--judges", pair.name)
+    assert refusal(*here, "--judges", "ghost").startswith("There is no active judge ghost.")
+    assert refusal(*here, "--judges", judge.name) == (f"{judge.name} needs a suitable rubric; name one with --rubrics.")
+    assert "compares two responses" in refusal(*here, "--judges", pair.name)
     judged = (*here, "--judges", judge.name, "--rubrics", rubric.slug)
     assert refusal(*judged, "--budget", "much").startswith("A budget is a number of US dollars above zero")
     assert "the price of nowhere is unknown" in refusal(*judged, "--budget", "1")
@@ -186,7 +184,7 @@ def test_control_run_does_what_the_buttons_do() -> None:
     assert seen == ["paused", "queued", "cancelled"]
     assert "cannot become" in refusal("control_run", "cancel", "--run", run.pk)
     assert refusal("control_run", "pause", "--run", 999) == "There is no run 999."
-    assert refusal("control_run", "pause", "--run", run.pk, "--budget", "3").startswith("A budget is given when")
+    assert refusal("control_run", "pause", "--run", run.pk, "--budget", "3").startswith("--budget is only possible")
 
 
 def test_control_run_raises_the_budget_and_waits() -> None:
@@ -244,7 +242,7 @@ def test_add_endpoint_refuses_keys_and_baselines() -> None:
 
     assert "never the key itself" in refusal(*given, "one", "--key-variable", "sk-1")
     assert refusal(*given, "words") == "words is a built-in baseline; choose another name."
-    assert refusal(*given, "one", "--max-concurrency", "0") == "Calls at once: Enter a number from 1 to 1000."
+    assert refusal(*given, "one", "--max-concurrency", "0") == "Concurrent calls: Enter a number from 1 to 1000."
     assert not ModelEndpoint.objects.filter(name="one").exists()
 
 
@@ -273,7 +271,7 @@ def test_judge_response_refuses_what_cannot_be_judged() -> None:
 
     assert refusal(*here, 999_999) == "There is no response 999999."
     assert refusal(*here, response.pk) == f"{judge.name} needs a rubric."
-    assert refusal(*here, loose.pk, "--rubric", rubric.pk) == "No suite has the case that this response answers."
+    assert refusal(*here, loose.pk, "--rubric", rubric.pk) == "No suite has the case of this response."
     assert refusal(*here, response.pk, "--rubric", "ghost").startswith("There is no rubric 'ghost'.")
     assert not Run.objects.exists()
 
@@ -305,27 +303,45 @@ def test_run_suite_refuses_cases_and_scenarios_that_are_not_there() -> None:
     assert "Draw 1 to 10,000 cases, not 0" in refusal("run_suite", "--suite", suite.pk, "--rules", "--limit", 0)
 
 
-def test_run_esi_says_how_many_annotations_its_audit_takes_before_it_starts(settings: Any) -> None:
+def test_run_suite_of_the_esi_says_how_many_annotations_its_audit_takes_before_it_starts(settings: Any) -> None:
     settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 1
     suite, (one,) = answered_suite(cases=4)
     Response.objects.order_by("pk").last().delete()  # type: ignore[union-attr]
     for name in ("worker", "judge"):
         factories.endpoint(name=name)
     told = io.StringIO()
-    shared = ("run_esi", "--suite", suite.benchmark.slug, "--accuracy", "judge", "--integrity", "judge", "--no-wait")
+    shared = (
+        "run_suite",
+        "--kind",
+        "esi",
+        "--suite",
+        suite.benchmark.slug,
+        "--accuracy",
+        "judge",
+        "--integrity",
+        "judge",
+    )
     outs = io.StringIO(), io.StringIO()
 
     call_command(*shared, "--worker", "worker=DIRECT", "--worker", "worker=COT", "--json", stdout=outs[0], stderr=told)
-    call_command(*shared, "--system", one.name, "--json", stdout=outs[1], stderr=told)
+    call_command(*shared, "--systems", one.name, "--json", stdout=outs[1], stderr=told)
 
     # 2 of 4 cases, each with 2 answers under 2 criteria, for 2 people; 2 of the 3 answered cases, with 1 answer each
     assert told.getvalue().splitlines() == [
-        f"The random audit draws 2 of {cases} cases when the run ends and asks people for at most {annotations} "
-        "annotations, besides what judges and rules leave open."
+        f"The random audit draws 2 of {cases} cases when the run ends and needs at most {annotations} "
+        "annotations, in addition to results that judges and rules leave open."
         for cases, annotations in ((4, 16), (3, 8))
     ]
     counts = [{name: json.loads(out.getvalue())[name] for name in AUDIT} for out in outs]
     assert counts == [dict(zip(AUDIT, numbers, strict=True)) for numbers in ((2, 16), (2, 8))]
+
+    assert "do not take --rules" in refusal(*shared, "--worker", "worker=DIRECT", "--rules")
+    assert "do not take --accuracy" in refusal("run_suite", "--suite", suite.pk, "--rules", "--accuracy", "judge")
+    assert "Name a suite" in refusal("run_suite", "--rules")
+    assert "Choose either models or stored responses" in refusal(*shared)
+    estimated = io.StringIO()
+    call_command(*shared, "--worker", "worker=COT", "--estimate", "--json", stdout=estimated)
+    assert json.loads(estimated.getvalue())["calls"] == 8  # 4 cases, answered and judged once: none has a reference
 
 
 AUDIT = ("audit_cases", "audit_annotations_at_most")
@@ -344,9 +360,9 @@ def test_run_suite_says_how_many_annotations_its_audit_takes_before_it_starts(se
     estimate = json.loads(out.getvalue())
     assert (estimate["audit_cases"], estimate["audit_annotations_at_most"]) == (2, 4)
     assert told.getvalue().splitlines() == [
-        "The random audit draws 1 of 4 cases when the run ends and asks people for at most 2 annotations, besides "
-        "what judges and rules leave open.",
-        "Nothing is sent to people.",
+        "The random audit draws 1 of 4 cases when the run ends and needs at most 2 annotations, in addition to "
+        "results that judges and rules leave open.",
+        "Nothing is sent to review.",
     ]
     assert [run.options["audit_share"] for run in Run.objects.order_by("pk")] == [0.25, None]
     assert "from 0 to 1" in refusal("run_suite", "--suite", suite.benchmark.slug, "--rules", "--audit-share", "5")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from judging.management.run_progress import wait_for_run
-from judging.models import RunKind, RunStatus
+from judging.models import RunKind
+from judging.states import RunStatus
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -167,7 +167,9 @@ def test_run_excuses_a_failure_that_needs_a_missing_library(
     )
 
     assert [needed.passed, mentioned.passed, tested.passed, other.passed] == [None, False, None, False]
-    assert needed.not_run_reason == "The program uses absentee, which is not installed here: get it with nowhere."
+    assert (
+        needed.not_run_reason == "The program uses absentee, which is not installed on this machine: install nowhere."
+    )
 
 
 def test_run_says_what_a_result_depends_on(runner: SandboxRunner) -> None:
@@ -180,6 +182,15 @@ def test_run_says_what_a_result_depends_on(runner: SandboxRunner) -> None:
         **status.library_versions,
         "sandbox": toolchains.sandbox_profile(replace(Limits(), output_kib=1024)),
     }
+
+
+def test_run_says_which_libraries_a_result_depends_on(runner: SandboxRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"python": replace(_need("python"), library_versions={"numpy": "1.24.2", "pandas": "1.5.3"})}
+    monkeypatch.setattr("judging.sandbox.runner.available_languages", lambda: found)
+
+    environment = runner.run(SandboxProgram("python", "pass")).environment
+
+    assert {name: environment.get(name) for name in ("numpy", "pandas")} == {"numpy": "1.24.2", "pandas": "1.5.3"}
 
 
 def test_sandbox_profile_changes_with_the_limits() -> None:
@@ -219,7 +230,7 @@ def test_probe_tells_how_to_get_a_missing_language(runner: SandboxRunner) -> Non
     assert status == LanguageStatus(
         "cobol",
         None,
-        "not installed: cobc not found in /usr/local/bin:/usr/bin:/bin; get it with Debian package gnucobol",
+        "not installed: cobc not found in /usr/local/bin:/usr/bin:/bin; install Debian package gnucobol",
     )
 
 

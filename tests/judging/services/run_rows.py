@@ -8,7 +8,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from judging.models import EndpointKind, Judge, Rubric, Run, Suite, System
+from judging.llm.endpoints import EndpointKind
+from judging.models import Judge, Rubric, Run, Suite, System
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
 from tests import factories

@@ -90,7 +90,7 @@ def test_try_endpoint_takes_no_empty_answer_for_one(fake_llm: FakeLLM) -> None:
 
     assert (trial.works, trial.verified) == (False, ())
     assert trial.problem == (
-        "The answer reached the token limit. It may be a reasoning model: mark it as one, or raise its least output "
+        "The reply reached the token limit. It may be a reasoning model: mark it as one, or raise its minimum output "
         "limit."
     )
 
@@ -102,7 +102,7 @@ def test_try_endpoint_names_the_missing_variable(monkeypatch: pytest.MonkeyPatch
 
     assert (trial.works, trial.problem) == (
         False,
-        "The environment variable NO_SUCH_KEY is not set where the site runs.",
+        "The environment variable NO_SUCH_KEY is not set in the environment of the site.",
     )
 
 
@@ -131,7 +131,7 @@ def test_try_endpoint_says_why_nothing_came_back() -> None:
 @pytest.mark.parametrize(
     ("url", "hint"),
     [
-        ("http://host:8000", " The address has no /v1; most servers answer at http://host:8000/v1."),
+        ("http://host:8000", " The address has no /v1; most servers use http://host:8000/v1."),
         ("http://host/v1", ""),
     ],
 )

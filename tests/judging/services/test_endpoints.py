@@ -49,8 +49,8 @@ def test_save_endpoint_stores_and_enters_it_in_the_audit_log() -> None:
         ({"base_url": "https://name:word@host/v1"}, "user name and password"),
         ({"extra": ["reasoning_effort"]}, "must be a JSON object"),
         ({"extra": {"max_completion_tokens": 9, "model": "x"}}, "cannot set max_completion_tokens, model"),
-        ({"extra": {"stop": "x" * 5000}}, "4,000 characters at most"),
-        ({"min_output_tokens": 2_000_000}, "1,000,000 tokens at most"),
+        ({"extra": {"stop": "x" * 5000}}, "at most 4,000 characters"),
+        ({"min_output_tokens": 2_000_000}, "at most 1,000,000 tokens"),
     ],
 )
 def test_save_endpoint_refuses(changes: dict[str, Any], says: str) -> None:
@@ -84,7 +84,7 @@ def test_save_endpoint_keeps_address_and_model_of_one_that_has_answered(change: 
     save_endpoint(endpoint=row, fields=FIELDS, actor=None)
     Call.objects.create(key="b", endpoint=row, status="finished", request={}, finished_at=factories.NOON)
 
-    with pytest.raises(EndpointNotValid, match="has answered calls, so its address and model stay as they are"):
+    with pytest.raises(EndpointNotValid, match="has been used for calls, so its address and model cannot change"):
         save_endpoint(endpoint=row, fields=replace(FIELDS, **change), actor=None)
 
     assert save_endpoint(endpoint=row, fields=replace(FIELDS, max_concurrency=3), actor=None).max_concurrency == 3

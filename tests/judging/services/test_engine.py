@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from judging import stop_requests
 from judging.llm.chat import ChatReply, ReplyStatus
-from judging.models import Call, Lease, ModelEndpoint, RubricItem, Run, RunStatus, RunTask, Verdict
+from judging.models import Call, Lease, ModelEndpoint, RubricItem, Run, RunTask, Verdict
 from judging.services.calls.frozen_endpoints import RunEndpoints
 from judging.services.calls.pools import CallResult
 from judging.services.engine.state import EngineOptions
@@ -23,6 +23,7 @@ from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
 from judging.services.tasks import leases, run_lifecycle
 from judging.services.tasks.executors import executor_for
+from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -146,7 +147,7 @@ def test_an_endpoint_taken_out_of_use_pauses_the_run_with_the_reason(fake_llm: F
     ended = work(run)
 
     assert (ended, run.status, run.done, run.failed) == ("endpoint", RunStatus.PAUSED, 0, 0)
-    assert run.status_reason.endswith("is not in use any more. Take it into use again, then resume, or cancel the run.")
+    assert run.status_reason.endswith("is no longer active. Activate it, then resume the run, or cancel the run.")
     ModelEndpoint.objects.update(is_active=True)
     run_lifecycle.resume_run(run_id=run.pk, actor=None)
     work(run)

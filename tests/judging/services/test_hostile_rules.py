@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from judging.models import RunEvaluator, RunTask, Score, ScoreStatus
+from judging.grading.grades import ScoreStatus
+from judging.models import RunEvaluator, RunTask, Score
 from judging.selectors.responses import scores_of
 from judging.services.evaluation.evaluator_tasks import NOT_RUN, GradingExecutor, Judged
 from judging.services.storable import storable
@@ -104,7 +105,7 @@ def test_no_specification_or_response_crashes_a_run(grading: dict[str, Any], tex
 
     score = grade(grading, text)
 
-    assert score.status in ScoreStatus.values
+    assert score.status in list(ScoreStatus)
     assert (score.value is None) == (score.status != ScoreStatus.COMPLETE)
     assert time.monotonic() - started < LIMIT_SECONDS
 
@@ -116,5 +117,5 @@ def test_no_pattern_or_condition_takes_more_than_its_limit(grading: dict[str, An
 
     score = grade(grading, text)
 
-    assert score.status in ScoreStatus.values
+    assert score.status in list(ScoreStatus)
     assert time.monotonic() - started < LIMIT_SECONDS

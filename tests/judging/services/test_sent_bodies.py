@@ -77,7 +77,7 @@ def test_a_failed_call_keeps_the_sentence_of_the_provider(fake_llm: FakeLLM) -> 
 
     call = Call.objects.get()
     assert (call.error_text, call.provider_text) == (
-        "Nothing at the endpoint's address answers chat completions (HTTP 404).",
+        "The address of the endpoint has no chat completions API (HTTP 404).",
         "asked for 404",
     )
 
@@ -115,8 +115,8 @@ def test_a_new_judge_sends_seed_and_schema_and_an_endpoint_that_refuses_them_is_
     assert [("seed" in sent, "random_seed" in sent) for sent in by_old] == [(False, False)]
     assert ("seed" in by_new[0], "random_seed" in by_new[0]) == (True, False)
     assert again == [[], []]  # both kinds of replies are found: those paid for before are not lost
-    old.endpoint.refresh_from_db()
-    assert {name: old.endpoint.capabilities[name] for name in ("seed", "json_schema", "json_object")} == {
+    old.asked.refresh_from_db()
+    assert {name: old.asked.capabilities[name] for name in ("seed", "json_schema", "json_object")} == {
         "seed": False,
         "json_schema": False,
         "json_object": True,

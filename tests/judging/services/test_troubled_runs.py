@@ -14,13 +14,14 @@ from django.utils import timezone
 
 from judging import stop_requests
 from judging.llm.retries import RetryPolicy
-from judging.models import Call, Lease, ModelEndpoint, Run, RunKind, RunStatus, RunTask, Verdict
+from judging.models import Call, Lease, ModelEndpoint, Run, RunKind, RunTask, Verdict
 from judging.services import transactions
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_on_runs, work_through
 from judging.services.tasks import executors, recovery, run_lifecycle
 from judging.services.tasks.executors import Finished
+from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -57,8 +58,8 @@ def test_the_same_hopeless_error_pauses_the_run_and_what_waits_stays_waiting(fak
     assert (ended, run.status, run.failed, run.done) == ("hopeless", RunStatus.PAUSED, 0, 0)
     name = ModelEndpoint.objects.get().name
     assert run.status_reason == (
-        f"{name} gave the same error 5 times and no answer: The endpoint does not accept the key. "
-        "What waits was not tried. Correct the endpoint and resume, or start a new run with another."
+        f"{name} returned the same error 5 times and no reply: The endpoint does not accept the key. "
+        "Waiting tasks were not attempted. Correct the endpoint and resume the run, or start one with another."
     )
     assert set(RunTask.objects.values_list("status", "tries")) == {("waiting", 0)}
     assert 5 <= fake_llm.stats()["calls"] <= 8
@@ -103,7 +104,7 @@ def test_a_long_retry_after_lets_the_worker_go_and_the_run_goes_on_by_itself(fak
     run.refresh_from_db()
     name = ModelEndpoint.objects.get().name
     assert (endings, run.status, run.done, run.failed) == ({run.pk: "postponed"}, RunStatus.RUNNING, 0, 0)
-    assert run.status_reason == f"{name} takes no more calls for now. The run goes on by itself."
+    assert run.status_reason == f"{name} accepts no more calls for now. The run continues automatically."
     assert run.resume_at is not None
     assert timedelta(minutes=59) < run.resume_at - before < timedelta(minutes=61)
     assert set(RunTask.objects.values_list("status", "tries")) == {("waiting", 0)}
@@ -151,7 +152,7 @@ def test_postpone_run_pauses_after_two_days_without_an_answer() -> None:
     assert postpone(NOON + timedelta(hours=49), answered=True).status == RunStatus.RUNNING
     ended = postpone(NOON + timedelta(hours=98))
     assert (ended.status, ended.resume_at) == (RunStatus.PAUSED, None)
-    assert ended.status_reason == "judge has taken no call for two days. Resume to try again."
+    assert ended.status_reason == "judge has accepted no call for two days. Resume the run to try again."
 
 
 # --- endpoints that are not what the run was started with
@@ -236,7 +237,7 @@ def test_the_third_crash_of_a_run_pauses_it_and_leaves_others_at_work(
     run.refresh_from_db()
     assert (endings, run.status) == ({run.pk: "crashed"}, RunStatus.PAUSED)
     assert run.status_reason == (
-        "The work on this run failed 3 times by a fault of the site (RuntimeError). Its log says more."
+        "This run failed 3 times because of an internal error (RuntimeError). See the log of the site."
     )
     assert fake_llm.stats()["calls"] == 2
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.specs.files.bundles import Bundle
+from judging.specs.replies.response_formats import JSON_LINES, RESPONSE_FORMATS, TABLES
 from judging.specs.upload_kinds import UploadKind, sniff_all
 
 
@@ -16,11 +17,11 @@ from judging.specs.upload_kinds import UploadKind, sniff_all
         ("s.yaml", b"cases: [a.yaml]", UploadKind.SUITE),
         ("eval_1.yaml", b"prompt_path: p.txt\ngrading: {}", UploadKind.SUITE),
         ("gpt/params.yaml", b"answer_paths: {}", UploadKind.RESPONSES_FOLDER),
-        ("r.jsonl", b'{"case_id": "a", "system": "m", "response": "x"}', UploadKind.RESPONSES_JSONL),
-        ("r.jsonl", b'{"id": 1, "question": "q", "gt_answer": "a", "model_answer": "m"}', UploadKind.RESPONSES_JSONL),
-        ("math.jsonl", b'{"prompt": "p", "category": "math", "response": "x"}', UploadKind.RESPONSES_JSONL),
-        ("r.json", b'[{"id": "a", "answer": "x"}]', UploadKind.RESPONSES_JSONL),
-        ("r.csv", b"filename,completion\r\na,b", UploadKind.RESPONSES_CSV),
+        ("r.jsonl", b'{"case_id": "a", "system": "m", "response": "x"}', JSON_LINES.kind),
+        ("r.jsonl", b'{"id": 1, "question": "q", "gt_answer": "a", "model_answer": "m"}', JSON_LINES.kind),
+        ("math.jsonl", b'{"prompt": "p", "category": "math", "response": "x"}', JSON_LINES.kind),
+        ("r.json", b'[{"id": "a", "answer": "x"}]', JSON_LINES.kind),
+        ("r.csv", b"filename,completion\r\na,b", TABLES.kind),
         ("responses/m/math.jsonl", b'{"prompt": "p", "response": "x"}', UploadKind.SCALEEVAL_RESPONSES),
         ("m/math.jsonl", b'{"prompt": "p", "response": "x"}', UploadKind.SCALEEVAL_RESPONSES),
         ("c.yaml", b"criteria: {a: {1: x}}", UploadKind.CRITERIA),
@@ -33,7 +34,7 @@ from judging.specs.upload_kinds import UploadKind, sniff_all
         ("x.yaml", b"a: [", None),
     ],
 )
-def test_sniff_all_tells_the_kind(path: str, data: bytes, kind: UploadKind | None) -> None:
+def test_sniff_all_tells_the_kind(path: str, data: bytes, kind: str | None) -> None:
     assert sniff_all(Bundle({path: data}))[:1] == ((kind,) if kind else ())
 
 
@@ -51,4 +52,4 @@ def test_sniff_all_lists_what_others_build_on_first() -> None:
 
 @given(st.binary(max_size=100), st.sampled_from(["a.yaml", "params.yaml", "a.jsonl", "a.csv", "responses/a/b.jsonl"]))
 def test_sniff_all_never_raises(data: bytes, path: str) -> None:
-    assert set(sniff_all(Bundle({path: data}))) <= set(UploadKind)
+    assert set(sniff_all(Bundle({path: data}))) <= {*UploadKind, *RESPONSE_FORMATS}

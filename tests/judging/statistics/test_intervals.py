@@ -38,7 +38,7 @@ def test_share_of_holds_the_truth_in_94_of_100_whatever_it_is(n: int) -> None:
 
 
 def test_share_of_nothing_or_of_one_has_no_interval() -> None:
-    assert share_of(0, 0) == Estimate(None, None, None, 0, "Nothing to count yet.")
+    assert share_of(0, 0) == Estimate(None, None, None, 0, "There are no values yet.")
     assert share_of(1, 1) == Estimate(1.0, None, None, 1, "One item has no interval.")
 
 

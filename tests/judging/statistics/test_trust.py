@@ -18,7 +18,7 @@ from judging.statistics.judge_quality import (
 def test_rogan_gladen_of_a_useless_judge_is_undefined() -> None:
     found = rogan_gladen([True, False], [True, True], [True])
 
-    assert found.estimate == Estimate(None, None, None, 2, "The judge is no better than chance here.")
+    assert found.estimate == Estimate(None, None, None, 2, "The judge is no better than chance.")
 
 
 def test_rogan_gladen_counts_items_of_one_case_as_fewer() -> None:

@@ -63,7 +63,7 @@ def test_case_edit_shows_the_effect_before_it_saves(client: Client, case: Case) 
 
     html = answer.content.decode()
     assert answer.status_code == 200
-    assert "<strong>1</strong> of 1 responses would get another score." in html
+    assert "<strong>1</strong> of 1 responses would get a different score." in html
     assert f'name="seen" value="{text_hash(BETTER)}"' in html
     assert Suite.objects.count() == 1
 

@@ -168,8 +168,8 @@ def test_endpoint_detail_shows_what_went_wrong_and_what_it_cost(client: Client, 
     page = answer.content.decode()
     assert [(day.calls, day.spent) for day in answer.context["days"]] == [(2, Decimal("0.5"))]
     assert "No answer in time." in page
-    assert "is not set where this page runs" in page
-    assert answer.context["features"] == [("Not refused", ["seed"]), ("Refused, so left out", ["JSON schema"])]
+    assert "is not set in the environment of the site" in page
+    assert answer.context["features"] == [("Not refused", ["seed"]), ("Refused and left out", ["JSON schema"])]
 
 
 def test_endpoint_test_answers_htmx_with_the_fragment(client: Client, admin: User, fake_llm: FakeLLM) -> None:
@@ -181,8 +181,8 @@ def test_endpoint_test_answers_htmx_with_the_fragment(client: Client, admin: Use
 
     assert ('id="endpoint-trial"' in fragment.content.decode(), "<html" in fragment.content.decode()) == (True, False)
     assert fragment.context["trial"]["works"]
-    assert "answered in" in page.content.decode()
-    assert "It answered in" in client.get(endpoint.get_absolute_url()).content.decode()  # it is kept
+    assert "replied in" in page.content.decode()
+    assert "It replied in" in client.get(endpoint.get_absolute_url()).content.decode()  # it is kept
 
 
 def test_endpoint_test_shows_a_problem(client: Client, admin: User) -> None:
@@ -217,7 +217,7 @@ def test_endpoint_test_shows_the_sentence_of_the_provider_to_admins(
     client.force_login(factories.user("ben", Role.RESEARCHER))
     page = client.get(endpoint.get_absolute_url()).content.decode()
 
-    assert ("The provider said" in fragment, "asked for 500" in fragment) == (True, True)
+    assert ("Message of the provider" in fragment, "asked for 500" in fragment) == (True, True)
     assert ("HTTP 500" in page, "asked for 500" in page) == (True, False)
 
 
@@ -327,10 +327,10 @@ def test_judge_detail_folds_what_becomes_of_odd_scores(client: Client) -> None:
     page = client.get(factories.judge(kind="level_cascade").get_absolute_url())
 
     html = page.content.decode()
-    opened, folded = html.index("Prompt text"), html.index("<summary>Odd scores</summary>")
+    opened, folded = html.index("Prompt text"), html.index("<summary>Unusual scores</summary>")
     assert opened < folded < html.index("An impossible score")
     assert "Leave the response without a score" in html
-    assert "Odd scores" not in client.get(factories.judge(kind="relevance").get_absolute_url()).content.decode()
+    assert "Unusual scores" not in client.get(factories.judge(kind="relevance").get_absolute_url()).content.decode()
 
 
 def test_judge_retire_takes_a_judge_out_of_new_runs_and_restore_brings_it_back(client: Client, admin: User) -> None:
@@ -350,12 +350,12 @@ def test_judge_retire_takes_a_judge_out_of_new_runs_and_restore_brings_it_back(c
     restored = client.post(reverse("judging:judge-restore", args=[judge.pk]), follow=True)
 
     assert (before, without, offered()) == ([judge], [], [judge])
-    assert f"{judge} is retired. What it judged stays as it is." in retired.text
+    assert f"{judge} is retired. Its verdicts are kept." in retired.text
     assert reverse("judging:judge-restore", args=[judge.pk]) in retired.text
     assert reverse("judging:judge-retire", args=[judge.pk]) not in retired.text
     assert "Retired" in listed
     assert (old.status_code, judge.name in old.text) == (200, True)
-    assert f"{judge} is in use again." in restored.text
+    assert f"{judge} is restored." in restored.text
 
 
 def test_judge_delete_removes_an_unused_judge_only(client: Client, admin: User) -> None:
@@ -365,7 +365,7 @@ def test_judge_delete_removes_an_unused_judge_only(client: Client, admin: User) 
     refused = client.post(reverse("judging:judge-delete", args=[used.pk]), follow=True)
     deleted = client.post(reverse("judging:judge-delete", args=[unused.pk]), follow=True)
 
-    assert f"{used} has judged in 1 run, so it stays. Retire it instead." in refused.text
+    assert f"{used} is used by 1 run and cannot be deleted. Retire it instead." in refused.text
     assert reverse("judging:judge-delete", args=[used.pk]) not in refused.text
     assert f"{unused.name} is deleted." in deleted.text
     assert list(Judge.objects.all()) == [used]
@@ -394,7 +394,7 @@ def test_judge_detail_keeps_the_newlines_of_a_prompt_that_a_browser_sends(client
 
 def test_judge_detail_offers_a_copy_of_its_prompt_to_edit(client: Client, admin: User) -> None:
     judge = factories.judge(kind="relevance")
-    shipped = judge_kind("relevance").build({}).prompt
+    shipped = judge_kind("relevance").prompts_sent()[0]
 
     page, copy = client.get(judge.get_absolute_url()), client.get(judge.get_absolute_url(), {"copy": "1"})
 

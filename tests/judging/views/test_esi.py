@@ -32,7 +32,7 @@ def entered(suite: Suite, **changes: Any) -> dict[str, Any]:
     weights = {f"weight_{name}": value for name, value in DEFAULT_WEIGHTS.items()}
     usual = {"token_budget": 8000, "irrelevant_share": 0, "max_length_ratio": 3, "length_penalty": 10}
     words = {"length_rule": "documented", "reading": "careful", "unsafe_keywords": "bad", "prompts": ["DIRECT", "COT"]}
-    return {"suite": suite.pk, **weights, **usual, **words, **changes}
+    return {"kind": "esi", "suite": suite.pk, **weights, **usual, **words, **changes}
 
 
 def test_a_run_goes_from_the_form_to_its_files(researcher: Client, fake_llm: FakeLLM) -> None:
@@ -41,10 +41,10 @@ def test_a_run_goes_from_the_form_to_its_files(researcher: Client, fake_llm: Fak
     judge = f"endpoint:{endpoint.pk}"
     data = entered(suite, workers=[endpoint.pk], accuracy=judge, integrity=judge, strictness="L3")
 
-    page = researcher.get(reverse("judging:esi-create"), {"suite": suite.pk})
-    estimate = researcher.post(reverse("judging:esi-estimate"), data, headers={"HX-Request": "true"})
+    page = researcher.get(reverse("judging:run-create"), {"kind": "esi", "suite": str(suite.pk)})
+    estimate = researcher.post(reverse("judging:run-estimate"), data, headers={"HX-Request": "true"})
     judges_before = Judge.objects.count()
-    made = researcher.post(reverse("judging:esi-create"), data)
+    made = researcher.post(reverse("judging:run-create"), data)
 
     assert (page.status_code, estimate.status_code, judges_before) == (200, 200, 0)
     assert [part.calls for part in estimate.context["estimate"].evaluators] == [1, 1, 2, 2]
@@ -55,13 +55,13 @@ def test_a_run_goes_from_the_form_to_its_files(researcher: Client, fake_llm: Fak
     work_through(run_id=run.pk, threads=2, now=timezone.now)
     stored = {name: f"judge:{Judge.objects.get(kind=name).pk}" for name in ("accuracy", "integrity")}
     again, fresh = (
-        researcher.post(reverse("judging:esi-estimate"), data | stored | more, headers={"HX-Request": "true"})
+        researcher.post(reverse("judging:run-estimate"), data | stored | more, headers={"HX-Request": "true"})
         for more in ({}, {"fresh": "on"})
     )
     known = [each.context["estimate"].evaluators for each in (estimate, again, fresh)]
     assert [[part.made for part in parts] for parts in known] == [[0, 0, 0, 0], [1, 1, 2, 2], [0, 0, 0, 0]]
     assert [sum(part.prompt_tokens for part in parts) > 0 for parts in known] == [True, False, True]
-    assert ("6 calls already made, not paid again" in again.text, "already made" in fresh.text) == (True, False)
+    assert ("6 calls already made and not paid for again" in again.text, "already made" in fresh.text) == (True, False)
     done = researcher.get(run.get_absolute_url())
     assert [row.system.name for row in done.context["esi"].rows] == ["fake/one · COT", "fake/one · DIRECT"]
     accuracy, integrity = (
@@ -87,16 +87,14 @@ def test_the_form_says_what_is_missing(researcher: Client) -> None:
     endpoint = factories.endpoint()
     judge = f"endpoint:{endpoint.pk}"
 
-    nobody = researcher.post(reverse("judging:esi-create"), entered(suite, accuracy=judge, integrity=judge))
+    nobody = researcher.post(reverse("judging:run-create"), entered(suite, accuracy=judge, integrity=judge))
     weightless = researcher.post(
-        reverse("judging:esi-create"),
+        reverse("judging:run-create"),
         entered(suite, workers=[endpoint.pk], accuracy=judge, integrity=judge)
         | {f"weight_{name}": 0 for name in DEFAULT_WEIGHTS},
     )
 
-    assert nobody.context["form"].non_field_errors() == [
-        "Choose models that answer, or systems whose answers are judged, not both."
-    ]
+    assert nobody.context["form"].non_field_errors() == ["Choose either models or stored responses, not both."]
     assert weightless.context["form"].non_field_errors() == ["Weights are at least 0 and not all 0."]
     assert not Run.objects.exists()
 
@@ -109,10 +107,19 @@ def test_the_run_page_asks_a_fixed_number_of_queries(
     endpoint = factories.endpoint()
     judge = f"endpoint:{endpoint.pk}"
     researcher.post(
-        reverse("judging:esi-create"), entered(suite, workers=[endpoint.pk], accuracy=judge, integrity=judge)
+        reverse("judging:run-create"), entered(suite, workers=[endpoint.pk], accuracy=judge, integrity=judge)
     )
 
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(17):  # one for its tags
         page = researcher.get(Run.objects.get().get_absolute_url())
 
     assert page.text.count("task") > 0
+
+
+def test_the_old_address_leads_to_the_form_of_the_kind(researcher: Client) -> None:
+    suite = factories.suite(cases=1)
+
+    page = researcher.get(reverse("judging:esi-create"), {"suite": suite.pk}, follow=True)
+
+    assert page.redirect_chain == [(f"{reverse('judging:run-create')}?suite={suite.pk}&kind=esi", 302)]
+    assert page.context["form"].kind == RunKind.ESI

@@ -53,7 +53,7 @@ def test_import_create_goes_to_the_preview_and_stores_nothing(importer: Client) 
 
     html = importer.get(upload.get_absolute_url()).content.decode()
 
-    assert "It can be imported." in html
+    assert "This upload can be imported." in html
     assert "What is the capital of France?" in html
     assert (Benchmark.objects.count(), upload.created_by.username if upload.created_by else "") == (0, "ida")
 
@@ -92,7 +92,7 @@ def test_import_detail_says_that_the_same_bytes_change_nothing(importer: Client)
 
     again = upload_of(importer, import_files.suite())
 
-    assert "Everything in it is stored already." in importer.get(again.get_absolute_url()).content.decode()
+    assert "Everything in this upload is already stored." in importer.get(again.get_absolute_url()).content.decode()
     assert confirm(importer, again).result["changed"] is False
     assert Suite.objects.count() == 1
 
@@ -161,7 +161,7 @@ def test_import_create_leaves_a_large_file_to_a_worker(importer: Client) -> None
     assert reverse("judging:import-confirm", args=[upload.pk]) not in waiting
     assert 'hx-trigger="every 1s"' in polled.content.decode()
     assert ("hx-trigger" in done.content.decode(), done["HX-Refresh"]) == (False, "true")
-    assert "It can be imported." in importer.get(upload.get_absolute_url()).content.decode()
+    assert "This upload can be imported." in importer.get(upload.get_absolute_url()).content.decode()
 
 
 def test_import_detail_shows_rows_done_of_all_with_the_time_left(
@@ -293,7 +293,7 @@ def test_import_detail_of_an_imported_upload_says_what_comes_next(importer: Clie
     assert f"{reverse('judging:run-create')}?suite={suite.pk}" in html
     assert reverse("reports:leaderboard-detail", args=[suite.pk]) in html
     assert "Remove the file" in html
-    assert ("Will be stored" in html, ">Discard" in html) == (False, False)
+    assert ("To be stored" in html, ">Discard" in html) == (False, False)
 
 
 def test_import_detail_names_missing_workers_only_after_a_moment(importer: Client) -> None:

@@ -26,7 +26,7 @@ def test_language_list_says_what_runs_and_what_is_missing(client: Client) -> Non
 
     found = available_languages()
     assert set(found) == {language.name for language in LANGUAGES}
-    assert ("The sandbox holds." in html) == sandbox_status().works
+    assert ("The sandbox works." in html) == sandbox_status().works
     for status in found.values():
         assert (status.version or "not installed") in html or not sandbox_status().works
 

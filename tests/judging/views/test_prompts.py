@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from evalsite.accounts.roles import Role
 from judging.judges.prompt_texts import load_prompt
+from judging.judges.registry import EDITABLE
 from judging.models import PromptVersion
 from judging.services.prompts import save_prompt_version
 from tests import factories
@@ -26,13 +27,7 @@ def test_the_list_names_every_prompt_with_its_hash(researcher: Client) -> None:
     page = researcher.get(reverse("judging:prompt-list"))
 
     assert [file.name for file, _ in page.context["files"]] == [
-        "level_cascade_holistic",
-        "level_cascade_itemised",
-        "relevance",
-        "accuracy",
-        "integrity",
-        "pairwise",
-        "generic",
+        *EDITABLE,
         "worker",
     ]
     assert load_prompt("accuracy").sha256[:12] in page.text
@@ -50,10 +45,10 @@ def test_an_edited_prompt_becomes_a_version_that_judges_use(researcher: Client) 
     factories.judge(name="Stern", kind="integrity", options={"prompt_text": text})
     page = researcher.get(url)
     assert (stored.status_code, version.label, version.created_by.username) == (302, "stern", "ada")  # type: ignore[union-attr]
-    assert again.context["form"].errors["text"] == ["This text is there already, as stern."]
+    assert again.context["form"].errors["text"] == ["This text is already stored as stern."]
     assert "placeholders" in broken.context["form"].errors["text"][0]
     assert [(text.label, [judge.name for judge in text.judges]) for text in page.context["file"].texts] == [
-        ("as shipped", []),
+        ("shipped version", []),
         ("stern", ["Stern"]),
     ]
     form = researcher.get(reverse("judging:judge-create"), {"kind": "integrity", "prompt": str(version.pk)})
@@ -68,7 +63,7 @@ def test_a_worker_prompt_must_show_the_question(researcher: Client) -> None:
     fine = researcher.post(url, {"label": "SHORT", "text": "{{question}} Be short."})
 
     assert refused.context["form"].errors["text"] == [
-        "The prompt must show {{question}}; {{instruction}} is there to be used too."
+        "The prompt must contain {{question}}; {{instruction}} is optional."
     ]
     assert taken.context["form"].errors["text"] == ["COT is a shipped version; choose another name."]
     assert (fine.status_code, PromptVersion.objects.get().label) == (302, "SHORT")
@@ -102,11 +97,11 @@ def test_prompt_version_retire_takes_a_version_out_of_trials_and_restore_brings_
     restored = researcher.post(reverse("judging:prompt-restore", args=[version.pk]), follow=True)
 
     assert (before, without, offered()) == ([version], [], [version])
-    assert "stern is retired. What was asked with it stays as it is." in retired.text
+    assert "stern is retired. Verdicts made with it are kept." in retired.text
     assert f"prompt={version.pk}" not in retired.text  # New judge with it
     assert "Retired" in listed.text
-    assert again.context["form"].errors["text"] == ["This text is there already, as stern, which is retired."]
-    assert "stern is in use again." in restored.text
+    assert again.context["form"].errors["text"] == ["This text is already stored as stern, which is retired."]
+    assert "stern is restored." in restored.text
 
 
 def test_prompt_version_delete_removes_an_unused_version_only(researcher: Client) -> None:
@@ -116,6 +111,6 @@ def test_prompt_version_delete_removes_an_unused_version_only(researcher: Client
     refused = researcher.post(reverse("judging:prompt-delete", args=[used.pk]), follow=True)
     deleted = researcher.post(reverse("judging:prompt-delete", args=[unused.pk]), follow=True)
 
-    assert "stern is used by 1 judge and 0 runs, so it stays. Retire it instead." in refused.text
+    assert "stern is used by 1 judge and 0 runs and cannot be deleted. Retire it instead." in refused.text
     assert "kind is deleted." in deleted.text
     assert list(PromptVersion.objects.all()) == [used]

@@ -13,10 +13,12 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.roles import Role
-from judging.models import Run, RunStatus, RunTask
+from judging.models import Run, RunTask
+from judging.services.runs import run_archive as archive
 from judging.services.runs.run_plans import plan_tasks
 from judging.services.tasks import run_lifecycle
 from judging.specs.selections import CaseSelection
+from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
 from tests.judging.services.run_rows import answered_suite, judged_run, level_judge, ruled_run, work
@@ -41,7 +43,7 @@ def test_run_list_needs_the_same_queries_for_any_number(
     for _ in range(runs):
         factories.run(created_by=ada)
 
-    with django_assert_num_queries(SHELL_QUERIES + 2):  # count, page
+    with django_assert_num_queries(SHELL_QUERIES + 4):  # count, page and its tags, tags in use
         answer = client.get(reverse("judging:run-list"))
 
     assert len(answer.context["page_obj"]) == runs
@@ -60,6 +62,60 @@ def test_run_list_filters_and_sorts(client: Client, ada: User) -> None:
     assert names("sort=name") == ["alpha", "beta", "gamma"]
 
 
+def test_run_list_leaves_archived_runs_out_unless_asked_and_filters_by_tag(client: Client, ada: User) -> None:
+    kept, other = factories.run(name="kept"), factories.run(name="other")
+    gone = factories.run(name="gone", status=RunStatus.FINISHED, archived_at=NOON)
+    for run, tags in ((kept, ["paper"]), (gone, ["paper", "old"])):
+        archive.tag_run(run_id=run.pk, tags=tags, actor=ada)
+
+    def names(query: str) -> list[str]:
+        return [run.name for run in client.get(f"{reverse('judging:run-list')}?{query}").context["page_obj"]]
+
+    assert names("sort=name") == [kept.name, other.name]
+    assert names("archived=1") == [gone.name]
+    assert names("tag=paper") == [kept.name]
+    assert names("tag=paper&archived=1") == [gone.name]
+    assert names("tag=nothing") == []
+    assert client.get(reverse("judging:run-list")).context["tags"] == ["paper", "old"]
+
+
+def test_run_archive_takes_one_click_and_so_does_its_undoing(client: Client, ada: User) -> None:
+    run = factories.run(status=RunStatus.FINISHED)
+    archive_url, restore_url = (reverse(f"judging:run-{verb}", args=[run.pk]) for verb in ("archive", "restore"))
+    before = client.get(run.get_absolute_url()).text
+
+    archived = client.post(archive_url, follow=True).text
+    restored = client.post(restore_url, follow=True).text
+
+    assert [f'action="{archive_url}"' in text for text in (before, archived, restored)] == [True, False, True]
+    assert [f'action="{restore_url}"' in text for text in (before, archived, restored)] == [False, True, False]
+
+
+def test_run_archive_refuses_a_run_at_work_in_words(client: Client, ada: User) -> None:
+    run = ruled_run()
+
+    answer = client.post(reverse("judging:run-archive", args=[run.pk]), follow=True)
+
+    run.refresh_from_db()
+    assert run.archived_at is None
+    assert "still at work" in answer.text
+
+
+def test_run_rename_saves_tags_and_the_page_shows_them(client: Client, ada: User) -> None:
+    run = factories.run(name="Run")
+    url = reverse("judging:run-rename", args=[run.pk])
+
+    saved = client.post(url, {"name": "Run", "tags": "paper, final"})
+    refused = client.post(url, {"name": "Run", "tags": "x" * 41})
+
+    page = client.get(run.get_absolute_url()).text
+    assert (saved.status_code, refused.status_code) == (302, 400)
+    assert refused.context["form"].errors["tags"] == ["A tag has at most 40 characters."]
+    assert [tag.name for tag in client.get(run.get_absolute_url()).context["tags"]] == ["final", "paper"]
+    assert f'href="{reverse("judging:run-list")}?tag=paper"' in page
+    assert 'value="final, paper"' in client.get(url).text
+
+
 def test_run_list_without_runs_says_what_to_do(client: Client, ada: User) -> None:
     assert "No runs yet" in client.get(reverse("judging:run-list")).content.decode()
 
@@ -70,8 +126,10 @@ def test_run_detail_needs_the_same_queries_for_any_number(
 ) -> None:
     run = judged_run(cases=cases)
     work(run)
+    client.get(run.get_absolute_url())  # the results of a small run are computed for whoever asks first
 
-    with django_assert_num_queries(SHELL_QUERIES + 8):  # run, claims, evaluators, keys, tasks, scores, queue, items
+    # run, tags, claims, evaluators, keys, tasks, scores, what the results depend on, the cached results, queue, items
+    with django_assert_num_queries(SHELL_QUERIES + 11):
         answer = client.get(run.get_absolute_url())
 
     page = answer.content.decode()
@@ -205,7 +263,7 @@ def test_run_create_says_what_is_missing(client: Client, ada: User) -> None:
     # the suite's cases hold no rules, so the ticked box does not count
     assert nobody.context["form"].errors["__all__"] == ["Choose the rule graders, a judge, or both."]
     assert no_rubric.context["form"].errors["rubrics"] == [
-        f"{judge.name} needs a level rubric; choose one or leave the judge out."
+        f"{judge.name} needs a level rubric; choose one or deselect the judge."
     ]
     assert not Run.objects.exists()
 
@@ -285,7 +343,7 @@ def test_run_estimate_says_what_is_already_made(client: Client, ada: User) -> No
         client.post(reverse("judging:run-estimate"), form | more, headers=HTMX).text for more in ({}, {"fresh": "on"})
     ]
 
-    assert ["3 calls already made, not paid again" in text for text in texts] == [True, False]
+    assert ["3 calls already made and not paid for again" in text for text in texts] == [True, False]
 
 
 def test_run_estimate_lists_what_is_missing(client: Client, ada: User) -> None:
@@ -391,7 +449,7 @@ def test_controls_take_posts_only(client: Client, ada: User) -> None:
 
 @pytest.mark.parametrize(
     ("fields", "sentence"),
-    [({}, "are reused and cost nothing"), ({"fresh": "on"}, "Every reply is asked and paid for again.")],
+    [({}, "are reused and cost nothing"), ({"fresh": "on"}, "Every reply is requested and paid for again.")],
 )
 def test_run_estimate_says_whether_replies_are_reused(
     client: Client, ada: User, fields: dict[str, str], sentence: str
@@ -416,7 +474,7 @@ def test_run_create_takes_a_part_of_the_suite_and_the_page_says_so(client: Clien
     run = Run.objects.get()
     assert (estimated.context["estimate"].tasks, run.total) == (2, 2)
     page = client.get(run.get_absolute_url()).content.decode()
-    assert "A part of the suite: 2 of 4 cases, drawn with seed 5." in page
+    assert "Part of the suite: 2 of 4 cases, drawn with seed 5." in page
     assert refused.status_code == 400
     errors = refused.context["form"].errors
     assert [errors[name][0].partition(". ")[0] for name in ("cases", "scenarios")] == [
@@ -439,6 +497,7 @@ def test_run_create_ticks_every_system_and_lists_baselines_last(client: Client, 
 def test_run_create_starts_from_the_choices_of_an_earlier_run(client: Client, ada: User) -> None:
     run = judged_run(budget=Decimal("1.5"))
     run.options["selection"] = CaseSelection(limit=2, seed=5).to_json()
+    run.options |= {"fresh": True, "asks_people": False}
     run.save(update_fields=["options"])
     other = factories.system()
     factories.response(prompt=run.suite.cases.order_by("pk")[0].prompt, system=other)
@@ -447,7 +506,8 @@ def test_run_create_starts_from_the_choices_of_an_earlier_run(client: Client, ad
 
     form = client.get(link).context["form"]
 
-    chosen = {name: form[name].value() for name in ("systems", "judges", "rubrics", "rules", "budget", "limit", "seed")}
+    names = ("systems", "judges", "rubrics", "rules", "budget", "limit", "seed", "fresh", "asks_nobody")
+    chosen = {name: form[name].value() for name in names}
     assert chosen == {
         "systems": [run.systems.get().pk],
         "judges": [evaluator.judge_id],
@@ -456,5 +516,7 @@ def test_run_create_starts_from_the_choices_of_an_earlier_run(client: Client, ad
         "budget": Decimal("1.5"),
         "limit": 2,
         "seed": 5,
+        "fresh": True,
+        "asks_nobody": True,
     }
     assert link.replace("&", "&amp;") in client.get(run.get_absolute_url()).text

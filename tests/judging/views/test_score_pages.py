@@ -77,7 +77,7 @@ def test_score_page_explains_a_match_rate_above_one(rate: float, explained: bool
     shown = render_to_string("judging/_score_criterion.html", {"criterion": page.criteria[0]})
 
     assert f"Match rate of the template {rate:.2f}" in shown
-    assert ("It may exceed 1: InfiBench's formula divides" in shown) == explained
+    assert ("It can exceed 1: InfiBench's formula divides" in shown) == explained
 
 
 def test_score_page_names_each_flag_once() -> None:

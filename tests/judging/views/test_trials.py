@@ -9,8 +9,9 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from judging.judges.prompt_texts import load_prompt
-from judging.models import Call, Judge, PromptVersion, Response, Run, RunStatus, Verdict
+from judging.models import Call, Judge, PromptVersion, Response, Run, Verdict
 from judging.services.tasks.run_lifecycle import start_run
+from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -72,7 +73,7 @@ def test_a_second_trial_pays_nothing_and_lists_the_first(client: Client, fake_ll
     second = client.get(reverse("judging:trial-detail", args=[response.pk, Run.objects.latest("pk").pk]))
 
     assert fake_llm.stats()["calls"] == 1
-    assert "1 reused, not paid again" in second.text
+    assert "1 reused, not paid for again" in second.text
     assert second.text.count("on one response</a>") == 2
 
 

@@ -78,10 +78,10 @@ def test_verdict_detail_tells_in_words_how_a_reply_was_read(client: Client, ada:
 
     answer = client.get(verdict.get_absolute_url())
 
-    assert answer.context["says"].startswith("The reply strays from the asked format")
+    assert answer.context["says"].startswith("The reply was not in the required format")
     assert answer.context["flags"] == [
-        "the answer stood in a code block",
-        "the value of accuracy was mended",
+        "the answer is in a code block",
+        "the value of accuracy was repaired",
     ]
 
 
@@ -91,7 +91,7 @@ def test_verdict_detail_shows_no_number_where_there_is_none(client: Client, ada:
 
     page = client.get(verdict.get_absolute_url()).content.decode()
 
-    assert "There is no number, and none is made up." in page
+    assert "No score was computed." in page
     assert "No JSON." in page
 
 
@@ -101,8 +101,8 @@ def test_verdict_detail_says_which_calls_an_earlier_run_paid(client: Client, ada
 
     page = client.get(verdict.get_absolute_url()).content.decode()
 
-    assert "reused, not paid again" in page
-    assert "1 call paid for by an earlier run" in page
+    assert "reused, not paid for again" in page
+    assert "1 call paid for in an earlier run" in page
 
 
 def test_verdict_detail_is_for_researchers_and_may_be_missing(client: Client, ada: User) -> None:

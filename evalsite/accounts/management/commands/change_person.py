@@ -12,6 +12,7 @@ from evalsite.accounts.forms import PersonUpdateForm
 from evalsite.accounts.roles import Role, role_of
 from evalsite.accounts.services import PersonRefused, issue_password, update_person
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
+from evalsite.base.json_types import JsonDict
 
 DETAILS = ("first_name", "last_name", "email")
 
@@ -19,7 +20,7 @@ DETAILS = ("first_name", "last_name", "email")
 class Command(JsonCommand):
     """Through the same form as the page. What is not given stays as it is."""
 
-    help = "Give a person another role or other details, switch their access off or on, or issue a new password."
+    help = "Change the role, details, access or password of a person."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--username", required=True)
@@ -28,11 +29,13 @@ class Command(JsonCommand):
         parser.add_argument("--last-name")
         parser.add_argument("--email")
         access = parser.add_mutually_exclusive_group()
-        access.add_argument("--deactivate", action="store_true", help="may no longer sign in; the account is kept")
-        access.add_argument("--activate", action="store_true", help="may sign in again")
-        parser.add_argument("--new-password", action="store_true", help="made up and printed once; signs them out")
+        access.add_argument("--deactivate", action="store_true", help="disable sign-in; the account is kept")
+        access.add_argument("--activate", action="store_true", help="enable sign-in again")
+        parser.add_argument(
+            "--new-password", action="store_true", help="generate a new password, print it once and end all sessions"
+        )
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         person = User.objects.filter(username=options["username"]).first()
         if person is None:
             raise BadInput(f"There is no person {options['username']!r}.")
@@ -55,7 +58,7 @@ class Command(JsonCommand):
         return result | ({"password": issued.password} if issued else {})
 
 
-def _entered(person: User, options: dict[str, Any]) -> dict[str, Any]:
+def _entered(person: User, options: JsonDict) -> JsonDict:
     role = role_of(person)
     kept = {name: getattr(person, name) for name in DETAILS} | {"role": role.value if role else ""}
     given = {name: options[name] for name in (*DETAILS, "role") if options[name] is not None}

@@ -20,7 +20,7 @@ PASSWORD_VARIABLE = "EVALSITE_ADMIN_PASSWORD"  # noqa: S105 - the name of a vari
 
 
 class Command(JsonCommand):
-    help = "Make an admin. The password is made up and printed once, unless it is given."
+    help = "Create an admin. Unless a password is given, one is generated and printed once."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--username", required=True)
@@ -36,7 +36,7 @@ class Command(JsonCommand):
         _check(username, options["email"])
         given = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else os.environ.get(PASSWORD_VARIABLE)
         if options["password_stdin"] and not given:
-            raise BadInput("Standard input held no password.")
+            raise BadInput("Standard input contains no password.")
         try:
             issued = create_person(
                 details=PersonDetails(username, email=options["email"]),

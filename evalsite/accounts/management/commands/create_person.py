@@ -16,7 +16,7 @@ from evalsite.base.json_types import JsonDict
 class Command(JsonCommand):
     """Through the same form as the page."""
 
-    help = "Make an account. Its password is made up and printed once."
+    help = "Create an account. Its password is generated and printed once."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--username", required=True)

@@ -48,7 +48,7 @@ class Command(BaseCommand):
 
     def _welcome(self, plan: SitePlan, passwords: list[IssuedPassword], seconds: float) -> None:
         lines = [f"The demo is ready on http://{plan.address}/ after {seconds:.0f} s (Ctrl-C stops it).", ""]
-        lines += ["Sign in with one of these; the passwords are new at every start and shown only here:", ""]
+        lines += ["Sign in with one of these; the passwords are generated at every start and shown only here:", ""]
         lines += [
             f"  {role_in_demo(one.person.username):<11} {one.person.username:<16} {one.password}" for one in passwords
         ]

@@ -16,7 +16,7 @@ from judging.services.baselines import ensure_baselines
 
 
 class Command(JsonCommand):
-    help = "Load the demo's benchmark. Loading it again changes nothing."
+    help = "Load the demo benchmark. Loading it again changes nothing."
     needs_broker = True
 
     def add_own_arguments(self, parser: CommandParser) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
-from evalsite.reports.management.judges import add_judge, trust_payload
+from evalsite.reports.management.judges import add_judge, trust_content
 from evalsite.reports.selectors.judges.anchor_rounds import newest_anchor_set
 from evalsite.reports.services.judges.anchor_drift import anchors_for, drift_of_version
 from evalsite.reports.services.judges.judge_trust import evaluators_of_version
@@ -26,27 +26,27 @@ from judging.services.runs.run_plans import RunNotPossible
 class Command(JsonCommand):
     """Without an option it shows the rounds of the newest set."""
 
-    help = "Make an anchor set of a judge, ask it again by new calls, and show whether its agreement changed."
+    help = "Create an anchor set of a judge, judge it again by new calls, and show whether its agreement changed."
     needs_broker = True
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add the judge and what to do."""
         add_judge(parser)
         parser.add_argument(
-            "--make", action="store_true", help="make a new set of audited responses with a final label"
+            "--make", action="store_true", help="create a new set of audited responses with a final label"
         )
-        parser.add_argument("--ask", action="store_true", help="ask the judge about the newest set again")
-        parser.add_argument("--budget", default="", help="US dollars that asking may cost at most")
-        parser.add_argument("--wait", action="store_true", help="until the round has ended")
+        parser.add_argument("--ask", action="store_true", help="judge the newest set again")
+        parser.add_argument("--budget", default="", help="highest cost of the new calls, in US dollars")
+        parser.add_argument("--wait", action="store_true", help="wait until the round has ended")
 
     def run(self, **options: Any) -> JsonDict:
         """Return the rounds."""
-        payload = trust_payload(options)
-        key = payload["version"]["key"]
+        content = trust_content(options)
+        key = content["version"]["key"]
         run_id = None
         try:
             if options["make"]:
-                evaluator, anchors = anchors_for(evaluators_of_version(payload["name"], key))
+                evaluator, anchors = anchors_for(evaluators_of_version(content["name"], key))
                 make_anchor_set(evaluator=evaluator, anchors=anchors, actor=None, at=timezone.now())
             if options["ask"]:
                 run_id = _ask(key, options)
@@ -56,7 +56,7 @@ class Command(JsonCommand):
             wait_for_run(run_id, bar=not options["as_json"])
         drift = drift_of_version(key)
         return {
-            "judge": payload["name"],
+            "judge": content["name"],
             "version": key,
             "anchors": drift.anchors if drift is not None else 0,
             "run": run_id,
@@ -68,7 +68,7 @@ class Command(JsonCommand):
 def _ask(key: str, options: JsonDict) -> int:
     newest = newest_anchor_set(key)
     if newest is None:
-        raise BadInput("This version has no anchor set yet; make one with --make.")
+        raise BadInput("This version has no anchor set yet; create one with --make.")
     with transaction.atomic():
         budget = choices.dollars_of(options["budget"])
         run = ask_anchors(anchor_set=newest, budget=budget, actor=None, at=timezone.now())

@@ -12,7 +12,7 @@ from django.utils import timezone
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.forms import ThresholdForm
-from evalsite.reports.management.judges import add_judge, trust_payload
+from evalsite.reports.management.judges import add_judge, trust_content
 from evalsite.reports.services.judges.calibration import NotCalibrated, calibrate, save_calibration
 
 
@@ -24,26 +24,28 @@ class Command(JsonCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add the judge and what is wanted."""
         add_judge(parser)
-        parser.add_argument("--error", type=float, default=10.0, help="accepted verdicts may be wrong in this percent")
-        parser.add_argument("--certainty", type=float, default=90.0, help="with this certainty in percent")
-        parser.add_argument("--save", action="store_true", help="route the next runs of this version by it")
+        parser.add_argument(
+            "--error", type=float, default=10.0, help="highest error rate of accepted verdicts, in percent"
+        )
+        parser.add_argument("--certainty", type=float, default=90.0, help="confidence level of the bound, in percent")
+        parser.add_argument("--save", action="store_true", help="save the threshold for the next runs of this version")
 
     def run(self, **options: Any) -> JsonDict:
         """Return the threshold, what it promises and the curve behind it."""
         form = ThresholdForm({"error": options["error"], "certainty": options["certainty"]})
         if not form.is_valid():
             raise form_refusal(form)
-        payload = trust_payload(options)
-        found = calibrate(payload, alpha=form.alpha, delta=form.delta)
+        content = trust_content(options)
+        found = calibrate(content, alpha=form.alpha, delta=form.delta)
         if options["save"]:
             try:
-                save_calibration(payload, found, actor=None, at=timezone.now())
+                save_calibration(content, found, actor=None, at=timezone.now())
             except NotCalibrated as refusal:
                 raise BadInput(f"Not saved: {refusal}") from refusal
         chosen = found.decision.chosen
         return {
-            "judge": payload["name"],
-            "version": payload["version"]["key"],
+            "judge": content["name"],
+            "version": content["version"]["key"],
             "threshold": chosen.threshold if chosen is not None else None,
             "reason": found.decision.reason,
             "accepted": found.accepted,

@@ -9,38 +9,40 @@ from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
-from evalsite.reports.management.judges import add_judge, trust_payload
+from evalsite.reports.management.judges import add_judge, trust_content
 from evalsite.reports.selectors.judges.certificates import certificate_state
-from evalsite.reports.services.judges.calibration import NotHeld, certify, lacks_of, version_of_payload
+from evalsite.reports.services.judges.calibration import NotHeld, certify, lacks_of, version_of_content
 from judging.statistics.coefficients.alternative_annotator import Annotators
 
 
 class Command(JsonCommand):
     """Exit code 2 where the test cannot be held; a judge that does not pass gets a certificate that says so."""
 
-    help = "Issue the certificate of one version of a judge from its audited verdicts, or show the one there is."
+    help = "Issue the certificate of one version of a judge from its audited verdicts, or show the current one."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add the judge and who its annotators are."""
         add_judge(parser)
         kinds = [kind.value for kind in Annotators]
-        parser.add_argument("--annotators", choices=kinds, default="skilled", help="who they are: sets the margin")
-        parser.add_argument("--show", action="store_true", help="issue nothing; say what holds now")
+        parser.add_argument(
+            "--annotators", choices=kinds, default="skilled", help="kind of annotators, which sets the margin"
+        )
+        parser.add_argument("--show", action="store_true", help="show the current state without issuing anything")
 
     def run(self, **options: Any) -> JsonDict:
         """Return the certificate."""
-        payload = trust_payload(options)
+        content = trust_content(options)
         if not options["show"]:
             try:
-                certify(payload, annotators=Annotators(options["annotators"]), actor=None, at=timezone.now())
+                certify(content, annotators=Annotators(options["annotators"]), actor=None, at=timezone.now())
             except NotHeld as refusal:
                 raise BadInput(str(refusal)) from refusal
-        version, lacks = version_of_payload(payload), lacks_of(payload)
-        state = certificate_state(name=payload["name"], version=version, lacks=lacks)
+        version, lacks = version_of_content(content), lacks_of(content)
+        state = certificate_state(name=content["name"], version=version, lacks=lacks)
         found = state.certificate
         return {
-            "judge": payload["name"],
-            "version": payload["version"]["key"],
+            "judge": content["name"],
+            "version": content["version"]["key"],
             "state": state.words,
             "passed": found.passed if found is not None else None,
             "annotators": found.annotators if found is not None else None,

@@ -10,6 +10,7 @@ from django.core.management.base import CommandParser
 from debate.models import DebateSet
 from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table, table_bytes
 from evalsite.reports.exports import FORMATS, score_table
 from evalsite.reports.selectors.leaderboards import suite_named
@@ -22,7 +23,7 @@ from judging.models import Run, RunKind
 class Command(JsonCommand):
     """Write every score of a run or a suite to a file."""
 
-    help = "Write every score of a run, or of all runs over a suite, as CSV, XLSX or JSONL."
+    help = "Export all scores of a run, or of all runs of a suite, as CSV, XLSX or JSONL."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add what to write and where."""
@@ -33,11 +34,11 @@ class Command(JsonCommand):
             "--layout",
             choices=("scores", "esi"),
             default="scores",
-            help="esi: an ESI run in the original's three files for each system, with --output a folder",
+            help="esi: an ESI run as three files per system, as Lunar-Bench writes them; --output is a folder",
         )
         parser.add_argument("--output", required=True, help="file to write; - for standard output (without --json)")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Write the file and say what it holds."""
         if options["layout"] == "esi":
             return _write_esi(options)
@@ -50,15 +51,15 @@ class Command(JsonCommand):
         record(None, "report.exported", NamedSubject(subject, subject_id), **facts)
         return {"output": options["output"], "format": options["format_name"], "rows": counted.rows, "bytes": written}
 
-    def summary(self, result: dict[str, Any]) -> str:
+    def summary(self, result: JsonDict) -> str:
         """Say nothing on standard output where the table itself is there."""
         return "" if result["output"] == "-" else super().summary(result)
 
 
-def _write_esi(options: dict[str, Any]) -> dict[str, Any]:
+def _write_esi(options: JsonDict) -> JsonDict:
     run = Run.objects.select_related("suite").filter(pk=options["run"] or 0, kind=RunKind.ESI).first()
     if run is None:
-        raise BadInput("Name an ESI run with --run; other runs have no such files.")
+        raise BadInput("Choose an ESI run with --run; other runs have no such files.")
     folder = Path(options["output"])
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +71,7 @@ def _write_esi(options: dict[str, Any]) -> dict[str, Any]:
     return {"output": str(folder), "files": [path.name for path in written]}
 
 
-def _scores(options: dict[str, Any]) -> tuple[Table, str, int]:
+def _scores(options: JsonDict) -> tuple[Table, str, int]:
     if options["run"] is not None:
         run = Run.objects.select_related("suite").filter(pk=options["run"]).first()
         if run is None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalsite.reports.selectors.judges.judge_rows import judge_label
-from evalsite.review.models import Annotation, QueueMode, ReviewItem
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.questions.scales import Label
-from evalsite.review.selectors.labels.final_labels import SubjectLabel, labels_of_evaluators
+from evalsite.review.selectors.labels.final_labels import SubjectLabel, chunks, labels_of_evaluators
 from evalsite.review.subject_keys import turned_label
 from judging.judges.verdicts import PARSER_VERSION
 from judging.models import RunEvaluator, Verdict
-
-CHUNK = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def _deciding_runs(found: Mapping[int, Sequence[SubjectLabel]]) -> dict[int, int
     chances = {pk: max((row.inclusion_probability or 1.0 for row in rows), default=0.0) for pk, rows in found.items()}
     drawn = {pk: {row.response_ids[0] for row in rows} for pk, rows in found.items()}
     judged: dict[int, set[int]] = defaultdict(set)
-    for ids in _chunks(sorted(set().union(*drawn.values())) if len(found) > 1 else []):
+    for ids in chunks(sorted(set().union(*drawn.values())) if len(found) > 1 else []):
         rows = Verdict.objects.filter(evaluator__in=found, response__in=ids).order_by()
         for evaluator_id, response_id in rows.values_list("evaluator_id", "response_id"):
             judged[evaluator_id].add(response_id)
@@ -105,7 +104,7 @@ def _deciding_runs(found: Mapping[int, Sequence[SubjectLabel]]) -> dict[int, int
 
 def _verdicts(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int, Verdict]:
     found: dict[int, Verdict] = {}
-    for ids in _chunks(response_ids):
+    for ids in chunks(response_ids):
         rows = Verdict.objects.filter(evaluator=evaluator, response__in=ids)
         rows = rows.select_related("score").defer("rationale", "score__detail").order_by("pk")
         found |= {verdict.response_id: verdict for verdict in rows}
@@ -124,7 +123,7 @@ class BlindAnnotation:
 def blind_annotations(item_ids: Iterable[int]) -> list[BlindAnnotation]:
     """Return people's first blind labels of the subjects of these items, on whichever item they gave them."""
     found: list[BlindAnnotation] = []
-    for ids in _chunks(sorted(item_ids)):
+    for ids in chunks(sorted(item_ids)):
         turned, items_of = dict[int, bool](), dict[int, list[int]]()
         items = ReviewItem.objects.filter(pk__in=ids).order_by("pk")
         for pk, subject_id, is_turned in items.values_list("pk", "subject_id", "is_turned"):
@@ -140,8 +139,3 @@ def blind_annotations(item_ids: Iterable[int]) -> list[BlindAnnotation]:
                 first.setdefault((pk, person), BlindAnnotation(pk, person, told))
         found += first.values()
     return found
-
-
-def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(ids), CHUNK):
-        yield ids[start : start + CHUNK]

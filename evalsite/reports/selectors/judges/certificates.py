@@ -43,7 +43,7 @@ class CertificateState:
     @property
     def why_not(self) -> str:
         """Why there is no certificate and none has lapsed; empty where it is not known."""
-        return f"Not held: {self.lacks}" if self.lacks else ""
+        return f"No test: {self.lacks}" if self.lacks else ""
 
 
 def threshold_state(*, name: str, version: JudgeVersion) -> ThresholdState:

@@ -16,10 +16,12 @@ from django.db.models import Q, TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
-from debate.models import Debate, DebateStatus, DecisionMethod
+from debate.models import Debate, DebateStatus
+from debate.protocol.setups import Method
 from evalsite.base.json_types import JsonObject
 from evalsite.reports.selectors.debate_votes import sets_by_id
 from evalsite.review.questions.scales import Label, is_preference, nearest_label
+from evalsite.review.selectors.labels.final_labels import chunks
 from judging.judges.reply_rows import (
     CALL,
     MICRO,
@@ -207,13 +209,13 @@ def compared_with_debates(evaluators: Sequence[RunEvaluator]) -> list[Compared]:
     A judge of one criterion is compared with debates of that criterion. The judge's preference is the sign of the
     difference of its two shares; of several scores the newest run's counts.
     """
-    debates = Debate.objects.filter(status=DebateStatus.AGREED, debate_set__method=DecisionMethod.DEBATE).order_by("pk")
-    sets = sets_by_id(method=DecisionMethod.DEBATE)
+    debates = Debate.objects.filter(status=DebateStatus.AGREED, debate_set__method=Method.DEBATE).order_by("pk")
+    sets = sets_by_id(method=Method.DEBATE)
     fields = ("pk", "debate_set_id", "case_id", "verdict", "response_a_id", "response_b_id", "scenario")
     criterion = evaluators[0].criterion if evaluators else ""
     rows = [row for row in debates.values_list(*fields) if criterion in ("", sets[row[1]].criterion_key)]
     shares: dict[int, float] = {}
-    for chunk in _chunks(sorted({pk for row in rows for pk in row[4:6]})):
+    for chunk in chunks(sorted({pk for row in rows for pk in row[4:6]})):
         scores = Score.objects.filter(evaluator__in=evaluators, response__in=chunk, share__isnull=False)
         shares.update(
             (response, share)
@@ -232,11 +234,6 @@ def compared_with_debates(evaluators: Sequence[RunEvaluator]) -> list[Compared]:
         for pk, set_id, case_id, verdict, a, b, scenario in rows
         if verdict is not None and a in shares and b in shares
     ]
-
-
-def _chunks(keys: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(keys), CHUNK):
-        yield keys[start : start + CHUNK]
 
 
 def _batches(rows: Iterator[R]) -> Iterator[list[R]]:

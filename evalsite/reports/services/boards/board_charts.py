@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalsite.reports.services.charts import STEPS, Tick
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.shown_rows import SharedAxis, common_axis
 from judging.statistics.estimators.boards import MeanKind
 
@@ -75,7 +75,7 @@ class BoardChart:
         return self.height - BOTTOM
 
 
-def board_chart(rows: Sequence[Payload]) -> BoardChart | None:
+def board_chart(rows: Sequence[ReportContent]) -> BoardChart | None:
     """Return the chart of the rows of `showing.leaderboard_rows`, in their order; None without any mean."""
     drawn = [row for row in rows if any(row["figures"][one]["value"] is not None for one in MeanKind)][:MOST_SYSTEMS]
     if not drawn:
@@ -91,7 +91,7 @@ def board_chart(rows: Sequence[Payload]) -> BoardChart | None:
     )
 
 
-def _row(row: Payload, place: int, axis: SharedAxis) -> BoardRow:
+def _row(row: ReportContent, place: int, axis: SharedAxis) -> BoardRow:
     middle = TOP + ROW_HEIGHT * (place + 0.5)
     dots = [
         _dot(row, one, middle + GAP * (number - 1), axis)
@@ -112,7 +112,7 @@ def rank_words(ranks: Sequence[int] | None) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _dot(row: Payload, mode: MeanKind, y: float, axis: SharedAxis) -> Dot:
+def _dot(row: ReportContent, mode: MeanKind, y: float, axis: SharedAxis) -> Dot:
     found, name = row["figures"][mode], LEGEND[mode][1]
     says = f"{row['system']}, {name.lower()}: {found['value']:.1%}"
     if found["low"] is None:

@@ -9,18 +9,18 @@ from evalsite.reports.selectors.case_scores import CaseFacts, suite_cases
 from evalsite.reports.selectors.leaderboards import evaluator_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.boards.leaderboards import LEADERBOARD
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.snapshots import ReportKind
 from judging.grading.reports import METRIC_ROWS_NOTE, SHARE_ROWS_NOTE, CaseAttempts, suite_report
 from judging.models import RunEvaluator, Score
 from judging.selectors.figures import group_size
 
-GROUPED_AS_THE_RUN = "groups-1"  # part of the mark: tables of other groups are computed again
+GROUPED_AS_THE_RUN = "groups-1"  # part of the version: tables of other groups are computed again
 
 Points = dict[str, tuple[float, float]]  # got and total by metric
 
 
-def compute_breakdown(evaluator_id: int, options: Options) -> Payload:
+def compute_breakdown(evaluator_id: int, options: Options) -> ReportContent:
     """Return the rows of the grading report for each system."""
     evaluator = evaluator_with_run(evaluator_id)
     cases = suite_cases(evaluator)
@@ -93,8 +93,8 @@ def _attempts(cases: list[CaseFacts], points: Mapping[int, list[Points | None]])
             )
 
 
-def _mark(evaluator_id: int, options: Options) -> str:
-    return f"{LEADERBOARD.mark(evaluator_id, options)}.{GROUPED_AS_THE_RUN}"
+def _data_version(evaluator_id: int, options: Options) -> str:
+    return f"{LEADERBOARD.data_version(evaluator_id, options)}.{GROUPED_AS_THE_RUN}"
 
 
-BREAKDOWN = ReportKind("breakdown", _mark, LEADERBOARD.rows, compute_breakdown)
+BREAKDOWN = ReportKind("breakdown", _data_version, LEADERBOARD.rows, compute_breakdown)

@@ -11,7 +11,7 @@ import numpy as np
 from evalsite.reports.selectors.case_scores import SuiteScores
 from evalsite.reports.selectors.response_facts import response_lengths
 from evalsite.reports.services.paper_tables import Basis, PaperTable
-from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.shown_rows import shade
 from judging.statistics.estimates import within
 from judging.statistics.estimators.boards import BoardData, Flags, MeanKind
@@ -73,9 +73,9 @@ def _case_lengths(scores: SuiteScores) -> np.ndarray:
     return found
 
 
-def slices_payload(
+def slices_content(
     dimensions: Sequence[Dimension], data: BoardData, system_ids: Sequence[int], *, clip: tuple[float, float] | None
-) -> list[Payload]:
+) -> list[ReportContent]:
     """Return every system on every slice in every mode, with claims against the system's other slices."""
     return [
         {
@@ -96,19 +96,19 @@ def slices_payload(
     ]
 
 
-def _cell(cell: SliceFigure, clip: tuple[float, float] | None) -> Payload:
+def _cell(cell: SliceFigure, clip: tuple[float, float] | None) -> ReportContent:
     mean = within(cell.mean, *clip) if clip else cell.mean
-    return {"mean": figure(mean), "rest": claim_payload(cell.against_rest)}
+    return {"mean": figure(mean), "rest": claim_content(cell.against_rest)}
 
 
-def claim_payload(claim: Claim) -> Payload:
+def claim_content(claim: Claim) -> ReportContent:
     """Return a claim as reports keep it: `sign` is 1 or -1 where it holds, else 0."""
     value = claim.difference.value
     sign = 0 if value is None or not claim.holds else 1 if value > 0 else -1
     return {"difference": figure(claim.difference), "p_value": claim.p_value, "holm_p": claim.holm_p, "sign": sign}
 
 
-def pair_slices_payload(dimensions: Sequence[Dimension], data: BoardData) -> list[Payload]:
+def pair_slices_content(dimensions: Sequence[Dimension], data: BoardData) -> list[ReportContent]:
     """Return the first system minus the second within every slice, in every mode."""
     return [
         {
@@ -116,7 +116,7 @@ def pair_slices_payload(dimensions: Sequence[Dimension], data: BoardData) -> lis
             "columns": [{"name": name, "cases": n} for name, n in dimension.cases.items()],
             "left_out": dimension.left_out,
             "claims": {
-                mode.value: [claim_payload(claim) for claim in pair_slices(data, list(dimension.slices.values()), mode)]
+                mode.value: [claim_content(claim) for claim in pair_slices(data, list(dimension.slices.values()), mode)]
                 for mode in MeanKind
             },
         }
@@ -127,7 +127,7 @@ def pair_slices_payload(dimensions: Sequence[Dimension], data: BoardData) -> lis
 TITLES = {"scenario": "scenario", "type": "question type", "lang": "language", "length": "length of the responses"}
 
 
-def shown_slices(payload: Payload, *, mode: MeanKind) -> list[Payload]:
+def shown_slices(content: ReportContent, *, mode: MeanKind) -> list[ReportContent]:
     """Return the slices of a stored leaderboard for its page: a row for each system, best first, cells with shades."""
     return [
         {
@@ -143,14 +143,14 @@ def shown_slices(payload: Payload, *, mode: MeanKind) -> list[Payload]:
                         for cell in part["cells"][mode][str(row["system_id"])]
                     ],
                 }
-                for row in payload["rows"]
+                for row in content["rows"]
             ],
         }
-        for part in payload["slices"]
+        for part in content["slices"]
     ]
 
 
-def shown_pair_slices(payload: Payload, *, mode: MeanKind) -> list[Payload]:
+def shown_pair_slices(content: ReportContent, *, mode: MeanKind) -> list[ReportContent]:
     """Return the slices of a stored comparison for its page, each with the difference of the two systems."""
     return [
         {
@@ -158,11 +158,11 @@ def shown_pair_slices(payload: Payload, *, mode: MeanKind) -> list[Payload]:
             "left_out": part["left_out"],
             "rows": [column | claim for column, claim in zip(part["columns"], part["claims"][mode], strict=True)],
         }
-        for part in payload["slices"]
+        for part in content["slices"]
     ]
 
 
-def slice_table(payload: Payload, *, mode: MeanKind) -> PaperTable:
+def slice_table(content: ReportContent, *, mode: MeanKind) -> PaperTable:
     """Return every system on every slice in one mode, one line each."""
     rows = [
         {
@@ -174,8 +174,8 @@ def slice_table(payload: Payload, *, mode: MeanKind) -> PaperTable:
             "p_value": cell["rest"]["p_value"],
             "holm_p": cell["rest"]["holm_p"],
         }
-        for part in payload["slices"]
-        for row in payload["rows"]
+        for part in content["slices"]
+        for row in content["rows"]
         for column, cell in zip(part["columns"], part["cells"][mode][str(row["system_id"])], strict=True)
     ]
     basis = Basis(

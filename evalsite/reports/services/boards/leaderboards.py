@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from evalsite.reports.selectors.case_scores import FILTERS, SuiteScores, read_scores, suite_cases
-from evalsite.reports.selectors.data_versions import evaluator_mark
-from evalsite.reports.selectors.human_labels import HumanLabel, human_labels
+from evalsite.reports.selectors.data_versions import evaluator_version
 from evalsite.reports.selectors.leaderboards import evaluator_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.response_facts import response_lengths
-from evalsite.reports.services.boards.leaderboard_slices import dimensions_of, pair_slices_payload, slices_payload
-from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.boards.leaderboard_slices import dimensions_of, pair_slices_content, slices_content
+from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
+from evalsite.review.selectors.labels.final_labels import SubjectLabel, labels_of_evaluators
 from judging.grading.aggregates import reduce_scores
 from judging.models import RunEvaluator
 from judging.statistics.estimates import Estimate, Floats, Interval, undefined, with_interval, within
@@ -34,8 +34,8 @@ from judging.statistics.estimators.strata import Bounds, Inference, Scale
 
 Clip = tuple[float, float]
 MODES = tuple(MeanKind)
-NO_NUMBERS = "The labels of this queue are no numbers, so they cannot be averaged."
-FEW_FOR_SIGN = "Too few cases to tell two systems apart: {} of {}."
+NO_NUMBERS = "The labels of this queue are not numbers, so they cannot be averaged."
+FEW_FOR_SIGN = "Too few cases to compare two systems: {} of {}."
 MATRIX_COLUMNS = 40
 
 
@@ -51,7 +51,7 @@ class _Suite:
     without_numbers: frozenset[int]  # systems all of whose audited labels are names
 
 
-def compute_leaderboard(evaluator_id: int, options: Options) -> Payload:
+def compute_leaderboard(evaluator_id: int, options: Options) -> ReportContent:
     """Return one evaluator's leaderboard under the options scenario, lang, type, missing and looks."""
     evaluator = evaluator_with_run(evaluator_id)
     suite = _suite(evaluator, options)
@@ -63,12 +63,12 @@ def compute_leaderboard(evaluator_id: int, options: Options) -> Payload:
         "rows": _rows(suite, boards),
         "pairs": {mode.value: [_pair(pair, suite, mode) for pair in found.pairs] for mode, found in boards.items()},
         "matrix": _matrix(suite),
-        "slices": slices_payload(dimensions_of(suite.scores), suite.data, suite.system_ids, clip=suite.clip),
+        "slices": slices_content(dimensions_of(suite.scores), suite.data, suite.system_ids, clip=suite.clip),
         "filters": _filters(evaluator),
     }
 
 
-def compute_comparison(evaluator_id: int, options: Options) -> Payload:
+def compute_comparison(evaluator_id: int, options: Options) -> ReportContent:
     """Return the cases on which the two systems named by the option `systems` differ most."""
     evaluator = evaluator_with_run(evaluator_id)
     suite = _suite(evaluator, options)
@@ -91,11 +91,11 @@ def compute_comparison(evaluator_id: int, options: Options) -> Payload:
     }
 
 
-def _pair_slices(suite: _Suite, first: int, second: int) -> list[Payload]:
-    return pair_slices_payload(dimensions_of(suite.scores), suite.data.systems([first, second]))
+def _pair_slices(suite: _Suite, first: int, second: int) -> list[ReportContent]:
+    return pair_slices_content(dimensions_of(suite.scores), suite.data.systems([first, second]))
 
 
-def _length_control(rows: Sequence[Payload]) -> Payload:
+def _length_control(rows: Sequence[ReportContent]) -> ReportContent:
     """Return how often the judge's scores prefer the first system, ties half, as it is and at equal length."""
     both = [row for row in rows if all(row["responses"])]
     lengths = response_lengths(pk for row in both for pk in row["responses"])
@@ -108,7 +108,7 @@ def _length_control(rows: Sequence[Payload]) -> Payload:
     return {name: figure(estimate) for name, estimate in shown.items()}
 
 
-def _compared(scores: SuiteScores, first: int, second: int) -> list[Payload]:
+def _compared(scores: SuiteScores, first: int, second: int) -> list[ReportContent]:
     """Return the cases in which both systems, given by their rows, have a share."""
     both = ~np.isnan(scores.shares[[first, second]]).any(axis=0)
     rows = []
@@ -129,7 +129,7 @@ def _compared(scores: SuiteScores, first: int, second: int) -> list[Payload]:
     return rows
 
 
-def _described(evaluator: RunEvaluator) -> Payload:
+def _described(evaluator: RunEvaluator) -> ReportContent:
     return {
         "id": evaluator.pk,
         "name": evaluator.name,
@@ -152,15 +152,15 @@ def _clipped(mean: Estimate, clip: Clip | None) -> Estimate:
 
 def _suite(evaluator: RunEvaluator, options: Options) -> _Suite:
     scores = read_scores(evaluator, options)
-    labels = {label.response_id: label for label in human_labels(evaluator)}
+    labels = {label.response_ids[0]: label for label in labels_of_evaluators([evaluator])[evaluator.pk]}
     people = np.where(scores.missing, scores.shares, np.nan)
     drawn = np.zeros(scores.shares.shape, dtype=bool)
     for row, column, attempts in scores.among(labels):
         is_scored = not np.isnan(scores.shares[row, column])
         given = [labels.get(pk) for pk in attempts["response"].tolist()]
-        label = _case_label(given, scores.reduce_mode, is_scored=is_scored)
-        drawn[row, column] = label.is_drawn
-        people[row, column] = np.nan if label.share is None else label.share
+        share = _case_share(given, scores.reduce_mode, is_scored=is_scored)
+        drawn[row, column] = any(label is not None and label.is_drawn for label in given)
+        people[row, column] = np.nan if share is None else share
     planned = int(drawn.any(axis=0).sum()) if options.get("looks") else 0
     data = BoardData(scores.shares, people, drawn, scores.missing, _scale(scores.shares, people), planned)
     system_ids = tuple(scores.systems)
@@ -175,36 +175,29 @@ def _suite(evaluator: RunEvaluator, options: Options) -> _Suite:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _CaseLabel:
-    share: float | None
-    is_drawn: bool
-
-
-def _case_label(attempts: Sequence[HumanLabel | None], reduce_mode: str, *, is_scored: bool) -> _CaseLabel:
+def _case_share(attempts: Sequence[SubjectLabel | None], reduce_mode: str, *, is_scored: bool) -> float | None:
     """Return people's share of a case: of its audited responses, and of others only where the judge gave no score.
 
     One response that was asked about and is not decided leaves the case undecided.
     """
     given = [label for label in attempts if label is not None]
     asked = [label for label in given if label.is_drawn or (label.is_routed and not is_scored)]
-    is_drawn = any(label.is_drawn for label in given)
     shares = [label.share for label in asked if label.share is not None]
     is_whole = reduce_mode == "avg" or len(asked) == len(attempts)
     if not shares or len(shares) < len(asked) or not is_whole:
-        return _CaseLabel(None, is_drawn)
-    return _CaseLabel(shares[0] if len(shares) == 1 else reduce_scores(shares, reduce_mode).score, is_drawn)
+        return None
+    return shares[0] if len(shares) == 1 else reduce_scores(shares, reduce_mode).score
 
 
-def _labels_by_system(scores: SuiteScores, labels: Mapping[int, HumanLabel]) -> dict[int, list[HumanLabel]]:
-    found: dict[int, list[HumanLabel]] = {pk: [] for pk in scores.systems}
+def _labels_by_system(scores: SuiteScores, labels: Mapping[int, SubjectLabel]) -> dict[int, list[SubjectLabel]]:
+    found: dict[int, list[SubjectLabel]] = {pk: [] for pk in scores.systems}
     system_ids = list(scores.systems)
     for attempt in scores.attempts[np.isin(scores.attempts["response"], list(labels))]:
         found[system_ids[attempt["system"]]].append(labels[int(attempt["response"])])
     return found
 
 
-def _has_no_numbers(labels: Sequence[HumanLabel]) -> bool:
+def _has_no_numbers(labels: Sequence[SubjectLabel]) -> bool:
     decided = [label for label in labels if label.is_drawn and label.label]
     return bool(decided) and all(label.share is None for label in decided)
 
@@ -215,13 +208,13 @@ def _scale(judge: Floats, people: Floats) -> Scale:
     return Scale(min(0.0, float(values.min())), max(1.0, float(values.max()))) if values.size else Scale()
 
 
-def _rows(suite: _Suite, boards: Mapping[MeanKind, Board]) -> list[Payload]:
+def _rows(suite: _Suite, boards: Mapping[MeanKind, Board]) -> list[ReportContent]:
     rows = [_row(suite, boards, row) for row in range(len(suite.system_ids))]
     rows.sort(key=lambda row: (row["figures"]["raw"]["value"] is None, -(row["figures"]["raw"]["value"] or 0.0)))
     return rows
 
 
-def _row(suite: _Suite, boards: Mapping[MeanKind, Board], row: int) -> Payload:
+def _row(suite: _Suite, boards: Mapping[MeanKind, Board], row: int) -> ReportContent:
     pk = suite.system_ids[row]
     judge, missing = suite.data.judge[row], suite.data.missing[row]
     scored = int((~np.isnan(judge) & ~missing).sum())
@@ -249,7 +242,7 @@ def _shown(suite: _Suite, system_id: int, mode: MeanKind, found: SystemFigure) -
     return _clipped(found.estimate, suite.clip)
 
 
-def _bounds(bounds: Bounds | None, clip: Clip | None) -> Payload | None:
+def _bounds(bounds: Bounds | None, clip: Clip | None) -> ReportContent | None:
     if bounds is None:
         return None
     low, high = clip or (bounds.low, bounds.high)
@@ -260,7 +253,7 @@ def _ranks(ranks: RankSet | None) -> list[int] | None:
     return None if ranks is None else [ranks.first, ranks.last]
 
 
-def _pair(pair: ComparedPair, suite: _Suite, mode: MeanKind) -> Payload:
+def _pair(pair: ComparedPair, suite: _Suite, mode: MeanKind) -> ReportContent:
     found = pair.difference
     if isinstance(found, Inference):
         difference, p_value = found.estimate, found.p_value
@@ -280,7 +273,7 @@ def _pair(pair: ComparedPair, suite: _Suite, mode: MeanKind) -> Payload:
     }
 
 
-def _matrix(suite: _Suite) -> Payload:
+def _matrix(suite: _Suite) -> ReportContent:
     """Return means by system and scenario (question type or language where there is none), in every mode."""
     by_name = {
         "scenario": [case.scenario for case in suite.scores.cases],
@@ -299,7 +292,7 @@ def _matrix(suite: _Suite) -> Payload:
     return {"dimension": dimension, "columns": names, "cells": cells}
 
 
-def _cell(suite: _Suite, part: BoardData, row: int, mode: MeanKind) -> Payload:
+def _cell(suite: _Suite, part: BoardData, row: int, mode: MeanKind) -> ReportContent:
     if mode is MeanKind.RAW:
         known = part.judge[row][~np.isnan(part.judge[row])]
         mean = with_interval(float(known.mean()), Interval(None, None), n=known.size) if known.size else undefined("")
@@ -308,19 +301,19 @@ def _cell(suite: _Suite, part: BoardData, row: int, mode: MeanKind) -> Payload:
     return {"mean": _clipped(mean, suite.clip).value, "n": int(mean.n), "reason": mean.reason}
 
 
-def _filters(evaluator: RunEvaluator) -> Payload:
+def _filters(evaluator: RunEvaluator) -> ReportContent:
     cases = suite_cases(evaluator)
     columns = ([c.scenario for c in cases], [c.lang for c in cases], [c.question_type for c in cases])
     return {name: sorted({value for value in found if value}) for name, found in zip(FILTERS, columns, strict=True)}
 
 
-def _mark(evaluator_id: int, options: Options) -> str:
-    return evaluator_mark(evaluator_with_run(evaluator_id))
+def _data_version(evaluator_id: int, options: Options) -> str:
+    return evaluator_version(evaluator_with_run(evaluator_id))
 
 
 def _rows_to_read(evaluator_id: int, options: Options) -> int:
     return evaluator_with_run(evaluator_id).total
 
 
-LEADERBOARD = ReportKind("leaderboard", _mark, _rows_to_read, compute_leaderboard)
-COMPARISON = ReportKind("comparison", _mark, _rows_to_read, compute_comparison)
+LEADERBOARD = ReportKind("leaderboard", _data_version, _rows_to_read, compute_leaderboard)
+COMPARISON = ReportKind("comparison", _data_version, _rows_to_read, compute_comparison)

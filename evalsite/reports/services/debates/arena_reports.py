@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from debate.models import Debate, DebateSet, DecisionMethod
+from debate.models import Debate, DebateSet
 from debate.protocol.meta.metaeval import OutcomeRule
+from debate.protocol.setups import Method
 from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.selectors.debate_votes import (
     INTACT,
     DebateDecision,
-    debates_mark,
+    debates_version,
     decisions_of,
     people_said,
     sets_by_id,
@@ -19,24 +20,24 @@ from evalsite.reports.selectors.debate_votes import (
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.selectors.response_facts import response_lengths
 from evalsite.reports.services.debates.debate_people import Verdicts, ranking, rate_of, verdicts_of
-from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
 from judging.statistics.estimates import undefined
 from judging.statistics.estimators.debates import RankedSystem
 from judging.statistics.estimators.length_control import length_control
 
 FEWEST_SYSTEMS = 3
-NO_CONTROL = "Only outcomes of debates are controlled for length; people's labels are no even sample of them."
-TOO_FEW = "A ranking needs the debates of three systems or more; here are {}."
+NO_CONTROL = "Only outcomes of debates are controlled for length, since human labels are not a uniform sample."
+TOO_FEW = "A ranking needs debates of three or more systems; there are {}."
 
 
-def compute_arena(subject_id: int, options: Options) -> Payload:
+def compute_arena(subject_id: int, options: Options) -> ReportContent:
     """Return Bradley-Terry strengths from the debates of the chosen experiment or sets under one criterion.
 
     Without a chosen criterion it is the one with most debates. Options: experiment, sets, criterion, scenario, rule
     and reading.
     """
-    sets = sets_by_id(_set_ids(options), method=DecisionMethod.DEBATE)
+    sets = sets_by_id(_set_ids(options), method=Method.DEBATE)
     sets = {pk: one for pk, one in sets.items() if one.damage in INTACT}
     reading = VerdictReading(chosen(options, "reading") or VerdictReading.STRICT)
     rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
@@ -84,11 +85,11 @@ def _undecided(decisions: Sequence[DebateDecision], said: Verdicts) -> int:
     return sum(said.outcomes[one.pk] is None for one in decisions)
 
 
-def _ranking(decisions: Sequence[DebateDecision], said: Verdicts) -> Payload:
+def _ranking(decisions: Sequence[DebateDecision], said: Verdicts) -> ReportContent:
     """Return ranks, strength and win rate by system; or the reason why these systems have no common ranking."""
     systems = sorted({name for one in decisions for name in (one.owner.system_a, one.owner.system_b)})
     n = len(decisions) - _undecided(decisions, said)
-    base: Payload = {"n": n, "systems": systems, "rows": [], "groups": [], "reason": "", "win_rate": None}
+    base: ReportContent = {"n": n, "systems": systems, "rows": [], "groups": [], "reason": "", "win_rate": None}
     if len(systems) == FEWEST_SYSTEMS - 1:
         base["win_rate"] = figure(rate_of(systems[0], decisions, said))
     if len(systems) < FEWEST_SYSTEMS:
@@ -99,7 +100,7 @@ def _ranking(decisions: Sequence[DebateDecision], said: Verdicts) -> Payload:
     return base | {"rows": [_row(row, decisions, said) for row in found.systems]}
 
 
-def _row(row: RankedSystem, decisions: Sequence[DebateDecision], said: Verdicts) -> Payload:
+def _row(row: RankedSystem, decisions: Sequence[DebateDecision], said: Verdicts) -> ReportContent:
     return {
         "system": row.name,
         "ranks": [row.ranks.first, row.ranks.last],
@@ -109,7 +110,7 @@ def _row(row: RankedSystem, decisions: Sequence[DebateDecision], said: Verdicts)
     }
 
 
-def _pair_rows(decisions: Sequence[DebateDecision], said: Verdicts, lengths: Mapping[int, int]) -> list[Payload]:
+def _pair_rows(decisions: Sequence[DebateDecision], said: Verdicts, lengths: Mapping[int, int]) -> list[ReportContent]:
     """Return how the debates of every two systems ended, and how often the first was better, ties half."""
     pairs: dict[tuple[str, str], list[DebateDecision]] = {}
     for one in decisions:
@@ -124,7 +125,7 @@ def _pair_rows(decisions: Sequence[DebateDecision], said: Verdicts, lengths: Map
 
 def _length_control(
     first: str, decisions: Sequence[DebateDecision], said: Verdicts, lengths: Mapping[int, int]
-) -> Payload:
+) -> ReportContent:
     """Return the first system's win rate at equal length, and what length does; by the outcomes of debates alone."""
     if said.rule is OutcomeRule.HUMAN:
         nothing = figure(undefined(NO_CONTROL))
@@ -141,7 +142,7 @@ def _length_control(
     return {"equal_length": figure(found.equal_length), "length_effect": figure(found.effect)}
 
 
-def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], said: Verdicts) -> Payload:
+def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], said: Verdicts) -> ReportContent:
     results: Counter[int] = Counter()
     for one in decisions:
         outcome = said.outcomes[one.pk]
@@ -158,12 +159,12 @@ def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], said
     }
 
 
-def _mark(subject_id: int, options: Options) -> str:
-    return debates_mark()
+def _data_version(subject_id: int, options: Options) -> str:
+    return debates_version()
 
 
 def _size(subject_id: int, options: Options) -> int:
     return Debate.objects.count() * 5
 
 
-ARENA = ReportKind("arena", _mark, _size, compute_arena)
+ARENA = ReportKind("arena", _data_version, _size, compute_arena)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evalsite.reports.selectors.debate_votes import DebateDecision, debates_mark
+from evalsite.reports.selectors.debate_votes import DebateDecision, debates_version
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.response_facts import ResponseFacts, response_facts
 from evalsite.reports.services.debates.debate_reports import Evaluator, View, debates_in_view, label_weights
-from evalsite.reports.services.judges.judge_bias import bias_payload, mean_difference, only_in_a_job
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.judges.judge_bias import bias_content, mean_difference, only_in_a_job
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.snapshots import ReportKind
 from judging.models import ModelEndpoint
 from judging.statistics.estimators.judge_bias import BiasRow, judge_bias
 from judging.statistics.response_features import model_family
 
-KINDS = {"opening": "opening vote", "method": "baseline", "scores": "by its scores"}
+KINDS = {"independent": "independent vote", "method": "baseline", "scores": "by its scores"}
 
 
-def compute_debate_bias(subject_id: int, options: Options) -> Payload:
+def compute_debate_bias(subject_id: int, options: Options) -> ReportContent:
     """Return the bias of every evaluator of the debates in view, the debate itself excepted, against people's labels.
 
     Routed debates count once, audited ones for as many as they were drawn from.
@@ -37,7 +37,7 @@ def _bias(
     labelled: Sequence[DebateDecision],
     facts: Mapping[int, ResponseFacts],
     models: Mapping[str, str],
-) -> Payload:
+) -> ReportContent:
     weights = label_weights([debate.pk for debate in view.debates if debate.pk in one.labels], view)
     families = {model_family(models.get(name) or name) for name in one.judges}
     own = families.pop() if len(families) == 1 else None
@@ -60,7 +60,7 @@ def _bias(
             )
         )
     planned = view.said.planned
-    found = bias_payload(judge_bias(rows, planned=planned), mean_difference(rows, planned))
+    found = bias_content(judge_bias(rows, planned=planned), mean_difference(rows, planned))
     return {"judge": one.name, "version": KINDS[one.kind]} | found
 
 
@@ -71,8 +71,8 @@ def _kinship(own: str | None, first: ResponseFacts, second: ResponseFacts) -> fl
     return float(first.family == own) - float(second.family == own)
 
 
-def _mark(subject_id: int, options: Options) -> str:
-    return debates_mark()
+def _data_version(subject_id: int, options: Options) -> str:
+    return debates_version()
 
 
-DEBATE_BIAS = ReportKind("debate-bias", _mark, only_in_a_job, compute_debate_bias)
+DEBATE_BIAS = ReportKind("debate-bias", _data_version, only_in_a_job, compute_debate_bias)

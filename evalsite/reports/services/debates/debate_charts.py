@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.shown_rows import shade
 from judging.statistics.debate_rows import NEVER, PEOPLE
 
@@ -12,14 +12,14 @@ BAR_WIDTH = 600  # of the whole of all debates, in the drawing's units
 GAP = 2
 
 
-def round_bars(rows: Sequence[Payload]) -> list[Payload]:
+def round_bars(rows: Sequence[ReportContent]) -> list[ReportContent]:
     """Return one rectangle per round side by side, as wide as its share of the debates, with its words."""
     total = sum(row["n"] for row in rows)
     found, x = [], 0.0
     for row in rows:
         width = BAR_WIDTH * row["n"] / total if total else 0.0
         number = row["round"]
-        name = "never" if number is None else "opening" if number == 0 else f"round {number}"
+        name = "never" if number is None else "independent round" if number == 0 else f"round {number}"
         share = row["n"] / total if total else 0.0
         found.append(
             {
@@ -38,30 +38,30 @@ def round_bars(rows: Sequence[Payload]) -> list[Payload]:
     return found
 
 
-def cell_rows(payload: Payload) -> list[Payload]:
+def cell_rows(content: ReportContent) -> list[ReportContent]:
     """Return the cells with one entry per evaluator but the debate: its agreement, shaded, and the system level."""
-    keys = [one["key"] for one in payload["evaluators"]]
+    keys = [one["key"] for one in content["evaluators"]]
     return [
         cell
         | {
             "entries": [_entry(key, cell["evaluators"].get(key)) for key in keys if key != "debate"],
             "people_entries": [_entry(key, cell["people"].get(key)) for key in keys],
         }
-        for cell in payload["cells"]
+        for cell in content["cells"]
     ]
 
 
-def _entry(key: str, found: Payload | None) -> Payload | None:
+def _entry(key: str, found: ReportContent | None) -> ReportContent | None:
     if found is None:
         return None
     return found | {"key": key, "shade": shade(found["example"]["value"])}
 
 
-def win_rows(payload: Payload) -> list[Payload]:
+def win_rows(content: ReportContent) -> list[ReportContent]:
     """Return A's win rates by pair: one row per source with its interval, people first where they have spoken."""
-    names = {one["key"]: one["name"] for one in payload["evaluators"]}
+    names = {one["key"]: one["name"] for one in content["evaluators"]}
     rows = []
-    for pair in payload["wins"]:
+    for pair in content["wins"]:
         sources = [(key, names[key], figure) for key, figure in pair["evaluators"].items() if figure["n"]]
         if pair["people"]["n"]:
             sources.insert(0, (PEOPLE, "People", pair["people"]))

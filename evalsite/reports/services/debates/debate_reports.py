@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import combinations
 
-from debate.models import Debate, DecisionMethod
+from debate.models import Debate
 from debate.protocol.meta.evaluators import (
     Cell,
     EvaluatorAgreement,
@@ -21,12 +21,13 @@ from debate.protocol.meta.evaluators import (
     weighted_system_level,
 )
 from debate.protocol.meta.metaeval import OutcomeRule, first_consensus, leave_one_out, outcome_of, tally
+from debate.protocol.setups import Method
 from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.selectors.debate_votes import (
     DebateDecision,
     PeopleSaid,
     SetFacts,
-    debates_mark,
+    debates_version,
     decisions_of,
     people_said,
     rivals_of,
@@ -42,8 +43,8 @@ from evalsite.reports.services.debates.debate_people import (
     people_rate,
     verdicts_of,
 )
-from evalsite.reports.services.payloads import Payload, figure
-from evalsite.reports.services.snapshots import Computed, ReportKind
+from evalsite.reports.services.report_content import ReportContent, figure
+from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from judging.statistics.coefficients.fleiss import fleiss_kappa
 from judging.statistics.coefficients.ratings import from_long
 from judging.statistics.debate_rows import DebateRow, pack
@@ -57,10 +58,10 @@ LABELS = (1, 0, -1)
 PAIRED_AT_MOST = 8
 REFUSED = ("refused", "refusal")
 READ = ("final_line", "phrase", "out_of_range_phrase")
-NOT_SPEAKING = "Not a speaker in these debates."
+NOT_SPEAKING = "Not an agent in these debates."
 NO_PEOPLE = "No debate here has a final human label yet."
-ABSTAINS = "The debate abstains where it does not agree, so it is compared where it decided."
-DECIDED_BY_PEOPLE = "People decided these outcomes, so the debate is not compared with them."
+ABSTAINS = "A debate without agreement has no outcome, so only decided debates are compared."
+DECIDED_BY_PEOPLE = "These outcomes are human labels, so the debate is not compared with them."
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ class Evaluator:
 
     key: str
     name: str
-    kind: str  # opening | method | scores | debate
+    kind: str  # independent | method | scores | debate
     labels: dict[int, Label] = field(default_factory=dict)
     orders: dict[int, int] = field(default_factory=dict)
     judges: tuple[str, ...] = ()  # endpoints that were asked
@@ -128,7 +129,7 @@ class InView:
 def debates_in_view(options: Options) -> InView:
     """Return the debates of the chosen sets, or of all, and everybody who labelled the same pairs."""
     wanted = [int(pk) for pk in options.get("sets", [])]
-    sets = sets_by_id(wanted or None, method=DecisionMethod.DEBATE)
+    sets = sets_by_id(wanted or None, method=Method.DEBATE)
     reading = VerdictReading(chosen(options, "reading") or VerdictReading.STRICT)
     rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
     every = decisions_of(sets, reading=reading)
@@ -136,11 +137,11 @@ def debates_in_view(options: Options) -> InView:
     return InView(sets, every, view, _evaluators(view, sets), rule, reading)
 
 
-def compute_debates(subject_id: int, options: Options) -> Computed:
+def compute_debates(subject_id: int, options: Options) -> ComputedReport:
     """Return the meta-evaluation of the chosen sets of debates, or of all, with the debates behind it."""
     found = debates_in_view(options)
     sets, every, view, evaluators = found.sets, found.every, found.view, found.evaluators
-    payload: Payload = {
+    content: ReportContent = {
         "sets": [{"id": one.pk, "name": one.name, "source": one.source} for one in sets.values()],
         "criteria": sorted({one.owner.criterion for one in every}),
         "scenarios": sorted({one.scenario for one in every if one.scenario}),
@@ -159,7 +160,7 @@ def compute_debates(subject_id: int, options: Options) -> Computed:
         "pairs": _pairs(evaluators, view),
         "open_ids": [one.pk for one in view.debates if view.outcomes[one.pk] is None][:200],
     }
-    return Computed(payload, pack(_behind(view, evaluators)))
+    return ComputedReport(content, pack(_behind(view, evaluators)))
 
 
 def _behind(view: View, evaluators: Sequence[Evaluator]) -> list[DebateRow]:
@@ -216,7 +217,9 @@ def _evaluators(view: View, sets: Mapping[int, SetFacts]) -> list[Evaluator]:
 def _add_openings(found: dict[str, Evaluator], debate: DebateDecision) -> None:
     votes = debate.ballot.by_system(0)
     for (name, vote), seat in zip(votes.items(), debate.seats, strict=True):
-        one = found.setdefault(f"opening:{name}", Evaluator(f"opening:{name}", name, "opening", judges=(name,)))
+        one = found.setdefault(
+            f"independent:{name}", Evaluator(f"independent:{name}", name, "independent", judges=(name,))
+        )
         one.labels[debate.pk], one.orders[debate.pk] = vote, debate.order
         one.spend(1, seat.opening_cost)
         one.read(seat.statuses, seat.disagreements)
@@ -241,7 +244,7 @@ def _add_baselines(found: dict[str, Evaluator], view: View, sets: Mapping[int, S
 def method_name(owner: SetFacts) -> str:
     """Return what a baseline is called: its method, how often it asks, and its judges."""
     times = f" ×{owner.samples}" if owner.samples > 1 else ""
-    return f"{DecisionMethod(owner.method).label}{times}: {', '.join(owner.judges)}"
+    return f"{Method(owner.method).label}{times}: {', '.join(owner.judges)}"
 
 
 def _add_scores(found: dict[str, Evaluator], view: View) -> None:
@@ -254,16 +257,16 @@ def _add_scores(found: dict[str, Evaluator], view: View) -> None:
 # --- the tables
 
 
-def _rounds(view: View) -> list[Payload]:
+def _rounds(view: View) -> list[ReportContent]:
     """Return how many debates first agreed in each round, and how many never did."""
     counts = Counter(first_consensus(one.ballot) for one in view.debates)
     last = max((number for number in counts if number is not None), default=0)
     held = max((len(one.ballot.rounds) - 1 for one in view.debates), default=0)
-    rows: list[Payload] = [{"round": number, "n": counts[number]} for number in range(max(last, held) + 1)]
+    rows: list[ReportContent] = [{"round": number, "n": counts[number]} for number in range(max(last, held) + 1)]
     return [*rows, {"round": None, "n": counts[None]}] if view.debates else []
 
 
-def _people(view: View) -> Payload:
+def _people(view: View) -> ReportContent:
     waiting = [one.pk for one in view.debates if outcome_of(one.ballot, OutcomeRule.UNANIMOUS) is None]
     agreed = {one.pk: outcome_of(one.ballot, OutcomeRule.UNANIMOUS) for one in view.debates}
     audited = [pk for pk in agreed if agreed[pk] is not None and pk in view.people.drawn]
@@ -290,12 +293,12 @@ def _agreed_share(view: View, agreed: Mapping[int, Label]) -> Estimate:
 def _fleiss(given: Sequence[tuple[int, str, int]]) -> Estimate:
     """Return Fleiss' kappa of the debates with two answers or more; what one person alone said is left out."""
     if not given:
-        return undefined("No person has answered yet.")
+        return undefined("There are no annotations yet.")
     triples = [(str(item), rater, label) for item, rater, label in given]
     return fleiss_kappa(from_long(triples, labels=LABELS).with_pairs())
 
 
-def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Evaluator]) -> Payload:
+def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Evaluator]) -> ReportContent:
     pair, criterion, scenario = cell
     debates = {one.pk: one for one in view.debates}
     inside = set(items)
@@ -319,7 +322,7 @@ def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Eva
     }
 
 
-def _in_cell(labels: Mapping[int, Label], outcomes: Mapping[int, Label], items: Sequence[int]) -> Payload | None:
+def _in_cell(labels: Mapping[int, Label], outcomes: Mapping[int, Label], items: Sequence[int]) -> ReportContent | None:
     found = cell_agreement(items, labels, outcomes)
     if found is None:
         return None
@@ -334,7 +337,7 @@ def _in_cell(labels: Mapping[int, Label], outcomes: Mapping[int, Label], items: 
 
 def _people_in_cell(
     labels: Mapping[int, Label], items: Sequence[int], view: View, debates: Mapping[int, DebateDecision]
-) -> Payload | None:
+) -> ReportContent | None:
     """Return agreement with people in one cell, routed and audited debates weighted, and the system level."""
     asked = [item for item in items if item in labels]
     if not asked:
@@ -364,10 +367,10 @@ def _people_system(one: Evaluator, view: View) -> Estimate:
     return share_of(sum(known), len(known)) if known else undefined(NO_PEOPLE)
 
 
-def _row(one: Evaluator, view: View) -> Payload:
+def _row(one: Evaluator, view: View) -> ReportContent:
     against = _against_outcomes(one, view)
     speaking = [debate for debate in view.debates if one.name in debate.ballot.rounds[0]]
-    is_speaker = one.kind == "opening" and bool(speaking)
+    is_speaker = one.kind == "independent" and bool(speaking)
     others = leave_one_out([debate.ballot for debate in speaking], one.name) if is_speaker else None
     decided = sum(label is not None for label in one.labels.values())
     matches = sum(
@@ -431,7 +434,7 @@ def _with_people(one: Evaluator, view: View) -> Estimate:
     return agreement_with_people(one.labels, view.debates, view.said).estimate
 
 
-def _wins(view: View, evaluators: Sequence[Evaluator]) -> list[Payload]:
+def _wins(view: View, evaluators: Sequence[Evaluator]) -> list[ReportContent]:
     """Return A's win rate per pair of systems: by the outcomes, by people and by each evaluator."""
     debates = {one.pk: one for one in view.debates}
     pairs: dict[str, list[int]] = defaultdict(list)
@@ -453,7 +456,7 @@ def _rate(debates: Sequence[DebateDecision], labels: Mapping[int, Label]) -> Est
     return census_mean(list(case_means([points for _, points in given], [case for case, _ in given]).values()))
 
 
-def _pairs(evaluators: Sequence[Evaluator], view: View) -> list[Payload]:
+def _pairs(evaluators: Sequence[Evaluator], view: View) -> list[ReportContent]:
     """Return paired differences in agreement with people, where they have labelled enough, else with the outcomes.
 
     The debate takes part only against people, and only over the debates in which it came to an end itself.
@@ -494,8 +497,8 @@ def _cost_difference(first: Evaluator, second: Evaluator) -> float | None:
     return float(first.cost / len(first.labels) - second.cost / len(second.labels))
 
 
-def _mark(subject_id: int, options: Options) -> str:
-    return debates_mark()
+def _data_version(subject_id: int, options: Options) -> str:
+    return debates_version()
 
 
 def _size(subject_id: int, options: Options) -> int:
@@ -504,4 +507,4 @@ def _size(subject_id: int, options: Options) -> int:
     return found.count() * 5  # a debate has about five statements
 
 
-DEBATES = ReportKind("debates", _mark, _size, compute_debates)
+DEBATES = ReportKind("debates", _data_version, _size, compute_debates)

@@ -8,46 +8,46 @@ from statistics import fmean
 
 from evalsite.reports.services.debates.debate_basis import debate_basis
 from evalsite.reports.services.paper_tables import Basis, PaperTable, Row
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 
 CELL = ("pair", "criterion", "scenario")
 ALL_PAIRS = "all pairs of systems"
-KINDS = {"opening": "single judge in the debates", "method": "baseline", "scores": "scores", "debate": "debate"}
+KINDS = {"independent": "single judge in the debates", "method": "baseline", "scores": "scores", "debate": "debate"}
 
 
-def debate_tables(payload: Payload) -> dict[str, PaperTable]:
+def debate_tables(content: ReportContent) -> dict[str, PaperTable]:
     """Return the tables of a meta-evaluation by name; the first three are the paper's."""
-    basis = debate_basis(payload)
+    basis = debate_basis(content)
     return {
-        "judges": _agreement_table(payload, basis),
-        "people": _people_table(payload, basis),
-        "fleiss": _fleiss_table(payload, basis),
-        "evaluators": _evaluator_table(payload, basis),
+        "judges": _agreement_table(content, basis),
+        "people": _people_table(content, basis),
+        "fleiss": _fleiss_table(content, basis),
+        "evaluators": _evaluator_table(content, basis),
         "differences": PaperTable(
-            f"Paired differences in agreement with {payload['reference']}",
+            f"Paired differences in agreement with {content['reference']}",
             basis,
             ("first", "second", "difference", "p_value", "holm_p", "separated", "cost_difference"),
-            payload["pairs"],
+            content["pairs"],
             figures=("difference",),
             keys=2,
         ),
     }
 
 
-def column_names(payload: Payload) -> dict[str, str]:
+def column_names(content: ReportContent) -> dict[str, str]:
     """Return one name per evaluator that no other has: its own, with its kind where two share it."""
-    names = [one["name"] for one in payload["evaluators"]]
+    names = [one["name"] for one in content["evaluators"]]
     return {
         one["key"]: one["name"] if names.count(one["name"]) == 1 else f"{one['name']} ({KINDS[one['kind']]})"
-        for one in payload["evaluators"]
+        for one in content["evaluators"]
     }
 
 
-def _agreement_table(payload: Payload, basis: Basis) -> PaperTable:
+def _agreement_table(content: ReportContent, basis: Basis) -> PaperTable:
     """Return the paper's table of agreement by cell: its denominator is `pairs`, `n` counts those with an outcome."""
-    names = {key: name for key, name in column_names(payload).items() if key != "debate"}
+    names = {key: name for key, name in column_names(content).items() if key != "debate"}
     rows = []
-    for cell in payload["cells"]:
+    for cell in content["cells"]:
         figures = {name: _example(cell["evaluators"].get(key)) for key, name in names.items()}
         rows.append({column: cell[column] for column in CELL} | {"pairs": cell["n"], "n": cell["resolved"]} | figures)
     return PaperTable(
@@ -62,12 +62,12 @@ def _agreement_table(payload: Payload, basis: Basis) -> PaperTable:
     )
 
 
-def _people_table(payload: Payload, basis: Basis) -> PaperTable:
+def _people_table(content: ReportContent, basis: Basis) -> PaperTable:
     """Return how debate and every other evaluator agree with people, item by item and system by system."""
-    names = column_names(payload)
+    names = column_names(content)
     ordered = ["debate", *(key for key in names if key != "debate")] if names else []
     rows = []
-    for cell in payload["cells"]:
+    for cell in content["cells"]:
         row = {column: cell[column] for column in CELL} | {"n": cell["labelled"]}
         for key in ordered:
             found = cell["people"].get(key)
@@ -77,7 +77,7 @@ def _people_table(payload: Payload, basis: Basis) -> PaperTable:
         rows.append(row)
     columns = [f"{names[key]}: {level}" for key in ordered for level in ("example", "system")]
     return PaperTable(
-        "Agreement with people: debate and its rivals",
+        "Agreement with people: debate and other evaluators",
         basis,
         (*CELL, "n", *columns),
         _with_averages(rows, counts=("n",), columns=columns),
@@ -88,12 +88,12 @@ def _people_table(payload: Payload, basis: Basis) -> PaperTable:
     )
 
 
-def _fleiss_table(payload: Payload, basis: Basis) -> PaperTable:
+def _fleiss_table(content: ReportContent, basis: Basis) -> PaperTable:
     rows: list[Row] = [
         {column: cell[column] for column in CELL} | {"kappa": cell["fleiss"], "reason": cell["fleiss"]["reason"]}
-        for cell in payload["cells"]
+        for cell in content["cells"]
     ]
-    whole = payload["people"]["fleiss"]
+    whole = content["people"]["fleiss"]
     rows.append({"pair": ALL_PAIRS, "kappa": whole, "reason": whole["reason"]})
     return PaperTable("Fleiss' kappa among people", basis, (*CELL, "kappa", "reason"), rows, ("kappa",), keys=3)
 
@@ -105,20 +105,20 @@ COUNTS = (
 )
 
 
-def _evaluator_table(payload: Payload, basis: Basis) -> PaperTable:
+def _evaluator_table(content: ReportContent, basis: Basis) -> PaperTable:
     rows = [
         {"name": one["name"], "kind": KINDS[one["kind"]]} | {name: one[name] for name in (*COUNTS, *FIGURES)}
-        for one in payload["evaluators"]
+        for one in content["evaluators"]
     ]
     columns = ("name", "kind", *COUNTS, *FIGURES)
-    return PaperTable("Evaluators beside debates", basis, columns, rows, FIGURES, keys=2)
+    return PaperTable("Evaluators compared with debates", basis, columns, rows, FIGURES, keys=2)
 
 
-def arena_tables(payload: Payload) -> dict[str, PaperTable]:
+def arena_tables(content: ReportContent) -> dict[str, PaperTable]:
     """Return the ranking (whole, by scenario) and the pairs behind it."""
     columns = ("part", "name", "rank_first", "rank_last", "system", "strength", "win_rate", "comparisons")
-    parts = [("all", "", payload["whole"])]
-    parts += [("scenario", part["name"], part) for part in payload["by_scenario"]]
+    parts = [("all", "", content["whole"])]
+    parts += [("scenario", part["name"], part) for part in content["by_scenario"]]
     rows = [
         {"part": part, "name": name} | row | {"rank_first": row["ranks"][0], "rank_last": row["ranks"][1]}
         for part, name, found in parts
@@ -126,44 +126,44 @@ def arena_tables(payload: Payload) -> dict[str, PaperTable]:
     ]
     sums = ("wins", "ties", "losses", "undecided")
     figures = ("strength", "win_rate")
-    basis = debate_basis(payload)
+    basis = debate_basis(content)
     return {
         "ranking": PaperTable("Bradley-Terry ranking from debates", basis, columns, rows, figures, keys=2),
         "pairs": PaperTable(
             "Outcomes by pair; the win rate at equal length is descriptive only",
             basis,
             ("first", "second", *sums, "win_rate", "equal_length"),
-            payload["pairs"],
+            content["pairs"],
             ("win_rate", "equal_length"),
             keys=2,
         ),
     }
 
 
-def robustness_tables(payload: Payload) -> dict[str, PaperTable]:
+def robustness_tables(content: ReportContent) -> dict[str, PaperTable]:
     """Return agreement by damage as in the paper's table, and everything behind it."""
-    names = tuple(damage["name"] for damage in payload["damages"])
+    names = tuple(damage["name"] for damage in content["damages"])
     short = [
         {"judge": row["judge"]}
         | {cell["damage"]: cell["agreement"] for cell in row["cells"]}
         | {"finding": row["verdict"]}
-        for row in payload["judges"]
+        for row in content["judges"]
     ]
     counts = ("n", "missing", "refused", "unread", "drop", "p_holds", "p_falls", "verdict")
-    long = [{"judge": row["judge"]} | cell for row in payload["judges"] for cell in row["cells"]]
+    long = [{"judge": row["judge"]} | cell for row in content["judges"] for cell in row["cells"]]
     columns = ("judge", "damage", *counts, "agreement", "same")
-    basis = Basis({"reference": payload["reference"]}, f"Compared with: {payload['reference'] or 'no outcome'}.")
+    basis = Basis({"reference": content["reference"]}, f"Compared with: {content['reference'] or 'no outcome'}.")
     return {
         "variants": PaperTable(
-            "Agreement by damage to the criterion", basis, ("judge", *names, "finding"), short, figures=names
+            "Agreement by perturbation of the criterion", basis, ("judge", *names, "finding"), short, figures=names
         ),
         "details": PaperTable(
-            "Judges under damaged criteria", basis, columns, long, figures=("agreement", "same", "drop"), keys=2
+            "Judges under perturbed criteria", basis, columns, long, figures=("agreement", "same", "drop"), keys=2
         ),
     }
 
 
-def _example(found: Payload | None) -> Payload | None:
+def _example(found: ReportContent | None) -> ReportContent | None:
     return None if found is None else found["example"]
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from debate.models import Debate, DebateSet, DecisionMethod
+from debate.models import Debate, DebateSet
 from debate.protocol.meta.metaeval import OutcomeRule, outcome_of
+from debate.protocol.setups import Method
 from debate.protocol.variants import Damage
 from evalsite.reports.selectors.debate_votes import (
     INTACT,
     DebateDecision,
-    debates_mark,
+    debates_version,
     decisions_of,
     people_said,
     sets_by_id,
 )
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.debates.debate_reports import READ, REFUSED
-from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
 from judging.statistics.estimates import Estimate, undefined
 from judging.statistics.estimators.robustness import MARGIN, Drop, Finding, fewest_pairs, robustness
@@ -27,9 +28,9 @@ from judging.statistics.estimators.strata import census_mean
 Subject = tuple[int, int]
 Label = int | None
 NOTHING_COMPARED = "No pair has a verdict under both texts."
-NO_OUTCOME = "No pair has an outcome to agree with."
+NO_OUTCOME = "No pair has a reference outcome."
 WORDS = {
-    Damage.NONE: "as it is",
+    Damage.NONE: "original text",
     Damage.SHORTENED: "shortened",
     Damage.GIBBERISH: "letters replaced by symbols",
     Damage.SHUFFLED: "words shuffled",
@@ -48,7 +49,7 @@ class Condition:
     unread: int = 0
 
 
-def compute_robustness(experiment_id: int, options: Options) -> Payload:
+def compute_robustness(experiment_id: int, options: Options) -> ReportContent:
     """Return, for each judge and damage, agreement with the outcomes, change against the intact text, and refusals."""
     own = sets_by_id(DebateSet.objects.filter(experiment=experiment_id).values_list("pk", flat=True))
     decisions = decisions_of(own)
@@ -90,7 +91,7 @@ def _reference(decisions: Sequence[DebateDecision]) -> tuple[dict[Subject, int],
     owner = decisions[0].owner
     debates = {
         pk: one
-        for pk, one in sets_by_id(method=DecisionMethod.DEBATE).items()
+        for pk, one in sets_by_id(method=Method.DEBATE).items()
         if (one.system_a, one.system_b) == (owner.system_a, owner.system_b)
         and one.damage in INTACT
         and one.criterion_key == owner.criterion_key
@@ -105,15 +106,15 @@ def _reference(decisions: Sequence[DebateDecision]) -> tuple[dict[Subject, int],
         if outcome is not None:
             outcomes.setdefault(one.owner.pk, {})[one.responses] = outcome
     if not outcomes:
-        return labelled, "people's labels" if labelled else ""
+        return labelled, "human labels" if labelled else ""
     chosen_set = min(outcomes, key=lambda pk: (-len(outcomes[pk]), pk))
-    agreed = f"debates of “{debates[chosen_set].name}” in which all speakers agreed"
-    return outcomes[chosen_set] | labelled, f"people's labels, and {agreed}" if labelled else agreed
+    agreed = f"debates of “{debates[chosen_set].name}” in which all agents agreed"
+    return outcomes[chosen_set] | labelled, f"human labels, and {agreed}" if labelled else agreed
 
 
 def _judge_row(
     judge: str, conditions: Mapping[tuple[str, Damage], Condition], reference: Mapping[Subject, int]
-) -> Payload:
+) -> ReportContent:
     intact = conditions.get((judge, Damage.NONE), Condition())
     known = {damage: conditions.get((judge, damage), Condition()) for damage in Damage}
     agreement = {damage: _agreement(one, reference) for damage, one in known.items()}
@@ -179,7 +180,7 @@ def _overall(verdicts: set[Finding], *, tested: int) -> Finding:
     return Finding.HOLDS
 
 
-def _cell(damage: Damage, own: Condition, agreement: Estimate, same: Estimate, drop: Drop | None) -> Payload:
+def _cell(damage: Damage, own: Condition, agreement: Estimate, same: Estimate, drop: Drop | None) -> ReportContent:
     fall = undefined(NO_OUTCOME) if drop is None else Estimate(drop.drop, drop.low, drop.high, drop.n)
     return {
         "damage": damage.value,
@@ -197,12 +198,12 @@ def _cell(damage: Damage, own: Condition, agreement: Estimate, same: Estimate, d
     }
 
 
-def _mark(experiment_id: int, options: Options) -> str:
-    return debates_mark()
+def _data_version(experiment_id: int, options: Options) -> str:
+    return debates_version()
 
 
 def _size(experiment_id: int, options: Options) -> int:
     return Debate.objects.filter(debate_set__experiment=experiment_id).count() * 5
 
 
-ROBUSTNESS = ReportKind("robustness", _mark, _size, compute_robustness)
+ROBUSTNESS = ReportKind("robustness", _data_version, _size, compute_robustness)

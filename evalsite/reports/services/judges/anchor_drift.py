@@ -89,7 +89,7 @@ def _why_ask(history: AnchorHistory) -> str:
     fresh = history.served_now - known
     if not known or not fresh:
         return ""
-    return f"The endpoint now answers as {_names(fresh)}; the anchors were answered by {_names(known)}."
+    return f"The endpoint now serves {_names(fresh)}; the anchor set was judged by {_names(known)}."
 
 
 def _names(served: Iterable[ServedAs]) -> str:

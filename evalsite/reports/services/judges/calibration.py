@@ -8,7 +8,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from evalsite.reports.services.judges.judge_trust import measured_verdicts
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.review.models import Certificate, EvaluatorThreshold
 from evalsite.review.services.certificates import TestOutcome, issue_certificate
 from evalsite.review.services.items.queues import DEFAULT_QUORUM
@@ -56,25 +56,25 @@ class Calibration:
         return round(1000 * (1 - self.accepted) * DEFAULT_QUORUM)
 
 
-def calibrate(payload: Payload, *, alpha: float = ALPHA, delta: float = DELTA) -> Calibration:
+def calibrate(content: ReportContent, *, alpha: float = ALPHA, delta: float = DELTA) -> Calibration:
     """Return the threshold for an error rate of at most alpha with certainty 1 - delta."""
-    steps = risk_coverage(measured_verdicts(payload), delta=delta)
+    steps = risk_coverage(measured_verdicts(content), delta=delta)
     return Calibration(alpha, delta, steps, choose_threshold(steps, alpha=alpha, delta=delta))
 
 
-def version_of_payload(payload: Payload) -> JudgeVersion:
+def version_of_content(content: ReportContent) -> JudgeVersion:
     """Return the version that a stored report is about."""
-    return version_from_json(payload["version"]["parts"])
+    return version_from_json(content["version"]["parts"])
 
 
-def lacks_of(payload: Payload) -> str:
+def lacks_of(content: ReportContent) -> str:
     """Return what the alternative annotator test lacks to be held, "" for nothing; the same for all annotators."""
-    test = payload["tests"][Annotators.SKILLED.value]
+    test = content["tests"][Annotators.SKILLED.value]
     return "" if test["passed"] is not None else str(test["reason"])
 
 
 def save_calibration(
-    payload: Payload, calibration: Calibration, *, actor: User | None, at: datetime
+    content: ReportContent, calibration: Calibration, *, actor: User | None, at: datetime
 ) -> EvaluatorThreshold:
     """Store the threshold, so that the next runs of the version are routed by it.
 
@@ -93,21 +93,21 @@ def save_calibration(
         cases=calibration.steps[-1].cases,
     )
     return save_threshold(
-        name=payload["name"], version=version_of_payload(payload), chosen=threshold, actor=actor, at=at
+        name=content["name"], version=version_of_content(content), chosen=threshold, actor=actor, at=at
     )
 
 
-def certify(payload: Payload, *, annotators: Annotators, actor: User | None, at: datetime) -> Certificate:
+def certify(content: ReportContent, *, annotators: Annotators, actor: User | None, at: datetime) -> Certificate:
     """Store the outcome of the alternative annotator test as the certificate of the version.
 
     Raises:
         NotHeld: too few people share enough cases.
     """
-    test = payload["tests"][annotators.value]
+    test = content["tests"][annotators.value]
     if test["passed"] is None:
-        raise NotHeld(f"Not held: {test['reason']}")
-    figures = {key: payload[key] for key in KEPT_FIGURES} | {"test": test}
-    outcome = TestOutcome(annotators.value, test["passed"], payload["items"], figures)
+        raise NotHeld(f"No test: {test['reason']}")
+    figures = {key: content[key] for key in KEPT_FIGURES} | {"test": test}
+    outcome = TestOutcome(annotators.value, test["passed"], content["items"], figures)
     return issue_certificate(
-        name=payload["name"], version=version_of_payload(payload), outcome=outcome, actor=actor, at=at
+        name=content["name"], version=version_of_content(content), outcome=outcome, actor=actor, at=at
     )

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Sequence
 
 from evalsite.base.formats import number
-from evalsite.reports.selectors.data_versions import work_mark
+from evalsite.reports.selectors.data_versions import work_version
 from evalsite.reports.selectors.judges import judge_rows
 from evalsite.reports.selectors.judges.audited_verdicts import AuditedResponse, audited_responses
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.selectors.response_facts import response_facts
 from evalsite.reports.services.paper_tables import Basis, PaperTable
-from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
 from judging.models import RunEvaluator
 from judging.statistics.estimates import Estimate
@@ -23,14 +23,14 @@ from judging.statistics.response_features import model_family
 
 NAMES = {
     Property.LENGTH: "Length of the response",
-    Property.POSITION: "Place in the pair",
+    Property.POSITION: "Position in the pair",
     Property.FAMILY: "Same model family",
-    Property.FORMATTING: "Formatting marks",
+    Property.FORMATTING: "Formatting",
 }
 COLUMNS = ("judge", "version", "property", "unit", "effect", "p_value", "holm_p", "reason")
 
 
-def compute_judge_bias(subject_id: int, options: Options) -> Payload:
+def compute_judge_bias(subject_id: int, options: Options) -> ReportContent:
     """Return the bias of the version that the options name; without a name, of every version of every judge."""
     name = chosen(options, "name")
     picked = judge_rows.by_version(judge_rows.judge_evaluators(name))
@@ -42,12 +42,12 @@ def compute_judge_bias(subject_id: int, options: Options) -> Payload:
     return {"judges": [bias_of_version(rows, key, looks=looks) for (_, key), rows in picked.items()]}
 
 
-def bias_of_version(evaluators: Sequence[RunEvaluator], version: str, *, looks: bool) -> Payload:
+def bias_of_version(evaluators: Sequence[RunEvaluator], version: str, *, looks: bool) -> ReportContent:
     """Return the bias of a judge by its audited verdicts that people have decided, each weighted by 1 / pi."""
     audited = audited_responses(evaluators)
     rows = _rows(audited.decided, model_family(str(evaluators[0].options.get("model", ""))))
     planned = audited.drawn_cases if looks else 0
-    found = bias_payload(judge_bias(rows, planned=planned), mean_difference(rows, planned))
+    found = bias_content(judge_bias(rows, planned=planned), mean_difference(rows, planned))
     return {"judge": evaluators[0].name, "version": version} | found
 
 
@@ -76,7 +76,7 @@ def mean_difference(rows: Sequence[BiasRow], planned: int) -> Estimate:
     return paired_difference(strata, planned=planned).estimate
 
 
-def bias_payload(found: JudgeBias, mean: Estimate) -> Payload:
+def bias_content(found: JudgeBias, mean: Estimate) -> ReportContent:
     """Return a regression as reports keep it."""
     return {
         "cases": found.cases,
@@ -86,7 +86,7 @@ def bias_payload(found: JudgeBias, mean: Estimate) -> Payload:
     }
 
 
-def _effect(effect: Effect) -> Payload:
+def _effect(effect: Effect) -> ReportContent:
     return {
         "key": effect.name.value,
         "name": NAMES[effect.name],
@@ -107,7 +107,7 @@ def effect_words(estimate: Estimate, unit: str) -> str:
     return f"{sign}{number(estimate.value, 2)} {unit} [{number(estimate.low, 2)}, {number(estimate.high, 2)}]"
 
 
-def bias_table(payload: Payload) -> PaperTable:
+def bias_table(content: ReportContent) -> PaperTable:
     """Return every effect of every judge of a report, one line each."""
     rows = [
         {
@@ -120,17 +120,17 @@ def bias_table(payload: Payload) -> PaperTable:
             "holm_p": effect["holm_p"],
             "reason": effect["effect"]["reason"],
         }
-        for judge in payload["judges"]
+        for judge in content["judges"]
         for effect in judge["effects"]
     ]
     basis = Basis(
-        {}, "Verdict minus people's label, from 0 to 1; HC3 errors by case; p by Holm over a judge's effects."
+        {}, "Verdict minus human label, from 0 to 1; HC3 standard errors clustered by case; Holm-corrected p per judge."
     )
-    return PaperTable("What moves a judge's verdicts", basis, COLUMNS, rows, figures=("effect",), keys=3)
+    return PaperTable("Influences on the verdicts of judges", basis, COLUMNS, rows, figures=("effect",), keys=3)
 
 
-def _mark(subject_id: int, options: Options) -> str:
-    return work_mark()
+def _data_version(subject_id: int, options: Options) -> str:
+    return work_version()
 
 
 def only_in_a_job(subject_id: int, options: Options) -> int:
@@ -138,4 +138,4 @@ def only_in_a_job(subject_id: int, options: Options) -> int:
     return sys.maxsize
 
 
-JUDGE_BIAS = ReportKind("judge-bias", _mark, only_in_a_job, compute_judge_bias)
+JUDGE_BIAS = ReportKind("judge-bias", _data_version, only_in_a_job, compute_judge_bias)

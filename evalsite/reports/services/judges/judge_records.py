@@ -10,10 +10,11 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evalsite.reports.models import Snapshot
-from evalsite.reports.selectors.data_versions import results_mark
+from evalsite.reports.selectors.data_versions import results_version
 from evalsite.reports.selectors.judges.judge_rows import read_rows
 from judging.judges.reply_rows import ReplyRows
-from judging.models import RunEvaluator, RunStatus
+from judging.models import RunEvaluator
+from judging.states import RunStatus
 
 KIND = "judge-rows"
 OVER = (RunStatus.FINISHED, RunStatus.CANCELLED)
@@ -22,7 +23,7 @@ LAYOUT = f"4.{sys.version_info.major}.{sys.version_info.minor}"  # of the kept r
 
 def rows_of_judge(evaluators: Sequence[RunEvaluator]) -> dict[int, ReplyRows]:
     """Return what a judge did in each of its runs, by evaluator. `run` is loaded."""
-    over = {row.pk: _fingerprint(row) for row in evaluators if _is_over(row)}
+    over = {row.pk: _fingerprint(row) for row in evaluators if row.run.status in OVER}
     kept = Snapshot.objects.filter(kind=KIND, subject_id__in=over, fingerprint__in=over.values(), rows__isnull=False)
     packed = kept.order_by().values_list("subject_id", "rows").iterator(chunk_size=1)  # one at a time: they are large
     found = {pk: ReplyRows.unpack(bytes(rows)) for pk, rows in packed if rows is not None}
@@ -34,13 +35,9 @@ def rows_of_judge(evaluators: Sequence[RunEvaluator]) -> dict[int, ReplyRows]:
     return found
 
 
-def _is_over(evaluator: RunEvaluator) -> bool:
-    return evaluator.run.status in OVER
-
-
 def _fingerprint(evaluator: RunEvaluator) -> str:
     """Return what the rows are kept under: their state was read before them, so changed rows look old, never new."""
-    return hashlib.sha256(f"{LAYOUT}.{results_mark(evaluator)}".encode()).hexdigest()
+    return hashlib.sha256(f"{LAYOUT}.{results_version(evaluator)}".encode()).hexdigest()
 
 
 @transaction.atomic
@@ -50,6 +47,6 @@ def _keep(evaluator_id: int, fingerprint: str, rows: ReplyRows) -> None:
         kind=KIND,
         subject_id=evaluator_id,
         fingerprint=fingerprint,
-        defaults={"payload": {}, "rows": rows.pack(), "computed_at": Now()},
+        defaults={"content": {}, "rows": rows.pack(), "computed_at": Now()},
     )
     Snapshot.objects.filter(kind=KIND, subject_id=evaluator_id).exclude(fingerprint=fingerprint).delete()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -15,13 +15,13 @@ from debate.protocol.meta.evaluators import agreement_with_outcomes, standing
 from debate.protocol.meta.metaeval import leave_one_out, opening_votes
 from evalsite.reports.selectors import agents
 from evalsite.reports.selectors.agents import EndedDebate, SpeakerWork
-from evalsite.reports.selectors.data_versions import work_mark
+from evalsite.reports.selectors.data_versions import work_version
 from evalsite.reports.selectors.judges import judge_rows
 from evalsite.reports.selectors.judges.judge_rows import Compared
 from evalsite.reports.selectors.judges.people_columns import PartsSaid, PeopleReader, WithPeople, compared_with_people
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.services.judges.judge_records import rows_of_judge
-from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.review.questions.answer_forms import said_of
 from evalsite.review.questions.scales import MOST_LABELS
@@ -51,32 +51,33 @@ ITEMS_SHOWN = 100
 ONE_ORDER = "This judge was not asked in both orders."
 NO_PEOPLE = "No verdict of this judge has a final human label yet."
 NO_AUDIT = "No audited verdict of this judge has a final human label yet."
-NO_LOOKS = "This figure has no interval that holds at every look."
+NO_LOOKS = "This figure has no interval that is valid at every look."
 NO_DEBATES = "No agreed debate is about two responses that this judge scored."
-NO_OUTCOMES = "No debate that this speaker sat in has come to an agreement."
-IMPORTED = "Its debates were imported, and an imported record holds no calls."
-SHARED = "Speakers shared this endpoint in the same run, so calls cannot be told apart."
+NO_OUTCOMES = "No debate of this agent has reached agreement."
+NOBODY_ELSE = "The other agents agree in no debate of this agent."
+IMPORTED = "Its debates were imported, and imported records contain no calls."
+SHARED = "Several agents used this endpoint in the same run, so their calls cannot be separated."
 PREFERENCES = {"1": "A better", "0": "tie", "-1": "B better"}
 
 
-def compute_judges(subject_id: int, options: Options) -> Payload:
+def compute_judges(subject_id: int, options: Options) -> ReportContent:
     """Return one row per version of a judge, over all grading runs, and one per debate speaker."""
     versions = judge_rows.by_version(judge_rows.judge_evaluators())
     looks = chosen(options, "looks")
     reader = PeopleReader(looks=bool(looks))
-    judges = [_judge_row(rows, key, _compared(rows, reader)) for (_, key), rows in versions.items()]
+    judges = [_judge_row(rows, key, *_compared(rows, reader)) for (_, key), rows in versions.items()]
     work = agents.speaker_work()
     ended = agents.ended_debates()
     seats = [_speaker_row(one, list(work.values()), ended) for one in work.values()]
     return {
         "judges": sorted(judges, key=lambda row: (row["is_baseline"], row["name"], row["newest_run"])),
-        "speakers": sorted(seats, key=lambda row: (row["is_baseline"], row["name"])),
+        "agents": sorted(seats, key=lambda row: (row["is_baseline"], row["name"])),
         "debates": len(ended),
         "looks": looks,
     }
 
 
-def compute_judge(subject_id: int, options: Options) -> Payload:
+def compute_judge(subject_id: int, options: Options) -> ReportContent:
     """Return the row of a version of the judge that the option `name` names, with what stands behind its figures.
 
     Without the option `version` it is the version of the newest run.
@@ -85,11 +86,10 @@ def compute_judge(subject_id: int, options: Options) -> Payload:
     versions = judge_rows.by_version(judge_rows.judge_evaluators(name))
     wanted = (name, chosen(options, "version"))
     (_, key), rows = (wanted, versions[wanted]) if wanted in versions else next(iter(versions.items()))
-    said = _compared(rows, PeopleReader(looks=bool(chosen(options, "looks"))))
-    people, debates = said.people, said.debates
+    record, people, debates, test_lacks = _compared(rows, PeopleReader(looks=bool(chosen(options, "looks"))))
     return {
         "looks": chosen(options, "looks"),
-        "row": _judge_row(rows, key, said),
+        "row": _judge_row(rows, key, record, people, debates, test_lacks),
         "versions": len(versions),
         "runs": [
             {
@@ -110,25 +110,24 @@ def compute_judge(subject_id: int, options: Options) -> Payload:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _JudgeRecord:
-    """What a version of a judge did in all its runs, and what others said of the same."""
-
-    record: JudgeRecord
-    people: WithPeople
-    debates: Sequence[Compared]
-    test_lacks: str
-
-
-def _compared(rows: Sequence[RunEvaluator], reader: PeopleReader) -> _JudgeRecord:
+def _compared(
+    rows: Sequence[RunEvaluator], reader: PeopleReader
+) -> tuple[JudgeRecord, WithPeople, Sequence[Compared], str]:
+    """Return what a version of a judge did in all its runs, what others said of the same, and what its test lacks."""
     replies = rows_of_judge(rows)
     people = compared_with_people(rows, replies, reader)
     debates = judge_rows.compared_with_debates(rows)
-    return _JudgeRecord(record_of([*replies.values()]), people, debates, _test_lacks(people, reader))
+    return record_of([*replies.values()]), people, debates, _test_lacks(people, reader)
 
 
-def _judge_row(rows: Sequence[RunEvaluator], version: str, said: _JudgeRecord) -> Payload:
-    record, people, debates = said.record, said.people, said.debates
+def _judge_row(
+    rows: Sequence[RunEvaluator],
+    version: str,
+    record: JudgeRecord,
+    people: WithPeople,
+    debates: Sequence[Compared],
+    test_lacks: str,
+) -> ReportContent:
     spent = record.spent
     return {
         "name": rows[0].name,
@@ -154,7 +153,7 @@ def _judge_row(rows: Sequence[RunEvaluator], version: str, said: _JudgeRecord) -
         "people": figure(_with_people(people)),
         "people_audit": figure(_with_audit(people)),
         "people_kappa": figure(_kappa(people)),
-        "test_lacks": said.test_lacks,
+        "test_lacks": test_lacks,
         "parts": versions_of(rows[:1])[rows[0].pk].to_json(),
         "debates": figure(_with_debates(debates)),
         **_position(record.orders),
@@ -176,7 +175,7 @@ def _test_lacks(people: WithPeople, reader: PeopleReader) -> str:
     return why_not_held({person: len(cases) for person, cases in shared.items()})
 
 
-def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequence[EndedDebate]) -> Payload:
+def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequence[EndedDebate]) -> ReportContent:
     sat = [debate for debate in ended if work.name in debate.ballot.rounds[0]]
     ballots = [debate.ballot for debate in sat]
     opening = agreement_with_outcomes(
@@ -198,16 +197,12 @@ def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequen
         "seconds_mean": spent.seconds_mean if spent else None,
         "outcome": figure(opening.example if opening.example.n else undefined(NO_OUTCOMES)),
         "outcome_missing": opening.missing,
-        "leave_one_out": figure(share_of(int(alone.count), alone.n) if alone.n else undefined(_nobody_else())),
+        "leave_one_out": figure(share_of(int(alone.count), alone.n) if alone.n else undefined(NOBODY_ELSE)),
         **_position(work.openings),
     }
 
 
-def _nobody_else() -> str:
-    return "The other speakers agree on no debate that this one sat in."
-
-
-def _reading(statuses: Mapping[str, int]) -> Payload:
+def _reading(statuses: Mapping[str, int]) -> ReportContent:
     counts = {status: int(statuses.get(status, 0)) for status in STATUSES}
     rates = reply_rates([status for status, n in counts.items() for _ in range(n)])
     return {"verdicts": sum(counts.values()), "statuses": counts, "parsed": figure(rates.parsed)}
@@ -219,13 +214,13 @@ def _why_no_cost(spent: Spent) -> str:
     return "No verdict was given." if not spent.unpriced else "The endpoint has no price."
 
 
-def _cost(cost: Decimal | None, verdicts: int, *, reason: str) -> Payload:
+def _cost(cost: Decimal | None, verdicts: int, *, reason: str) -> ReportContent:
     each = float(cost) / verdicts if cost is not None and verdicts else None
     total = None if cost is None else float(cost)
     return {"cost": total, "cost_per_verdict": each, "cost_reason": "" if each is not None else reason}
 
 
-def _position(orders: Sequence[tuple[int, int]]) -> Payload:
+def _position(orders: Sequence[tuple[int, int]]) -> ReportContent:
     if not orders:
         return {"consistency": figure(undefined(ONE_ORDER)), "first_position": figure(undefined(ONE_ORDER))}
     found = position_report([one for one, _ in orders], [other for _, other in orders])
@@ -266,7 +261,7 @@ def _with_debates(debates: Sequence[Compared]) -> Estimate:
     return census_mean(list(case_means(values, [one.case_id for one in debates]).values()))
 
 
-def _against_people(people: WithPeople) -> Payload:
+def _against_people(people: WithPeople) -> ReportContent:
     names, codes = np.unique(np.array(people.scenarios, dtype=np.str_), return_inverse=True)
     columns, planned = people.columns, people.planned
     scenarios = [
@@ -282,7 +277,7 @@ def _against_people(people: WithPeople) -> Payload:
     }
 
 
-def _parts_with_people(people: WithPeople) -> list[Payload]:
+def _parts_with_people(people: WithPeople) -> list[ReportContent]:
     """Return how far judge and people agree on each check and dimension on which people agreed among themselves."""
     by_key: dict[str, list[PartsSaid]] = {}
     for row in people.parts:
@@ -292,7 +287,7 @@ def _parts_with_people(people: WithPeople) -> list[Payload]:
     return [_part_with_people(rows, key) for key, rows in list(by_key.items())[:ITEMS_SHOWN]]
 
 
-def _part_with_people(rows: Sequence[PartsSaid], key: str) -> Payload:
+def _part_with_people(rows: Sequence[PartsSaid], key: str) -> ReportContent:
     """Return the figures of one part, from the rows that have it; alpha leaves the sample out of account."""
     said = [(said_of(row.judge[key]), said_of(row.people[key])) for row in rows]
     is_number = not isinstance(rows[0].people[key], (bool, str))
@@ -321,7 +316,7 @@ def _part_with_people(rows: Sequence[PartsSaid], key: str) -> Payload:
     }
 
 
-def _corrected_share(people: WithPeople) -> Payload | None:
+def _corrected_share(people: WithPeople) -> ReportContent | None:
     """Return sensitivity, specificity and the share of right answers corrected by them; None but for labels 0 and 1."""
     shares = [label.share for label in people.scale]
     if sorted(shares, key=str) != [0.0, 1.0]:
@@ -340,7 +335,7 @@ def _corrected_share(people: WithPeople) -> Payload | None:
     return {"share": figure(share), "sensitivity": found.sensitivity, "specificity": found.specificity}
 
 
-def _against_debates(debates: Sequence[Compared]) -> Payload:
+def _against_debates(debates: Sequence[Compared]) -> ReportContent:
     names = sorted({one.scenario for one in debates})
     scenarios = [(name, _with_debates([one for one in debates if one.scenario == name])) for name in names]
     return _against(debates, _with_debates(debates), scenarios, PREFERENCES)
@@ -351,7 +346,7 @@ def _against(
     agreement: Estimate,
     scenarios: Sequence[tuple[str, Estimate]],
     texts: Mapping[str, str],
-) -> Payload:
+) -> ReportContent:
     """Return agreement in all and by scenario, the labels as a confusion matrix, and the items that differ."""
     both = [one for one in compared if one.judge]
     differing = [one for one in both if one.judge != one.other]
@@ -373,7 +368,7 @@ def _against(
     }
 
 
-def _system_level(debates: Sequence[Compared]) -> Payload:
+def _system_level(debates: Sequence[Compared]) -> ReportContent:
     """Return in how many cells (two systems, one criterion) judge and debates pick the same system.
 
     A and B mean the same systems only inside a cell.
@@ -387,8 +382,8 @@ def _system_level(debates: Sequence[Compared]) -> Payload:
     return {"cells": len(cells), "same_mode": figure(found.system), "same_direction": figure(found.direction)}
 
 
-def _mark(subject_id: int, options: Options) -> str:
-    return work_mark()
+def _data_version(subject_id: int, options: Options) -> str:
+    return work_version()
 
 
 def _rows_to_read(subject_id: int, options: Options) -> int:
@@ -398,5 +393,5 @@ def _rows_to_read(subject_id: int, options: Options) -> int:
     return (sums["done"] or 0) + (sums["failed"] or 0) + (imported or 0)
 
 
-JUDGES = ReportKind("judges", _mark, _rows_to_read, compute_judges)
-JUDGE = ReportKind("judge", _mark, _rows_to_read, compute_judge)
+JUDGES = ReportKind("judges", _data_version, _rows_to_read, compute_judges)
+JUDGE = ReportKind("judge", _data_version, _rows_to_read, compute_judge)

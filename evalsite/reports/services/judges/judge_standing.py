@@ -8,13 +8,13 @@ from dataclasses import replace
 from evalsite.reports.selectors.judges.certificates import CertificateState, certificate_states, states_of
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.judges.judge_reports import JUDGES
-from evalsite.reports.services.payloads import Payload
+from evalsite.reports.services.report_content import ReportContent
 from judging.judges.versions import version_from_json
 from judging.models import RunEvaluator
 from judging.selectors.judge_versions import versions_of
 
 
-def standing_of_judges(rows: Sequence[Payload]) -> list[CertificateState]:
+def standing_of_judges(rows: Sequence[ReportContent]) -> list[CertificateState]:
     """Return the state of the certificate of each row of the judges' report. Two queries.
 
     Rows that an earlier version stored do not say which version they are about; they have no certificate.
@@ -40,6 +40,6 @@ def standing_beside(evaluator: RunEvaluator) -> CertificateState | None:
     if state is None or state.certificate is not None or state.lapsed is not None:
         return state
     key = versions_of([evaluator])[evaluator.pk].key
-    payload = snapshots.newest_payload(JUDGES, subject_id=0) or {"judges": []}
-    lacks = (row.get("test_lacks", "") for row in payload["judges"] if row["version"] == key)
+    content = snapshots.newest_content(JUDGES, subject_id=0) or {"judges": []}
+    lacks = (row.get("test_lacks", "") for row in content["judges"] if row["version"] == key)
     return replace(state, lacks=next(lacks, ""))

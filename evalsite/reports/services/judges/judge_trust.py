@@ -9,7 +9,7 @@ from dataclasses import asdict
 import numpy as np
 
 from evalsite.base.json_types import JsonDict
-from evalsite.reports.selectors.data_versions import work_mark
+from evalsite.reports.selectors.data_versions import work_version
 from evalsite.reports.selectors.judges import judge_rows
 from evalsite.reports.selectors.judges.audited_verdicts import (
     AuditedResponse,
@@ -18,7 +18,7 @@ from evalsite.reports.selectors.judges.audited_verdicts import (
     blind_annotations,
 )
 from evalsite.reports.selectors.options import Options, chosen
-from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.review.questions.scales import Label
 from judging.judges.versions import changes_between
@@ -43,7 +43,7 @@ BINARY = {0.0, 1.0}
 NO_LABELS = "No audited verdict of this version has a final human label yet."
 
 
-def compute_judge_trust(subject_id: int, options: Options) -> Payload:
+def compute_judge_trust(subject_id: int, options: Options) -> ReportContent:
     """Return what the audit says of one version of the judge that the options name; without a version, the newest."""
     evaluators = judge_rows.judge_evaluators(chosen(options, "name"))
     versions = versions_of(evaluators)
@@ -75,7 +75,7 @@ def compute_judge_trust(subject_id: int, options: Options) -> Payload:
     }
 
 
-def _against_people(audited: AuditedResponses, *, planned: int) -> Payload:
+def _against_people(audited: AuditedResponses, *, planned: int) -> ReportContent:
     read = [row for row in audited.decided if row.judge is not None]
     labels = _scale(read)
     codes = {label.value: place for place, label in enumerate(labels)}
@@ -95,15 +95,15 @@ def _against_people(audited: AuditedResponses, *, planned: int) -> Payload:
     }
 
 
-def measured_verdicts(payload: Payload) -> list[AuditedVerdict]:
+def measured_verdicts(content: ReportContent) -> list[AuditedVerdict]:
     """Return the audited verdicts with a measured confidence that a stored report holds."""
-    return [AuditedVerdict(*row) for row in payload["measured"]]
+    return [AuditedVerdict(*row) for row in content["measured"]]
 
 
-def reliability_bins(payload: Payload) -> tuple[ReliabilityBin, ...]:
+def reliability_bins(content: ReportContent) -> tuple[ReliabilityBin, ...]:
     """Return the bins of the reliability diagram of a stored report."""
     return tuple(
-        ReliabilityBin(**{**part, "agreement": Estimate(**part["agreement"])}) for part in payload["reliability"]
+        ReliabilityBin(**{**part, "agreement": Estimate(**part["agreement"])}) for part in content["reliability"]
     )
 
 
@@ -129,7 +129,7 @@ def _scale(read: Sequence[AuditedResponse]) -> tuple[Label, ...]:
     return tuple(reversed(found.values()))
 
 
-def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedResponse], planned: int) -> Payload:
+def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedResponse], planned: int) -> ReportContent:
     """Return how often the judge says a label where people do; unit: the case."""
     where = [row for row in read if row.people == label.value]
     name = f"Where people say {label.text}"
@@ -201,12 +201,12 @@ def _tests(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> JsonDict
     }
 
 
-def _mark(subject_id: int, options: Options) -> str:
-    return work_mark()
+def _data_version(subject_id: int, options: Options) -> str:
+    return work_version()
 
 
 def _rows(subject_id: int, options: Options) -> int:
     return sum(evaluator.done for evaluator in judge_rows.judge_evaluators(chosen(options, "name")))
 
 
-JUDGE_TRUST = ReportKind("judge-trust", _mark, _rows, compute_judge_trust)
+JUDGE_TRUST = ReportKind("judge-trust", _data_version, _rows, compute_judge_trust)

@@ -31,11 +31,11 @@ def risk_coverage_chart(steps: Sequence[Step], decision: ThresholdDecision, *, a
         risks.append(Point(covered, step.risk, says=f"{named} accepted, {step.risk:.1%} wrong"))
         bounds.append(Point(covered, step.bound, says=f"{named} accepted, at most {step.bound:.1%} wrong"))
     top = min(1.0, highest((point.y for point in risks), least=2.5 * alpha))
-    y = percent_axis("Wrong among accepted", high=top)
+    y = percent_axis("Error rate of accepted verdicts", high=top)
     series = [
         Series("Target", [Point(0, alpha), Point(1, alpha)], tone="guide"),
         Series("Error rate", thinned(risks), has_dots=len(risks) <= 40),
-        Series(f"Bound, {1 - delta:.0%} certain", thinned(bounds), tone="second"),
+        Series(f"Bound, {1 - delta:.0%} confidence", thinned(bounds), tone="second"),
     ]
     if decision.chosen is not None:
         at = decision.chosen.coverage
@@ -75,7 +75,7 @@ def drift_chart(found: AnchorDrift) -> Chart:
     low, high = min(moments) - spread * 0.06, max(moments) + spread * 0.06
     step = max(1, -(-len(rows) // MOST_TICKS))
     ticks = [(row.at.timestamp(), _day(row.at)) for row in rows[::step]]
-    x = Axis("Date asked", low, high, _apart(ticks, high - low))
+    x = Axis("Date", low, high, _apart(ticks, high - low))
     series = [Series("Agreement, 95% intervals", points, has_dots=True)]
     return draw("Drift on the anchor set", x, percent_axis("Agrees with people"), series)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.services.judges.anchor_drift import AnchorDrift
 from evalsite.reports.services.paper_tables import Basis, PaperTable
-from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.review.models import Certificate
 from judging.statistics.estimates import Estimate
 from judging.statistics.estimators.drift import Drift
@@ -17,22 +17,22 @@ FIGURES = (("agreement", "Share of equal labels"), ("kappa", "Cohen's kappa"))
 
 
 def trust_tables(
-    payload: Payload, *, steps: Sequence[Step], drift: AnchorDrift | None, annotators: str
+    content: ReportContent, *, steps: Sequence[Step], drift: AnchorDrift | None, annotators: str
 ) -> dict[str, PaperTable]:
     """Return the tables behind a judge's audit by name; the annotator test is that of one kind of annotators."""
     basis = Basis(
-        {"judge": payload["name"], "version": payload["version"]["key"][:12]},
-        f"{payload['name']}, version {payload['version']['key'][:12]}, {payload['items']} audited items of "
-        f"{payload['cases']} cases.",
+        {"judge": content["name"], "version": content["version"]["key"][:12]},
+        f"{content['name']}, version {content['version']['key'][:12]}, {content['items']} audited items of "
+        f"{content['cases']} cases.",
     )
-    texts = [label["text"] for label in payload["labels"]]
+    texts = [label["text"] for label in content["labels"]]
     return {
         "agreement": PaperTable(
             "Agreement with people",
             basis,
             ("figure", "value"),
-            [{"figure": name, "value": payload[key]} for key, name in FIGURES]
-            + [{"figure": row["name"], "value": row} for row in payload["recalls"]],
+            [{"figure": name, "value": content[key]} for key, name in FIGURES]
+            + [{"figure": row["name"], "value": row} for row in content["recalls"]],
             figures=("value",),
         ),
         "confusion": PaperTable(
@@ -41,7 +41,7 @@ def trust_tables(
             ("judge", *texts),
             [
                 {"judge": text, **dict(zip(texts, counts, strict=True))}
-                for text, counts in zip(texts, payload["confusion"], strict=True)
+                for text, counts in zip(texts, content["confusion"], strict=True)
             ],
         ),
         "reliability": PaperTable(
@@ -55,7 +55,7 @@ def trust_tables(
                     "confidence": round(part["confidence"], 4),
                     "agreement": part["agreement"],
                 }
-                for part in payload["reliability"]
+                for part in content["reliability"]
             ],
             figures=("agreement",),
         ),
@@ -69,7 +69,7 @@ def trust_tables(
             f"Alternative annotator test, {annotators}",
             basis,
             ("annotator", "cases", "judge_as_close", "person_as_close", "p_value", "matched"),
-            [_person(person) for person in payload["tests"][annotators]["people"]],
+            [_person(person) for person in content["tests"][annotators]["people"]],
         ),
         "drift": PaperTable(
             "Agreement with people on the anchor set",
@@ -135,7 +135,7 @@ def _step(step: Step) -> JsonDict:
     }
 
 
-def _person(person: Payload) -> JsonDict:
+def _person(person: ReportContent) -> JsonDict:
     return {
         "annotator": person["person"],
         "cases": person["n"],

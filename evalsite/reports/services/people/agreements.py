@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -18,11 +17,11 @@ from evalsite.reports.selectors.annotations import (
     unable_in,
 )
 from evalsite.reports.selectors.answer_parts import PartAnswers, part_answers_of
-from evalsite.reports.selectors.data_versions import queue_mark
+from evalsite.reports.selectors.data_versions import queue_version
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.services.payloads import Payload, figure
-from evalsite.reports.services.people.habits import habits_payload, read_habits
-from evalsite.reports.services.snapshots import Computed, ReportKind
+from evalsite.reports.services.people.habits import compute_habits
+from evalsite.reports.services.report_content import ReportContent, figure
+from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from evalsite.review.models import Queue
 from judging.statistics.coefficients.agreement import (
     AgreementReport,
@@ -43,8 +42,8 @@ from judging.statistics.estimates import Estimate, undefined
 ITEMS_SHOWN = 200
 RATERS_SHOWN = 25
 CONGER_RATERS = 10
-ORDERED_SCALE = "The labels of this scale have an order, which this coefficient does not see."
-OWN_CHANCE = "Chance depends on how many labels the scale has: the bounds 0.667 and 0.8 of alpha do not hold for it."
+ORDERED_SCALE = "The labels of this scale are ordered, which this coefficient ignores."
+OWN_CHANCE = "Chance agreement depends on the number of labels, so the bounds 0.667 and 0.8 of alpha do not apply."
 METRIC_WORDS = {
     Metric.NOMINAL: "Krippendorff's alpha",
     Metric.ORDINAL: "Krippendorff's alpha, ordinal",
@@ -53,20 +52,19 @@ METRIC_WORDS = {
 }
 
 
-def compute_agreement(queue_id: int, options: Options) -> Computed:
+def compute_agreement(queue_id: int, options: Options) -> ComputedReport:
     """Return every figure of agreement in a queue, and the answers that the items behind each are found in."""
     queue = Queue.objects.get(pk=queue_id)
     answers = read_answers(queue, options)
-    habits = read_habits(queue, options)
-    found = agreement_payload(answers)
+    habits, events = compute_habits(queue, options, answers)
+    found = agreement_content(answers)
     found["queue"] = {"slug": queue.slug, "name": queue.name}
     found["summary"]["seen_before"] = seen_before_count(queue)
-    unable = unable_in(queue, options)
-    found["summary"] |= {"unable": unable.annotations, "unable_items": unable.items}
+    found["summary"] |= unable_in(queue, options)
     found |= terms_of(queue)
     found |= {"filters": queue_groups(queue), "statuses": status_counts(queue)}
     found["parts"] = [_part_row(part) for part in part_answers_of(queue, options)]
-    return Computed(found | habits_payload(answers, habits), packed_rows(answers, habits.events()))
+    return ComputedReport(found | habits, packed_rows(answers, events))
 
 
 def packed_rows(answers: QueueAnswers, events: Mapping[str, Events]) -> bytes:
@@ -77,7 +75,7 @@ def packed_rows(answers: QueueAnswers, events: Mapping[str, Events]) -> bytes:
     return pack(rows_of_table(answers.table, groups=groups, events={**events, **off_scale}))
 
 
-def agreement_payload(answers: QueueAnswers) -> Payload:
+def agreement_content(answers: QueueAnswers) -> ReportContent:
     """Return every figure of agreement in a table of answers."""
     metrics = _metrics(answers.table)
     busiest = _busiest(answers.table)
@@ -92,7 +90,7 @@ def agreement_payload(answers: QueueAnswers) -> Payload:
         "summary": _summary(whole, answers),
         "figures": figures,
         "warning": whole.warning,
-        "words": describe_reliability(_alpha(whole)),
+        "words": describe_reliability(dict(whole.alpha)[Metric.NOMINAL]),
         "pairs": _pairs(busiest, report, is_ordered=len(metrics) > 1),
         "raters": _raters(answers.table),
         "coincidences": _coincidences(answers.table),
@@ -111,7 +109,7 @@ def _nameless(table: RatingTable) -> RatingTable:
     return RatingTable(table.items, table.raters, table.labels, table.codes, table.values, raters_known=False)
 
 
-def _pairs(table: RatingTable, report: AgreementReport, *, is_ordered: bool) -> list[Payload]:
+def _pairs(table: RatingTable, report: AgreementReport, *, is_ordered: bool) -> list[ReportContent]:
     found = [
         {
             "first": pair.first,
@@ -128,7 +126,7 @@ def _pairs(table: RatingTable, report: AgreementReport, *, is_ordered: bool) -> 
     return found
 
 
-def confusion_payload(rows: AnswerRows, texts: Mapping[str, str], first: str, second: str) -> Payload:
+def confusion_content(rows: AnswerRows, texts: Mapping[str, str], first: str, second: str) -> ReportContent:
     """Return which label one person gave where another gave which. Raises: NoSuchCell for somebody without answers."""
     counts = pair_counts(rows, first, second)
     return {
@@ -158,11 +156,7 @@ def _busiest(table: RatingTable) -> RatingTable:
     return RatingTable(table.items, names, table.labels, table.codes[:, keep], table.values)
 
 
-def _alpha(report: AgreementReport) -> Any:
-    return dict(report.alpha)[Metric.NOMINAL]
-
-
-def _summary(report: AgreementReport, answers: QueueAnswers) -> Payload:
+def _summary(report: AgreementReport, answers: QueueAnswers) -> ReportContent:
     found = report.summary
     return {
         "items": found.n_items,
@@ -179,8 +173,8 @@ def _summary(report: AgreementReport, answers: QueueAnswers) -> Payload:
     }
 
 
-def _figures(report: AgreementReport) -> list[Payload]:
-    rows = [("percent", "Percent agreement", report.percent, "Share of answer pairs on one item that are equal.")]
+def _figures(report: AgreementReport) -> list[ReportContent]:
+    rows = [("percent", "Percent agreement", report.percent, "Share of equal pairs of annotations of the same item.")]
     rows.append(("fleiss", "Fleiss' kappa", report.fleiss, ""))
     for metric, estimate in report.alpha:
         rows.append((f"alpha_{metric}", METRIC_WORDS[metric], estimate, ""))
@@ -189,11 +183,11 @@ def _figures(report: AgreementReport) -> list[Payload]:
     return [_figure_row(*row) for row in rows]
 
 
-def _figure_row(key: str, name: str, estimate: Estimate, words: str) -> Payload:
+def _figure_row(key: str, name: str, estimate: Estimate, words: str) -> ReportContent:
     return {"key": key, "name": name, "words": words or describe_reliability(estimate), **figure(estimate)}
 
 
-def _raters(table: RatingTable) -> list[Payload]:
+def _raters(table: RatingTable) -> list[ReportContent]:
     given = (table.codes >= 0).sum(axis=0)
     found = []
     others = against_the_rest(table)
@@ -211,7 +205,7 @@ def _coincidences(table: RatingTable) -> list[list[int]]:
     return [[int(value) for value in row] for row in together]
 
 
-def _items(answers: QueueAnswers) -> list[Payload]:
+def _items(answers: QueueAnswers) -> list[ReportContent]:
     table = answers.table
     rows = {item: row for row, item in enumerate(table.items)}
     counts = table.counts()
@@ -233,12 +227,12 @@ def _items(answers: QueueAnswers) -> list[Payload]:
     return found
 
 
-def _criteria(answers: QueueAnswers) -> list[Payload]:
+def _criteria(answers: QueueAnswers) -> list[ReportContent]:
     """Return the main figures of each criterion on its own scale, by name."""
     return [_group_row(name, answers.of_criterion(name)) for name in sorted(set(answers.criteria))]
 
 
-def _groups(answers: QueueAnswers, groups: Sequence[str]) -> list[Payload]:
+def _groups(answers: QueueAnswers, groups: Sequence[str]) -> list[ReportContent]:
     """Return the main figures of each group of items (a scenario, a language) on the scale of all, by name."""
     found = []
     for name in sorted(set(groups)):
@@ -247,7 +241,7 @@ def _groups(answers: QueueAnswers, groups: Sequence[str]) -> list[Payload]:
     return found
 
 
-def _group_row(name: str, answers: ScaledAnswers) -> Payload:
+def _group_row(name: str, answers: ScaledAnswers) -> ReportContent:
     """Return the figures of a group; those that see no order of labels only where there is none."""
     report = _report_of(answers)
     is_nominal = answers.metric is Metric.NOMINAL
@@ -261,7 +255,7 @@ def _group_row(name: str, answers: ScaledAnswers) -> Payload:
     } | _figures_on_scale(report)
 
 
-def _part_row(part: PartAnswers) -> Payload:
+def _part_row(part: PartAnswers) -> ReportContent:
     """Return how far people agree on one part of a criterion's form."""
     named = {"criterion": part.criterion, "key": part.part.key, "text": part.part.text}
     return named | _figures_on_scale(_report_of(part.answers))
@@ -271,7 +265,7 @@ def _report_of(answers: ScaledAnswers) -> AgreementReport:
     return agreement_report(_nameless(answers.table), metrics=(answers.metric,))
 
 
-def _figures_on_scale(report: AgreementReport) -> Payload:
+def _figures_on_scale(report: AgreementReport) -> ReportContent:
     """Return percent agreement and the coefficient of a scale, which is the one metric of the report."""
     ((metric, alpha),) = report.alpha
     return {
@@ -284,8 +278,8 @@ def _figures_on_scale(report: AgreementReport) -> Payload:
     }
 
 
-def _mark(queue_id: int, options: Options) -> str:
-    return queue_mark(Queue.objects.get(pk=queue_id))
+def _data_version(queue_id: int, options: Options) -> str:
+    return queue_version(Queue.objects.get(pk=queue_id))
 
 
 def _rows_to_read(queue_id: int, options: Options) -> int:
@@ -293,4 +287,4 @@ def _rows_to_read(queue_id: int, options: Options) -> int:
     return queue.total_count * queue.quorum
 
 
-AGREEMENT = ReportKind("agreement", _mark, _rows_to_read, compute_agreement)
+AGREEMENT = ReportKind("agreement", _data_version, _rows_to_read, compute_agreement)

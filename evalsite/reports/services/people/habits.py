@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from evalsite.reports.selectors.annotations import QueueAnswers, Times
 from evalsite.reports.selectors.habits import Repeats, Swayed, repeats, skips_of, swayed
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.review.models import Queue
 from judging.statistics.coefficients.agreement import agreement_report
 from judging.statistics.coefficients.alpha import Metric
@@ -17,29 +17,6 @@ from judging.statistics.coefficients.answer_rows import Events
 from judging.statistics.coefficients.ratings import RatingTable
 from judging.statistics.intervals import share_of
 from judging.statistics.judge_quality import sway
-
-
-@dataclass(frozen=True, slots=True)
-class Habits:
-    """What people of a queue did beside giving blind answers."""
-
-    skips: Sequence[tuple[int, str]]  # (item, person)
-    repeats: Sequence[Repeats]
-    swayed: Sequence[Swayed]
-
-    def events(self) -> dict[str, Events]:
-        """Return the acts behind each figure by its name."""
-        again = [(item, row.name, first == second) for row in self.repeats for first, second, item, _ in row.pairs]
-        found: dict[str, list[tuple[int, str]]] = {name: [] for name in SWAYS}
-        for row in self.swayed:
-            for name, holds in SWAYS.items():
-                if holds(row):
-                    found[name].append((row.item_id, row.name))
-        found["skipped"] = list(self.skips)
-        found["retest"] = [(item, name) for item, name, _ in again]
-        found["retest-differs"] = [(item, name) for item, name, is_same in again if not is_same]
-        return {name: Events.of(rows) for name, rows in found.items()}
-
 
 SWAYS: dict[str, Callable[[Swayed], bool]] = {
     "revealed": lambda row: True,
@@ -51,30 +28,32 @@ SWAYS: dict[str, Callable[[Swayed], bool]] = {
 }
 
 
-def read_habits(queue: Queue, options: Options) -> Habits:
-    """Return what people did in a queue under the options criterion, scenario and language."""
-    return Habits(skips_of(queue, options), repeats(queue, options), swayed(queue, options))
-
-
-def habits_payload(answers: QueueAnswers, habits: Habits) -> Payload:
-    """Return how the people of a queue answered, beside how far they agree."""
-    skips = Counter(name for _, name in habits.skips)
+def compute_habits(queue: Queue, options: Options, answers: QueueAnswers) -> tuple[ReportContent, dict[str, Events]]:
+    """Return how the people of a queue answered under the options, and the acts behind each figure by its name."""
+    skipped, repeated, shown = skips_of(queue, options), repeats(queue, options), swayed(queue, options)
+    skips = Counter(name for _, name in skipped)
     names = {*answers.times, *skips}
     paces = [
         {"name": name, "skips": skips.get(name, 0), **asdict(answers.times.get(name, NOBODY))} for name in sorted(names)
     ]
-    return {
+    content = {
         "over_time": over_time(answers),
         "paces": sorted(paces, key=lambda pace: -pace["answers"]),
-        "retests": [_repeats_row(row) for row in habits.repeats],
-        "sway": _sway(habits.swayed),
+        "retests": [_repeats_row(row) for row in repeated],
+        "anchoring": _anchoring(shown),
     }
+    again = [(item, row.name, first == second) for row in repeated for first, second, item, _ in row.pairs]
+    acts = {name: [(row.item_id, row.name) for row in shown if holds(row)] for name, holds in SWAYS.items()}
+    acts["skipped"] = skipped
+    acts["retest"] = [(item, name) for item, name, _ in again]
+    acts["retest-differs"] = [(item, name) for item, name, is_same in again if not is_same]
+    return content, {name: Events.of(rows) for name, rows in acts.items()}
 
 
 NOBODY = Times(0, None, None)
 
 
-def over_time(answers: QueueAnswers) -> list[Payload]:
+def over_time(answers: QueueAnswers) -> list[ReportContent]:
     """Return agreement by day, week or month of the items' last answers, the oldest first; empty where unknown."""
     found = []
     for place, start in enumerate(answers.period_starts):
@@ -96,12 +75,12 @@ def over_time(answers: QueueAnswers) -> list[Payload]:
     return found
 
 
-def _repeats_row(row: Repeats) -> Payload:
+def _repeats_row(row: Repeats) -> ReportContent:
     same = sum(first == second for first, second, _, _ in row.pairs)
     return {"name": row.name, "same": figure(share_of(same, len(row.pairs))), "differs": len(row.pairs) - same}
 
 
-def _sway(rows: Sequence[Swayed]) -> Payload:
+def _anchoring(rows: Sequence[Swayed]) -> ReportContent:
     found = sway([row.blind for row in rows], [row.final for row in rows], [row.machine for row in rows])
     counts = {name: sum(map(holds, rows)) for name, holds in SWAYS.items()}
     return {

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from evalsite.reports.selectors.annotations import read_labels, table_groups
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.services.people.agreements import agreement_payload, packed_rows
+from evalsite.reports.services.people.agreements import agreement_content, packed_rows
 from evalsite.reports.services.people.habits import over_time
-from evalsite.reports.services.snapshots import Computed, ReportKind
+from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from evalsite.review.models import LabelTable
 
 
-def compute_label_agreement(table_id: int, options: Options) -> Computed:
+def compute_label_agreement(table_id: int, options: Options) -> ComputedReport:
     """Return every figure of agreement in a label table, and the labels that the items behind each are found in."""
     table = LabelTable.objects.get(pk=table_id)
     answers = read_labels(table, options)
-    payload = agreement_payload(answers) | {
+    content = agreement_content(answers) | {
         "queue": {"slug": table.slug, "name": table.name},
         "filters": table_groups(table),
         "over_time": over_time(answers),
     }
-    return Computed(payload, packed_rows(answers, {}))
+    return ComputedReport(content, packed_rows(answers, {}))
 
 
-def _mark(table_id: int, options: Options) -> str:
+def _data_version(table_id: int, options: Options) -> str:
     return f"labels {table_id}"  # a table never changes: a corrected file is another table
 
 
@@ -30,4 +30,4 @@ def _rows(table_id: int, options: Options) -> int:
     return LabelTable.objects.values_list("label_count", flat=True).get(pk=table_id)
 
 
-LABEL_AGREEMENT = ReportKind("label-agreement", _mark, _rows, compute_label_agreement)
+LABEL_AGREEMENT = ReportKind("label-agreement", _data_version, _rows, compute_label_agreement)

@@ -24,8 +24,8 @@ class Command(JsonCommand):
     """Lists what Review: Adjudication lists, shows an item as its page does, and stores a person's final label."""
 
     help = (
-        "List the items that people disagree on. With --item, show one with its annotations and their reasons; with"
-        " --label or --adopt, store its final label (1 is side A, -1 side B as the item stores them); with"
+        "List the items on which annotators disagree. With --item, show one with its annotations and their reasons;"
+        " with --label or --adopt, store its final label (1 is side A, -1 side B as the item stores them); with"
         " --part, each part of its form."
     )
 
@@ -42,7 +42,9 @@ class Command(JsonCommand):
             metavar="KEY=VALUE",
             help="value of one part of the item's form (met, not met, or one of its scale); once for each part",
         )
-        parser.add_argument("--reason", default="", help="stored beside the final label, and shown to the annotators")
+        parser.add_argument(
+            "--reason", default="", help="reason, stored with the final label and shown to the annotators"
+        )
         parser.add_argument("--by", default="", metavar="NAME", help="user name of the adjudicator")
 
     def run(self, **options: Any) -> JsonDict:
@@ -51,7 +53,7 @@ class Command(JsonCommand):
             return {"items": [_listed(item) for item in items_to_adjudicate(queue_slug=options["queue"])]}
         person = User.objects.filter(username=options["by"], is_active=True).first()
         if person is None or not person.has_perm("review.adjudicate"):
-            raise BadInput(f"{options['by']!r} is no active person who may adjudicate: name one with --by.")
+            raise BadInput(f"{options['by']!r} is not an active person who can adjudicate; name one with --by.")
         try:
             if options["label"] is None and options["adopt"] is None and not options["part"]:
                 return _shown(item_id=options["item"], person=person)

@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
-from evalsite.review.models import OrderPolicy, QueueMode
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import OrderPolicy
 from evalsite.review.questions.scales import given_scale, words_of
 from evalsite.review.services.referrals.file_queues import NewQueue, create_queue
 from evalsite.review.states import ReviewRefused
@@ -21,19 +22,19 @@ from evalsite.review.tables.materials import read_materials
 class Command(JsonCommand):
     """Makes a queue of a whole file or nothing."""
 
-    help = "Make a review queue of a CSV, XLSX or JSONL file: question with response_a and response_b, or response."
+    help = "Create a review queue from a CSV, XLSX or JSONL file: question with response_a and response_b, or response."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)
-        parser.add_argument("--name", default="", help="what annotators see too; a neutral one otherwise")
+        parser.add_argument("--name", default="", help="name of the queue, which annotators see; neutral by default")
         parser.add_argument("--guidelines", type=Path, help="a Markdown file")
-        parser.add_argument("--question", default="", help="asked at every item; the usual words otherwise")
+        parser.add_argument("--question", default="", help="question shown with every item")
         parser.add_argument("--labels", default="", help="scale of single responses, lowest first: '1 = poor, 2, 3'")
         parser.add_argument("--quorum", type=int, default=2)
-        parser.add_argument("--members", default="", help="user names, separated by commas; everybody otherwise")
-        parser.add_argument("--mode", choices=QueueMode.values, default=QueueMode.BLIND.value)
+        parser.add_argument("--members", default="", help="user names, separated by commas; default: everybody")
+        parser.add_argument("--mode", choices=[mode.value for mode in QueueMode], default=QueueMode.BLIND.value)
         parser.add_argument("--order", choices=OrderPolicy.values, default=OrderPolicy.GIVEN.value)
-        parser.add_argument("--dry-run", action="store_true", help="read and check, store nothing")
+        parser.add_argument("--dry-run", action="store_true", help="check the file without storing anything")
 
     def run(self, **options: Any) -> JsonDict:
         """Return the queue's address and how many items it has."""
@@ -50,7 +51,7 @@ class Command(JsonCommand):
         if parsed.value is None:
             raise BadInput("\n".join(str(problem) for problem in parsed.errors))
         if not 1 <= options["quorum"] <= 20:
-            raise BadInput("Ask between 1 and 20 people.")
+            raise BadInput("Choose between 1 and 20 annotators.")
         members = _people(words_of(options["members"]))
         facts = {
             "items": len(parsed.value.rows),

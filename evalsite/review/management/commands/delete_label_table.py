@@ -15,10 +15,10 @@ from evalsite.review.services.labels.label_tables import delete_labels
 class Command(JsonCommand):
     """Do to a table what its page's button does."""
 
-    help = "Remove a table of labels from elsewhere, with its labels."
+    help = "Delete a table of imported labels, with its labels."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--table", required=True, help="its short name, which import_label_table printed")
+        parser.add_argument("--table", required=True, help="slug of the table, as printed by import_label_table")
 
     def run(self, **options: Any) -> JsonDict:
         table = LabelTable.objects.filter(slug=options["table"]).first()

@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.review.models import Queue
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.labels.annotation_plans import PeopleChoice, plan_import
@@ -18,18 +19,20 @@ from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 class Command(JsonCommand):
     """Imports a whole file or nothing; a second time it changes nothing."""
 
-    help = "Import answers as a queue exports them (CSV, XLSX, JSONL), by the items' ids and content."
+    help = "Import annotations that a queue exported (CSV, XLSX, JSONL), matched by item id and content."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)
-        parser.add_argument("--queue", default="", help="slug of the queue; the one that the file names otherwise")
+        parser.add_argument("--queue", default="", help="slug of the queue; by default the one named in the file")
         parser.add_argument(
-            "--map", action="append", default=[], metavar="FILE=HERE", help="who a person of the file is here"
+            "--map", action="append", default=[], metavar="FILE=USER", help="user name of a person of the file"
         )
-        parser.add_argument("--create-people", action="store_true", help="add unknown people, unable to sign in")
-        parser.add_argument("--dry-run", action="store_true", help="read and check, store nothing")
+        parser.add_argument(
+            "--create-people", action="store_true", help="add unknown people as accounts that cannot sign in"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="check the file without storing anything")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return how much was imported, or would be."""
         found = _read(options["path"])
         slug = options["queue"] or found.items[0].facts.queue
@@ -67,5 +70,5 @@ def _read(path: Path) -> AnnotationFile:
 def _names(pairs: list[str]) -> dict[str, str]:
     names = dict(pair.partition("=")[::2] for pair in pairs)
     if not all(names) or not all(names.values()):
-        raise BadInput("Write --map FILE=HERE: the name in the file, then the user name here.")
+        raise BadInput("Write --map FILE=USER: the name in the file, then the user name on this site.")
     return names

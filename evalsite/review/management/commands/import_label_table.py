@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
 from evalsite.review.questions.scales import words_of
 from evalsite.review.services.labels.label_tables import LabelsRefused, LabelUpload, plan_labels, store_labels
 from evalsite.review.tables.labels import LabelColumns
@@ -19,28 +20,30 @@ class Command(JsonCommand):
     """Imports a whole file or nothing; a second time it changes nothing."""
 
     help = (
-        "Import labels from elsewhere: a CSV, XLSX or JSONL table (item, rater, label), or one column per rater. "
+        "Import labels from a file: a CSV, XLSX or JSONL table (item, rater, label), or one column per rater. "
         "With --run they become final labels of the run's responses, named by response_id or by case and system."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)
-        parser.add_argument("--queue", default="", help="name of the table in the reports; the file's name otherwise")
+        parser.add_argument("--queue", default="", help="name of the table in reports; default: the name of the file")
         parser.add_argument("--run", type=int, help="id of the run whose responses the labels are about")
-        parser.add_argument("--evaluator", default="", help="name of its judge or rules, where there are several")
-        parser.add_argument("--source", default="", help="from whom the labels are; the raters' names otherwise")
         parser.add_argument(
-            "--blind", action="store_true", help="nobody had seen machine verdicts or other people's labels"
+            "--evaluator", default="", help="name of the judge or rules of the run, if there are several"
         )
-        parser.add_argument("--labels", default="", help="the declared scale in its order, separated by commas")
+        parser.add_argument("--source", default="", help="source of the labels; default: the names of the raters")
+        parser.add_argument(
+            "--blind", action="store_true", help="the raters saw neither machine verdicts nor each other's labels"
+        )
+        parser.add_argument("--labels", default="", help="label scale in order, separated by commas")
         parser.add_argument("--item", default="", help="column that names the item")
         parser.add_argument("--rater", default="", help="column that names the rater, in a long table")
         parser.add_argument("--label", default="", help="column of the label, in a long table")
         parser.add_argument("--at", default="", help="column of the time, in a long table")
         parser.add_argument("--raters", default="", help="columns of the raters in a wide table, separated by commas")
-        parser.add_argument("--dry-run", action="store_true", help="read and check, store nothing")
+        parser.add_argument("--dry-run", action="store_true", help="check the file without storing anything")
 
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> JsonDict:
         """Return what was read and, unless it was a dry run, where its report is."""
         upload = _upload(options)
         parsed = plan_labels(upload)
@@ -66,7 +69,7 @@ class Command(JsonCommand):
         return {"table": table.slug, "address": table.get_absolute_url(), **facts}
 
 
-def _upload(options: dict[str, Any]) -> LabelUpload:
+def _upload(options: JsonDict) -> LabelUpload:
     path: Path = options["path"]
     try:
         data = path.read_bytes()

@@ -22,15 +22,15 @@ from judging.models import SCORED_KINDS, Run
 class Command(JsonCommand):
     """Stores the size; `route_pending` or the next worker draws it."""
 
-    help = "Choose how many cases of a run or debate set the random audit draws, by number or by the interval it buys."
+    help = "Choose the size of the random audit of a run or debate set, by number of cases or by interval width."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--run", type=int, help="id of a run")
         parser.add_argument("--debate-set", type=int, help="id of a debate set")
-        parser.add_argument("--size", type=int, help="how many cases to draw; 0: none")
-        parser.add_argument("--half-width", type=float, help="interval wanted each way, such as 0.05")
-        parser.add_argument("--share", type=float, default=0.5, help="expected mean, for the second interval")
-        parser.add_argument("--dry-run", action="store_true", help="say what the number costs and buys, store nothing")
+        parser.add_argument("--size", type=int, help="number of cases; 0: no audit")
+        parser.add_argument("--half-width", type=float, help="half-width of the interval, such as 0.05")
+        parser.add_argument("--share", type=float, default=0.5, help="expected mean score, for the expected interval")
+        parser.add_argument("--dry-run", action="store_true", help="show cost and precision without storing anything")
 
     def run(self, **options: Any) -> JsonDict:
         """Return what the sample costs and buys."""

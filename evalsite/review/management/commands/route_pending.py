@@ -13,13 +13,14 @@ from evalsite.base.json_types import JsonDict
 from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
-from judging.models import Run, RunStatus
+from judging.models import Run
+from judging.states import RunStatus
 
 
 class Command(JsonCommand):
     """Routes at once, without a broker or worker; safe to repeat."""
 
-    help = "Open review items for runs and debates that finished unheard, or for one run or debate set again."
+    help = "Create the missing review items of finished runs and debates, or of one run or debate set."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--run", type=int, help="id of one finished run")

@@ -18,7 +18,7 @@ from judging.models import Verdict
 class Command(JsonCommand):
     """Do to a verdict what its page's button does, in a researcher's name."""
 
-    help = "Send the question behind a verdict to people. Where people have it already, nothing changes."
+    help = "Send the response and criterion of one verdict to review, unless they are in review already."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--verdict", type=int, required=True, help="id of the verdict")
@@ -31,7 +31,7 @@ class Command(JsonCommand):
             raise BadInput(f"There is no verdict {options['verdict']}.")
         sender = User.objects.filter(username=options["by"], is_active=True).first()
         if sender is None or not sender.has_perm("review.change_queue"):
-            raise BadInput(f"{options['by']!r} is no active person who may send verdicts to people.")
+            raise BadInput(f"{options['by']!r} is not an active person who can send verdicts to review.")
         try:
             sent = researcher_referrals.send_verdict(verdict=verdict, actor=sender, at=timezone.now())
         except ReviewRefused as refusal:

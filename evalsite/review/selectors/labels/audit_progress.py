@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from debate.models import DebateSet
-from evalsite.review.models import ItemArm, Referral
+from evalsite.review.models import Referral
+from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.labels.audits import AuditSubject
 from evalsite.review.selectors.labels.final_labels import blind_shares
 from evalsite.review.subject_keys import is_turned

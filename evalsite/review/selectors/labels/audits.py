@@ -11,12 +11,15 @@ from django.db.models import Max, Min
 from django.db.models.functions import Coalesce
 
 from debate.models import DebateSet, DebateSource
-from evalsite.review.models import Annotation, AuditPlan, ItemArm, Queue, Referral
+from evalsite.review.models import Annotation, AuditPlan, Queue, Referral
+from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import audit_size
 from judging.models import EvaluatorKind, Run, RunKind, RunTask
 from judging.services.runs.people_costs import PeopleCost
+from judging.specs.selections import selection_from_json
 
 RECENT = 200  # answers that a median rests on
+RECENT_PLANS = 20  # the last choices of a benchmark's audits that are looked at
 DEFAULT_QUORUM = 2
 
 
@@ -62,6 +65,7 @@ class AuditSubject:
     quorum: int
     seconds_per_answer: float | None  # median of recent answers: of this queue, else of the site
     is_own_time: bool  # the median rests on this queue's own answers
+    share: float | None = None  # drawn where nobody planned a number; None: the site's
 
     @property
     def about(self) -> Run | DebateSet:
@@ -125,6 +129,7 @@ def _subject(
         quorum=queue.quorum if queue is not None else DEFAULT_QUORUM,
         seconds_per_answer=own if own is not None else _median_seconds(None),
         is_own_time=own is not None,
+        share=share_to_draw(run) if run is not None else None,
     )
 
 
@@ -135,14 +140,36 @@ def default_size(population: int, *, share: float | None = None) -> int:
     return audit_size(population, share=settings.REVIEW_AUDIT_SHARE, minimum=settings.REVIEW_AUDIT_MINIMUM)
 
 
-def share_chosen(run: Run) -> float | None:
-    """Return the share of its cases that a run was started with; None: the site's."""
+def share_to_draw(run: Run) -> float | None:
+    """Return the share of its cases that a run draws where nobody planned a number; None: the site's.
+
+    It is the share that the run was started with, else the one of the benchmark.
+    """
     share = run.options.get("audit_share")
-    return None if share is None else float(share)
+    return share_of_benchmark(run.suite.benchmark_id) if share is None else float(share)
 
 
-def quote_audit(cases: int, subjects: int, share: float | None) -> PeopleCost:
+def share_of_benchmark(benchmark_id: int) -> float | None:
+    """Return the share of its cases that somebody last chose to audit in a run over a whole suite of the benchmark.
+
+    Later runs draw at the same rate, so that new cases and systems come in as the others did and every label that was
+    paid for serves again; None: nobody chose any.
+    """
+    plans = AuditPlan.objects.filter(run__suite__benchmark=benchmark_id, size__gt=0).select_related("run")
+    for plan in plans.order_by("-chosen_at", "-pk")[:RECENT_PLANS]:
+        run = plan.run
+        if run is None or not selection_from_json(run.options.get("selection") or {}).is_all:
+            continue
+        cases = len(keys_of_run(run)[1]) if run.case_count is None else run.case_count
+        if cases:
+            return min(1.0, plan.size / cases)
+    return None
+
+
+def quote_audit(cases: int, subjects: int, share: float | None, benchmark_id: int | None) -> PeopleCost:
     """Return what the audit of a run or debate set that is to be asks of people."""
+    if share is None and benchmark_id is not None:
+        share = share_of_benchmark(benchmark_id)
     size, seconds = default_size(cases, share=share), _median_seconds(None)
     asked = ceil(size * subjects / cases)
     annotations = asked * DEFAULT_QUORUM

@@ -11,9 +11,10 @@ from django.db.models import QuerySet
 
 from debate.models import Debate
 from evalsite.base.json_types import JsonDict, JsonObject
-from evalsite.review.models import FinalLabel, ItemArm, Provenance, Queue, Referral, Subject
+from evalsite.review.models import FinalLabel, Provenance, Queue, Referral, Subject
 from evalsite.review.questions.answer_forms import LEVELS, RELEVANCE, form_of, share_of
 from evalsite.review.questions.scales import PREFERENCE, Label, labels_from_json, nearest_label
+from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.labels.subjects import (
     RubricPart,
     RubricParts,
@@ -60,7 +61,6 @@ class SubjectLabel:
     label: str | None  # final and blind, a pair in the debate's own order; None: undecided, or informed only
     share: float | None  # the same from 0 to 1; None: no label, or one without a number
     provenance: str  # empty without a blind label
-    informed_label: str | None  # beside it; never in a figure
     labels: tuple[Label, ...]  # the scale
     parts: Mapping[str, Value]  # of the criterion's form, where people agreed on each
     is_routed: bool  # a rule of this run or set sent it
@@ -96,7 +96,6 @@ class _Known:
     share: float | None = None
     provenance: str = ""
     item_id: int | None = None  # on which people decided
-    informed: str | None = None
     parts: Mapping[str, Value] = field(default_factory=dict)
     labels: tuple[Label, ...] = ()  # the scale, where it is that of an earlier subject
 
@@ -174,7 +173,7 @@ class LabelReader:
         self, evaluator: RunEvaluator, wanted: Sequence[int], referred: Mapping[int, _Referred]
     ) -> list[SubjectLabel]:
         known = self._rows[evaluator.run_id, criterion_of(evaluator)]
-        for ids in _chunks([pk for pk in wanted if pk not in known]):
+        for ids in chunks([pk for pk in wanted if pk not in known]):
             known |= dict.fromkeys(ids) | self._read(evaluator, ids, referred)
         rows = [row for row in map(known.__getitem__, wanted) if row is not None]
         options = scoring_options(evaluator)
@@ -214,7 +213,7 @@ class LabelReader:
 
     def _read_prompts(self, wanted: set[int]) -> None:
         """Read prompts that are not known yet: each has many responses, so they are not joined to them."""
-        for ids in _chunks(sorted(wanted - self._prompts.keys())):
+        for ids in chunks(sorted(wanted - self._prompts.keys())):
             rows = Prompt.objects.filter(pk__in=ids).values_list("pk", "key", "content_hash")
             self._prompts |= {pk: (key, content_hash) for pk, key, content_hash in rows}
 
@@ -245,7 +244,7 @@ class LabelReader:
     ) -> list[SubjectLabel]:
         """Return labels with the score that their parts come to under a judge's own options."""
         contexts = dict[int, str]()
-        for ids in _chunks([row.response_ids[0] for row in rows if row.parts]):
+        for ids in chunks([row.response_ids[0] for row in rows if row.parts]):
             contexts |= dict(Response.objects.filter(pk__in=ids).values_list("pk", "prompt__context"))
         return [
             _scored(row, evaluator, part_for(evaluator, self._parts, case_key=row.case_key), context, options)
@@ -282,7 +281,6 @@ def _of_response(pk: int, content: _Content, criterion: str, known: _Known, told
         label=known.label,
         share=known.share,
         provenance=known.provenance,
-        informed_label=known.informed,
         labels=known.labels or content.asked.labels,
         parts=known.parts,
         is_routed=told_of.is_routed,
@@ -305,7 +303,7 @@ def labels_of_debates(debate_set_ids: Iterable[int]) -> dict[int, SubjectLabel]:
     referred = _referred(Referral.objects.filter(debate_set__in=set_ids, debate__isnull=False), "debate_id")
     parts, found = RubricParts(), dict[int, SubjectLabel]()
     debates = Debate.objects.filter(debate_set__in=set_ids).order_by("pk")
-    for ids in _chunks(list(debates.values_list("pk", flat=True))):
+    for ids in chunks(list(debates.values_list("pk", flat=True))):
         rows = with_pairs(Debate.objects.filter(pk__in=ids)).order_by("pk")
         found |= _of_debates(list(rows), referred, parts)
     return found
@@ -342,7 +340,6 @@ def _of_debate(debate: Debate, told_of: _Referred, known: _Known) -> SubjectLabe
         label=known.label,
         share=known.share,
         provenance=known.provenance,
-        informed_label=known.informed,
         labels=PREFERENCE,
         parts={},
         is_routed=told_of.is_routed,
@@ -384,7 +381,6 @@ def _turned(known: _Known, *, turned: bool) -> _Known:
         known,
         label=None if known.label is None else turned_label(known.label, turned=True),
         share=None if known.share is None else 1.0 - known.share,
-        informed=None if known.informed is None else turned_label(known.informed, turned=True),
     )
 
 
@@ -436,14 +432,11 @@ def _known_labels(rows: QuerySet[FinalLabel], by: str) -> dict[Any, _Known]:
         if is_blind:
             blind[key] = _Known(label, share, provenance, item_id, parts=parts)
         else:
-            informed[key] = _Known(item_id=item_id, informed=label)
-    return {
-        key: replace(blind.get(key, told), informed=told.informed)
-        for key in {*blind, *informed}
-        for told in (informed.get(key, NO_LABEL),)
-    }
+            informed[key] = _Known(item_id=item_id)  # its label is in no figure
+    return informed | blind
 
 
-def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+def chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Yield as many keys at a time as one query takes."""
     for start in range(0, len(ids), CHUNK):
         yield ids[start : start + CHUNK]

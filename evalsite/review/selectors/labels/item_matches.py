@@ -89,11 +89,11 @@ def _match_alike(one: ActsOfItem, found: Sequence[int], hashes: dict[int, str], 
     if len(found) == 1:
         matches.found[facts.item] = Match(found[0])
     elif facts.item in hashes:
-        text = f"{facts.name} has other content here: its hash begins with {hashes[facts.item][:12]}, "
-        hint = "People answered about another text or rubric; these answers cannot be taken over."
+        text = f"{facts.name} has different content on this site: its hash begins with {hashes[facts.item][:12]}, "
+        hint = "The annotations are about another text or rubric and cannot be imported."
         matches.problems.append((one.place, f"{text}in the file with {facts.item_hash[:12]}.", hint))
     else:
-        hint = "Import into the queue that the file came from, or into one made of the same file."
+        hint = "Import into the queue that the file was exported from, or into one created from the same file."
         matches.problems.append((one.place, f"{facts.name} is not in this queue.", hint))
 
 
@@ -107,7 +107,7 @@ def _match_retests(
             first_id = one.facts.retest_of
         if first_id is None:
             text = f"{one.facts.name} repeats item {one.facts.retest_of}, which is not in this queue."
-            matches.problems.append((one.place, text, "Import both together."))
+            matches.problems.append((one.place, text, "Import both items together."))
         else:
             matches.found[one.facts.item] = Match(
                 _known_retest(first_id, names.get(one.facts.only_for, one.facts.only_for)), first_id
@@ -126,8 +126,8 @@ def _refuse_twins(items: Sequence[ActsOfItem], matches: Matches) -> None:
         if match is None or match.item_id is None:
             continue
         if match.item_id in taken:
-            text = f"{one.facts.name} and {taken[match.item_id].facts.name} are the same item here."
-            matches.problems.append((one.place, text, "Import the answers to one of them."))
+            text = f"{one.facts.name} and {taken[match.item_id].facts.name} are the same item on this site."
+            matches.problems.append((one.place, text, "Import the annotations of one of them."))
             del matches.found[one.facts.item]
         else:
             taken[match.item_id] = one

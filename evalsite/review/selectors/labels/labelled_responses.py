@@ -143,4 +143,4 @@ class _Responses:
             return only if len(attempts) == 1 else f"There are {len(attempts)} attempts; name one in a column attempt."
         found = attempts.get(int(named.attempt)) if named.attempt.isdecimal() else None
         numbers = ", ".join(str(number) for number in sorted(attempts))
-        return found if found is not None else f"There is no attempt {named.attempt!r} here; there are {numbers}."
+        return found if found is not None else f"There is no attempt {named.attempt!r}; there are {numbers}."

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from evalsite.base.json_types import JsonDict, JsonObject
-from evalsite.review.models import Assignment, AssignmentStatus, Queue
+from evalsite.review.models import Assignment, Queue
+from evalsite.review.states import AssignmentStatus
 from evalsite.review.tables.annotations import ACT_COLUMNS, ANSWERED, FLAGGED, ITEM_COLUMNS, SKIPPED, UNABLE
 
 CHUNK = 2_000
@@ -29,7 +30,7 @@ _PATHS = {  # column: path from a claim
     "quorum": "item__quorum",
     "status": "item__status",
     "final_label": "item__label",
-    "settled_at": "item__settled_at",
+    "settled_at": "item__decided_at",
     "adjudicated_label": "item__adjudication__label",
     "adjudicated_parts": "item__adjudication__parts",
     "adjudicator": "item__adjudication__adjudicator__username",

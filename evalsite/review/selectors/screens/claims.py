@@ -9,8 +9,9 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from evalsite.review.models import Assignment, AssignmentStatus, Queue
+from evalsite.review.models import Assignment, Queue
 from evalsite.review.selectors.screens.waiting_items import HELD
+from evalsite.review.states import AssignmentStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,9 @@ def _claims() -> QuerySet[Assignment]:
 
 def _holder(claim: Assignment, at: datetime) -> Holder:
     is_live = claim.status == AssignmentStatus.LEASED and claim.expires_at >= at
-    words = "Lapsed" if claim.status == AssignmentStatus.LEASED and not is_live else claim.get_status_display()
+    words = "Expired" if claim.status == AssignmentStatus.LEASED and not is_live else claim.get_status_display()
     if is_live and claim.beat_at is None:
-        words = "Handed over, not started"
+        words = "Assigned, not started"
     return Holder(
         person=claim.annotator,
         item_id=claim.item_id,

@@ -33,8 +33,8 @@ from judging.services.trees import tree_from_json
 from judging.specs.types import NodeSpec
 
 LETTERS = "AB"
-PAIR_QUESTION = "Which answer is better?"
-SINGLE_QUESTION = "How good is the answer?"
+PAIR_QUESTION = "Which response is better?"
+SINGLE_QUESTION = "How good is the response?"
 CANNOT_JUDGE = "Cannot judge"
 
 
@@ -210,16 +210,12 @@ def _lines(node: NodeSpec, depth: int) -> list[RubricLine]:
     title = node.key if node.kind in {"level", "dimension"} else ""
     text = "" if node.text == node.key else node.text
     if title or text or node.anchors:
-        anchors = tuple((_span(anchor.low, anchor.high), anchor.text) for anchor in node.anchors)
+        anchors = tuple((anchor.range_words, anchor.text) for anchor in node.anchors)
         found.append(RubricLine(depth, title, text, node.points, anchors))
         depth += 1
     for child in node.children:
         found.extend(_lines(child, depth))
     return found
-
-
-def _span(low: float, high: float) -> str:
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def _sides(subject: ShownSubject, parts: frozenset[ItemPart], swapped: bool) -> tuple[Side, ...]:
@@ -274,7 +270,7 @@ def _verdicts(
 
 def _debate_verdict(debate: Debate, item: ReviewItem, labels: tuple[Label, ...], swapped: bool) -> MachineVerdict:
     if debate.status == DebateStatus.AGREED:
-        told = "the opening" if not debate.agreed_round else f"round {debate.agreed_round}"
+        told = "the independent round" if not debate.agreed_round else f"round {debate.agreed_round}"
         is_same = item.response_a is None or debate.response_a.text_hash == item.response_a.text_hash
         seen = shown_text(turned_label(str(debate.verdict), turned=not is_same), labels, swapped=swapped)
         return MachineVerdict("The debate", f"{seen}, agreed in {told}", "", None)

@@ -9,8 +9,10 @@ from statistics import median
 
 from django.contrib.auth.models import User
 
-from evalsite.review.models import Annotation, ItemArm, ItemStatus, Queue, ReviewItem
+from evalsite.review.models import Annotation, Queue, ReviewItem
+from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.screens.pages import queues_for
+from evalsite.review.states import ItemStatus
 
 RECENT = 200
 DECIDED = (ItemStatus.SETTLED, ItemStatus.ADJUDICATED)

@@ -12,18 +12,10 @@ from django.core.cache import cache
 from django.db.models import Count, F, Max, Min, Q, QuerySet
 
 from evalsite.base.json_types import JsonDict
-from evalsite.review.models import (
-    Annotation,
-    AssignmentStatus,
-    ItemArm,
-    ItemStatus,
-    OrderPolicy,
-    Queue,
-    QueueStatus,
-    ReviewItem,
-)
-from evalsite.review.routing import Reason
+from evalsite.review.models import Annotation, OrderPolicy, Queue, ReviewItem
+from evalsite.review.routing import ItemArm, Reason
 from evalsite.review.selectors.screens.waiting_items import HELD, TOUCHED, member_filter, with_my_counts
+from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
 from judging.selectors.prepared import Prepared
 
 if TYPE_CHECKING:
@@ -38,7 +30,7 @@ ORDERS = {  # in which items are handed out
     OrderPolicy.GIVEN: ("pk",),
     OrderPolicy.RANDOM: ("shuffle", "pk"),
 }
-HOLDING = {"live": "In work now", "lapsed": "Left in the middle"}
+HOLDING = {"live": "In progress", "lapsed": "Started and left"}
 
 
 def queues_for(*, user: User, archived: bool = False) -> QuerySet[CountedQueue]:
@@ -80,7 +72,7 @@ def _queue_for_query(*, slug: str, user_id: int) -> QuerySet[Queue]:
 _QUEUE, _QUEUE_FOR = Prepared(_queue_query), Prepared(_queue_for_query)
 
 
-def split_counts(queues: Sequence[Queue]) -> dict[int, int]:
+def disagreement_counts(queues: Sequence[Queue]) -> dict[int, int]:
     """Return how many items of each queue wait for adjudication."""
     rows = ReviewItem.objects.filter(queue__in=queues, status=ItemStatus.SPLIT).order_by()
     return {row["queue_id"]: row["n"] for row in rows.values("queue_id").annotate(n=Count("pk"))}
@@ -104,7 +96,7 @@ class ItemFilters:
         """Return the known filters of a query string."""
         status, reason = query.get("status", ""), query.get("reason", "")
         return cls(
-            status=status if status in ItemStatus.values else "",
+            status=status if status in list(ItemStatus) else "",
             reason=reason if reason in set(Reason) else "",
             scenario=query.get("scenario", "")[:100],
             flagged=query.get("flagged") == "1",

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
 
 from evalsite.base.json_types import JsonDict
-from evalsite.review.blinding import EVERYTHING, BlindMode, ItemPart, Stage, Viewer, stage_of, viewer_of, visible
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
+from evalsite.review.blinding import EVERYTHING, ItemPart, QueueMode, Stage, Viewer, stage_of, viewer_of, visible
+from evalsite.review.models import Annotation, Assignment, ReviewItem
 from evalsite.review.questions.answer_forms import words_of_parts
 from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.selectors.labels.subjects import load_subject, with_subjects
@@ -19,7 +19,7 @@ from evalsite.review.selectors.screens.content import CANNOT_JUDGE, ItemContent,
 from evalsite.review.selectors.screens.looks import has_seen_verdicts
 from evalsite.review.selectors.screens.remarks import Remark, remarks_on
 from evalsite.review.selectors.screens.waiting_items import Progress, progress_of
-from evalsite.review.states import UNDO_GRACE
+from evalsite.review.states import UNDO_GRACE, AssignmentStatus, ItemStatus
 from judging.selectors.prepared import Prepared
 
 WORK, SKIPPED, WITHDRAWN, ANSWERED = "work", "skipped", "withdrawn", "answered"
@@ -103,7 +103,7 @@ def read_panel(*, item_id: int, user: User, at: datetime) -> Panel:
         is_owner=user.has_perm("review.change_queue"),
     )
     if viewer is Viewer.STRANGER:
-        raise NotHandedOut("Items are handed out one by one; take the next one from the queue.")
+        raise NotHandedOut("Items are handed out one at a time. Get the next one from the queue.")
     return _panel(item, user, viewer, claim, annotation, at)
 
 
@@ -156,7 +156,7 @@ def _parts(viewer: Viewer, item: ReviewItem, is_revealed: bool) -> frozenset[Ite
     if viewer is Viewer.OWNER:
         return EVERYTHING
     stage = stage_of(has_answered=True, takes_answers=item.is_open) if is_revealed else Stage.BEFORE_ANSWER
-    return visible(viewer, BlindMode(item.queue.mode), stage)
+    return visible(viewer, QueueMode(item.queue.mode), stage)
 
 
 def _state(item: ReviewItem, claim: Assignment | None, annotation: Annotation | None) -> str:
@@ -183,10 +183,10 @@ def read_adjudication(*, item_id: int, user: User, at: datetime) -> Panel:
     annotation = Annotation.objects.filter(item=item, annotator=user).select_related("assignment").first()
     viewer = viewer_of(is_member=True, has_claimed=annotation is not None, is_adjudicating=True, is_owner=False)
     swapped = annotation is not None and annotation.assignment.swapped
-    is_decided = item.settled_at is not None
+    is_decided = item.decided_at is not None
     is_revealed = annotation is not None or (is_decided and has_seen_verdicts(item=item, person=user))
     stage = stage_of(has_answered=is_revealed, takes_answers=item.is_open)
-    parts = visible(viewer, BlindMode(item.queue.mode), stage)
+    parts = visible(viewer, QueueMode(item.queue.mode), stage)
     return Panel(
         item=item,
         state=ANSWERED,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, Queue
+from evalsite.review.models import Annotation, Assignment, Queue
+from evalsite.review.states import AssignmentStatus, ItemStatus
 
 
 @dataclass(frozen=True, slots=True)

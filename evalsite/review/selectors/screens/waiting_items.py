@@ -27,19 +27,9 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from evalsite.review.models import (
-    Annotation,
-    Assignment,
-    AssignmentStatus,
-    ItemStatus,
-    Look,
-    Notice,
-    Queue,
-    QueueStatus,
-    ReviewItem,
-)
+from evalsite.review.models import Annotation, Assignment, Look, Notice, Queue, ReviewItem
 from evalsite.review.sampling import RETEST_GAP
-from evalsite.review.states import QueueFacts, QueueState, why_nothing
+from evalsite.review.states import AssignmentStatus, ItemStatus, QueueFacts, QueueStatus, why_nothing
 from judging.selectors.prepared import Prepared
 
 if TYPE_CHECKING:
@@ -221,7 +211,7 @@ def why_nothing_for(*, queue: Queue, user: User, at: datetime) -> str:
     first = leased["first"]
     return why_nothing(
         QueueFacts(
-            state=QueueState(fresh.status),
+            state=QueueStatus(fresh.status),
             is_member=is_member(queue=queue, user=user),
             n_open=fresh.open_count,
             n_mine=touched,

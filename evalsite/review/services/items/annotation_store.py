@@ -10,16 +10,17 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, ReviewItem
+from evalsite.review.models import Annotation, Assignment, ReviewItem
 from evalsite.review.questions.answer_forms import PREFIX, said_of
 from evalsite.review.questions.scales import labels_from_json, shown_label
-from evalsite.review.services.items.acts import about
+from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.claims import REASON_LIMIT, TEXT_LIMIT, count_work, lease_time, notify_if_stuck
 from evalsite.review.services.items.decisions import keep_revised_label, move_item, settle
 from evalsite.review.services.items.given_labels import GivenLabel, given_label
 from evalsite.review.services.items.item_locks import claim_facts, lock_item
 from evalsite.review.states import (
-    ItemState,
+    AssignmentStatus,
+    ItemStatus,
     ReviewRefused,
     check_can_answer,
     check_can_revise,
@@ -29,14 +30,14 @@ from evalsite.review.states import (
 )
 
 SUBMITTED_FIELDS = ("status", "draft", "draft_at", "acted_at", "item_open", "beat_at", "active_seconds")
-SEEN = "You have seen what the judges said, so the blind answer stands. You may revise it once, with a reason."
+SEEN = "You have seen the verdicts, so your blind annotation is final. You can revise it once, with a reason."
 
 
 class ItemGone(ReviewRefused):
     """The item was taken back, and the person's draft with it: what they typed is on their page alone."""
 
     def __init__(self) -> None:
-        super().__init__("This item has been taken back, so your answer was not counted. Copy what you want to keep.")
+        super().__init__("This item was withdrawn, so your annotation was not stored. Copy the text you want to keep.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def record_annotation(
     facts, held = locked.facts_for(annotator, at=at), claim_facts(claim)
     check_can_answer(facts, held, token=token, label=given.label, at=at, cannot_judge=bool(why))
     if claim is None:
-        raise ReviewRefused("You no longer hold this item.")
+        raise ReviewRefused("This item is no longer assigned to you.")
     before = locked.answers
     count_work(claim, at=at)
     annotation = _annotation(given, claim, item=item, at=at)
@@ -151,7 +152,7 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
     if item.is_open:
         item.save(update_fields=["answer_count"])
     else:
-        check_transition(ItemState(item.status), ItemState.OPEN)
+        check_transition(ItemStatus(item.status), ItemStatus.OPEN)
         move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
     return claim
 
@@ -166,9 +167,9 @@ def reveal_item(*, item_id: int, annotator: User, at: datetime) -> Annotation:
     locked = lock_item(item_id)
     item, annotation = locked.item, locked.answer_of(annotator)
     if annotation is None:
-        raise ReviewRefused("Answer first; the verdicts are revealed afterwards.")
+        raise ReviewRefused("Annotate the item first; the verdicts are shown afterwards.")
     if item.material_id is not None and (item.is_open or item.answer_count < 2):
-        raise ReviewRefused("There is nothing to show yet: no judge has judged this item, and others may still answer.")
+        raise ReviewRefused("There is nothing to show yet: the item has no verdict, and others may still annotate it.")
     if annotation.revealed_at is None:
         annotation.revealed_at = at
         annotation.save(update_fields=["revealed_at"])
@@ -192,7 +193,7 @@ def revise_annotation(
     given = given_label(item, label=label, said=parts or {})
     check_label(locked.facts_for(annotator, at=at), given.label)
     if annotation is None or annotation.revealed_at is None:
-        raise ReviewRefused("Look at the verdicts first; until then you may change the answer itself.")
+        raise ReviewRefused("View the verdicts first. Until then you can change the annotation itself.")
     annotation.revised_label, annotation.revised_parts = given.label, given.parts
     annotation.revision_note, annotation.revised_at = reason.strip()[:TEXT_LIMIT], at
     annotation.save(update_fields=["revised_label", "revised_parts", "revision_note", "revised_at"])

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -19,16 +19,8 @@ from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evalsite.accounts.audit import record
-from evalsite.review.models import (
-    Assignment,
-    AssignmentStatus,
-    ItemStatus,
-    Look,
-    NoticeKind,
-    OrderPolicy,
-    Queue,
-    ReviewItem,
-)
+from evalsite.base.json_types import JsonDict
+from evalsite.review.models import Assignment, Look, NoticeKind, OrderPolicy, Queue, ReviewItem
 from evalsite.review.selectors.screens.content import swapped_for
 from evalsite.review.selectors.screens.pages import ORDERS, is_stuck
 from evalsite.review.selectors.screens.waiting_items import (
@@ -38,19 +30,19 @@ from evalsite.review.selectors.screens.waiting_items import (
     standing_of,
     why_nothing_for,
 )
-from evalsite.review.services.items.acts import about
+from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.item_locks import LockedItem, lock_item, with_claims
 from evalsite.review.services.items.looks import has_looked
 from evalsite.review.services.items.notices import notify_adjudicators
 from evalsite.review.services.items.retests import retest_due
-from evalsite.review.states import ClaimState, ReviewRefused, check_can_claim, check_transition
+from evalsite.review.states import AssignmentStatus, ItemStatus, ReviewRefused, check_can_claim, check_transition
 from judging.selectors.prepared import Prepared
 
 MOST_TRIES = 20  # items lost to others between looking and locking
 OWN_CLAIMS = 5  # items that a person left in the middle
 TEXT_LIMIT = 20_000  # characters of a note
 REASON_LIMIT = 300
-GIVEN_AWAY = "The queue's owner took this item back. What you typed is kept; take the next item."
+GIVEN_AWAY = "The owner of the queue has withdrawn this item. Your draft has been kept. Get the next item."
 
 
 class NothingNow(Exception):
@@ -138,7 +130,7 @@ _CANDIDATE = {order: Prepared(partial(_candidate, order)) for order in OrderPoli
 
 def _take(locked: LockedItem, annotator: User, at: datetime) -> Assignment:
     item, claim = locked.item, locked.claim_of(annotator)
-    lease: dict[str, Any] = {
+    lease: JsonDict = {
         "token": uuid.uuid4(),
         "status": AssignmentStatus.LEASED,
         "item_open": True,
@@ -174,7 +166,7 @@ def take_back(*, item_id: int, annotator: User, at: datetime) -> Assignment:
     locked = lock_item(item_id)
     claim = locked.claim_of(annotator)
     if claim is None:
-        raise ReviewRefused("Items are handed out one by one; take the next one from the queue.")
+        raise ReviewRefused("Items are handed out one at a time. Get the next one from the queue.")
     if claim.status == AssignmentStatus.WITHDRAWN:
         raise ReviewRefused(GIVEN_AWAY)
     may_answer = is_member(queue=locked.item.queue, user=annotator)
@@ -253,8 +245,8 @@ def skip_item(*, item_id: int, annotator: User, token: str, reason: str, at: dat
     locked = lock_item(item_id)
     claim = _own_claim(locked, annotator, token)
     if not reason.strip():
-        raise ReviewRefused("Say why you skip this item.")
-    check_transition(ClaimState(claim.status), ClaimState.SKIPPED)
+        raise ReviewRefused("Give a reason for skipping this item.")
+    check_transition(AssignmentStatus(claim.status), AssignmentStatus.SKIPPED)
     claim.status, claim.skip_reason = AssignmentStatus.SKIPPED, reason.strip()[:REASON_LIMIT]
     claim.acted_at, claim.item_open = at, locked.item.is_open and locked.item.retest_of_id is None
     claim.save(update_fields=["status", "skip_reason", "acted_at", "item_open"])
@@ -279,7 +271,7 @@ def flag_item(*, item_id: int, annotator: User, text: str, at: datetime) -> Assi
     locked = lock_item(item_id)
     claim = locked.claim_of(annotator)
     if claim is None:
-        raise ReviewRefused("You can flag only items that were handed to you.")
+        raise ReviewRefused("You can only flag items that are assigned to you.")
     claim.flag = text.strip()[:REASON_LIMIT]
     claim.save(update_fields=["flag"])
     record(annotator, "item.flagged", about(locked.item), text=claim.flag)
@@ -291,5 +283,5 @@ def flag_item(*, item_id: int, annotator: User, text: str, at: datetime) -> Assi
 def _own_claim(locked: LockedItem, annotator: User, token: str) -> Assignment:
     claim = locked.claim_of(annotator)
     if claim is None or str(claim.token) != token or claim.status in TOUCHED:
-        raise ReviewRefused("You no longer hold this item.")
+        raise ReviewRefused("This item is no longer assigned to you.")
     return claim

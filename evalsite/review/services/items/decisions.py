@@ -11,22 +11,21 @@ from django.db import transaction
 from django.db.models import F
 
 from evalsite.accounts.audit import record
+from evalsite.review.blinding import QueueMode
 from evalsite.review.models import (
     LEFT_OUT,
     Adjudication,
     Annotation,
     Assignment,
-    ItemArm,
-    ItemStatus,
     NoticeKind,
     Provenance,
     Queue,
-    QueueMode,
     ReviewItem,
 )
 from evalsite.review.questions.scales import labels_from_json
+from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.screens.looks import has_seen_verdicts
-from evalsite.review.services.items.acts import about
+from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.final_labels import drop_final_labels, keep_final_label, majority_provenance
 from evalsite.review.services.items.given_labels import GivenLabel, agreed_parts, given_label
 from evalsite.review.services.items.looks import check_may_look, note_look
@@ -34,8 +33,8 @@ from evalsite.review.services.items.notices import notify_adjudicators
 from evalsite.review.services.items.queues import recount
 from evalsite.review.states import (
     ItemFacts,
-    ItemState,
-    QueueState,
+    ItemStatus,
+    QueueStatus,
     ReviewRefused,
     check_can_adjudicate,
     check_can_exclude,
@@ -61,13 +60,13 @@ def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> 
     answers = labelled(given)
     unable = len(given) - len(answers)
     found = outcome([annotation.label for annotation in answers], quorum=item.quorum, unable=unable)
-    if item.reopened_at is not None and found.state is ItemState.SETTLED:
-        found = replace(found, state=ItemState.SPLIT, label=None)
+    if item.reopened_at is not None and found.state is ItemStatus.SETTLED:
+        found = replace(found, state=ItemStatus.SPLIT, label=None)
     label = found.label or ""
     if found.state == item.status and label == item.label:
         return False
     if found.state != item.status:
-        check_transition(ItemState(item.status), found.state)
+        check_transition(ItemStatus(item.status), found.state)
     move_item(item=item, status=ItemStatus(found.state.value), label=label, at=at)
     if label:
         parts = agreed_parts(item, answers, label=label)
@@ -98,13 +97,13 @@ def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime)
     The queue's row comes last: everybody who settles an item of it waits for that row.
     """
     was_open, is_open = item.is_open, status == ItemStatus.OPEN
-    if item.settled_at is not None and status != ItemStatus.STALE:  # a label outlives the item's question
+    if item.decided_at is not None and status != ItemStatus.STALE:  # a label outlives the item's question
         drop_final_labels(item=item)
     item.status, item.label = status, label
-    item.settled_at = at if status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED} else None
+    item.decided_at = at if status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED} else None
     if status == ItemStatus.ADJUDICATED:
         item.reopened_at = None
-    item.save(update_fields=["status", "label", "settled_at", "reopened_at", "quorum", "answer_count"])
+    item.save(update_fields=["status", "label", "decided_at", "reopened_at", "quorum", "answer_count"])
     if was_open != is_open and item.retest_of_id is None:
         Assignment.objects.filter(item=item).update(item_open=is_open)
         if status == ItemStatus.SPLIT:
@@ -177,8 +176,8 @@ def reveal_adjudication(*, item_id: int, person: User, at: datetime) -> None:
         ReviewRefused: the item is not decided yet.
     """
     item = _locked(item_id)
-    if item.settled_at is None:
-        raise ReviewRefused("Decide first; the machine verdicts are shown afterwards.")
+    if item.decided_at is None:
+        raise ReviewRefused("Decide first. The machine verdicts are shown afterwards.")
     note_look(item=item, person=person, at=at)
     Adjudication.objects.filter(item=item, adjudicator=person, revealed_at=None).update(revealed_at=at)
 
@@ -195,11 +194,11 @@ def revise_adjudication(
     item = _locked(item_id)
     word = Adjudication.objects.filter(item=item, adjudicator=adjudicator).first()
     if word is None or word.revealed_at is None or item.status != ItemStatus.ADJUDICATED:
-        raise ReviewRefused("Only whoever decided the item can revise it, after looking at the machine verdicts.")
+        raise ReviewRefused("Only the adjudicator can revise the decision, after seeing the machine verdicts.")
     if word.revised_at is not None:
         raise ReviewRefused("You have already revised this decision once.")
     if not reason.strip():
-        raise ReviewRefused("Say why you changed your mind.")
+        raise ReviewRefused("Give a reason for the revision.")
     given = given_label(item, label=label, said=parts or {})
     check_label(_facts(item), given.label)
     word.revised_label, word.revised_parts = given.label, given.parts
@@ -244,9 +243,9 @@ def ask_more(*, item_id: int, actor: User, at: datetime) -> ReviewItem:
     """
     item = _locked(item_id)
     if item.status != ItemStatus.SPLIT:
-        raise ReviewRefused("Only an item that people split on can be put to another person.")
+        raise ReviewRefused("Only an item on which annotators disagree can get one more annotator.")
     if item.quorum >= MOST_ANSWERS:
-        raise ReviewRefused(f"{MOST_ANSWERS} people have answered; decide it yourself.")
+        raise ReviewRefused(f"{MOST_ANSWERS} people have annotated this item. Decide it yourself.")
     item.quorum, item.reopened_at = max(item.quorum, item.answer_count) + 1, None
     move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
     record(actor, "item.asked_again", about(item), quorum=item.quorum)
@@ -290,8 +289,8 @@ def _locked(item_id: int) -> ReviewItem:
 def _facts(item: ReviewItem, *, has_answered: bool = False) -> ItemFacts:
     return ItemFacts(
         has_answered=has_answered,
-        state=ItemState(item.status),
-        queue=QueueState(item.queue.status),
+        state=ItemStatus(item.status),
+        queue=QueueStatus(item.queue.status),
         quorum=item.quorum,
         answers=item.answer_count,
         labels=tuple(label.value for label in labels_from_json(item.subject.labels)),

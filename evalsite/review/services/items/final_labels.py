@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from evalsite.review.models import Annotation, FinalLabel, Provenance, QueueMode, ReviewItem
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import Annotation, FinalLabel, Provenance, ReviewItem
 from evalsite.review.questions.scales import PREFERENCE_SHARES, Label, is_preference, labels_from_json
 from evalsite.review.subject_keys import turned_label
 from judging.grading.rubric_tree import Value

@@ -12,9 +12,9 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ReviewItem
+from evalsite.review.models import Annotation, Assignment, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
-from evalsite.review.states import ClaimFacts, ClaimState, ItemFacts, ItemState, QueueState
+from evalsite.review.states import AssignmentStatus, ClaimFacts, ItemFacts, ItemStatus, QueueStatus
 from judging.selectors.prepared import Prepared
 
 
@@ -53,8 +53,8 @@ class LockedItem:
         """Return what the checks need to know of the item and this person."""
         answer = self.answer_of(person)
         return ItemFacts(
-            state=ItemState(self.item.status),
-            queue=QueueState(self.item.queue.status),
+            state=ItemStatus(self.item.status),
+            queue=QueueStatus(self.item.queue.status),
             quorum=self.item.quorum,
             answers=self.item.answer_count,
             leased=self.held_by_others(person, at=at),
@@ -101,7 +101,7 @@ def claim_facts(claim: Assignment | None) -> ClaimFacts | None:
     """Return a claim as the checks see it."""
     if claim is None:
         return None
-    return ClaimFacts(ClaimState(claim.status), str(claim.token), claim.expires_at)
+    return ClaimFacts(AssignmentStatus(claim.status), str(claim.token), claim.expires_at)
 
 
 def _annotation_of(claim: Assignment) -> Annotation | None:

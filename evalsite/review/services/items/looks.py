@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, Look, ReviewItem
-from evalsite.review.states import ReviewRefused
+from evalsite.review.models import Annotation, Assignment, Look, ReviewItem
+from evalsite.review.states import AssignmentStatus, ReviewRefused
 
 IN_WORK = (AssignmentStatus.LEASED, AssignmentStatus.LAPSED)
 
@@ -35,4 +35,4 @@ def has_looked(*, item: ReviewItem, person: User) -> bool:
 def check_may_look(*, item: ReviewItem, person: User) -> None:
     """Accept that somebody sees all answers and verdicts. Raises: ReviewRefused while they hold the item themselves."""
     if Assignment.objects.filter(item=item, annotator=person, status__in=IN_WORK, item_open=True).exists():
-        raise ReviewRefused("You hold this item yourself. Answer or skip it first; then you may see what others said.")
+        raise ReviewRefused("This item is assigned to you. Annotate or skip it before you view other annotations.")

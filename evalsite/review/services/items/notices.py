@@ -20,11 +20,11 @@ from evalsite.review.models import MailChoice, Notice, NoticeKind, Queue
 logger = logging.getLogger(__name__)
 
 SENTENCES = {
-    NoticeKind.ASSIGNED: "You were asked to review “{name}”.",
-    NoticeKind.SPLIT: "People split on an item of “{name}”; it needs adjudication.",
-    NoticeKind.FLAGGED: "Somebody says that something is wrong with an item of “{name}”.",
-    NoticeKind.STUCK: "Nobody is left who could answer an item of “{name}”: decide it, exclude it or add people.",
-    NoticeKind.DONE: "Every item of “{name}” has its answers.",
+    NoticeKind.ASSIGNED: "You were added to the review queue “{name}”.",
+    NoticeKind.SPLIT: "Annotators disagree on an item of “{name}”; it needs adjudication.",
+    NoticeKind.FLAGGED: "An item of “{name}” was flagged.",
+    NoticeKind.STUCK: "An item of “{name}” has no annotator left: decide it, exclude it or add people.",
+    NoticeKind.DONE: "All items of “{name}” have their annotations.",
 }
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
@@ -12,35 +11,28 @@ from django.utils.text import slugify
 
 from debate.models import DebateSet
 from evalsite.accounts.audit import record
+from evalsite.base.json_types import JsonObject
 from evalsite.review.blinding import blind_name, told_by
-from evalsite.review.models import (
-    LEFT_OUT,
-    AssignmentStatus,
-    ItemArm,
-    ItemStatus,
-    LabelTable,
-    Queue,
-    QueueStatus,
-    ReviewItem,
-)
+from evalsite.review.models import LEFT_OUT, LabelTable, Queue, ReviewItem
 from evalsite.review.questions.scales import Label, labels_to_json
+from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.screens.waiting_items import HELD
 from evalsite.review.selectors.secrets import names_behind, names_behind_debates, names_behind_run
 from evalsite.review.services.items.notices import notify_members
-from evalsite.review.states import QueueState, ReviewRefused, check_transition
+from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus, ReviewRefused, check_transition
 from judging.models import Run
 
 DEFAULT_QUORUM = 2
 MANY_ITEMS = 1_000
-PAIR_GUIDELINES = """Read the question, then both answers, and say which one serves the person who asked better.
+PAIR_GUIDELINES = """Read the question, then both responses, and choose the one that serves the person who asked better.
 
-- Judge by the criterion shown beside the answers, not by length or tone.
+- Judge by the criterion shown beside the responses, not by length or tone.
 - Choose **Neither** when both are equally good or equally bad.
-- When you cannot judge, skip the item and say why. When something is broken, flag it."""
-SINGLE_GUIDELINES = """Read the question, then the answer, and say how good the answer is by the rubric beside it.
+- If you cannot judge an item, say so and give a reason. If something is broken, flag it."""
+SINGLE_GUIDELINES = """Read the question, then the response, and grade the response by the rubric beside it.
 
 - Judge what is written, not what was probably meant.
-- When you cannot judge, skip the item and say why. When something is broken, flag it."""
+- If you cannot judge an item, say so and give a reason. If something is broken, flag it."""
 
 
 @transaction.atomic
@@ -69,10 +61,10 @@ def check_name(name: str, *, hidden: Iterable[str]) -> None:
     """Accept a name that annotators may see. Raises: ReviewRefused where it holds the name of a system or a judge."""
     told = told_by(name, hidden=hidden)
     if told:
-        raise ReviewRefused(f"Annotators see this name, and it holds “{told}”, which must stay hidden. Leave it out.")
+        raise ReviewRefused(f"Annotators see this name, and it contains “{told}”, which must stay hidden. Remove it.")
 
 
-def _make(name: str, labels: Sequence[Label], at: datetime, fields: Mapping[str, Any]) -> Queue:
+def _make(name: str, labels: Sequence[Label], at: datetime, fields: JsonObject) -> Queue:
     return Queue.objects.create(
         slug=free_slug(Queue, name),
         name=name[:200],
@@ -122,7 +114,7 @@ def set_queue_status(*, queue: Queue, status: QueueStatus, actor: User) -> Queue
         ReviewRefused: the queue cannot go there from where it is.
     """
     queue = Queue.objects.select_for_update(of=("self",)).get(pk=queue.pk)
-    check_transition(QueueState(queue.status), QueueState(status))
+    check_transition(QueueStatus(queue.status), QueueStatus(status))
     queue.status = status
     queue.save(update_fields=["status"])
     record(actor, f"queue.{status}", queue)
@@ -138,7 +130,7 @@ def _withdraw_from(queue: Queue, *, keep: Sequence[int]) -> None:
 
 @transaction.atomic
 def update_queue(
-    *, queue: Queue, fields: Mapping[str, Any], members: Sequence[User] | None, actor: User, at: datetime
+    *, queue: Queue, fields: JsonObject, members: Sequence[User] | None, actor: User, at: datetime
 ) -> Queue:
     """Change name, guidelines, mode, order and quorum of a queue, and who answers it.
 

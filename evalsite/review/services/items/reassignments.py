@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
-from evalsite.review.models import Assignment, AssignmentStatus, NoticeKind, Queue
+from evalsite.review.models import Assignment, NoticeKind, Queue
 from evalsite.review.selectors.screens.claims import held_by
 from evalsite.review.selectors.screens.content import swapped_for
 from evalsite.review.selectors.screens.waiting_items import is_member
-from evalsite.review.services.items.acts import about
+from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.claims import REASON_LIMIT
 from evalsite.review.services.items.item_locks import LockedItem, claim_facts, lock_item
 from evalsite.review.services.items.looks import has_looked
 from evalsite.review.services.items.notices import notify
-from evalsite.review.states import ReviewRefused, check_can_hand, check_can_withdraw
+from evalsite.review.states import AssignmentStatus, ReviewRefused, check_can_hand, check_can_withdraw
 
 HANDED_TIME = timedelta(hours=24)  # a slot waits so long for the person it was handed to
 MOST_AT_ONCE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """What became of everything one person held."""
-
-    withdrawn: int
-    handed: int
 
 
 @transaction.atomic
@@ -48,25 +39,11 @@ def hand_item(*, item_id: int, person: User, actor: User, reason: str, at: datet
     return claim
 
 
-@dataclass(frozen=True, slots=True)
-class Handed:
-    """What became of items that were to go to one person."""
-
-    handed: int
-    refusals: tuple[str, ...]  # why others did not, each reason once
-
-    @property
-    def words(self) -> str:
-        """Say it to the person who pressed the button."""
-        items = "1 item" if self.handed == 1 else f"{self.handed:,} items"
-        return " ".join([f"{items} assigned; they wait a day.", *self.refusals])
-
-
 @transaction.atomic
-def hand_items(
-    *, queue: Queue, item_ids: Sequence[int], person: User, actor: User, reason: str, at: datetime
-) -> Handed:
+def hand_items(*, queue: Queue, item_ids: Sequence[int], person: User, actor: User, reason: str, at: datetime) -> str:
     """Keep a slot of each of these items of a queue for a person, where they may have one; the rest stays as it is.
+
+    Returns what to say of it: how many items went to them, and why others did not, each reason once.
 
     Raises:
         ReviewRefused: nothing was chosen, too much at once, or none of the items can be theirs.
@@ -87,7 +64,8 @@ def hand_items(
     if not handed:
         raise ReviewRefused(" ".join(refusals) or "None of these items is in this queue.")
     notify(people=[person], kind=NoticeKind.ASSIGNED, queue=queue, at=at)
-    return Handed(handed, tuple(refusals))
+    items = "1 item" if handed == 1 else f"{handed:,} items"
+    return " ".join([f"{items} assigned; they stay reserved for one day.", *refusals])
 
 
 @transaction.atomic
@@ -104,15 +82,19 @@ def withdraw_item(*, item_id: int, person: User, actor: User, reason: str) -> As
 
 
 @transaction.atomic
-def withdraw_all(*, queue: Queue, person: User, heir: User | None, actor: User, reason: str, at: datetime) -> Moved:
+def withdraw_all(
+    *, queue: Queue, person: User, heir: User | None, actor: User, reason: str, at: datetime
+) -> tuple[int, int]:
     """Take back everything a person holds in a queue, and hand to the heir what may be theirs; the rest is for anyone.
+
+    Returns how many items were taken back, and how many of these handed on.
 
     Raises:
         ReviewRefused: no reason, or they hold nothing.
     """
     held = list(held_by(queue=queue, person=person).order_by("item_id").values_list("item_id", flat=True))
     if not held:
-        raise ReviewRefused("This person holds nothing in this queue.")
+        raise ReviewRefused("No item of this queue is assigned to this person.")
     handed = 0
     for item_id in held[:MOST_AT_ONCE]:  # everybody locks in the same order
         locked = lock_item(item_id)
@@ -124,7 +106,7 @@ def withdraw_all(*, queue: Queue, person: User, heir: User | None, actor: User, 
             handed += 1
     if heir is not None and handed:
         notify(people=[heir], kind=NoticeKind.ASSIGNED, queue=queue, at=at)
-    return Moved(withdrawn=len(held[:MOST_AT_ONCE]), handed=handed)
+    return len(held[:MOST_AT_ONCE]), handed
 
 
 def _may_inherit(locked: LockedItem, heir: User, *, reason: str, at: datetime) -> bool:
@@ -138,7 +120,7 @@ def _may_inherit(locked: LockedItem, heir: User, *, reason: str, at: datetime) -
 def _check_hand(locked: LockedItem, person: User, *, reason: str, at: datetime) -> None:
     item = locked.item
     if item.only_for_id is not None and item.only_for_id != person.pk:
-        raise ReviewRefused("This item asks one person again, so nobody else can answer it.")
+        raise ReviewRefused("This is a retest item of one person, so nobody else can annotate it.")
     may_answer = is_member(queue=item.queue, user=person) and person.has_perm("review.add_annotation")
     check_can_hand(locked.facts_for(person, at=at, is_member=may_answer), reason=reason)
 

@@ -11,7 +11,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, QuerySet
 
-from evalsite.review.models import LEFT_OUT, Annotation, ItemArm, Queue, ReviewItem
+from evalsite.review.models import LEFT_OUT, Annotation, Queue, ReviewItem
+from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import RETEST_GAP, is_retest, uniform_number
 from judging.selectors.prepared import Prepared
 

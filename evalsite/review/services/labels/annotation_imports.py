@@ -16,19 +16,8 @@ from django.db import transaction
 from django.db.models import Count
 
 from evalsite.accounts.audit import record
-from evalsite.review.models import (
-    Adjudication,
-    Annotation,
-    Assignment,
-    AssignmentStatus,
-    ItemStatus,
-    NoticeKind,
-    Provenance,
-    Queue,
-    QueueMode,
-    QueueStatus,
-    ReviewItem,
-)
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import Adjudication, Annotation, Assignment, NoticeKind, Provenance, Queue, ReviewItem
 from evalsite.review.services.items.decisions import keep_revised_label, labelled
 from evalsite.review.services.items.final_labels import drop_final_labels, keep_final_label, majority_provenance
 from evalsite.review.services.items.given_labels import agreed_parts
@@ -36,6 +25,7 @@ from evalsite.review.services.items.notices import notify_adjudicators
 from evalsite.review.services.items.queues import recount
 from evalsite.review.services.items.retests import repeat_item
 from evalsite.review.services.labels.annotation_plans import AnnotationPlan, ItemChange, PeopleChoice, plan_import
+from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
 from evalsite.review.tables.annotations import ANSWERED, SKIPPED, UNABLE, Act, AnnotationFile
 from judging.specs.files.problems import Problem, Severity
 
@@ -51,8 +41,8 @@ CLAIM_FIELDS = (
     "status", "swapped", "claimed_at", "expires_at", "active_seconds", "skip_reason", "flag", "item_open",
     "seen_before",
 )  # fmt: skip
-ITEM_FIELDS = ("quorum", "status", "label", "settled_at", "reopened_at", "answer_count")
-ARCHIVED = "This queue is archived and takes no answers. Bring it back first."
+ITEM_FIELDS = ("quorum", "status", "label", "decided_at", "reopened_at", "answer_count")
+ARCHIVED = "This queue is archived and accepts no annotations. Restore it first."
 
 
 class AnnotationImportRefused(ValueError):
@@ -120,10 +110,10 @@ def _add_people(names: Sequence[str], actor: User | None) -> tuple[str, ...]:
         try:
             UnicodeUsernameValidator()(name)
         except ValidationError as error:
-            text = f"{name!r} cannot be a user name: {' '.join(error.messages)} Say who it is here instead."
+            text = f"{name!r} cannot be a user name: {' '.join(error.messages)} Choose an existing account instead."
             raise AnnotationImportRefused([Problem(Severity.ERROR, "", "", text)]) from error
         if User.objects.filter(username__iexact=name).exists():
-            text = f"{name!r} differs only in capitals from a person here. Say who it is."
+            text = f"{name!r} differs from an existing user name only in upper and lower case. Choose the account."
             raise AnnotationImportRefused([Problem(Severity.ERROR, "", "", text)])
         person = User(username=name, is_active=False)
         person.set_unusable_password()
@@ -165,7 +155,7 @@ def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, in
     for change, item in stored:
         _store_word(change, item, ids)
         item.quorum, item.status, item.label = change.quorum, change.status, change.label
-        item.settled_at, item.answer_count = change.settled_at, counts.get(item.pk, 0)
+        item.decided_at, item.answer_count = change.decided_at, counts.get(item.pk, 0)
         item.reopened_at = change.reopened_at
         _keep_labels(item)
     ReviewItem.objects.bulk_update([item for _, item in stored], ITEM_FIELDS, batch_size=UPDATES)
@@ -177,7 +167,7 @@ def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, in
 
 def _keep_labels(item: ReviewItem) -> None:
     """Store the final labels that an item's annotations and its adjudication come to, as if they were given here."""
-    if item.settled_at is None or item.status == ItemStatus.STALE:
+    if item.decided_at is None or item.status == ItemStatus.STALE:
         return
     provenance, answers = Provenance.INFORMED, labelled(item.annotations.all())
     if item.status == ItemStatus.SETTLED:
@@ -187,8 +177,8 @@ def _keep_labels(item: ReviewItem) -> None:
         if item.adjudication.is_blind:
             provenance = Provenance.ADJUDICATION
     drop_final_labels(item=item)
-    keep_final_label(item=item, label=item.label, provenance=provenance, at=item.settled_at, parts=parts)
-    keep_revised_label(item=item, answers=answers, at=item.settled_at)
+    keep_final_label(item=item, label=item.label, provenance=provenance, at=item.decided_at, parts=parts)
+    keep_revised_label(item=item, answers=answers, at=item.decided_at)
 
 
 def _store_claims(

@@ -8,13 +8,13 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
-from evalsite.review.models import ItemStatus, Queue, ReviewItem
+from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.item_matches import match_items
 from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.selectors.labels.subjects import form_of_item, label_of_parts
 from evalsite.review.services.items.decisions import MOST_ANSWERS
-from evalsite.review.states import ItemOutcome, ItemState, outcome
+from evalsite.review.states import ItemOutcome, ItemStatus, outcome
 from evalsite.review.tables.annotations import Act, ActsOfItem, AnnotationFile, ItemRecord, PlacedAct, group
 from evalsite.review.tables.rows import problem
 from judging.specs.files.problems import Problem, Severity
@@ -61,7 +61,7 @@ class ItemChange:
     quorum: int
     status: ItemStatus
     label: str
-    settled_at: datetime | None
+    decided_at: datetime | None
     reopened_at: datetime | None = None
 
 
@@ -165,10 +165,10 @@ class _Planner:
         wanted = {name: self.people.here(name) for name in first}
         known = set(User.objects.filter(username__in=set(wanted.values())).values_list("username", flat=True))
         unknown = [name for name, here in wanted.items() if here not in known]
-        hint = "Say who it is here, or have the people that are missing added (switched off, without a password)."
+        hint = "Choose an account, or let the missing people be added (without a password, unable to sign in)."
         for name in unknown:
             if not self.people.create or name in self.people.names:
-                self.say(first[name], f"There is no person {wanted[name]!r} here.", hint=hint, offending=name)
+                self.say(first[name], f"There is no account {wanted[name]!r}.", hint=hint, offending=name)
         return tuple(unknown)
 
     def compare(
@@ -199,7 +199,7 @@ class _Planner:
         same = {*answers, *unable} == told
         is_whole = same and quorum == (one.facts.quorum or 1)
         given = _ItemAnnotations(tuple(answers.values()), len(unable), quorum)
-        status, label, settled_at = self._fate(one, item, given, is_whole=is_whole)
+        status, label, decided_at = self._fate(one, item, given, is_whole=is_whole)
         acts = _seated([placed.act for placed in fresh], stored.values())
         self.plan.changes.append(
             ItemChange(
@@ -211,7 +211,7 @@ class _Planner:
                 quorum=quorum,
                 status=status,
                 label=label,
-                settled_at=settled_at,
+                decided_at=decided_at,
                 reopened_at=self._reopened_at(item, status, given),
             )
         )
@@ -221,7 +221,7 @@ class _Planner:
         if item is not None and item.reopened_at is not None and status != ItemStatus.ADJUDICATED:
             return item.reopened_at
         made = given.outcome().state
-        return self.at if (status, made) == (ItemStatus.SPLIT, ItemState.SETTLED) else None
+        return self.at if (status, made) == (ItemStatus.SPLIT, ItemStatus.SETTLED) else None
 
     def _mapped(self, act: Act) -> Act:
         return replace(act, annotator=self.people.here(act.annotator))
@@ -231,8 +231,8 @@ class _Planner:
         for placed in mapped:
             known = stored.get(placed.act.annotator)
             if placed.act.annotator in fresh:
-                text = f"Two people of the file would be {placed.act.annotator} on {one.facts.name}."
-                self.say(placed.place, text, hint="Name another person for one of them.")
+                text = f"Two people of the file map to {placed.act.annotator} on {one.facts.name}."
+                self.say(placed.place, text, hint="Choose another account for one of them.")
             elif known is None:
                 fresh[placed.act.annotator] = placed
             elif replace(known, slot=None) == replace(_completed(placed.act, known), slot=None):
@@ -240,14 +240,14 @@ class _Planner:
             else:
                 told = _completed(placed.act, known)
                 name = next(one.name for one in fields(Act) if getattr(known, one.name) != getattr(told, one.name))
-                text = f"{one.facts.name} has another {name} by {placed.act.annotator} here; nothing is overwritten."
-                self.say(placed.place, text, hint="Leave the row out to keep what is here.")
+                text = f"{one.facts.name} already has another {name} by {placed.act.annotator}; nothing is overwritten."
+                self.say(placed.place, text, hint="Remove the row to keep the stored value.")
         return list(fresh.values())
 
     def _adjudged(self, one: ActsOfItem, here: ActsOfItem | None) -> Adjudged | None:
         wanted, known = _adjudged_of(one.facts, self.people), _adjudged_of(here.facts) if here else None
         if wanted is not None and known is not None and replace(wanted, parts=wanted.parts or known.parts) != known:
-            self.say(one.place, f"{one.facts.name} has another adjudication here; nothing is overwritten.")
+            self.say(one.place, f"{one.facts.name} already has another adjudication; nothing is overwritten.")
         return wanted if known is None else None
 
     def _check_quorum(
@@ -255,10 +255,10 @@ class _Planner:
     ) -> None:
         place = next((placed.place for placed in reversed(fresh) if placed.act.is_answer), one.place)
         if quorum > MOST_ANSWERS:
-            self.say(place, f"{one.facts.name} asks for {quorum} answers; at most {MOST_ANSWERS} people are asked.")
+            self.say(place, f"{one.facts.name} has a quorum of {quorum}; the maximum is {MOST_ANSWERS}.")
         elif n_answers > (1 if repeated else quorum):
-            text = f"{one.facts.name} would have {n_answers} answers and asks for {1 if repeated else quorum}."
-            self.say(place, text, hint="Leave out what is too much.")
+            text = f"{one.facts.name} would have {n_answers} annotations; its quorum is {1 if repeated else quorum}."
+            self.say(place, text, hint="Remove the surplus rows.")
 
     def _check_labels(self, one: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
         scale = {label.value for label in labels_from_json(item.subject.labels)} if item is not None else set[str]()
@@ -269,7 +269,7 @@ class _Planner:
         for place, label in given:
             if label and label not in scale:
                 text = f"The label {label!r} is not on the scale of {one.facts.name}."
-                self.say(place, text, hint=f"It has {', '.join(sorted(scale))}.", offending=label)
+                self.say(place, text, hint=f"The scale is {', '.join(sorted(scale))}.", offending=label)
 
     def _check_parts(self, one: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
         given = [(one.place, "adjudicated_parts", one.facts.adjudicated_parts, one.facts.adjudicated_label)]
@@ -280,8 +280,8 @@ class _Planner:
         form = form_of_item(item) if item is not None and any(parts for _, _, parts, _ in given) else None
         for place, column, parts, label in given:
             if parts and item is not None and label_of_parts(form, parts) != label:
-                text = f"{column} of {one.facts.name} do not come to the label {label!r}."
-                hint = 'It is JSON that gives each part of its rubric a value: {"50.1": true, "clarity": 4}.'
+                text = f"{column} of {one.facts.name} do not give the label {label!r}."
+                hint = 'Expected: JSON with a value for each part of the rubric, such as {"50.1": true, "clarity": 4}.'
                 self.say(place, text, hint=hint, offending=parts[:100])
 
     def _check_facts(self, one: ActsOfItem, here: ActsOfItem | None) -> None:
@@ -289,7 +289,7 @@ class _Planner:
             return
         for name in KEPT_HERE:
             if getattr(one.facts, name) != getattr(here.facts, name):
-                self.warn(one.place, f"{name} of {one.facts.name} differs here; what is stored here stays.")
+                self.warn(one.place, f"{name} of {one.facts.name} differs from the stored value, which is kept.")
 
     def _fate(
         self, one: ActsOfItem, item: ReviewItem | None, given: _ItemAnnotations, *, is_whole: bool
@@ -297,7 +297,7 @@ class _Planner:
         """Return status, label and time of settling: as the file tells where the answers are just the file's."""
         facts = one.facts
         if item is not None and item.status == ItemStatus.STALE:
-            return ItemStatus.STALE, item.label, item.settled_at
+            return ItemStatus.STALE, item.label, item.decided_at
         made = given.outcome()
         # Until labels were kept apart, a revision could decide an item: files of that time are read by their answers.
         revised = given.outcome(revised=True)
@@ -306,12 +306,12 @@ class _Planner:
                 return ItemStatus(facts.status), facts.final_label, facts.settled_at
             if not _is_possible(facts, revised.state, revised.label or ""):
                 text = f"{facts.name} cannot be {facts.status!r} with the label {facts.final_label!r}: "
-                self.say(one.place, text + "its answers and its adjudication say something else.")
+                self.say(one.place, text + "its annotations and adjudication contradict this.")
         if not facts.adjudicated_label and item is not None and item.status == ItemStatus.ADJUDICATED:
-            return ItemStatus.ADJUDICATED, item.label, item.settled_at
+            return ItemStatus.ADJUDICATED, item.label, item.decided_at
         if facts.adjudicated_label:
             return ItemStatus.ADJUDICATED, facts.adjudicated_label, facts.adjudicated_at
-        return ItemStatus(made.state.value), made.label or "", self.at if made.state is ItemState.SETTLED else None
+        return ItemStatus(made.state.value), made.label or "", self.at if made.state is ItemStatus.SETTLED else None
 
 
 def _completed(act: Act, known: Act) -> Act:
@@ -326,12 +326,12 @@ def _completed(act: Act, known: Act) -> Act:
     )
 
 
-def _is_possible(facts: ItemRecord, made: ItemState, label: str) -> bool:
+def _is_possible(facts: ItemRecord, made: ItemStatus, label: str) -> bool:
     """Return whether a status of the file agrees with its answers; reopened items are split whatever people said."""
     if facts.status == ItemStatus.ADJUDICATED:
         return bool(facts.adjudicated_label) and facts.final_label == facts.adjudicated_label
     if facts.status == ItemStatus.SPLIT:
-        return made is not ItemState.OPEN and not facts.final_label
+        return made is not ItemStatus.OPEN and not facts.final_label
     return facts.status == made.value and facts.final_label == label
 
 

@@ -34,9 +34,10 @@ class _Answer:
 _Answers = dict[str, dict[str, _Answer]]  # by the subject's key and rater
 
 
-@transaction.atomic
 def keep_debate_labels(*, debate_ids: Iterable[int], at: datetime) -> None:
-    """Store what raters elsewhere say of the pairs of these debates as final labels. A second time changes nothing.
+    """Store what raters elsewhere say of the pairs of these debates as final labels, some hundred debates at a time.
+
+    A second time changes nothing, so that a job which broke off may be repeated.
 
     A pair has one label of its blind raters and one of the others at most: the most frequent answer, none where two are
     equally frequent. Debates of equal content are one pair, of which a rater's newest answer counts.
@@ -48,6 +49,7 @@ def keep_debate_labels(*, debate_ids: Iterable[int], at: datetime) -> None:
         labels_imported.send(sender=FinalLabel)
 
 
+@transaction.atomic
 def _keep(debate_ids: Sequence[int], parts: RubricParts, at: datetime) -> int:
     """Return how many final labels of these debates' pairs were new, changed or no longer given."""
     debates = list(with_pairs(Debate.objects.filter(pk__in=debate_ids)).order_by("pk"))

@@ -17,16 +17,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evalsite.accounts.audit import record
-from evalsite.review.models import (
-    FinalLabel,
-    ImportedLabel,
-    ItemStatus,
-    LabelledItem,
-    LabelTable,
-    Provenance,
-    ReviewItem,
-    Subject,
-)
+from evalsite.review.models import FinalLabel, ImportedLabel, LabelledItem, LabelTable, Provenance, ReviewItem, Subject
 from evalsite.review.questions.scales import labels_from_words, labels_to_json
 from evalsite.review.selectors.labels.labelled_responses import LabelledSubject, labelled_subjects
 from evalsite.review.selectors.labels.subjects import subjects_by_key
@@ -34,7 +25,7 @@ from evalsite.review.services.items.final_labels import share_of
 from evalsite.review.services.items.queues import free_slug
 from evalsite.review.services.referrals.subject_referrals import store_subjects
 from evalsite.review.signals import labels_imported
-from evalsite.review.states import outcome
+from evalsite.review.states import ItemStatus, outcome
 from evalsite.review.tables.labels import AboutResponses, LabelColumns, LabelFile, read_labels
 from evalsite.review.tables.rows import problem
 from judging.llm.identity import canonical_json
@@ -160,10 +151,10 @@ def _contradiction(
 ) -> Problem:
     where = f" in the table {former.table.name}" if former.table is not None else ""
     if former.label != label:
-        text = f"{plan.source} said {former.label!r} of this response{where}; here it is {label!r}."
+        text = f"{plan.source} gave this response the label {former.label!r}{where}; this file has {label!r}."
     else:
         text = f"This label of {plan.source} is stored as {'blind' if former.is_blind else 'not blind'}{where}."
-    hint = "Delete that table first, or say that these labels are from somebody else."
+    hint = "Delete that table first, or name another source for these labels."
     return problem(upload.file_name, subject.place, text, offending=label, hint=hint, code="other-label")
 
 

@@ -9,8 +9,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from evalsite.accounts.audit import record
-from evalsite.review.models import AuditPlan, ItemArm, Queue, Referral, ReviewItem
-from evalsite.review.routing import AUDITED, TEXT_LIMIT, cut
+from evalsite.review.models import AuditPlan, Queue, Referral, ReviewItem
+from evalsite.review.routing import AUDITED, TEXT_LIMIT, ItemArm, cut
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.selectors.labels.audits import AuditSubject
 from evalsite.review.selectors.unrouted import may_ask_people
@@ -27,14 +27,14 @@ def plan_audit(*, subject: AuditSubject, size: int, actor: User | None, at: date
         ReviewRefused: there is nothing to draw from, or the size is out of reach or below what was drawn.
     """
     if not subject.population:
-        raise ReviewRefused("There is nothing to draw from yet.")
+        raise ReviewRefused("There are no cases to sample yet.")
     if subject.debate_set is not None and not may_ask_people(subject.debate_set):
-        raise ReviewRefused("People are not asked about baselines, nor about debates under a damaged criterion.")
+        raise ReviewRefused("Baselines and debates under a perturbed criterion are not sent to review.")
     if not 0 <= size <= subject.population:
         raise ReviewRefused(f"Choose between 0 and {subject.population:,}.")
     if size < subject.drawn:
         raise ReviewRefused(
-            f"{subject.drawn:,} have been drawn and people may have answered some; a sample can grow, but not shrink."
+            f"{subject.drawn:,} cases have been drawn and may be annotated already. A sample can only grow."
         )
     plan, _ = AuditPlan.objects.update_or_create(
         run=subject.run,

@@ -9,9 +9,9 @@ from django.db import transaction
 from django.db.models import Prefetch, Q
 
 from debate.models import Debate, DebateSet, DebateStatus, Statement
-from evalsite.review.models import ItemArm, ItemStatus, Queue, Referral
+from evalsite.review.models import Queue, Referral
 from evalsite.review.questions.scales import PREFERENCE
-from evalsite.review.routing import Facts, Reason, route
+from evalsite.review.routing import Facts, ItemArm, Reason, route
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.selectors.labels.audits import drawn_share, keys_of_debates, plan_of
 from evalsite.review.selectors.labels.subjects import RubricParts, pair_facts
@@ -31,8 +31,9 @@ from evalsite.review.services.referrals.subject_referrals import (
     shuffle_of,
     standing,
 )
+from evalsite.review.states import ItemStatus
 
-RETRIED = "The debate had failed, was tried again and ended with a verdict."
+RETRIED = "The debate had failed, was retried and ended with a verdict."
 ENDED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED, DebateStatus.FAILED)
 
 

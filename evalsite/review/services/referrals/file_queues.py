@@ -12,8 +12,10 @@ from django.db import transaction
 from django.db.models import Max
 
 from evalsite.accounts.audit import record
-from evalsite.review.models import FinalLabel, ItemArm, Material, OrderPolicy, Queue, QueueMode, ReviewItem
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import FinalLabel, Material, OrderPolicy, Queue, ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, Label, labels_from_json, labels_to_json
+from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import RETEST_SHARE, uniform_number
 from evalsite.review.selectors.labels.subjects import SubjectFacts, material_facts
 from evalsite.review.services.items.notices import notify_members
@@ -23,7 +25,7 @@ from evalsite.review.tables.materials import MaterialFile, MaterialRow
 
 BATCH = 1_000
 REASON = "given"
-REASON_TEXT = "Asked for by a file."
+REASON_TEXT = "Imported from a file."
 
 
 @dataclass(frozen=True, slots=True)

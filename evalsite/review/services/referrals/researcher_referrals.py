@@ -10,21 +10,21 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from evalsite.accounts.audit import record
-from evalsite.review.models import (
-    Assignment,
-    AssignmentStatus,
-    ItemArm,
-    Queue,
-    QueueStatus,
-    Referral,
-    ReviewItem,
-)
+from evalsite.review.models import Assignment, Queue, Referral, ReviewItem
+from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.asked import items_to_take_back, people_of, why_not_yet
 from evalsite.review.services.items import queues
-from evalsite.review.services.items.acts import about
+from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.item_locks import lock_item
 from evalsite.review.services.referrals.run_referrals import open_item_for_verdict, open_items_for_run
-from evalsite.review.states import ItemFacts, ItemState, QueueState, ReviewRefused, check_can_take_back
+from evalsite.review.states import (
+    AssignmentStatus,
+    ItemFacts,
+    ItemStatus,
+    QueueStatus,
+    ReviewRefused,
+    check_can_take_back,
+)
 from judging.models import Run, RunKind, Verdict
 
 
@@ -39,10 +39,10 @@ class ReferredItems:
     def words(self) -> str:
         """Say it to the person who pressed the button."""
         items = "1 item" if self.count == 1 else f"{self.count:,} items"
-        text = f"Sent {items} to the queue “{self.queue}”." if self.count else "Everything unsettled is with people."
+        text = f"Sent {items} to the queue “{self.queue}”." if self.count else "All undecided responses are in review."
         if self.queue.status != QueueStatus.OPEN:
             state = self.queue.get_status_display().lower()
-            text += f" The queue is {state}: nobody is handed its items until you open it again."
+            text += f" The queue is {state}: its items are not handed out until you resume it."
         return text
 
 
@@ -56,7 +56,7 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItem
     if known.queue is not None:
         return ReferredItems(known.queue, 0)
     if verdict.response.superseded_at is not None:
-        raise ReviewRefused("Another text has replaced this response; people would judge one that no report counts.")
+        raise ReviewRefused("This response has been replaced, so reports no longer count it.")
     refusal = why_not_yet(verdict.run) if verdict.run.kind == RunKind.ESI else ""
     if refusal:
         raise ReviewRefused(refusal)
@@ -68,7 +68,7 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItem
         if item is not None and is_mine:
             record(actor, "item.sent", about(item), verdict=verdict.pk)
     if item is None:
-        raise ReviewRefused(f"Nobody is asked: people have decided this already, and “{known.answer}” is used here.")
+        raise ReviewRefused(f"Nothing was sent: people have decided this, and their label “{known.answer}” is used.")
     return ReferredItems(queue, 1) if is_mine else ReferredItems(known.queue or queue, 0)
 
 
@@ -102,7 +102,7 @@ def take_item_back(*, item_id: int, actor: User, at: datetime) -> Queue:
         is_begun=item.assignments.filter(draft_at__isnull=False).exists(),
     )
     if item.referrals.exclude(run=item.queue.run_id).exists():
-        raise ReviewRefused("Another run waits for the answers to this item too, so it stays.")
+        raise ReviewRefused("Another run uses this item too, so it cannot be withdrawn.")
     record(actor, "item.taken_back", about(item), response=item.response_a_id or "")
     item.referrals.all().delete()
     item.delete()
@@ -129,8 +129,8 @@ def take_rest_back(*, run: Run, actor: User, at: datetime) -> int:
 def _facts(item: ReviewItem, at: datetime) -> ItemFacts:
     live = item.assignments.filter(status=AssignmentStatus.LEASED, expires_at__gte=at)
     return ItemFacts(
-        state=ItemState(item.status),
-        queue=QueueState(item.queue.status),
+        state=ItemStatus(item.status),
+        queue=QueueStatus(item.queue.status),
         quorum=item.quorum,
         answers=item.answer_count,
         leased=live.count(),

@@ -12,13 +12,13 @@ from django.contrib.auth.models import User
 from django.db.models import Avg, Count
 
 from evalsite.base.json_types import JsonDict
-from evalsite.review.models import ItemArm, Queue, Referral
+from evalsite.review.models import Queue, Referral
 from evalsite.review.questions.answer_forms import scale_of
 from evalsite.review.questions.scales import Label, joined_scale, nearest_label
-from evalsite.review.routing import Facts, Reason, RoutingDecision, RoutingPolicy, route
+from evalsite.review.routing import Facts, ItemArm, Reason, RoutingDecision, RoutingPolicy, route
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.selectors.asked import FLIP_FLAGS
-from evalsite.review.selectors.labels.audits import drawn_share, keys_of_run, plan_of, share_chosen
+from evalsite.review.selectors.labels.audits import drawn_share, keys_of_run, plan_of, share_to_draw
 from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, own_parts_of, subject_facts
 from evalsite.review.selectors.thresholds import thresholds_of
 from evalsite.review.services.items import queues
@@ -36,8 +36,9 @@ from evalsite.review.services.referrals.subject_referrals import (
     shuffle_of,
     standing,
 )
+from judging.grading.grades import ScoreStatus
 from judging.judges.words import doubts_in_words
-from judging.models import Case, EvaluatorKind, Response, Run, RunEvaluator, Score, ScoreStatus, Verdict
+from judging.models import Case, EvaluatorKind, Response, Run, RunEvaluator, Score, Verdict
 from judging.services.trees import tree_from_json
 
 
@@ -109,7 +110,7 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict |
     return _Routing(
         queue=queue,
         rules=policy(),
-        draw=draw_of(keys, seed=seed, plan=plan_of(run=run), drawn=drawn_share(run=run), share=share_chosen(run)),
+        draw=draw_of(keys, seed=seed, plan=plan_of(run=run), drawn=drawn_share(run=run), share=share_to_draw(run)),
         close=close_systems(run),
         parts=parts,
         cases=first_cases(run.suite_id),

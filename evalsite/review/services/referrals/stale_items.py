@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from evalsite.review.models import LEFT_OUT, Adjudication, ItemStatus, ReviewItem
+from evalsite.review.models import LEFT_OUT, Adjudication, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.subjects import (
     RubricParts,
@@ -19,7 +19,7 @@ from evalsite.review.selectors.labels.subjects import (
 from evalsite.review.services.items import queues
 from evalsite.review.services.items.decisions import move_item, settle
 from evalsite.review.services.referrals.subject_referrals import Referred, refer
-from evalsite.review.states import ItemState, check_transition
+from evalsite.review.states import ItemStatus, check_transition
 from judging.models import Rubric
 
 BATCH = 500
@@ -96,7 +96,7 @@ def _refresh(item_id: int, facts: SubjectFacts | None, done: Refreshed, at: date
         return
     if item.status in LEFT_OUT:
         return
-    check_transition(ItemState(item.status), ItemState.STALE)
+    check_transition(ItemStatus(item.status), ItemStatus.STALE)
     move_item(item=item, status=ItemStatus.STALE, label="", at=at)
     done.stale += 1
     if facts is not None and item.retest_of_id is None:
@@ -106,10 +106,10 @@ def _refresh(item_id: int, facts: SubjectFacts | None, done: Refreshed, at: date
 def _restore(item: ReviewItem, at: datetime) -> None:
     word = Adjudication.objects.filter(item=item).first()
     if word is not None:
-        check_transition(ItemState.STALE, ItemState.ADJUDICATED)
+        check_transition(ItemStatus.STALE, ItemStatus.ADJUDICATED)
         move_item(item=item, status=ItemStatus.ADJUDICATED, label=word.label, at=at)
         return
-    check_transition(ItemState.STALE, ItemState.OPEN)
+    check_transition(ItemStatus.STALE, ItemStatus.OPEN)
     move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
     settle(item=item, answers=item.annotations.all(), at=at)
 

@@ -12,23 +12,14 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from evalsite.review.models import (
-    AuditPlan,
-    FinalLabel,
-    ItemArm,
-    ItemStatus,
-    Queue,
-    QueueStatus,
-    Referral,
-    ReviewItem,
-    Subject,
-)
+from evalsite.review.models import AuditPlan, FinalLabel, Queue, Referral, ReviewItem, Subject
 from evalsite.review.questions.scales import labels_to_json
-from evalsite.review.routing import RoutingDecision, RoutingPolicy
+from evalsite.review.routing import ItemArm, RoutingDecision, RoutingPolicy
 from evalsite.review.sampling import AuditDraw, draw_sample, uniform_number
 from evalsite.review.selectors.labels.audits import default_size
 from evalsite.review.selectors.labels.subjects import SubjectFacts, subjects_by_key
 from evalsite.review.services.items import queues
+from evalsite.review.states import ItemStatus, QueueStatus
 
 T = TypeVar("T")
 

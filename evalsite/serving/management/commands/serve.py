@@ -16,8 +16,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--workers", type=int, default=1, help="processes that work on runs")
-        parser.add_argument("--web", type=int, default=2, help="web server processes")
+        parser.add_argument("--workers", type=int, default=1, help="number of processes for runs")
+        parser.add_argument("--web", type=int, default=2, help="number of web server processes")
 
     def handle(self, *args: object, **options: Any) -> None:
         plan = SitePlan(options["host"], options["port"], options["workers"], options["web"])

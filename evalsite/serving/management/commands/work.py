@@ -13,11 +13,11 @@ from evalsite.serving.workers import SiteWorker, await_database, work_until_aske
 
 
 class Command(BaseCommand):
-    help = "Work on jobs: short ones (queue default) and runs (queue calls). SIGTERM stops it in good order."
+    help = "Process jobs: short jobs (queue default) and runs (queue calls). SIGTERM stops the worker cleanly."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("queues", nargs="*", default=["default", "calls"], help="queues, first served first")
-        parser.add_argument("--burst", action="store_true", help="end when no job waits")
+        parser.add_argument("--burst", action="store_true", help="stop when no job is waiting")
 
     def handle(self, *args: object, **options: Any) -> None:
         import requests  # noqa: F401 - 0.4 s that every forked job would pay

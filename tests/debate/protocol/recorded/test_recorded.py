@@ -176,13 +176,13 @@ def test_read_recorded_debates_reports_odd_scores_by_item_round_and_seat() -> No
     found = read_recorded_debates(bundle(json.dumps(rows), **singles), judges=("a", "b", "c"))
 
     assert [entry for entry in codes(found) if entry[1].startswith("item")] == [
-        ("odd-score", "item 1, opening, Speaker 1"),
-        ("odd-score", "item 1, opening, Speaker 2"),
-        ("reading-differs", "item 1, opening, Speaker 2"),  # integer 0 recorded, the text ends in 0
-        ("odd-score", "item 1, opening, Speaker 3"),
-        ("reading-differs", "item 1, round 1, Speaker 1"),
-        ("no-text", "item 1, round 1, Speaker 2"),
-        ("single-score-differs", "item 1, opening, Speaker 1"),
+        ("odd-score", "item 1, independent round, agent 1"),
+        ("odd-score", "item 1, independent round, agent 2"),
+        ("reading-differs", "item 1, independent round, agent 2"),  # integer 0 recorded, the text ends in 0
+        ("odd-score", "item 1, independent round, agent 3"),
+        ("reading-differs", "item 1, round 1, agent 1"),
+        ("no-text", "item 1, round 1, agent 2"),
+        ("single-score-differs", "item 1, independent round, agent 1"),
     ]
 
 
@@ -330,11 +330,11 @@ def test_read_recorded_debates_reports_the_shipped_oddities(original: Bundle) ->
 
     assert not found.errors
     assert differing == [
-        ("claude_vs_gemini", "item 8, opening, Speaker 2"),
-        ("claude_vs_gemini", "item 10, round 2, Speaker 2"),
-        ("claude_vs_gemini", "item 11, round 1, Speaker 2"),
-        ("claude_vs_gemini", "item 17, opening, Speaker 3"),
-        ("claude_vs_gemini", "item 30, opening, Speaker 1"),
-        ("gpt3.5_vs_claude", "item 24, opening, Speaker 2"),
-        ("gpt3.5_vs_claude", "item 4, round 2, Speaker 2"),
+        ("claude_vs_gemini", "item 8, independent round, agent 2"),
+        ("claude_vs_gemini", "item 10, round 2, agent 2"),
+        ("claude_vs_gemini", "item 11, round 1, agent 2"),
+        ("claude_vs_gemini", "item 17, independent round, agent 3"),
+        ("claude_vs_gemini", "item 30, independent round, agent 1"),
+        ("gpt3.5_vs_claude", "item 24, independent round, agent 2"),
+        ("gpt3.5_vs_claude", "item 4, round 2, agent 2"),
     ]

@@ -3,11 +3,14 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from django import forms
 from django.core.paginator import Paginator
 from django.template import RequestContext, Template
 from django.test import RequestFactory
+from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString
 
 from evalsite.base.formats import STATUSES
@@ -177,3 +180,124 @@ def test_templates_and_scripts_carry_nothing_the_policy_forbids() -> None:
 )
 def test_code_spans_shows_what_stands_between_backticks_as_code(text: str, html: str) -> None:
     assert ui.code_spans(text) == html
+
+
+def test_table_takes_titles_with_the_looks_of_their_columns() -> None:
+    template = (
+        '{% table "Item" "Cost|num|hint=USD" "Pick|tight|hidden" "No|bare" name look="heat" %}<tr></tr>{% endtable %}'
+    )
+
+    assert rendered(template, name="a|num & b") == (
+        '<div class="table-wrap"><table class="table heat"><thead><tr><th scope="col">Item</th>'
+        '<th scope="col" class="num" title="USD">Cost</th>'
+        '<th scope="col" class="tight"><span class="visually-hidden">Pick</span></th>'
+        '<th scope="col" data-label="">No</th><th scope="col">a|num &amp; b</th></tr></thead>'
+        "<tbody><tr></tr></tbody></table></div>"
+    )
+
+
+def test_table_sorts_by_a_column_as_its_header_says() -> None:
+    html = rendered('{% table "Name" "Items|num|sort=items|desc" %}{% endtable %}', path="/runs/?status=done")
+
+    assert html.count('<th scope="col"') == 2
+    assert 'class="sortable num" aria-sort="none"' in html
+    assert 'href="?status=done&amp;sort=-items"' in html
+
+
+def test_captured_keeps_what_stands_inside_for_later() -> None:
+    assert rendered(
+        "{% captured as name %} <b>a</b>\n  &amp; b {% endcaptured %}[{{ name }}|{{ name|striptags }}]"
+    ) == ("[<b>a</b> &amp; b|a &amp; b]")
+
+
+def test_table_gives_each_title_of_a_list_a_column() -> None:
+    html = rendered('{% table "Case" systems %}{% endtable %}', systems=["a", "b|num"])
+
+    assert '<th scope="col">Case</th><th scope="col">a</th><th scope="col">b|num</th>' in html
+
+
+def test_each_takes_one_field_of_rows_of_either_kind() -> None:
+    assert ui.each([{"name": "a"}, SimpleNamespace(name="b")], "name") == ["a", "b"]
+
+
+def test_link_button_leads_to_a_named_address() -> None:
+    html = rendered('{% link_button "judging:run-create" label="New run" icon="plus-lg" query="?a=1&b=2" key="n" %}')
+
+    assert html == (
+        f'<a class="btn btn-secondary" href="{reverse("judging:run-create")}?a=1&amp;b=2" data-key="n" '
+        f'data-key-label="New run">{ui.icon("plus-lg")}New run</a>'
+    )
+
+
+def test_link_button_refuses_an_address_that_is_not_there() -> None:
+    with pytest.raises(NoReverseMatch):
+        rendered('{% link_button "judging:nowhere" label="Nowhere" %}')
+
+
+def test_post_button_asks_before_it_posts() -> None:
+    html = rendered(
+        '{% post_button "judging:judge-delete" pk label="Delete" look="btn-danger" confirm=ask swaps=True %}',
+        pk=7,
+        ask='Delete "a"?',
+    )
+
+    url = reverse("judging:judge-delete", args=(7,))
+    assert html.startswith(f'<form method="post" action="{url}" hx-post="{url}">')
+    assert 'data-confirm="Delete &quot;a&quot;?" data-confirm-action="Delete">Delete</button>' in html
+
+
+@pytest.mark.parametrize(("cancel", "link"), [("/runs/", 'href="/runs/">Cancel</a>'), ("", "")])
+def test_form_actions_offers_a_way_back_where_there_is_one(cancel: str, link: str) -> None:
+    html = rendered('{% form_actions "Save" cancel=cancel %}', cancel=cancel)
+
+    assert '<button class="btn btn-primary" type="submit">Save</button>' in html
+    assert ("Cancel" in html, link in html) == (bool(cancel), True)
+
+
+def test_table_takes_captured_titles_with_their_markup_and_leaves_out_empty_ones() -> None:
+    html = rendered(
+        '{% axis_ends 0 1 style="percent" as axis %}'
+        '{% captured as heads %}{% for name in names %}<th scope="col">{{ name }}</th>{% endfor %}{% endcaptured %}'
+        '{% table axis none heads "Cost|label=USD" caption=caption name="costs" %}{% endtable %}',
+        names=["a|num", "<b>"],
+        none="",
+        caption="As <given>",
+    )
+
+    assert html == (
+        '<div class="table-wrap" id="costs"><table class="table"><caption>As &lt;given&gt;</caption><thead><tr>'
+        '<th scope="col"><span class="axis-ends tabular"><span>0%</span><span>100%</span></span></th>'
+        '<th scope="col">a|num</th><th scope="col">&lt;b&gt;</th><th scope="col" data-label="USD">Cost</th>'
+        "</tr></thead><tbody></tbody></table></div>"
+    )
+
+
+def test_fragment_asks_for_itself_while_it_polls() -> None:
+    source = '{% fragment "arena" "Ranking" polls=polls %}{{ name }}{% endfragment %}'
+
+    assert rendered(source, path="/arena/?a=1&b=2", polls=True, name="<b>") == (
+        '<section id="arena" class="stack" aria-label="Ranking" hx-get="/arena/?a=1&amp;b=2" '
+        'hx-trigger="every 3s" hx-target="this" hx-swap="outerHTML">&lt;b&gt;</section>'
+    )
+    assert rendered(source, polls=False, name="") == '<section id="arena" class="stack" aria-label="Ranking"></section>'
+
+
+def test_fields_gives_the_named_fields_in_their_order() -> None:
+    class RunForm(forms.Form):
+        name = forms.CharField()
+        limit = forms.IntegerField()
+        seed = forms.IntegerField()
+
+    html = rendered('{% fields form "seed name" %}', form=RunForm())
+
+    assert re.findall(r'<input type="\w+" name="(\w+)"', html) == ["seed", "name"]
+
+
+def test_pagination_leads_nowhere_at_its_ends() -> None:
+    page = Paginator(range(25), 10).page(3)
+
+    html = rendered('{% include "_pagination.html" %}', page_obj=page)
+
+    assert 'rel="prev" href="?page=2"' in html
+    assert 'rel="next"' not in html
+    assert html.count('class="page-item disabled"') == 1

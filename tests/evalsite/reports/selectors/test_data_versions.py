@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.reports.selectors.data_versions import evaluator_mark, queue_mark, work_mark
+from evalsite.reports.selectors.data_versions import evaluator_version, queue_version, work_version
 from evalsite.review.models import Queue
 from evalsite.review.selectors.labels.audits import subject_of_run
 from evalsite.review.services.referrals.audits import plan_audit
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 def marks() -> tuple[str, str, str]:
     evaluator = RunEvaluator.objects.select_related("run").get()
-    return evaluator_mark(evaluator), queue_mark(Queue.objects.get()), work_mark()
+    return evaluator_version(evaluator), queue_version(Queue.objects.get()), work_version()
 
 
 def test_marks_change_once_the_audit_has_grown(settings: Any) -> None:

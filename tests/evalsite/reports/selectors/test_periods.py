@@ -1,4 +1,4 @@
-"""The answers of a queue as rating tables."""
+"""The annotations of a queue as rating tables."""
 
 from __future__ import annotations
 

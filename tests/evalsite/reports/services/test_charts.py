@@ -9,7 +9,7 @@ from evalsite.reports.services.charts import (
     RIGHT,
     TOP,
     WIDTH,
-    Mark,
+    PlacedPoint,
     Point,
     Series,
     draw,
@@ -34,9 +34,9 @@ def test_draw_puts_values_between_the_margins_and_cuts_the_rest() -> None:
     (line,) = chart.lines
     low, half, high = HEIGHT - BOTTOM, (TOP + HEIGHT - BOTTOM) / 2, TOP
     assert line.path == f"{float(LEFT)},{float(low)} {float(WIDTH - RIGHT)},{float(high)}"
-    assert line.marks == (
-        Mark(LEFT, low, None, None, ""),
-        Mark(WIDTH - RIGHT, high, half, high, "high"),
+    assert line.dots == (
+        PlacedPoint(LEFT, low, None, None, ""),
+        PlacedPoint(WIDTH - RIGHT, high, half, high, "high"),
     )
 
 

@@ -13,9 +13,9 @@ def pair(first: str, second: str, n: int) -> dict[str, Any]:
 
 def test_pair_matrix_marks_coefficients_of_few_shared_items() -> None:
     names = [{"name": name} for name in ("ada", "bob", "cyd")]
-    payload = {"raters": names, "pairs": [pair("ada", "bob", 2), pair("ada", "cyd", 4), pair("bob", "cyd", 5)]}
+    content = {"raters": names, "pairs": [pair("ada", "bob", 2), pair("ada", "cyd", 4), pair("bob", "cyd", 5)]}
 
-    rows = pair_matrix(payload)
+    rows = pair_matrix(content)
 
     few = {(row["name"], cell["other"]): cell["is_few"] for row in rows for cell in row["cells"] if cell}
     assert few == {

@@ -39,8 +39,8 @@ def test_find_returns_the_last_answer_and_whether_it_is_current() -> None:
 
     assert current is not None
     assert old is not None
-    assert (current.payload, current.is_current) == ({"n": 1}, True)
-    assert (old.payload, old.is_current) == ({"n": 1}, False)
+    assert (current.content, current.is_current) == ({"n": 1}, True)
+    assert (old.content, old.is_current) == ({"n": 1}, False)
     assert snapshots.find(kind, subject_id=1, options={"a": 2}) is None
 
 
@@ -51,20 +51,20 @@ def test_compute_replaces_older_answers_to_the_same_question_only() -> None:
     state["mark"] = "b"
     snapshots.compute(kind, subject_id=1, options={}, at=NOON)
 
-    assert sorted(row.payload["n"] for row in Snapshot.objects.filter(kind="counting")) == [2, 3]
+    assert sorted(row.content["n"] for row in Snapshot.objects.filter(kind="counting")) == [2, 3]
 
 
 def test_what_other_code_computed_is_neither_found_nor_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     kind, _ = counting_kind()
     with monkeypatch.context() as before:
-        before.setattr(snapshots, "code_mark", lambda: "00000000")
+        before.setattr(snapshots, "code_version", lambda: "00000000")
         snapshots.compute(kind, subject_id=1, options={}, at=NOON)
 
     found = snapshots.find(kind, subject_id=1, options={})
     snapshots.compute(kind, subject_id=1, options={}, at=NOON)
 
     assert found is None
-    assert [row.payload for row in Snapshot.objects.filter(kind="counting")] == [{"n": 2}]
+    assert [row.content for row in Snapshot.objects.filter(kind="counting")] == [{"n": 2}]
 
 
 def test_obtain_computes_a_short_report_once() -> None:
@@ -73,7 +73,7 @@ def test_obtain_computes_a_short_report_once() -> None:
     first = jobs.obtain(kind, subject_id=1, options={}, at=NOON)
     second = jobs.obtain(kind, subject_id=1, options={}, at=NOON)
 
-    assert (first.payload, second.payload, state["computed"]) == ({"n": 1}, {"n": 1}, 1)
+    assert (first.content, second.content, state["computed"]) == ({"n": 1}, {"n": 1}, 1)
 
 
 def test_leaderboard_goes_stale_with_its_run(scored: Scored) -> None:

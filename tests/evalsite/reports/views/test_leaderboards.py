@@ -40,9 +40,9 @@ def test_leaderboard_compare_says_that_two_systems_share_no_case(scored: Scored,
     answer = researcher.get(address(scored, scored.cy, other) + "&missing=skip")
 
     assert answer.status_code == 200
-    assert answer.context["payload"]["n_cases"] == 0
+    assert answer.context["content"]["n_cases"] == 0
     text = answer.content.decode()
-    assert "Too few cases to tell two systems apart: 0 of 30." in text
+    assert "Too few cases to compare two systems: 0 of 30." in text
     assert "The two have no scored case in common." in text
 
 
@@ -122,5 +122,32 @@ def test_leaderboard_detail_shows_ranks_and_decided_of_drawn(researcher: Client)
     first = answer.context["rows"][0]
     assert [row["ranks"] for row in answer.context["rows"]] == [[1, 1], [2, 3], [2, 3]]
     assert f"{first['decided']} of 100" in text
-    assert "with the undecided at worst and at best" in text
+    assert "bounds with the undecided cases" in text
     assert "looks" in text
+
+
+def test_leaderboard_leaves_archived_runs_out_unless_their_board_or_they_are_asked_for(
+    scored: Scored, researcher: Client
+) -> None:
+    newer = factories.evaluator(
+        run=factories.run(suite=scored.suite, name="Newer", status="finished", total=4, done=4), total=4, done=4
+    )
+    newer.run.systems.add(scored.ada)
+    type(scored.run).objects.filter(pk=scored.run.pk).update(archived_at=factories.NOON)
+    url = reverse("reports:leaderboard-detail", args=[scored.suite.pk])
+
+    def shown(query: str) -> tuple[int, bool]:
+        answer = researcher.get(url + query)
+        return answer.context["evaluator"].pk, '<optgroup label="Archived runs">' in answer.text
+
+    assert shown("") == (newer.pk, False)
+    assert shown("?archived=1") == (newer.pk, True)
+    assert shown(f"?evaluator={scored.rules.pk}") == (scored.rules.pk, True)
+
+
+def test_leaderboard_list_has_no_suite_all_of_whose_runs_are_archived(scored: Scored, researcher: Client) -> None:
+    url = reverse("reports:leaderboard-list")
+    before = [row["suite"] for row in researcher.get(url).context["rows"]]
+    type(scored.run).objects.filter(pk=scored.run.pk).update(archived_at=factories.NOON)
+
+    assert (before, researcher.get(url).context["rows"]) == ([scored.suite], [])

@@ -45,9 +45,9 @@ def test_judge_threshold_shows_the_promise_and_saves_it(researcher: Client) -> N
     saved = researcher.post(reverse("reports:judge-threshold"), CHOSEN)
 
     assert "Accepts 67%, wrong in at most 9.4% with 90% certainty." in shown
-    assert "the site's default" in shown
+    assert "the default" in shown
     assert looked.status_code == 200
-    assert said(saved) == ["Saved: the next runs send verdicts below 0.95 to people"]
+    assert said(saved) == ["Saved: the next runs send verdicts below 0.95 to review"]
     threshold = EvaluatorThreshold.objects.get()
     assert (threshold.threshold, threshold.alpha, threshold.cases) == (0.95, 0.1, 60)
     assert threshold.saved_by is not None
@@ -62,14 +62,14 @@ def test_judge_threshold_says_what_counts_as_wrong_on_a_scale_of_several_labels(
     graded = researcher.get(page("judge-threshold")).content.decode()
     binary = researcher.get(reverse("reports:judge-threshold"), {"name": "Binary"}).content.decode()
 
-    assert "of the 3 labels of this scale a near one counts as wrong too" in graded
-    assert "a near one counts as wrong too" not in binary
+    assert "neighbours among the 3 labels of this scale" in graded
+    assert "also if the two are neighbours" not in binary
 
 
 def test_pages_say_which_figures_remain_for_one_look(researcher: Client) -> None:
     audited_judge([*SURE, *UNSURE])
-    remain = "the threshold's bound, the reliability diagram and the drift on the anchors remain for one look"
-    bound = "The bound holds for one look at the labels"
+    remain = "the reliability diagram and the drift on the anchor set are valid for one look only"
+    bound = "The bound is valid for one look at the labels"
 
     once = researcher.get(page("judge-detail")).content.decode()
     every = researcher.get(page("judge-detail", looks="every")).content.decode()
@@ -95,11 +95,9 @@ def test_judge_page_says_that_a_judge_is_not_calibrated(researcher: Client) -> N
 
     shown = " ".join(researcher.get(page("judge-detail")).content.decode().split())
 
-    assert (
-        "Not calibrated: verdicts with a measured confidence below the site's default of <strong>0.70</strong>" in shown
-    )
-    assert "Not held: 0 of 3 people needed share 30 cases with the judge and somebody else (nobody has one)." in shown
-    assert "No anchor set yet." in shown
+    assert "Not calibrated: verdicts with a measured confidence below the default of <strong>0.70</strong>" in shown
+    assert "No test: 0 of 3 people needed share 30 cases with the judge and somebody else (nobody has one)." in shown
+    assert "There is no anchor set yet." in shown
 
 
 def test_judge_page_says_what_lapsed_and_why(researcher: Client) -> None:
@@ -122,7 +120,7 @@ def test_threshold_remove_brings_the_default_back(researcher: Client) -> None:
 
     response = researcher.post(page("threshold-remove"))
 
-    assert said(response)[-1] == "Removed: the next runs are routed by the site's default"
+    assert said(response)[-1] == "Removed: the next runs use the default threshold"
     assert not EvaluatorThreshold.objects.exists()
 
 
@@ -131,7 +129,7 @@ def test_anchors_make_keeps_one_response_of_each_case(researcher: Client) -> Non
 
     response = researcher.post(page("anchors-make"))
 
-    assert said(response) == ["An anchor set of 25 responses was made"]
+    assert said(response) == ["An anchor set of 25 responses was created"]
     anchors = AnchorSet.objects.get().anchors.select_related("response")
     assert len({anchor.response.prompt_id for anchor in anchors}) == 25
     assert {(anchor.label, anchor.judge_label) for anchor in anchors} == {("met", "met")}
@@ -144,7 +142,7 @@ def test_anchors_make_refuses_too_few(researcher: Client) -> None:
     response = researcher.post(page("anchors-make"))
 
     assert said(response) == [
-        "An anchor set needs 20 audited cases with a final label that the judge of one run has judged; there are 19."
+        "An anchor set needs 20 audited cases with a final label and a verdict of this judge in one run; there are 19."
     ]
 
 
@@ -202,7 +200,7 @@ def test_the_list_of_judges_says_which_certificates_hold_and_why_others_do_not(r
     listed = researcher.get(url).content.decode()
     file = b"".join(researcher.get(export).streaming_content).decode()  # type: ignore[attr-defined]
 
-    why = "Not held: 0 of 3 people needed share 30 cases with the judge and somebody else (ada 5, bob 5, cy 5)."
+    why = "No test: 0 of 3 people needed share 30 cases with the judge and somebody else (ada 5, bob 5, cy 5)."
     assert "Certified" in listed
     assert why in listed
     assert why in file

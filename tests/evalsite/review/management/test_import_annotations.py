@@ -1,4 +1,4 @@
-"""Answers brought back by command."""
+"""Annotations restored by command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_import_annotations_command_checks_then_imports(tmp_path: Path, capsys: 
     emptied(queue)
     User.objects.filter(username="eve").update(username="eva")
 
-    with pytest.raises(BadInput, match="There is no person 'eve' here"):
+    with pytest.raises(BadInput, match="There is no account 'eve'"):
         call_command("import_annotations", str(path))
     call_command("import_annotations", str(path), "--map", "eve=eva", "--dry-run", "--json")
     dry = json.loads(capsys.readouterr().out)
@@ -40,7 +40,7 @@ def test_import_annotations_command_checks_then_imports(tmp_path: Path, capsys: 
     for arguments, sentence in (
         ([str(tmp_path / "none.csv")], "cannot be read"),
         ([str(path), "--queue", "nowhere"], "There is no queue 'nowhere'"),
-        ([str(path), "--map", "eve"], "Write --map FILE=HERE"),
+        ([str(path), "--map", "eve"], "Write --map FILE=USER"),
     ):
         with pytest.raises(BadInput, match=sentence):
             call_command("import_annotations", *arguments)

@@ -89,7 +89,7 @@ def test_label_of_levels_is_the_score_of_the_highest_level_met(met: tuple[str, .
     values = levels.read({part.key: "met" if part.key in met else "not met" for part in levels.parts})
 
     assert levels.label(values) == label
-    judged = LevelCascadeJudge("itemised").score({"nodes": values}, JudgeSubject("", "", rubric=LEVELS))
+    judged = LevelCascadeJudge(mode="itemised").score({"nodes": values}, JudgeSubject("", "", rubric=LEVELS))
     assert levels.score(values).value == judged.value
 
 
@@ -117,7 +117,7 @@ def test_dimensions_are_rated_on_one_scale_each() -> None:
 
     assert [[choice.value for choice in part.choices] for part in dimensions.parts] == [["1", "2", "3", "4", "5"]] * 3
     assert dimensions.label(dimensions.read({"clear": "4", "right": "5", "kind": "3"})) == "80"  # 12 of 15
-    with pytest.raises(PartsOpen, match=r"Give each a value on its scale: right, kind\."):
+    with pytest.raises(PartsOpen, match=r"Choose a value for: right, kind\."):
         dimensions.read({"clear": "4", "right": "6", "kind": "x"})
 
 
@@ -186,7 +186,7 @@ def test_scale_of_other_scales(scale: ScaleSpec, expected: tuple[Label, ...]) ->
 
 @pytest.mark.parametrize("said", [{}, {"100.1": "met", "50.1": "perhaps", "50.2": "met", "25.1": "met"}])
 def test_read_wants_a_word_on_each_check(said: dict[str, str]) -> None:
-    with pytest.raises(PartsOpen, match=r"Say of each item whether it is met: .*50\.1"):
+    with pytest.raises(PartsOpen, match=r"Choose met or not met for: .*50\.1"):
         form(LEVELS).read(said)
 
 

@@ -126,8 +126,8 @@ def test_key_of_a_scale_from_0_to_10_is_its_own_digit_and_t_for_ten() -> None:
 
 
 def test_words_about_worth_relate_the_choices_to_the_rubric() -> None:
-    assert words_about_worth(JUDGEMENT) == "Of the rubric's points: Right = 100%, Partly right = 50%, Wrong = 0%."
-    assert words_about_worth(PREFERENCE) == "Use the rubric to compare the two: the better one fulfils more of it."
+    assert words_about_worth(JUDGEMENT) == "Share of the points: Right = 100%, Partly right = 50%, Wrong = 0%."
+    assert words_about_worth(PREFERENCE) == "Compare the two by the rubric: the better response fulfils more of it."
     assert words_about_worth(level_scale([50])) == (
         "The choices are the scores from 0 to 100 that the rubric's levels allow."
     )

@@ -9,12 +9,14 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from evalsite.reports.services.people.agreements import compute_agreement
-from evalsite.review.models import Annotation, Assignment, ItemArm, ItemStatus, Notice, QueueMode
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import Annotation, Assignment, Notice
+from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.screens.pages import ItemFilters, items_of, stuck_items
 from evalsite.review.services.items.claims import beat, claim_next, flag_item, skip_item
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, exclude_item, reopen_item
 from evalsite.review.services.items.queues import update_queue
-from evalsite.review.states import ReviewRefused
+from evalsite.review.states import ItemStatus, ReviewRefused
 from tests import factories
 from tests.evalsite.review.views.clients import send, signed_in, take
 from tests.factories import NOON
@@ -49,7 +51,7 @@ def test_exclude_item_leaves_the_queue_and_the_reports_until_it_is_brought_back(
 
     exclude_item(item_id=item.pk, actor=rita, reason="the answer is empty", at=NOON)
     queue.refresh_from_db()
-    excluded = (queue.open_count, queue.total_count, compute_agreement(queue.pk, {}).payload["summary"]["answers"])
+    excluded = (queue.open_count, queue.total_count, compute_agreement(queue.pk, {}).content["summary"]["answers"])
     with pytest.raises(ReviewRefused, match="cannot become excluded"):
         exclude_item(item_id=item.pk, actor=rita, reason="again", at=NOON)
     back = reopen_item(item_id=item.pk, actor=rita, reason="it is not", at=NOON)
@@ -57,7 +59,7 @@ def test_exclude_item_leaves_the_queue_and_the_reports_until_it_is_brought_back(
 
     assert excluded == (1, 1, 0)
     assert (back.status, back.excluded_because) == (ItemStatus.OPEN, "")
-    assert (queue.open_count, queue.total_count, compute_agreement(queue.pk, {}).payload["summary"]["answers"]) == (
+    assert (queue.open_count, queue.total_count, compute_agreement(queue.pk, {}).content["summary"]["answers"]) == (
         2,
         2,
         1,
@@ -118,9 +120,9 @@ def test_annotations_keep_the_mode_and_the_guidelines_they_were_given_under() ->
         fields = {"guidelines": "Read twice.", "mode": QueueMode.DEBATE}
         update_queue(queue=queue, fields=fields, members=None, actor=rita, at=NOON)
 
-    payload = compute_agreement(queue.pk, {}).payload
+    content = compute_agreement(queue.pk, {}).content
     assert list(Annotation.objects.order_by("pk").values_list("mode", "guidelines_version")) == [
         ("blind", 1),
         ("debate", 2),
     ]
-    assert (payload["modes"], payload["guidelines"]) == ({"blind": 1, "debate": 1}, {"1": 1, "2": 1})
+    assert (content["modes"], content["guidelines"]) == ({"blind": 1, "debate": 1}, {"1": 1, "2": 1})

@@ -10,19 +10,20 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Adjudication, Annotation, Assignment, ItemArm, Queue, ReviewItem
+from evalsite.review.models import Adjudication, Annotation, Assignment, Queue, ReviewItem
+from evalsite.review.routing import ItemArm
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next, keep_draft
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
-from judging.models import PastScore, PastVerdict, Run, RunKind, RunStatus, Score, Verdict
+from judging.models import PastScore, PastVerdict, Run, RunKind, Score, Verdict
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.evaluation.score_recomputation import begin_judge, finish_rescoring
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.tasks.executors import register
 from judging.services.tasks.run_lifecycle import retry_failed
-from judging.states import RunRefused
+from judging.states import RunRefused, RunStatus
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -161,7 +162,7 @@ def test_retry_pays_for_no_verdict_whose_score_the_options_reject(fake_llm: Fake
     asked = fake_llm.stats()["calls"]
     assert (run.done, run.failed) == (0, 3)
 
-    with pytest.raises(RunRefused, match="asking again would change nothing"):
+    with pytest.raises(RunRefused, match="a retry would change nothing"):
         retry_failed(run_id=run.pk, actor=None)
 
     work(run)

@@ -97,7 +97,7 @@ def test_read_annotations_takes_very_long_notes_and_refuses_longer_ones(kind: st
     assert len(longest) == 20_000
     assert read.value is not None
     assert read.value.items[0].acts[0].act.note == longest
-    assert [one.message for one in refused.errors] == ["note has 20,001 characters; at most 20,000 fit."]
+    assert [one.message for one in refused.errors] == ["note has 20,001 characters; the maximum is 20,000."]
 
 
 @pytest.mark.parametrize(("kind", "place"), [("csv", "line 2"), ("jsonl", "line 1"), ("xlsx", "Sheet1!AI2")])
@@ -146,7 +146,7 @@ def test_read_annotations_refuses_rows_that_contradict_each_other() -> None:
     parsed = read_annotations(written(rows, "csv"), "a.csv")
 
     assert [(one.place, one.message) for one in parsed.errors] == [
-        ("line 3", "quorum of item 7 differs from the one at line 2."),
+        ("line 3", "quorum of item 7 differs from the value at line 2."),
         ("line 4", "ada has two rows for item 7; the other is at line 2."),
     ]
 
@@ -158,7 +158,7 @@ def test_read_annotations_refuses_rows_that_contradict_each_other() -> None:
         (b'{"item": 1}\n', "a.jsonl", "The table has no column item_hash, act, annotator."),
         (b"{oops\n", "a.jsonl", "This line is not JSON"),
         (b"PK no workbook", "a.xlsx", "This is not an .xlsx workbook"),
-        (b"", "a.csv", "There are no answers in this file."),
+        (b"", "a.csv", "There are no annotations in this file."),
         (b"\xff\xfe\xff", "a.csv", "This is neither UTF-8 nor UTF-16 text."),
     ],
 )

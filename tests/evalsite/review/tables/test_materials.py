@@ -14,8 +14,8 @@ def test_read_materials_warns_of_columns_that_are_not_read() -> None:
 
     assert parsed.value is not None
     assert [str(problem) for problem in parsed.warnings] == [
-        "pairs.csv: The column 'response_c' is not read. Leave it out if that is right.",
-        "pairs.csv: The column 'my_meta' is not read. Leave it out if that is right.",
+        "pairs.csv: The column 'response_c' is not read. Ignore this if it is intended.",
+        "pairs.csv: The column 'my_meta' is not read. Ignore this if it is intended.",
         "pairs.csv: The column 'contxt' is not read. Did you mean 'context'?",
     ]
 

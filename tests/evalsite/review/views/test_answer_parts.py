@@ -122,7 +122,7 @@ def test_relevance_is_rated_on_its_scales_with_the_caps(context: str, more: dict
     assert page.count('type="radio"') == (33 if context else 22)
     assert "Mostly wrong" in page
     assert f"Score <strong>{label}</strong> of 100" in " ".join(score.split())
-    assert "Comprehensiveness counts less by a rule." in score
+    assert "A rule of the rubric lowers the weight of Comprehensiveness." in score
     assert Annotation.objects.get(annotator=ada).label == label
     assert Subject.objects.get().judge == "relevance"
     assert refresh_items(benchmark_id=Response.objects.get().prompt.benchmark_id, at=NOON).stale == 0
@@ -167,7 +167,7 @@ def test_a_revision_is_given_by_parts() -> None:
     client.post(url, {"part-clear": "1", "part-right": "5", "reason": "Read again"}, headers=HTMX)
 
     assert page.count("required checked") == 2
-    assert "Give each a value on its scale: right." in refused
+    assert "Choose a value for: right." in refused
     answer = Annotation.objects.get(annotator=ada)
     assert (answer.label, answer.parts) == ("90", {"clear": 4, "right": 5})
     assert (answer.revised_label, answer.revised_parts) == ("60", {"clear": 1, "right": 5})
@@ -184,9 +184,9 @@ def test_an_adjudicator_decides_by_parts_or_adopts_them() -> None:
     lead.post(url, {"decision": "parts", "reason": "Between", "part-clear": "3", "part-right": "3"})
 
     assert "clear: 4; right: 5" in page
-    assert "Or decide each part yourself" in page
+    assert "Or annotate each part yourself" in page
     assert "<strong>60</strong>" in score.content.decode()
-    assert "Give each a value on its scale: right." in half
+    assert "Choose a value for: right." in half
     word = Adjudication.objects.get()
     assert (word.label, word.parts) == ("60", {"clear": 3, "right": 3})
     assert FinalLabel.objects.get(is_blind=True).parts == {"clear": 3, "right": 3}
@@ -221,7 +221,7 @@ def test_a_decision_revised_after_the_reveal_is_given_by_parts() -> None:
     values = {"part-clear": "5", "part-right": "3", "reason": "The judge saw more"}
     lead.post(reverse("review:item-adjudication-revise", args=[item.pk]), values)
 
-    assert "Your label now" in page
+    assert "Your revised label" in page
     word = Adjudication.objects.get()
     assert (word.label, word.revised_label, word.revised_parts) == ("60", "80", {"clear": 5, "right": 3})
 
@@ -237,7 +237,7 @@ def test_a_file_brings_values_revisions_and_decisions_back_to_the_byte() -> None
     Adjudication.objects.all().delete()
     Annotation.objects.all().delete()
     FinalLabel.objects.all().delete()
-    ReviewItem.objects.update(answer_count=0, status="open", label="", settled_at=None)
+    ReviewItem.objects.update(answer_count=0, status="open", label="", decided_at=None)
     queue.assignments.all().delete()
 
     found = read_annotations(data, "a.jsonl").value
@@ -266,7 +266,7 @@ def test_agreement_is_reported_for_each_part_by_its_scale() -> None:
     queue = opened(DIMENSIONS)
     decide(queue, {"part-clear": "4", "part-right": "5"}, {"part-clear": "4", "part-right": "3"})
 
-    parts = compute_agreement(queue.pk, {}).payload["parts"]
+    parts = compute_agreement(queue.pk, {}).content["parts"]
 
     assert [(row["key"], row["pairable"], row["disputed"], row["metric"]) for row in parts] == [
         ("clear", 1, 0, "Krippendorff's alpha, ordinal"),

@@ -50,18 +50,18 @@ def test_item_hand_and_withdraw_work_as_plain_forms(rita: Client, ada: User) -> 
     page = rita.get(reverse("review:item-assign", args=[item.pk])).content.decode()
     back = rita.post(reverse("review:item-withdraw", args=[item.pk, ada.pk]), {"reason": "on holiday"})
 
-    assert said(handed) == ["ada gets this item next; it waits a day for them"]
-    assert "Handed over, not started" in page
+    assert said(handed) == ["ada gets this item next; it is reserved for one day"]
+    assert "Assigned, not started" in page
     assert reverse("review:item-withdraw", args=[item.pk, ada.pk]) in page
-    assert said(back)[-1] == "Taken back from ada; what they typed is kept"
+    assert said(back)[-1] == "Withdrawn from ada; the draft is kept"
     assert Assignment.objects.get().status == "withdrawn"
 
 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"reason": "why"}, "Choose a person and say why."),
-        ({"person": "x", "reason": ""}, "Choose a person and say why."),
+        ({"reason": "why"}, "Choose a person and give a reason."),
+        ({"person": "x", "reason": ""}, "Choose a person and give a reason."),
     ],
 )
 def test_item_hand_says_what_is_missing(rita: Client, values: dict[str, str], words: str) -> None:
@@ -75,7 +75,7 @@ def test_item_withdraw_shows_the_refusal(rita: Client, ada: User) -> None:
 
     response = rita.post(reverse("review:item-withdraw", args=[item.pk, ada.pk]), {"reason": "why"})
 
-    assert said(response) == ["This person does not hold this item."]
+    assert said(response) == ["This item is not assigned to this person."]
 
 
 def test_queue_release_takes_everything_back(rita: Client, ada: User) -> None:
@@ -86,8 +86,8 @@ def test_queue_release_takes_everything_back(rita: Client, ada: User) -> None:
     held = rita.get(url).context["held"]
     response = rita.post(reverse("review:queue-release", args=[queue.slug, ada.pk]), {"reason": "left"})
 
-    assert [(holder.person, holder.words) for holder in held] == [(ada, "In work")]
-    assert said(response) == ["1 item taken back from ada"]
+    assert [(holder.person, holder.words) for holder in held] == [(ada, "In progress")]
+    assert said(response) == ["1 item withdrawn from ada"]
     assert rita.get(url).context["held"] == []
 
 
@@ -101,7 +101,7 @@ def test_the_withdrawn_person_is_told_and_sees_their_text(rita: Client, ada: Use
 
     page = client.get(reverse("review:item-detail", args=[claim.item_id])).content.decode()
 
-    assert "took this item back" in page
+    assert "has withdrawn this item" in page
     assert "half a thought" in page
     assert "holiday" not in page  # the reason is the owner's note for the log
 
@@ -123,9 +123,9 @@ def test_queue_detail_says_who_holds_what_and_filters_by_it(rita: Client, ada: U
     }
 
     assert rows == {
-        "": [(first.pk, [("ada", "Lapsed")]), (second.pk, [("ben", "In work")]), (third.pk, [])],
-        "live": [(second.pk, [("ben", "In work")])],
-        "lapsed": [(first.pk, [("ada", "Lapsed")])],
+        "": [(first.pk, [("ada", "Expired")]), (second.pk, [("ben", "In progress")]), (third.pk, [])],
+        "live": [(second.pk, [("ben", "In progress")])],
+        "lapsed": [(first.pk, [("ada", "Expired")])],
     }
 
 
@@ -223,7 +223,7 @@ def test_queue_person_offers_nobody_in_particular_first(rita: Client, ada: User)
     page = rita.get(reverse("review:queue-person", args=[queue.slug, ada.pk])).text
 
     assert re.findall(r'<input type="radio"\s+name="person"\s+value=""( checked)?>\s*<span>([^<]*)', page) == [
-        (" checked", "Nobody in particular")
+        (" checked", "No particular person")
     ]
 
 
@@ -242,5 +242,5 @@ def test_queue_assign_hands_the_chosen_items_and_says_what_it_could_not() -> Non
     assert list(Assignment.objects.filter(annotator=ada, status="leased").values_list("item", flat=True)) == [
         items[0].pk
     ]
-    assert "ada: 1 item assigned; they wait a day. This person has already answered this item." in page
+    assert "ada: 1 item assigned; they stay reserved for one day. This person has already annotated this item." in page
     assert "Choose at least one item and at most 200." in nothing

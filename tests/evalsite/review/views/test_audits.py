@@ -16,11 +16,14 @@ from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
 from evalsite.review.audit_plans import Pilot, planned_half_width
-from evalsite.review.models import Assignment, AuditPlan, ItemArm, ReviewItem
+from evalsite.review.models import Assignment, AuditPlan, Referral, ReviewItem
+from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import draw_sample
 from evalsite.review.selectors.labels.audit_progress import AuditedSystem
+from evalsite.review.selectors.labels.audits import quote_audit, share_of_benchmark, subject_of_run
 from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, settle
+from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.models import EvaluatorKind, Response, Run
@@ -151,7 +154,7 @@ def test_a_routed_item_that_a_larger_sample_draws_joins_the_audit() -> None:
     assert opened == 0
     assert sizes_of(owner) == {"arms": ["audit"] * 40, "chances": {1.0}}
     texts = set(owner.queue.items.values_list("reason", "reason_text"))
-    both = "The speakers still differ after 4 rounds. Drawn at random for the audit."
+    both = "The agents still disagree after 4 rounds. Selected at random for the audit."
     assert texts == {("unresolved_debate", both)}
 
 
@@ -162,7 +165,7 @@ def test_a_drawn_sample_does_not_shrink() -> None:
 
     page = rita.post(reverse("review:audit-debates", args=[owner.pk]), {"by": "size", "size": "5", "share": "50"})
 
-    assert "30 have been drawn and people may have answered some" in page.content.decode()
+    assert "30 cases have been drawn and may be annotated already" in page.content.decode()
     assert AuditPlan.objects.count() == 0
 
 
@@ -180,9 +183,9 @@ def test_a_smaller_share_of_the_site_leaves_what_was_drawn_and_its_chances(setti
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        ({"by": "size", "size": "", "share": "50"}, "Say how many."),
-        ({"by": "width", "width": "", "share": "50"}, "Say how wide."),
-        ({"by": "size", "size": "41", "share": "50"}, "There are 40 to draw from."),
+        ({"by": "size", "size": "", "share": "50"}, "Enter a number of cases."),
+        ({"by": "width", "width": "", "share": "50"}, "Enter a width."),
+        ({"by": "size", "size": "41", "share": "50"}, "There are 40 cases."),
         ({"by": "size", "size": "-1", "share": "50"}, "greater than or equal to 0"),
         ({"by": "size", "size": "10", "share": "100"}, "less than or equal to 99"),
     ],
@@ -200,7 +203,7 @@ def test_impossible_wishes_are_told(data: dict[str, str], sentence: str) -> None
 def test_a_run_without_tasks_has_nothing_to_draw_from() -> None:
     page = signed_in("rita", Role.RESEARCHER).get(reverse("review:audit-run", args=[factories.run().pk]))
 
-    assert "Nothing to draw from yet" in page.content.decode()
+    assert "No cases to sample yet" in page.content.decode()
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -209,7 +212,7 @@ def test_the_page_has_a_fixed_number_of_queries(count: int, django_assert_num_qu
     open_items_for_run(run=run, at=NOON)
     rita = signed_in("rita", Role.RESEARCHER)
 
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(15):
         rita.get(reverse("review:audit-run", args=[run.pk]))
 
 
@@ -257,6 +260,58 @@ def test_the_share_chosen_at_the_start_is_what_a_run_draws(share: float | None, 
     assert page.context["in_force"] == drawn
 
 
+def grown_run(first: Run, *, more: int) -> Run:
+    """Return a run of a second judge over the cases of a first run and some new ones of its benchmark."""
+    run = factories.run(suite=factories.suite(cases=1, benchmark=first.suite.benchmark), status="finished")
+    judge = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, criterion="tone", name="Second")
+    old = list(Response.objects.filter(verdicts__run=first).order_by("pk"))
+    new = [factories.response(prompt=factories.prompt(benchmark=first.suite.benchmark)) for _ in range(more)]
+    for response in old + new:
+        factories.verdict(evaluator=judge, response=response, share=0.9, confidence=0.99)
+    return run
+
+
+def test_a_later_run_draws_new_cases_at_the_rate_somebody_chose() -> None:
+    first = judged_run(40)
+    plan_audit(subject=subject_of_run(first), size=20, actor=None, at=NOON)
+    open_items_for_run(run=first, at=NOON)
+    drawn = set(Referral.objects.filter(run=first).values_list("response_id", flat=True))
+
+    later = grown_run(first, more=20)
+    open_items_for_run(run=later, at=NOON)
+
+    # half of 40 cases, and half of 60; the site's own share would draw 30 as well, but with a chance of its own
+    referrals = Referral.objects.filter(run=later, arm=ItemArm.AUDIT)
+    assert (len(drawn), referrals.count()) == (20, 30)
+    assert set(referrals.values_list("inclusion_probability", flat=True)) == {0.5}
+    page = signed_in("rita", Role.RESEARCHER).get(reverse("review:audit-run", args=[later.pk]))
+    assert page.context["in_force"] == 30
+    assert "50.0%, as chosen for this run or for the last run over the whole benchmark" in page.content.decode()
+    # people are asked once: those of the first draw that are drawn again have their item already
+    assert ReviewItem.objects.count() == len(drawn | set(referrals.values_list("response_id", flat=True)))
+
+
+@pytest.mark.parametrize("options", [{"selection": {"limit": 10}}, None])
+def test_the_rate_of_a_part_of_the_suite_or_of_none_is_not_taken_over(options: dict[str, Any] | None) -> None:
+    first = judged_run(40)
+    AuditPlan.objects.create(run=first, size=0 if options is None else 40, chosen_at=NOON)
+    Run.objects.filter(pk=first.pk).update(options=options or {})
+
+    assert share_of_benchmark(first.suite.benchmark_id) is None
+
+
+def test_a_run_that_is_to_be_says_what_the_chosen_rate_asks_of_people() -> None:
+    first = judged_run(40)
+    AuditPlan.objects.create(run=first, size=20, chosen_at=NOON)
+    benchmark = first.suite.benchmark_id
+
+    quoted = quote_audit(100, 200, None, benchmark)
+
+    assert (quoted.cases, quoted.subjects, quoted.annotations) == (50, 100, 200)
+    assert quote_audit(100, 200, 0.1, benchmark).cases == 10  # what the run itself is told comes first
+    assert quote_audit(100, 200, None, None).cases == 30  # the site's
+
+
 def test_annotators_cannot_tell_an_audited_item_from_another() -> None:
     item = factories.review_item(debate=factories.debate(), reason="unresolved_debate")
     ada = signed_in("ada", Role.ANNOTATOR)
@@ -275,7 +330,7 @@ def test_annotators_cannot_tell_an_audited_item_from_another() -> None:
 
     routed = seen()
     ReviewItem.objects.filter(pk=item.pk).update(
-        arm=ItemArm.AUDIT, inclusion_probability=0.05, reason="audit", reason_text="Drawn at random for the audit."
+        arm=ItemArm.AUDIT, inclusion_probability=0.05, reason="audit", reason_text="Selected at random for the audit."
     )
 
     assert seen() == routed

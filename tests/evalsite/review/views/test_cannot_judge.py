@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ def test_a_reason_is_needed() -> None:
 
     page = say_cannot(client, take(client, item.queue), "  ")
 
-    assert json.loads(page["HX-Trigger"])["toast"]["text"] == "Say why you cannot judge this item."
+    assert json.loads(page["HX-Trigger"])["toast"]["text"] == "Give a reason why you cannot judge this item."
     assert not Annotation.objects.exists()
 
 
@@ -113,7 +114,7 @@ def test_what_too_many_cannot_judge_goes_to_adjudication_with_the_reasons() -> N
     assert listed.count("Cannot judge") == 2
     assert page.count(WHY) == 2
     assert "Nobody has given a label" in page
-    assert 'value="a' not in page  # nothing to adopt
+    assert re.search(r'value="a\d+"', page) is None  # nothing to adopt; a form's token may begin with an a
     assert f'Not judged by ben: <span dir="auto">{WHY}' in owners
     assert (item.status, item.label) == ("adjudicated", "0")
     assert FinalLabel.objects.get().label == "0"
@@ -129,12 +130,12 @@ def test_no_figure_counts_it_as_a_label() -> None:
     say_cannot(client, take(client, item.queue))
 
     answers = read_answers(item.queue, {})
-    payload = compute_agreement(item.queue.pk, {}).payload
+    content = compute_agreement(item.queue.pk, {}).content
 
     assert answers.table.raters == ("ben", "cem")
     assert answers.off_scale == ()
-    assert (payload["summary"]["unable"], payload["summary"]["unable_items"]) == (1, 1)
-    assert payload["summary"]["answers"] == 2
+    assert (content["summary"]["unable"], content["summary"]["unable_items"]) == (1, 1)
+    assert content["summary"]["answers"] == 2
     assert other.annotations.count() + item.annotations.filter(label="").count() == 1
 
 
@@ -166,7 +167,7 @@ def test_who_cannot_judge_has_nothing_to_revise() -> None:
     values = {"label": "1", "reason": "Now I see"}
     page = client.post(reverse("review:item-revise", args=[item.pk]), values, headers=HTMX).content.decode()
 
-    assert "Revise once" not in page
+    assert "Revise your annotation once" not in page
     assert Annotation.objects.get().revised_label == ""
 
 

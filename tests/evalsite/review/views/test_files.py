@@ -1,4 +1,4 @@
-"""Answers brought back on the page: looked at first, stored afterwards."""
+"""Annotations restored on the page: looked at first, stored afterwards."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_the_page_shows_what_comes_before_it_is_stored() -> None:
     for_admin = admin.post(url, {"file": SimpleUploadedFile("answers.csv", data)})
     stored = rita.post(url, sent | chosen | {"save": "1"})
 
-    assert "There is no person &#x27;eve&#x27; here." in shown.content.decode()
-    assert "Only an admin may add people" in shown.content.decode()
+    assert "There is no account &#x27;eve&#x27;." in shown.content.decode()
+    assert "Only an admin can add people" in shown.content.decode()
     assert ('name="create"' in shown.content.decode(), 'name="create"' in for_admin.content.decode()) == (False, True)
     assert refused.status_code == 200
     assert checked.context["plan"].is_refused is False

@@ -9,7 +9,8 @@ from django.urls import reverse
 
 from debate.protocol.meta.differences import MOST_WORDS
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Assignment, ItemStatus, ReviewItem
+from evalsite.review.models import Assignment, ReviewItem
+from evalsite.review.states import ItemStatus
 from tests import factories
 from tests.evalsite.review.views.clients import HTMX, signed_in, take
 
@@ -27,7 +28,7 @@ def _fox_item(text_b: str = "The *blue* <fox>") -> ReviewItem:
 
 def _sides(page: str) -> list[str]:
     """The HTML of what stands in the two answers."""
-    return re.findall(r'aria-label="Text of answer [AB]">(.*?)</div>', page, re.DOTALL)
+    return re.findall(r'aria-label="Text of response [AB]">(.*?)</div>', page, re.DOTALL)
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX])
@@ -60,7 +61,7 @@ def test_item_detail_says_when_answers_are_too_long_to_compare() -> None:
 
     page = client.get(reverse("review:item-detail", args=[item.pk]), {"diff": "1"}).content.decode()
 
-    assert "The answers are too long to be compared word by word." in page
+    assert "The responses are too long for a word-by-word comparison." in page
     assert _sides(page)[0].startswith("<p>")
 
 

@@ -6,7 +6,8 @@ import pytest
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Annotation, Assignment, FinalLabel, QueueMode, ReviewItem
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import Annotation, Assignment, FinalLabel, ReviewItem
 from tests import factories
 from tests.evalsite.review.views.clients import HTMX, send, signed_in, take
 
@@ -94,7 +95,7 @@ def test_nothing_hidden_is_in_any_byte_before_the_answer(mode: str) -> None:
 
     seen = [(answer.getvalue().decode("utf-8", "replace") + str(answer.headers)) for answer in answers]
     assert item.annotations.count() == 1
-    assert any("Answer A" in text for text in seen)
+    assert any("Response A" in text for text in seen)
     assert ("secret-statement" in "".join(seen)) == (mode == QueueMode.DEBATE)
     assert {name for name, secret in secrets.items() if any(secret in text for text in seen)} == set()
 
@@ -137,7 +138,7 @@ def test_adjudication_offers_no_machine_verdict_before_the_decision() -> None:
     """M4: whoever decides a disagreement between people must not be led by what machines said."""
     item, secrets = _split_world(QueueMode.BLIND)
     rita, _ = signed_in("rita", Role.RESEARCHER)
-    ReviewItem.objects.filter(pk=item.pk).update(status="split", label="", settled_at=None)
+    ReviewItem.objects.filter(pk=item.pk).update(status="split", label="", decided_at=None)
     url = reverse("review:item-adjudicate", args=[item.pk])
 
     undecided = rita.get(url).content.decode()
@@ -155,8 +156,8 @@ def test_adjudication_offers_no_machine_verdict_before_the_decision() -> None:
         False,
         True,
     ]
-    assert ("Decide first" in early, "Show the machine verdicts" in decided) == (True, True)
-    assert ("Store beside the final label" in revealed, "The debate found a mistake." in revised) == (True, True)
+    assert ("Decide first" in early, "Show machine verdicts" in decided) == (True, True)
+    assert ("Save revision" in revealed, "The debate found a mistake." in revised) == (True, True)
     labels = FinalLabel.objects.filter(item=item).order_by("is_blind")
     assert list(labels.values_list("provenance", "is_blind")) == [("informed", False), ("adjudication", True)]
     item.refresh_from_db()

@@ -12,8 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Annotation, Assignment, ItemStatus, QueueMode
-from evalsite.review.states import UNDO_GRACE
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import Annotation, Assignment
+from evalsite.review.states import UNDO_GRACE, ItemStatus
 from tests import factories
 from tests.debate import rows
 from tests.evalsite.review.views.clients import HTMX, send, signed_in, take
@@ -57,7 +58,7 @@ def test_item_annotate_says_why_there_is_no_next_item() -> None:
 
     page = send(client, take(client, item.queue), HTMX).content.decode()
 
-    assert "wait for other people" in page
+    assert "are waiting for other people" in page
     assert '<section id="item-panel"' in page
 
 
@@ -86,7 +87,7 @@ def test_item_annotate_keeps_the_text_of_a_refused_answer() -> None:
     claim.refresh_from_db()
     page = response.content.decode()
     assert response.status_code == 200
-    assert "This item is settled. Your answer was not counted" in page
+    assert "This item is decided. Your annotation was not stored" in page
     assert "a long thought" in page
     assert claim.draft == {"label": "1", "note": "a long thought"}
     assert item.annotations.count() == 1
@@ -101,7 +102,7 @@ def test_item_annotate_keeps_the_text_when_the_item_has_been_taken_back() -> Non
     fragment = send(client, claim, HTMX, note="because <b>")
     page = send(client, claim, note="because <b>")
 
-    sentence = "This item has been taken back, so your answer was not counted. Copy what you want to keep."
+    sentence = "This item was withdrawn, so your annotation was not stored. Copy the text you want to keep."
     toast = json.loads(fragment["HX-Trigger"])["toast"]
     assert (fragment.status_code, fragment.content, toast["text"], toast["level"]) == (204, b"", sentence, "warning")
     assert page.status_code == 410
@@ -129,7 +130,7 @@ def test_item_annotate_without_a_choice_keeps_the_note() -> None:
 
     page = send(client, claim, label="", note="half a thought").content.decode()
 
-    assert "Choose an answer first." in page
+    assert "Choose a label first." in page
     assert "half a thought" in page
     assert item.annotations.count() == 0
 
@@ -160,7 +161,7 @@ def test_item_heartbeat_stops_once_the_claim_is_lost() -> None:
     lost = late.post(url, token)
 
     assert (alive.status_code, lost.status_code) == (204, 286)
-    assert "someone else took over" in lost["HX-Trigger"]
+    assert "went to another person" in lost["HX-Trigger"]
 
 
 def test_item_skip_goes_on_and_undo_comes_back() -> None:
@@ -173,8 +174,24 @@ def test_item_skip_goes_on_and_undo_comes_back() -> None:
     )
     back = client.post(reverse("review:item-undo", args=[item.pk]), headers=HTMX)
 
-    assert "answered or skipped" in skipped.content.decode()
+    assert "annotated or skipped" in skipped.content.decode()
     assert f'action="{reverse("review:item-annotate", args=[item.pk])}"' in back.content.decode()
+
+
+def test_item_skip_offers_reasons_for_what_is_shown() -> None:
+    pair, single = factories.queue(), factories.queue()
+    factories.review_item(queue=pair)
+    verdict = factories.verdict(status="unparsed", value=None)
+    factories.review_item(queue=single, verdict=verdict)
+    client, _ = signed_in("ada")
+
+    pages = [
+        client.get(reverse("review:item-detail", args=[take(client, queue).item_id])).content.decode()
+        for queue in (pair, single)
+    ]
+
+    assert ["The responses cannot be compared" in page for page in pages] == [True, False]
+    assert ["The response is cut off or illegible" in page for page in pages] == [False, True]
 
 
 def test_item_undo_brings_the_answer_back_as_a_draft() -> None:
@@ -227,7 +244,7 @@ def test_item_revise_stores_both_answers_and_undo_is_refused_after_the_reveal() 
     twice = client.post(reverse("review:item-revise", args=[item.pk]), {"label": "1", "reason": "again"}, headers=HTMX)
 
     stored = Annotation.objects.get(item=item, annotator=ada)
-    assert "so the blind answer stands" in refused["HX-Trigger"]
+    assert "so your blind annotation is final" in refused["HX-Trigger"]
     assert "already revised" in twice.content.decode()
     assert (stored.label, stored.revised_label, stored.revision_note) == (
         "-1" if claim.swapped else "1",
@@ -303,7 +320,7 @@ def test_settled_items_refuse_undo_with_a_sentence() -> None:
 
     item.refresh_from_db()
     assert item.status == ItemStatus.SETTLED
-    assert "This item is settled" in response["HX-Trigger"]
+    assert "This item is decided" in response["HX-Trigger"]
 
 
 def test_item_annotate_brings_the_number_in_the_rail_up_to_date() -> None:

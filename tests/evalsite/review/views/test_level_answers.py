@@ -54,7 +54,7 @@ def test_one_annotation_holds_the_items_and_the_score_they_come_to(queue: Queue)
     send(client, claim, HTMX, **SAID, by_parts="on", label="")
 
     assert page.count('type="radio"') == 6
-    assert "3 items to decide" in page
+    assert "3 parts left to annotate" in page
     assert " ".join(score.split()) == "Score <strong>50</strong> of 100"
     answer = Annotation.objects.get(annotator=ada)
     assert (answer.label, answer.parts) == ("50", PARTS)
@@ -70,7 +70,7 @@ def test_an_item_left_open_is_named_and_the_rest_is_kept(queue: Queue) -> None:
     page = send(client, claim, None, by_parts="on", label="100", **{"part-50.1": "met"}).content.decode()
 
     claim.refresh_from_db()
-    assert "Say of each item whether it is met: 100.1, 50.2." in page
+    assert "Choose met or not met for: 100.1, 50.2." in page
     assert claim.draft == {"label": "100", "note": "", "part-50.1": "met"}
     assert re.findall(r"value=\"([^\"]*)\"\s+required\s+checked", page) == ["met"]
     assert not Annotation.objects.exists()
@@ -118,4 +118,4 @@ def test_a_file_whose_items_come_to_another_score_is_refused(queue: Queue) -> No
     plan = plan_import(queue=queue, found=found, people=PeopleChoice(), at=NOON)
 
     (problem,) = plan.problems
-    assert "do not come to the label '50'" in problem.message
+    assert "do not give the label '50'" in problem.message

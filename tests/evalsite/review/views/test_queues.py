@@ -17,10 +17,11 @@ from django.urls import reverse
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.review.exports import ANNOTATION_COLUMNS
-from evalsite.review.models import ItemStatus, Queue, QueueStatus, ReviewItem
+from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.screens import pages
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next
+from evalsite.review.states import ItemStatus, QueueStatus
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON
@@ -227,7 +228,7 @@ def test_item_adjudicate_adopts_an_answer_and_goes_on() -> None:
     first.refresh_from_db()
     assert "Person 1" in page
     assert chosen.annotator.username not in page
-    assert "Say why" in refused
+    assert "Give a reason" in refused
     assert response["Location"] == reverse("review:item-adjudicate", args=[second.pk])
     assert (first.status, first.label, first.adjudication.adopted, first.adjudication.adjudicator) == (
         ItemStatus.ADJUDICATED,
@@ -235,6 +236,21 @@ def test_item_adjudicate_adopts_an_answer_and_goes_on() -> None:
         chosen,
         rita,
     )
+
+
+def test_item_adjudicate_prints_each_annotation_once() -> None:
+    queue = factories.queue()
+    item = factories.review_item(queue=queue)
+    for label, note in (("1", "The first is complete."), ("-1", "The second is shorter.")):
+        person = factories.user("", Role.ANNOTATOR)
+        claim = claim_next(queue=queue, annotator=person, at=NOON)
+        given = GivenAnnotation(label, note)
+        record_annotation(item_id=item.pk, annotator=person, token=str(claim.token), answer=given, at=NOON)
+    client, _ = signed_in("rita", Role.RESEARCHER)
+
+    page = client.get(reverse("review:item-adjudicate", args=[item.pk])).content.decode()
+
+    assert [page.count(note) for note in ("The first is complete.", "The second is shorter.")] == [1, 1]
 
 
 def test_item_reopen_and_ask_more_by_a_researcher() -> None:
@@ -322,8 +338,8 @@ def test_queue_detail_says_that_a_queue_is_paused(client: Client) -> None:
         client.force_login(factories.user(name, role))
         texts.append(client.get(queue.get_absolute_url()).content.decode())
 
-    assert "This queue is paused: it hands out no items until somebody resumes it. 1 item waits." in texts[0]
-    assert "This queue is paused. It hands out no items until its owner resumes it; 1 item waits for you." in texts[1]
+    assert "This queue is paused: no items are handed out until it is resumed. 1 item waits." in texts[0]
+    assert "This queue is paused. No items are handed out until its owner resumes it; 1 item waits for you." in texts[1]
 
 
 def test_queue_mine_lists_annotations_by_their_question(client: Client) -> None:

@@ -46,9 +46,9 @@ def test_verdict_page_sends_to_people_and_takes_back_without_javascript(client: 
     assert "Send to a person" in before.text
     assert [str(one) for one in sent.context["messages"]] == [f"Sent 1 item to the queue “{queue}”."]
     assert f'href="{item.get_absolute_url()}"' in sent.text
-    assert "Take back" in sent.text
-    assert [str(one) for one in again.context["messages"]] == [f"People have this already, in the queue “{queue}”."]
-    assert [str(one) for one in back.context["messages"]] == [f"Taken back from the queue “{queue}”."]
+    assert "Withdraw" in sent.text
+    assert [str(one) for one in again.context["messages"]] == [f"This is already in the queue “{queue}”."]
+    assert [str(one) for one in back.context["messages"]] == [f"Withdrawn from the queue “{queue}”."]
     assert "Send to a person" in back.text
 
 
@@ -76,9 +76,9 @@ def test_run_page_sends_the_rest_and_takes_it_back(client: Client) -> None:
     sent = client.post(reverse("review:run-send", args=[run.pk]), headers=HTMX)
     back = client.post(reverse("review:run-take-back", args=[run.pk]), follow=True)
 
-    assert "Nothing of this run is with people yet." in before.text
-    assert "Take back 2 unanswered" in sent.text
-    assert [str(one) for one in back.context["messages"]] == ["Took 2 items back."]
+    assert "No response of this run is in a review queue yet." in before.text
+    assert "Withdraw 2 without annotations" in sent.text
+    assert [str(one) for one in back.context["messages"]] == ["2 items withdrawn."]
 
 
 @pytest.mark.usefixtures("ada")
@@ -92,7 +92,7 @@ def test_run_people_asks_again_only_while_the_run_is_at_work(client: Client) -> 
     live = client.get(url, headers=HTMX).text
 
     assert ("hx-trigger" in ended, "hx-trigger" in live) == (False, True)
-    assert ("Send the rest" in live, "goes to people by itself" in live) == (False, True)
+    assert ("Send the rest" in live, "sent to review automatically" in live) == (False, True)
 
 
 def test_run_send_leaves_a_large_run_to_a_worker(client: Client, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,8 +106,8 @@ def test_run_send_leaves_a_large_run_to_a_worker(client: Client, ada: User, monk
     monkeypatch.setattr(referrals, "launch_rest", lambda **asked: asked == {"run": run, "actor": ada})
     told = client.post(url, headers=HTMX)
 
-    assert "No worker can be reached" in refused["HX-Trigger"]
-    assert "A worker looks through the run now" in told["HX-Trigger"]
+    assert "No worker is running" in refused["HX-Trigger"]
+    assert "A worker is sending the responses to the queue" in told["HX-Trigger"]
     assert not ReviewItem.objects.exists()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.grades import CriterionGrade, GradeStatus, GradingOptions, NotDecided, SpecFault
+from judging.grading.grades import CriterionGrade, GradingOptions, NotDecided, ScoreStatus, SpecFault
 from judging.grading.rule_graders.blanks import align_responses, grade_blanks, nominal_total
 from judging.grading.rule_graders.contexts import make_context
 from judging.grading.rule_graders.custom import Handlers
@@ -126,8 +126,8 @@ def test_grade_blanks_leaves_a_slow_regex_undecided_unless_another_answer_fits()
     undecided = grade([{"content": [slow]}, "foo"], text)
     decided = grade([{"content": [slow, "x" * 40]}, "foo"], text)
 
-    assert (undecided.got, undecided.status, undecided.notes[0].code) == (None, GradeStatus.INCOMPLETE, "limit.regex")
-    assert (decided.got, decided.status) == (2.0, GradeStatus.COMPLETE)
+    assert (undecided.got, undecided.status, undecided.notes[0].code) == (None, ScoreStatus.INCOMPLETE, "limit.regex")
+    assert (decided.got, decided.status) == (2.0, ScoreStatus.COMPLETE)
 
 
 def test_grade_blanks_does_not_align_what_is_too_long() -> None:

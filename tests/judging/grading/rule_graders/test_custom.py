@@ -9,12 +9,11 @@ import pytest
 
 from judging.grading.grades import NotDecided, SpecFault
 from judging.grading.rule_graders.custom import (
-    HandlerReply,
     Handlers,
     handler_program,
     read_reply,
-    register_metric,
 )
+from judging.grading.rule_graders.metrics import HandlerReply
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 
 SOURCE = """
@@ -98,8 +97,3 @@ def test_built_in_metrics_run_without_a_sandbox() -> None:
     assert handlers.grade({"module": "builtin", "func": "valid_json"}, "```json\n[1]\n```").got == 1.0
     assert handlers.grade({"module": "builtin", "func": "valid_json"}, "nothing").got == 0.0
     assert [handlers.grade(limit, text).got for text in ("a b", "a b c")] == [1.0, 0.0]
-
-
-def test_register_metric_refuses_a_name_twice() -> None:
-    with pytest.raises(ValueError, match="registered already"):
-        register_metric("builtin", "valid_json")(lambda text, arguments: HandlerReply(1.0, 1.0))

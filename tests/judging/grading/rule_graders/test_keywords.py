@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.grades import CriterionGrade, GradeStatus, GradingOptions, NotDecided, Note, SpecFault
+from judging.grading.grades import CriterionGrade, GradingOptions, NotDecided, Note, ScoreStatus, SpecFault
 from judging.grading.rule_graders.contexts import make_context
 from judging.grading.rule_graders.custom import Handlers
 from judging.grading.rule_graders.keywords import grade_keywords, nominal_total
@@ -129,7 +129,7 @@ def test_grade_keywords_leaves_a_slow_regex_undecided() -> None:
     graded = grade(["a", {"content": {"content": SLOW, "regex": True}}], "a" + "x" * 40)
 
     assert graded.detail["status"] == ["match", "undecided"]
-    assert (graded.got, graded.total, graded.status) == (None, 2.0, GradeStatus.INCOMPLETE)
+    assert (graded.got, graded.total, graded.status) == (None, 2.0, ScoreStatus.INCOMPLETE)
     assert [note.code for note in graded.notes] == ["limit.regex"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judging.grading.grades import Fault, GradeStatus, GradingOptions, ResponseGrade
+from judging.grading.grades import Fault, GradingOptions, ResponseGrade, ScoreStatus
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.rules import GradedCase, grade_responses
 from tests.parity.divergences import RULES
@@ -167,7 +167,7 @@ def test_grade_responses_survives_any_specification(grading: dict[str, Any], tex
     graded = grade_responses(GradedCase(grading, "python"), [text], options=options, runner=Passing())[0]
 
     assert time.perf_counter() - started < 5
-    assert (graded.score is None) or graded.status is not GradeStatus.INCOMPLETE
+    assert (graded.score is None) or graded.status is not ScoreStatus.INCOMPLETE
     assert {note.code for note in graded.all_notes()} <= set(RULES)
     json.dumps([dict(entry.detail) for entry in graded.criteria], allow_nan=False)
 

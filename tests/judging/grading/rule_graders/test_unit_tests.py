@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.grades import GradeStatus, GradingOptions, NotDecided, ResponseGrade, SpecFault
+from judging.grading.grades import GradingOptions, NotDecided, ResponseGrade, ScoreStatus, SpecFault
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.unit_tests import (
     PRELUDES,
@@ -117,7 +117,7 @@ def test_grade_unit_tests_adds_weights_of_passed_tests() -> None:
 
     graded = grade_unit_tests(spec, FENCED, "rust", GradingOptions(), runner)
 
-    assert (graded.got, graded.total, graded.status) == (1.0, 3.0, GradeStatus.COMPLETE)
+    assert (graded.got, graded.total, graded.status) == (1.0, 3.0, ScoreStatus.COMPLETE)
     assert [(test["passed"], test["points"], test["result"]) for test in graded.detail["tests"]] == [
         (True, 1.0, "True"),
         (False, 0.0, "False"),
@@ -130,7 +130,7 @@ def test_grade_unit_tests_is_incomplete_where_a_test_was_not_run() -> None:
 
     graded = grade_unit_tests(spec, FENCED, "python", GradingOptions(), Scripted(True, None))
 
-    assert (graded.got, graded.total, graded.status) == (None, 3.0, GradeStatus.INCOMPLETE)
+    assert (graded.got, graded.total, graded.status) == (None, 3.0, ScoreStatus.INCOMPLETE)
     assert [note.text for note in graded.notes] == [
         "Test 2 was not run: no toolchain",
         "Test 3 was not run: The file 'gone.py' is not stored with the case.",
@@ -183,7 +183,7 @@ def test_grade_unit_tests_keeps_what_the_tests_ran_with() -> None:
     runner.outcomes = [ProgramOutcome(True, environment={"python": "3.11.2", "sandbox": "profile 1"})] * 2
 
     grade = grade_unit_tests({"tests": ["a", "b"]}, "x", "python", GradingOptions(), runner)
-    stored = grade_to_json(ResponseGrade(2.0, 2.0, 1.0, 1.0, GradeStatus.COMPLETE, (grade,)))
+    stored = grade_to_json(ResponseGrade(2.0, 2.0, 1.0, 1.0, ScoreStatus.COMPLETE, (grade,)))
 
     assert stored["environment"] == {"python": "3.11.2", "sandbox": "profile 1"}
     assert "environment" not in stored["criteria"][0]["detail"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from judging.judges.kinds.level_cascade import LevelCascadeJudge
 from judging.judges.kinds.lexical import UnknownTask, lexical_reply
 from judging.judges.kinds.lexical_measures import LENSES, UnknownLens, conciseness, coverage, structure, terms
 from judging.judges.registry import KINDS
@@ -52,8 +53,7 @@ def debate(round_number: int, texts: tuple[str, str], **fields: object) -> ChatR
 @pytest.mark.parametrize("lens", LENSES)
 @pytest.mark.parametrize("name", list(KINDS))
 def test_lexical_reply_is_read_as_ok_by_every_judge(name: str, lens: str) -> None:
-    modes = [{"mode": "holistic"}, {"mode": "itemised"}] if name == "level_cascade" else [{}]
-    for options in modes:
+    for options in KINDS[name].prompts.values():
         judge = KINDS[name].build(options)
         for response in (GOOD, BAD, "", "{} ``` <score>100</score> [[A]]"):
             conversation = judge.converse(subject(response, other=BAD))
@@ -76,7 +76,7 @@ def test_lexical_reply_prefers_the_answer_that_holds_the_terms(lens: str) -> Non
 
 
 def test_lexical_reply_computes_the_cascade_from_the_shares() -> None:
-    judge = KINDS["level_cascade"].build()
+    judge = LevelCascadeJudge()
 
     scores = [
         judge.parse_reply(lexical_reply(judge.request(subject(text)), "criterion"), subject(text))

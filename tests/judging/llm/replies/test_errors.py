@@ -160,6 +160,14 @@ def test_classify_error_waits_for_a_daily_quota_until_it_is_renewed() -> None:
     assert error(429, said("Limit of tokens per day (TPD). Try again in 7m12s.")).retry_after_seconds == 432
 
 
+def test_classify_error_waits_as_long_as_the_body_says() -> None:
+    body = said("Resource exhausted", details=[{"@type": "RetryInfo", "retryDelay": "12.5s"}])
+
+    limited = error(429, body)
+
+    assert (limited.outcome, limited.retry_after_seconds) == (AttemptOutcome.RATE_LIMITED, 12.5)
+
+
 def test_classify_error_keeps_the_sentence_of_the_provider_apart_from_ours() -> None:
     attempt = error(404, {"error": {"message": "model 'x' not found, try pulling it first\n\x00" + "y" * 999}})
 

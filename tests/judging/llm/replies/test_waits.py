@@ -38,6 +38,7 @@ NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
         ({"retry-after": "2", "retry-after-ms": "2500"}, 2.5),
         ({"retry-after": "Fri, 31 Dec 9999 23:59:59 -2300"}, 86400.0),
         ({"retry-after": "Fri, 31 Dec 99999 23:59:59 GMT"}, None),
+        ({"retry-after": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, 86400.0),
         ({"x-ratelimit-reset": "2026-03-01T12:00:20Z"}, 20.0),
         ({"x-ratelimit-reset": "9999-12-31T23:59:59-23:00"}, 86400.0),
         ({"ratelimit-remaining": "0", "ratelimit-reset": "20"}, 20.0),

@@ -53,7 +53,7 @@ FAULTS = {
         AttemptOutcome.TRUNCATED,
         200,
         "truncated",
-        "The answer reached the token limit.",
+        "The reply reached the token limit.",
         accepted=USED,
         text="01234",
         finish_reason="length",
@@ -64,7 +64,7 @@ FAULTS = {
         AttemptOutcome.REFUSED,
         200,
         "content-filter",
-        "The provider's content filter stopped the answer.",
+        "The provider's content filter stopped the reply.",
         accepted=USED,
         finish_reason="content_filter",
         prompt_tokens=4,
@@ -85,7 +85,7 @@ FAULTS = {
         AttemptOutcome.RATE_LIMITED,
         429,
         "rate-limited",
-        "The endpoint allows no more calls for now.",
+        "The endpoint accepts no more calls for now.",
         "Rate limit reached",
         retry_after_seconds=7.0,
     ),
@@ -93,50 +93,50 @@ FAULTS = {
         AttemptOutcome.RATE_LIMITED,
         429,
         "rate-limited",
-        "The endpoint allows no more calls for now.",
+        "The endpoint accepts no more calls for now.",
         "Rate limit reached",
     ),
     "[[fake:quota]]": Attempt(
         AttemptOutcome.QUOTA,
         429,
         "quota",
-        "The account behind this endpoint has no money left.",
+        "The account of this endpoint has no credit left.",
         "You exceeded your current quota.",
     ),
     "[[fake:500]]": Attempt(
-        AttemptOutcome.SERVER_ERROR, 500, "http-500", "The endpoint answered HTTP 500.", "asked for 500"
+        AttemptOutcome.SERVER_ERROR, 500, "http-500", "The endpoint returned HTTP 500.", "asked for 500"
     ),
     "[[fake:503]]": Attempt(
-        AttemptOutcome.SERVER_ERROR, 503, "http-503", "The endpoint answered HTTP 503.", "asked for 503"
+        AttemptOutcome.SERVER_ERROR, 503, "http-503", "The endpoint returned HTTP 503.", "asked for 503"
     ),
     "[[fake:408]]": Attempt(
-        AttemptOutcome.PASSING, 408, "http-408", "The endpoint answered HTTP 408.", "asked for 408"
+        AttemptOutcome.PASSING, 408, "http-408", "The endpoint returned HTTP 408.", "asked for 408"
     ),
     "[[fake:409]]": Attempt(
-        AttemptOutcome.PASSING, 409, "http-409", "The endpoint answered HTTP 409.", "asked for 409"
+        AttemptOutcome.PASSING, 409, "http-409", "The endpoint returned HTTP 409.", "asked for 409"
     ),
     "[[fake:400]]": Attempt(
-        AttemptOutcome.CLIENT_ERROR, 400, "http-400", "The endpoint answered HTTP 400.", "asked for 400"
+        AttemptOutcome.CLIENT_ERROR, 400, "http-400", "The endpoint returned HTTP 400.", "asked for 400"
     ),
     "[[fake:401]]": Attempt(AttemptOutcome.SETUP, 401, "key", "The endpoint does not accept the key.", "asked for 401"),
     "[[fake:402]]": Attempt(
-        AttemptOutcome.QUOTA, 402, "quota", "The account behind this endpoint has no money left.", "asked for 402"
+        AttemptOutcome.QUOTA, 402, "quota", "The account of this endpoint has no credit left.", "asked for 402"
     ),
     "[[fake:redirect]]": Attempt(
         AttemptOutcome.SETUP, 302, "redirect", "The endpoint redirects; redirects are not followed."
     ),
     "[[fake:html]]": Attempt(
-        AttemptOutcome.SETUP, 200, "address", "The endpoint's address shows a web page, not chat completions."
+        AttemptOutcome.SETUP, 200, "address", "The address of the endpoint returns a web page, not chat completions."
     ),
     "[[fake:drop]]": Attempt(
         AttemptOutcome.PASSING,
         None,
         "connection",
-        "The connection to the endpoint failed or broke off.",
+        "The connection to the endpoint failed or was lost.",
         is_unheard=True,
     ),
     "[[fake:hang]]": Attempt(
-        AttemptOutcome.PASSING, None, "timeout", "The endpoint did not answer in time.", is_unheard=True
+        AttemptOutcome.PASSING, None, "timeout", "The endpoint did not reply in time.", is_unheard=True
     ),
 }
 

@@ -241,9 +241,9 @@ def authorities(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ("trusted", "host", "kind", "said"),
     [
         ("ours", "api.example.com", "", ""),
-        ("theirs", "api.example.com", "tls", "comes from no authority that this site trusts"),
+        ("theirs", "api.example.com", "tls", "comes from an authority that this site does not trust"),
         ("", "api.example.com", "tls", "EVALSITE_CA_BUNDLE"),
-        ("ours", "other.example.com", "tls", "is for another host name"),
+        ("ours", "other.example.com", "tls", "is for a different host name"),
     ],
 )
 def test_send_checks_the_certificate_behind_the_proxy_against_the_name(

@@ -13,9 +13,10 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from judging.llm.chat import ChatReply, ReplyStatus
-from judging.models import Call, CallPrompt, PastVerdict, RunKind, RunStatus
+from judging.models import Call, CallPrompt, PastVerdict, RunKind
 from judging.services.calls.call_pruning import Prunable, prune_calls
 from judging.services.calls.ledger import CallRecord, find_finished, store_calls
+from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
 

@@ -39,7 +39,7 @@ def test_hold_keeps_what_was_answered_where_the_rest_does_not_come_in_time(
     asked = target(fake_llm)
     monkeypatch.setattr(prompt_trials, "WAIT_SECONDS", 1.5)
 
-    with pytest.raises(TrialRefused, match="did not answer in time"):
+    with pytest.raises(TrialRefused, match="did not reply in time"):
         hold(asking("one", "two", "[[fake:latency=20000]]"), asked, at=NOON)
     kept = Call.objects.count()
     again = hold(asking("one", "two"), asked, at=NOON)
@@ -63,7 +63,7 @@ def test_hold_refuses_the_rest_where_the_budget_does_not_carry_one_request_more(
     fake_llm.config(latency=1, reply="twelve")
     asked = target(fake_llm, input_price=Decimal(0), output_price=Decimal(500_000))
 
-    with pytest.raises(TrialRefused, match=r"The budget of \$16 does not carry the 4 requests that are left"):
+    with pytest.raises(TrialRefused, match=r"The budget of \$16 does not cover the 4 remaining requests"):
         hold(asking(*(f"question {number}" for number in range(6))), asked, at=NOON, budget=Decimal(16))
 
     assert (fake_llm.stats()["calls"], Call.objects.aggregate(sum=Sum("cost"))["sum"]) == (2, 2)

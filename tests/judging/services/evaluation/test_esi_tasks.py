@@ -18,27 +18,15 @@ from judging.exports import write_esi_files
 from judging.grading.esi import EsiOptions
 from judging.judges.answer_prompts import shipped_asking
 from judging.judges.kinds.esi_items import ReplyReading
-from judging.models import (
-    Call,
-    EsiItem,
-    Judge,
-    ModelEndpoint,
-    Response,
-    Run,
-    RunStatus,
-    RunTask,
-    Score,
-    Suite,
-    System,
-    Verdict,
-)
+from judging.models import Call, EsiItem, Judge, ModelEndpoint, Response, Run, RunTask, Score, Suite, System, Verdict
 from judging.selectors.esi import read_summary
 from judging.services.evaluation.esi_options import ORIGINAL, options_from_json
-from judging.services.runs.esi_plans import ChosenJudge, EsiPlan, Worker, create_esi_run, default_judge
-from judging.services.runs.run_plans import RunNotPossible
+from judging.services.runs.esi_plans import EsiSetup, Worker, default_judge
+from judging.services.runs.estimates import estimate_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
 from judging.services.tasks.run_lifecycle import retry_failed
-from judging.states import RunRefused
+from judging.states import RunRefused, RunStatus
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -72,13 +60,13 @@ def serve() -> Iterator[Any]:
         server.close()
 
 
-def judged_by(url: str) -> dict[str, Any]:
+def judged_by(url: str) -> list[EvaluatorChoice]:
     """Return the two judges on endpoints of the fake server."""
-    found = {}
+    judges = []
     for kind, model in (("accuracy", "acc"), ("integrity", "int")):
         endpoint = factories.endpoint(name=model, base_url=url, model=model)
-        found[kind] = ChosenJudge(default_judge(kind=kind, endpoint=endpoint))
-    return found
+        judges.append(EvaluatorChoice(default_judge(kind=kind, endpoint=endpoint)))
+    return judges
 
 
 def suite_of_one(reference: str = "42 W") -> Suite:
@@ -86,16 +74,18 @@ def suite_of_one(reference: str = "42 W") -> Suite:
     return factories.suite(cases=[case])
 
 
-def generate(url: str, *, suite: Suite | None = None, prompt: str = "DIRECT", **plan: Any) -> Run:
+def generate(url: str, *, suite: Suite | None = None, prompt: str = "DIRECT", **setup: Any) -> Run:
     """Return a run in which the fake worker answers."""
     worker = Worker(factories.endpoint(base_url=url, model="worker"), shipped_asking(prompt))
-    made = EsiPlan(suite=suite or suite_of_one(), workers=[worker], **judged_by(url), **plan)
-    return create_esi_run(plan=made, actor=None, at=NOON)
+    esi = EsiSetup([worker], **setup)
+    plan = RunPlan(suite=suite or suite_of_one(), evaluators=judged_by(url), esi=esi)
+    return create_run(plan=plan, actor=None, at=NOON)
 
 
-def judges_of(run: Run) -> dict[str, Any]:
+def judges_of(run: Run) -> list[EvaluatorChoice]:
     """Return the two judges of another run."""
-    return {name: ChosenJudge(Judge.objects.get(evaluators__run=run, kind=name)) for name in ("accuracy", "integrity")}
+    judges = Judge.objects.filter(evaluators__run=run)
+    return [EvaluatorChoice(judges.get(kind=name)) for name in ("accuracy", "integrity")]
 
 
 def work(run: Run) -> Run:
@@ -214,12 +204,15 @@ def test_answers_that_are_there_are_judged_as_they_are(serve: Any) -> None:
         prompt=suite.cases.get().prompt, system=system, text="Final Answer: 42 W", completion_tokens=4000
     )
 
-    run = create_esi_run(plan=EsiPlan(suite=suite, systems=[system], **judged_by(server.url)), actor=None, at=NOON)
+    plan = RunPlan(suite=suite, systems=[system], evaluators=judged_by(server.url), esi=EsiSetup())
+    run = create_run(plan=plan, actor=None, at=NOON)
     work(run)
 
     assert (run.done, index_of(run).response) == (1, response)
     assert index_of(run).detail["sub_scores"]["efficiency"] == 50.0  # (1 - 4000/8000) x 100
     assert server.stats()["model"] == {"acc": 1, "int": 1}
+    after = estimate_run(plan=plan, threads=4, at=timezone.now())
+    assert [(part.calls, part.made, part.tasks) for part in after.evaluators] == [(1, 1, 0), (1, 1, 1)]
 
 
 def test_a_reasoned_prompt_takes_the_answer_after_its_marker(serve: Any) -> None:
@@ -231,14 +224,16 @@ def test_a_reasoned_prompt_takes_the_answer_after_its_marker(serve: Any) -> None
     assert Response.objects.get().system.prompt_version == "COT"
 
 
-def test_create_esi_run_refuses_what_cannot_be_run(serve: Any) -> None:
+def test_create_run_of_the_esi_refuses_what_cannot_be_run(serve: Any) -> None:
     suite, judges = suite_of_one(), judged_by("http://127.0.0.1:9/v1")
 
     with pytest.raises(RunNotPossible, match="not both"):
-        create_esi_run(plan=EsiPlan(suite=suite, **judges), actor=None, at=NOON)
-    worker = Worker(factories.endpoint(model="no-such-price"), shipped_asking("DIRECT"))
+        create_run(plan=RunPlan(suite=suite, evaluators=judges, esi=EsiSetup()), actor=None, at=NOON)
+    esi = EsiSetup([Worker(factories.endpoint(model="no-such-price"), shipped_asking("DIRECT"))])
+    with pytest.raises(RunNotPossible, match="one accuracy judge and one integrity judge"):
+        create_run(plan=RunPlan(suite=suite, evaluators=judges[::-1], esi=esi), actor=None, at=NOON)
     with pytest.raises(RunNotPossible, match="price"):
-        create_esi_run(plan=EsiPlan(suite=suite, workers=[worker], budget=Decimal(1), **judges), actor=None, at=NOON)
+        create_run(plan=RunPlan(suite=suite, evaluators=judges, budget=Decimal(1), esi=esi), actor=None, at=NOON)
     assert not Run.objects.exists()
 
 
@@ -268,7 +263,7 @@ def test_the_recorded_run_is_reproduced_through_the_site(serve: Any, shared_data
 
     out = StringIO()
     call_command(
-        "run_esi",
+        *("run_suite", "--kind", "esi", "--wait"),
         *("--input", str(folder / "items.jsonl"), "--dataset", "L1", "--worker", "worker=DIRECT"),
         *("--accuracy", "acc", "--integrity", "int", "--original", "--output", str(tmp_path), "--json"),
         stdout=out,
@@ -322,7 +317,8 @@ def test_the_length_of_an_answer_leaves_out_the_attempts_that_were_cut_off(serve
     assert index_of(run).detail["sub_scores"]["efficiency"] == pytest.approx(60.0)  # 100 x (1 - 3200 / 8000)
     judges = judges_of(run)
     worker = Worker(ModelEndpoint.objects.get(model="worker"), shipped_asking("DIRECT"))
-    again = work(create_esi_run(plan=EsiPlan(suite=run.suite, workers=[worker], **judges), actor=None, at=NOON))
+    plan = RunPlan(suite=run.suite, evaluators=judges, esi=EsiSetup([worker]))
+    again = work(create_run(plan=plan, actor=None, at=NOON))
     assert (again.calls_made, index_of(again).detail["sub_scores"]["efficiency"]) == (0, pytest.approx(60.0))
 
 
@@ -331,10 +327,10 @@ def test_two_servers_of_one_model_are_two_systems(serve: Any) -> None:
     first = work(generate(here.url))
     worker = Worker(factories.endpoint(name="other", base_url=there.url, model="worker"), shipped_asking("DIRECT"))
     judges = judges_of(first)
-    plan = EsiPlan(suite=first.suite, workers=[worker], **judges)
+    plan = RunPlan(suite=first.suite, evaluators=judges, esi=EsiSetup([worker]))
 
-    second = work(create_esi_run(plan=plan, actor=None, at=NOON))
-    third = create_esi_run(plan=plan, actor=None, at=NOON)
+    second = work(create_run(plan=plan, actor=None, at=NOON))
+    third = create_run(plan=plan, actor=None, at=NOON)
 
     names = ["worker · DIRECT", "worker · DIRECT · other"]
     assert list(System.objects.order_by("pk").values_list("name", flat=True)) == names
@@ -351,8 +347,10 @@ def test_a_system_made_before_keys_is_taken_over_by_the_same_worker_only(serve: 
     hotter = replace(shipped_asking("DIRECT"), temperature=1.0)
 
     systems = [
-        create_esi_run(
-            plan=EsiPlan(suite=first.suite, workers=[Worker(endpoint, asking)], **judges), actor=None, at=NOON
+        create_run(
+            plan=RunPlan(suite=first.suite, evaluators=judges, esi=EsiSetup([Worker(endpoint, asking)])),
+            actor=None,
+            at=NOON,
         ).systems.get()
         for asking in (hotter, shipped_asking("DIRECT"))
     ]

@@ -18,13 +18,14 @@ from judging.grading.grades import GradingOptions, ResponseGrade
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.rules import GradedCase
 from judging.llm.chat import Conversation
-from judging.models import Lease, Run, RunKind, RunStatus, RunTask, Score
+from judging.models import Lease, Run, RunKind, RunTask, Score
 from judging.services.evaluation.cores import core_count
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.evaluation.rule_tasks import CaseBatch, SharedOutcomes, grade_all
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
 from judging.services.tasks import executors
+from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
 

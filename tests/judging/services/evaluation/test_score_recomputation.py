@@ -15,22 +15,11 @@ from evalsite.accounts.roles import Role
 from evalsite.serving.workers import RECOVERIES
 from judging.grading.esi import EsiOptions
 from judging.jobs import resume_rescorings, work_rescoring
-from judging.models import (
-    Call,
-    EsiItem,
-    EvaluatorKind,
-    Run,
-    RunEvaluator,
-    RunKind,
-    RunStatus,
-    RunTask,
-    Score,
-    TaskStatus,
-    Verdict,
-)
+from judging.models import Call, EsiItem, EvaluatorKind, Run, RunEvaluator, RunKind, RunTask, Score, TaskStatus, Verdict
 from judging.services.evaluation import score_recomputation
 from judging.services.evaluation.esi_options import options_to_json
 from judging.services.evaluation.score_recomputation import Rescored, RescoringRefused
+from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
 
@@ -137,12 +126,12 @@ def test_a_recomputation_that_was_cut_short_is_taken_up_again(monkeypatch: pytes
 def test_rescore_judge_refuses_what_changes_the_question() -> None:
     evaluator = cascade([25])
 
-    with pytest.raises(RescoringRefused, match="level_25_value changes what the judge is asked"):
+    with pytest.raises(RescoringRefused, match="level_25_value changes the request to the judge"):
         rescore_judge(evaluator_id=evaluator.pk, options={"level_25_value": 20})
     with pytest.raises(RescoringRefused, match="off_grid is one of"):
         rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "so so"})
     Run.objects.update(status=RunStatus.RUNNING)
-    with pytest.raises(RescoringRefused, match="at work"):
+    with pytest.raises(RescoringRefused, match="The run is active"):
         rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"})
 
 

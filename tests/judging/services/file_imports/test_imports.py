@@ -34,7 +34,7 @@ def test_check_import_tells_a_suite_and_stores_nothing() -> None:
     checked = check_import(files=[import_files.suite()], options=ImportOptions())
 
     assert (checked.kind, checked.errors, checked.changes_nothing) == ("suite", (), False)
-    assert facts(checked.parts[0]) == {"Cases": 2, "New": 2, "Changed": 0, "Reused as they are": 0}
+    assert facts(checked.parts[0]) == {"Cases": 2, "New": 2, "Changed": 0, "Reused": 0}
     assert [sample["title"] for sample in checked.parts[0]["samples"]] == ["france", "poland"]
     assert checked.parts[0]["samples"][0]["outline"]["label"] == "Grading"
     assert {model.objects.count() for model in TABLES} == {0}
@@ -74,7 +74,7 @@ def test_store_import_of_changed_bytes_reuses_unchanged_cases() -> None:
     checked = check_import(files=[import_files.suite(changed)], options=ImportOptions())
     store(import_files.suite(changed))
 
-    assert facts(checked.parts[0]) == {"Cases": 2, "New": 0, "Changed": 1, "Reused as they are": 1}
+    assert facts(checked.parts[0]) == {"Cases": 2, "New": 0, "Changed": 1, "Reused": 1}
     assert (Suite.objects.count(), Case.objects.count(), Prompt.objects.count()) == (2, 3, 2)
 
 
@@ -85,7 +85,7 @@ def test_check_import_counts_responses_that_a_changed_prompt_makes_stale() -> No
     changed = import_files.SUITE.replace(b"capital of Poland?", b"capital of Poland in 1500?")
     checked = check_import(files=[import_files.suite(changed)], options=ImportOptions())
 
-    assert facts(checked.parts[0])["Responses that answer an earlier wording"] == 1
+    assert facts(checked.parts[0])["Responses to an earlier wording"] == 1
 
 
 def test_check_import_plans_responses_beside_a_suite_that_is_not_stored_yet() -> None:
@@ -203,8 +203,8 @@ def test_check_import_compares_a_rubric_with_its_latest_version() -> None:
     same = check_import(files=[import_files.workbook()], options=ImportOptions())
     fewer = check_import(files=[import_files.workbook(("france",))], options=ImportOptions())
 
-    assert facts(same.parts[0]) == {"Criteria trees": 2, "New": 0, "Changed": 0, "No longer there": 0, "Version": 1}
-    assert facts(fewer.parts[0]) == {"Criteria trees": 1, "New": 0, "Changed": 0, "No longer there": 1, "Version": 2}
+    assert facts(same.parts[0]) == {"Criteria trees": 2, "New": 0, "Changed": 0, "Removed": 0, "Version": 1}
+    assert facts(fewer.parts[0]) == {"Criteria trees": 1, "New": 0, "Changed": 0, "Removed": 1, "Version": 2}
 
 
 def test_check_import_knows_a_rubric_under_another_name() -> None:
@@ -216,7 +216,7 @@ def test_check_import_knows_a_rubric_under_another_name() -> None:
 
     [part] = checked.parts
     assert (part["is_new"], checked.changes_nothing, facts(part)) == (False, True, {"Criteria trees": 2})
-    assert part["notes"][-1].endswith("holds exactly this already. Nothing will change.")
+    assert part["notes"][-1].endswith("already has exactly this content. Nothing will change.")
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ def test_stage_reading_finds_the_second_of_two_ids_in_whatever_batch() -> None:
 
     assert staged is None
     assert [(problem.place, problem.message) for problem in findings.listed] == [
-        ("line 1502, column A", "The id '3' already stands at line 5, column A."),
-        ("line 1503, column A", "The id '1499' already stands at line 1501, column A."),
+        ("line 1502, column A", "The id '3' already occurs at line 5, column A."),
+        ("line 1503, column A", "The id '1499' already occurs at line 1501, column A."),
     ]
 
 

@@ -36,7 +36,7 @@ def test_read_bytes_refuses_what_was_dropped() -> None:
     upload_store.keep_bytes(name="a", data=b"x", at=NOON)
     upload_store.drop_bytes("a")
 
-    with pytest.raises(BytesGone, match="Upload the file again"):
+    with pytest.raises(BytesGone, match="Upload it again"):
         upload_store.read_bytes("a")
 
 

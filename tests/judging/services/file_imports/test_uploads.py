@@ -64,7 +64,7 @@ def test_check_upload_notes_errors_with_place_and_hint() -> None:
 def test_check_upload_refuses_more_bytes_than_the_site_takes(settings: Any) -> None:
     settings.UPLOAD_MEGABYTES = 1
 
-    with pytest.raises(UploadRefused, match="this site takes 1 MiB"):
+    with pytest.raises(UploadRefused, match="the limit of this site is 1 MiB"):
         check(("big.jsonl", b"x" * (2**20 + 1)))
 
     assert (Upload.objects.count(), UploadPart.objects.count()) == (0, 0)
@@ -113,7 +113,7 @@ def test_work_upload_says_when_its_bytes_are_gone() -> None:
     assert uploads.work_upload(upload_id=upload.pk, now=noon) == ImportStatus.FAILED
 
     upload.refresh_from_db()
-    assert upload.result["error"] == "The uploaded bytes are gone. Upload the file again."
+    assert upload.result["error"] == "The uploaded file was removed. Upload it again."
 
 
 def test_confirm_upload_refuses_errors_and_a_second_time() -> None:
@@ -121,7 +121,7 @@ def test_confirm_upload_refuses_errors_and_a_second_time() -> None:
         uploads.confirm_upload(upload=check(("bad.yaml", b"cases: [7]")), actor=None, at=factories.NOON)
 
     upload = uploads.confirm_upload(upload=check(import_files.suite()), actor=None, at=factories.NOON)
-    with pytest.raises(UploadRefused, match="confirmed already"):
+    with pytest.raises(UploadRefused, match="already confirmed"):
         uploads.confirm_upload(upload=upload, actor=None, at=factories.NOON)
 
 
@@ -253,14 +253,14 @@ def test_work_upload_stops_with_its_worker_and_goes_on_later(monkeypatch: pytest
 def test_cancel_upload_refuses_what_nobody_works_on() -> None:
     upload = check(import_files.suite())
 
-    with pytest.raises(UploadRefused, match="nobody is working"):
+    with pytest.raises(UploadRefused, match="is not being processed"):
         uploads.cancel_upload(upload=upload, actor=None)
 
 
 def test_confirm_upload_refuses_what_is_not_checked_yet() -> None:
     upload = uploads.receive_upload(files=[large(2)], options=ImportOptions(), actor=None, at=factories.NOON)
 
-    with pytest.raises(UploadRefused, match="not checked yet"):
+    with pytest.raises(UploadRefused, match="not been checked yet"):
         uploads.confirm_upload(upload=upload, actor=None, at=factories.NOON)
 
 

@@ -79,7 +79,7 @@ def test_estimate_run_takes_the_latency_of_the_latest_calls() -> None:
     for number, seconds in enumerate((1.0, 2.0)):
         Call.objects.create(
             key=f"{number:064x}",
-            endpoint=judge.endpoint,
+            endpoint=judge.asked,
             status="finished",
             request={},
             seconds=seconds,

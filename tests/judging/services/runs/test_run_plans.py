@@ -47,7 +47,7 @@ def test_check_plan_names_what_is_missing() -> None:
     ] == [
         "Choose at least one system.",
         "Choose at least one grader or judge.",
-        "The same judge with the same rubric was chosen twice.",
+        "The same judge was chosen twice with the same rubric.",
         "These systems have no responses to this suite. Import some first.",
         "These systems have no responses to this suite. Import some first.",
     ]
@@ -63,8 +63,8 @@ def test_check_plan_refuses_a_budget_where_a_price_is_unknown() -> None:
     with pytest.raises(RunNotPossible, match="the price of nowhere is unknown"):
         check_plan(plan)
 
-    judge.endpoint.input_price = judge.endpoint.output_price = Decimal(1)
-    judge.endpoint.save()
+    judge.asked.input_price = judge.asked.output_price = Decimal(1)
+    judge.asked.save()
     check_plan(plan)
 
 

@@ -12,11 +12,12 @@ from evalsite.home import live_runs
 from evalsite.reports.selectors.judges.judge_rows import judge_exists
 from evalsite.reports.selectors.leaderboards import evaluators_of
 from evalsite.review.selectors.unrouted import unheard_runs
-from judging.models import Response, Run, RunKind, RunStatus, Score
+from judging.models import Response, Run, RunKind, Score
 from judging.selectors import benchmarks, responses
 from judging.selectors.runs import list_runs
 from judging.services.runs.run_plans import RunNotPossible
 from judging.services.runs.single import Wish, judge_once
+from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
 from tests.judging.services.run_rows import answered_suite, level_judge, work
@@ -53,7 +54,7 @@ def test_judge_once_refuses_a_person_whose_trials_have_cost_what_a_day_allows(se
     first = judge_once(wish=wish, actor=ada, at=NOON)
     Run.objects.filter(pk=first.pk).update(spent=Decimal("1.60"), unheard=Decimal("0.40"))
 
-    with pytest.raises(RunNotPossible, match=r"cost \$2\.00; this site allows \$2 a day"):
+    with pytest.raises(RunNotPossible, match=r"cost \$2\.00; the limit of this site is \$2 per day"):
         judge_once(wish=wish, actor=ada, at=NOON + timedelta(hours=23))
 
     made = [judge_once(wish=wish, actor=who, at=NOON + timedelta(hours=hours)) for who, hours in ((ben, 23), (ada, 24))]

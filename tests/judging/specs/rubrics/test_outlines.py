@@ -83,7 +83,7 @@ def test_outline_of_grading_shows_every_keyword_form() -> None:
     rules = (
         Outline(text="plain"),
         either,
-        Outline(text="bad", facts=("costs points", "any letter case")),
+        Outline(text="bad", facts=("deducts points", "case-insensitive")),
         Outline(text="c", facts=("if context[-1] == 'match'",)),
     )
     assert outline == Outline("Grading", facts=("max score 3",), children=(Outline("Keywords", children=rules),))

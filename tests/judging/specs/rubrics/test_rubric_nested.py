@@ -48,7 +48,7 @@ def test_parse_rubric_refuses_a_rule_on_a_fact_that_nobody_knows() -> None:
 
     (problem,) = parse({"root": {**RATED, "rules": [rule]}}).errors
 
-    assert problem.message == "A rule can ask for has_context only; nothing else is known of a response."
+    assert problem.message == "A rule can ask for has_context only; nothing else is known about a response."
 
 
 def test_parse_nested_rubric_says_that_a_contract_has_no_effect() -> None:

@@ -270,7 +270,7 @@ def test_export_rubric_xlsx_keeps_awkward_criteria_as_text(cell: str) -> None:
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
-        (("a\n(2) b\n2. c\n- d", "x"), "cannot be told apart"),
+        (("a\n(2) b\n2. c\n- d", "x"), "cannot be distinguished"),
         (("a" * 40_000,), "does not fit"),
         (("bell \x07",), "control character"),
     ],

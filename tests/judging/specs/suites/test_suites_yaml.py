@@ -325,8 +325,8 @@ def test_parse_suite_never_leaves_out_a_broken_case_file() -> None:
 
     assert parsed.value is None
     assert [str(problem) for problem in parsed.problems] == [
-        "b.yaml, line 3, column 12: This is not valid YAML. A quotation mark that is opened is never closed. "
-        "What it belongs to starts on line 2."
+        "b.yaml, line 3, column 12: This is not valid YAML. A quotation mark is not closed. "
+        "The block that contains it starts on line 2."
     ]
 
 
@@ -341,11 +341,11 @@ cases:
     parsed = parse_suite(bundle(suite_yaml=text))
 
     assert [(p.code, p.message) for p in parsed.problems if p.code in ("unknown-key", "kept-as-metadata")] == [
-        ("unknown-key", "`promt` is not read by anything; did you mean `prompt`?"),
-        ("kept-as-metadata", "`difficulty` is not read by anything; it is kept as metadata of the cases that have it."),
-        ("unknown-key", "`gradng` is not read by anything; did you mean `grading`?"),
-        ("unknown-key", "`attempt_reduce_mod` is not read by anything; did you mean `attempt_reduce_mode`?"),
-        ("kept-as-metadata", "`owner` is not read by anything; it is kept as metadata of the suite."),
+        ("unknown-key", "`promt` has no effect; did you mean `prompt`?"),
+        ("kept-as-metadata", "`difficulty` has no effect; it is kept as metadata of the cases that have it."),
+        ("unknown-key", "`gradng` has no effect; did you mean `grading`?"),
+        ("unknown-key", "`attempt_reduce_mod` has no effect; did you mean `attempt_reduce_mode`?"),
+        ("kept-as-metadata", "`owner` has no effect; it is kept as metadata of the suite."),
     ]
 
 
@@ -370,7 +370,7 @@ def test_parse_suite_names_the_files_that_are_no_suite() -> None:
 
     assert [(problem.file, problem.message) for problem in parsed.errors] == [
         ("a.yaml", "The file is empty."),
-        ("b.yaml", "The file holds a list at its top, not `key: value` lines."),
+        ("b.yaml", "The top level of the file is a list, not `key: value` lines."),
         ("c.yaml", "The file is neither a suite nor a case; its keys are name, case."),
     ]
 

@@ -77,7 +77,7 @@ def test_agreement_report_of_counts_names_no_pairs() -> None:
 def test_agreement_report_of_an_empty_table_says_why() -> None:
     report = agreement_report(from_rows([], ["x", "y"]))
 
-    reason = "No item has two answers or more, so there is nothing to compare."
+    reason = "No item has two or more annotations, so agreement cannot be computed."
     assert (report.percent, report.fleiss, report.warning) == (
         Estimate(None, None, None, 0, reason),
         Estimate(None, None, None, 0, reason),
@@ -164,7 +164,7 @@ def test_against_the_rest_counts_as_a_count_without_the_rater_does() -> None:
 def test_against_the_rest_says_when_there_is_no_rest() -> None:
     table = from_rows([["a"], ["b"]], ["a", "b"], raters=["ada"])
 
-    assert against_the_rest(table)["ada"].reason == "The others have no majority on any item that ada answered."
+    assert against_the_rest(table)["ada"].reason == "The others have no majority on any item that ada labelled."
 
 
 def test_confusion_counts_has_the_first_side_in_rows() -> None:
@@ -188,8 +188,8 @@ def test_prevalence_warning_speaks_for_the_gwet_paradox() -> None:
     report = agreement_report(from_contingency([[118, 5], [2, 0]], ["no", "yes"]))
 
     assert report.warning == (
-        "94% of answers agree, yet kappa is -0.03: one label dominates, and kappa counts most agreement as chance. "
-        "Read AC1 (0.94) beside it."
+        "94% of annotations agree, yet kappa is -0.03: one label dominates, and kappa counts most agreement as chance. "
+        "Read AC1 (0.94) as well."
     )
 
 
@@ -202,7 +202,7 @@ def test_prevalence_warning_names_an_undefined_kappa() -> None:
     report = agreement_report(unanimous)
 
     assert report.fleiss.reason == "Everyone chose “no”; chance-corrected agreement is undefined."
-    assert report.warning.startswith("100% of answers agree, but kappa is undefined")
+    assert report.warning.startswith("100% of annotations agree, but kappa is undefined")
     assert prevalence_warning(report.percent, report.fleiss, Estimate(None, None, None, 0, "x")) == ""
 
 
@@ -213,12 +213,11 @@ def test_prevalence_warning_names_an_undefined_kappa() -> None:
         (Estimate(0.9, 0.7, 0.95, 100), "Good enough for tentative conclusions."),
         (
             Estimate(0.7, 0.6, 0.8, 100),
-            "Looks usable, but the interval reaches below 0.667: more items are needed to be sure.",
+            "Possibly usable, but the interval extends below 0.667: more items are needed.",
         ),
         (
             Estimate(0.4, 0.3, 0.5, 12),
-            "Too low for conclusions: sharpen the guidelines or adjudicate the disagreements. "
-            "Only 12 items: read with care.",
+            "Too low for conclusions: improve the guidelines or adjudicate the disagreements. Based on only 12 items.",
         ),
         (Estimate(-0.1, -0.2, 0.0, 99), "No better than chance: these labels cannot be used as they are."),
         (Estimate(None, None, None, 3, "Because."), "Because."),

@@ -36,7 +36,7 @@ def test_from_rows_refuses_a_short_row() -> None:
 
 
 def test_from_long_refuses_two_answers_of_one_rater() -> None:
-    with pytest.raises(RatingsRefused, match="Rater “ada” answered item “i1” twice"):
+    with pytest.raises(RatingsRefused, match="Rater “ada” labelled item “i1” twice"):
         from_long([("i1", "ada", "a"), ("i1", "ada", "b")], ["a", "b"])
 
 

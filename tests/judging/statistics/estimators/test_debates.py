@@ -52,14 +52,14 @@ def test_ranked_by_people_refuses_while_debates_wait() -> None:
     assert found.systems == ()
     assert (
         found.reason
-        == "Debates without agreement that wait for people: 1. A ranking by people's word needs all of them."
+        == "Debates without agreement that wait for annotations: 1. A ranking by human labels needs all of them."
     )
 
 
 def test_ranked_by_people_refuses_agreed_debates_without_an_audit() -> None:
     found = ranked_by_people([DebatedPair(n, "A", "B", 1.0, None) for n in range(30)])
 
-    assert found.reason == "No agreed debate was audited, so nothing says how people would have decided those."
+    assert found.reason == "No agreed debate was audited, so it is unknown how annotators would have decided them."
 
 
 def test_ranked_by_outcomes_names_groups_that_never_met() -> None:

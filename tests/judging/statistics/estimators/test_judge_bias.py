@@ -129,7 +129,7 @@ def test_judge_bias_says_too_few_below_30_cases() -> None:
 def test_judge_bias_of_a_judge_that_is_never_wrong_has_no_zero_width() -> None:
     found = judge_bias([replace(row, difference=0.0) for row in drawn_rows(50)])
 
-    reason = "Judge and people differ nowhere on these 50 cases, so there is nothing to explain."
+    reason = "Judge and annotators agree on all 50 cases, so there is no difference to explain."
     assert {effect.estimate.reason for effect in found.effects} == {reason}
 
 
@@ -142,7 +142,7 @@ def test_judge_bias_leaves_out_what_these_responses_cannot_show() -> None:
     unknown = judge_bias([replace(row, own_family=None) for row in rows]).effects[1]
 
     assert length.estimate.is_defined
-    assert family.estimate.reason == "Too few: 9 of 10 cases differ from the others in this."
+    assert family.estimate.reason == "Too few: 9 of 10 cases have a different value of this property."
     assert formatting.estimate.reason == "On these cases it cannot be separated from the other properties."
     assert unknown.estimate.reason == "The model family of the judge, or that of a system, is not known."
 

@@ -41,5 +41,5 @@ def test_length_control_says_where_nothing_is_known_at_equal_length() -> None:
 
     assert same.equal_length.reason == "The differences in length are all the same."
     assert decided.equal_length.reason == (
-        "Length alone decides who wins here, so nothing is known of answers of equal length."
+        "Length alone decides every comparison, so nothing is known about responses of equal length."
     )

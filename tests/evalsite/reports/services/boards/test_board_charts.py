@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalsite.reports.services.boards.board_charts import LEFT, MOST_SYSTEMS, RIGHT, WIDTH, board_chart, rank_words
-from evalsite.reports.services.payloads import figure
+from evalsite.reports.services.report_content import figure
 from judging.statistics.estimates import Estimate, undefined
 from judging.statistics.estimators.boards import MeanKind
 

@@ -41,14 +41,14 @@ def sliced_board(n_cases: int = 200, n_drawn: int = 120) -> RunEvaluator:
 
 
 def test_compute_leaderboard_claims_where_a_system_differs_between_slices() -> None:
-    payload = compute_leaderboard(sliced_board().pk, {})
+    content = compute_leaderboard(sliced_board().pk, {})
 
-    scenario, length = payload["slices"]
+    scenario, length = content["slices"]
     assert [part["dimension"] for part in (scenario, length)] == ["scenario", "length"]
     assert scenario["columns"] == [{"name": "easy", "cases": 100}, {"name": "hard", "cases": 100}]
     assert [column["name"].split(",")[0] for column in length["columns"]] == ["short", "medium", "long"]
     assert sum(column["cases"] for column in length["columns"]) == 200
-    names = {row["system_id"]: row["system"] for row in payload["rows"]}
+    names = {row["system_id"]: row["system"] for row in content["rows"]}
     for mode in MeanKind:
         signs = {
             names[int(pk)][:9]: [cell["rest"]["sign"] for cell in row] for pk, row in scenario["cells"][mode].items()
@@ -63,9 +63,9 @@ def test_compute_leaderboard_claims_where_a_system_differs_between_slices() -> N
 
 
 def test_compute_leaderboard_says_too_few_on_small_slices() -> None:
-    payload = compute_leaderboard(sliced_board(n_drawn=30).pk, {})
+    content = compute_leaderboard(sliced_board(n_drawn=30).pk, {})
 
-    cell = next(iter(payload["slices"][0]["cells"]["human"].values()))[0]
+    cell = next(iter(content["slices"][0]["cells"]["human"].values()))[0]
     assert cell["mean"]["value"] is None
     assert cell["mean"]["reason"].startswith("Too few: ")
     assert (cell["rest"]["sign"], cell["rest"]["holm_p"]) == (0, None)
@@ -75,11 +75,11 @@ def test_compute_comparison_tells_two_systems_apart_within_slices() -> None:
     evaluator = sliced_board()
     pair = list(evaluator.run.systems.order_by("name").values_list("pk", flat=True))
 
-    payload = compute_comparison(evaluator.pk, {"systems": pair})
+    content = compute_comparison(evaluator.pk, {"systems": pair})
 
-    assert [claim["sign"] for claim in payload["slices"][0]["claims"]["corrected"]] == [1, -1]
-    assert payload["win_rate"]["n"] == payload["equal_length"]["n"] == 200
-    assert payload["equal_length"]["value"] == pytest.approx(payload["win_rate"]["value"], abs=0.05)
+    assert [claim["sign"] for claim in content["slices"][0]["claims"]["corrected"]] == [1, -1]
+    assert content["win_rate"]["n"] == content["equal_length"]["n"] == 200
+    assert content["equal_length"]["value"] == pytest.approx(content["win_rate"]["value"], abs=0.05)
 
 
 def test_leaderboard_pages_show_slices_and_the_win_rate_at_equal_length(researcher: Client) -> None:
@@ -98,8 +98,8 @@ def test_leaderboard_pages_show_slices_and_the_win_rate_at_equal_length(research
     assert ">below</strong>" in board
     assert "Difference within slices" in compared
     assert f"<td>{first.name}</td>" in compared
-    assert "The same at equal length" in compared
-    assert "Descriptive only" in compared
+    assert "Win rate at equal length" in compared
+    assert "Descriptive, not used in any ranking" in compared
 
 
 @pytest.mark.parametrize("format_name", ["csv", "xlsx", "tex"])

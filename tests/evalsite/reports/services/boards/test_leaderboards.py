@@ -22,28 +22,28 @@ from tests.factories import NOON
 pytestmark = pytest.mark.django_db
 
 
-def means(payload: dict[str, Any], mode: str = "raw") -> dict[str, float | None]:
-    return {row["system"]: row["figures"][mode]["value"] for row in payload["rows"]}
+def means(content: dict[str, Any], mode: str = "raw") -> dict[str, float | None]:
+    return {row["system"]: row["figures"][mode]["value"] for row in content["rows"]}
 
 
-def counts(payload: dict[str, Any]) -> dict[str, tuple[int, int, int, int]]:
+def counts(content: dict[str, Any]) -> dict[str, tuple[int, int, int, int]]:
     names = ("scored", "unscored", "missing", "human")
-    return {row["system"]: tuple(row[name] for name in names) for row in payload["rows"]}
+    return {row["system"]: tuple(row[name] for name in names) for row in content["rows"]}
 
 
 def test_compute_leaderboard_averages_cases_and_gives_the_null_score_without_a_response(scored: Scored) -> None:
-    payload = compute_leaderboard(scored.rules.pk, {})
+    content = compute_leaderboard(scored.rules.pk, {})
 
     # cy: 1, 0 and the null score 0 of case 4; case 3 is undecided and left out: 1 / 3
-    assert means(payload) == {"ada": 0.875, "cy": pytest.approx(1 / 3), "bob": 0.25}
-    assert counts(payload) == {"ada": (4, 0, 0, 0), "cy": (2, 1, 1, 0), "bob": (4, 0, 0, 0)}
+    assert means(content) == {"ada": 0.875, "cy": pytest.approx(1 / 3), "bob": 0.25}
+    assert counts(content) == {"ada": (4, 0, 0, 0), "cy": (2, 1, 1, 0), "bob": (4, 0, 0, 0)}
 
 
 def test_compute_leaderboard_leaves_out_what_has_no_response_when_asked(scored: Scored) -> None:
-    payload = compute_leaderboard(scored.rules.pk, {"missing": "skip"})
+    content = compute_leaderboard(scored.rules.pk, {"missing": "skip"})
 
-    assert means(payload) == {"ada": 0.875, "cy": 0.5, "bob": 0.25}
-    assert counts(payload)["cy"] == (2, 1, 1, 0)
+    assert means(content) == {"ada": 0.875, "cy": 0.5, "bob": 0.25}
+    assert counts(content)["cy"] == (2, 1, 1, 0)
 
 
 def test_compute_leaderboard_filters_cases(scored: Scored) -> None:
@@ -55,24 +55,24 @@ def test_compute_leaderboard_filters_cases(scored: Scored) -> None:
 
 
 def test_compute_leaderboard_counts_wins_over_all_others_with_ties_half(scored: Scored) -> None:
-    payload = compute_leaderboard(scored.rules.pk, {})
+    content = compute_leaderboard(scored.rules.pk, {})
 
     # ada by case: beats bob, ties cy (0.75); ties bob, beats cy (0.75); beats bob (1); beats both (1)
     # bob: loses both (0); ties ada, beats cy (0.75); loses (0); loses to ada, ties cy's null score (0.25)
     # cy: ties ada, beats bob (0.75); loses both (0); undecided; loses to ada, ties bob (0.25)
-    wins = {row["system"]: row["wins"]["raw"]["value"] for row in payload["rows"]}
+    wins = {row["system"]: row["wins"]["raw"]["value"] for row in content["rows"]}
     assert wins == {"ada": 0.875, "bob": 0.25, "cy": pytest.approx(1 / 3)}
 
 
 def test_compute_leaderboard_ties_what_four_cases_cannot_separate(scored: Scored) -> None:
-    payload = compute_leaderboard(scored.rules.pk, {})
+    content = compute_leaderboard(scored.rules.pk, {})
 
-    assert {row["system"]: row["ranks"]["raw"] for row in payload["rows"]} == {
+    assert {row["system"]: row["ranks"]["raw"] for row in content["rows"]} == {
         "ada": [1, 3],
         "bob": [1, 3],
         "cy": [1, 3],
     }
-    ada_bob = next(p for p in payload["pairs"]["raw"] if {p["first"], p["second"]} == {scored.ada.pk, scored.bob.pk})
+    ada_bob = next(p for p in content["pairs"]["raw"] if {p["first"], p["second"]} == {scored.ada.pk, scored.bob.pk})
     assert ada_bob == {
         "first": scored.ada.pk,
         "second": scored.bob.pk,
@@ -81,7 +81,7 @@ def test_compute_leaderboard_ties_what_four_cases_cannot_separate(scored: Scored
             "low": None,
             "high": None,
             "n": 4,
-            "reason": "Too few cases to tell two systems apart: 4 of 30.",
+            "reason": "Too few cases to compare two systems: 4 of 30.",
         },
         "p_value": None,
         "adjusted_p": None,
@@ -124,10 +124,10 @@ def test_compute_leaderboard_leaves_out_a_case_with_an_attempt_that_still_waits(
     second = factories.response(prompt=scored.cases[0].prompt, system=scored.bob, attempt=1)
     factories.task(evaluator=scored.rules, response=second, status="waiting")
 
-    payload = compute_leaderboard(scored.rules.pk, {})
+    content = compute_leaderboard(scored.rules.pk, {})
 
-    assert means(payload)["bob"] == pytest.approx(1 / 3)  # 1, 0, 0 remain
-    assert counts(payload)["bob"] == (3, 1, 0, 0)
+    assert means(content)["bob"] == pytest.approx(1 / 3)  # 1, 0, 0 remain
+    assert counts(content)["bob"] == (3, 1, 0, 0)
 
 
 def human_item(scored: Scored, place: int, label: str, *, labels: Any = JUDGEMENT, **fields: Any) -> ReviewItem:
@@ -262,8 +262,8 @@ def test_equal_systems_are_told_apart_on_few_boards() -> None:
     for _ in range(10):
         labels = (random.random((10, 60)) < 0.8).astype(np.float64)
         evaluator = store_board(noisy_judge(labels, random, error=0.1), labels, drawn_cases(60, 30, random))
-        payload = compute_leaderboard(evaluator.pk, {})
-        apart += any(row["ranks"]["corrected"] != [1, 10] for row in payload["rows"])
+        content = compute_leaderboard(evaluator.pk, {})
+        apart += any(row["ranks"]["corrected"] != [1, 10] for row in content["rows"])
 
     assert apart <= 1
 
@@ -273,24 +273,24 @@ def test_unequal_systems_are_told_apart_with_ranks_that_hold() -> None:
     labels = (random.random((3, 400)) < [[0.95], [0.6], [0.3]]).astype(np.float64)
     evaluator = store_board(noisy_judge(labels, random, error=0.1), labels, drawn_cases(400, 100, random))
 
-    payload = compute_leaderboard(evaluator.pk, {})
+    content = compute_leaderboard(evaluator.pk, {})
 
-    assert [row["ranks"]["corrected"] for row in payload["rows"]] == [[1, 1], [2, 2], [3, 3]]
-    assert [pair["is_separated"] for pair in payload["pairs"]["corrected"]] == [True, True, True]
-    assert [row["wins"]["corrected"]["n"] for row in payload["rows"]] == [100, 100, 100]
+    assert [row["ranks"]["corrected"] for row in content["rows"]] == [[1, 1], [2, 2], [3, 3]]
+    assert [pair["is_separated"] for pair in content["pairs"]["corrected"]] == [True, True, True]
+    assert [row["wins"]["corrected"]["n"] for row in content["rows"]] == [100, 100, 100]
 
 
 def test_compute_comparison_lists_the_cases_that_differ_most(scored: Scored) -> None:
-    payload = compute_comparison(scored.rules.pk, {"systems": [scored.bob.pk, scored.ada.pk]})
+    content = compute_comparison(scored.rules.pk, {"systems": [scored.bob.pk, scored.ada.pk]})
 
-    assert [(row["key"], row["first"], row["second"], row["difference"]) for row in payload["cases"]] == [
+    assert [(row["key"], row["first"], row["second"], row["difference"]) for row in content["cases"]] == [
         ("case-1", 0.0, 1.0, -1.0),
         ("case-3", 0.0, 1.0, -1.0),
         ("case-4", 0.0, 0.5, -0.5),
         ("case-2", 1.0, 1.0, 0.0),
     ]
-    assert payload["wins"] == {"first": 0, "ties": 1, "second": 3}
-    assert [system["name"] for system in payload["systems"]] == ["bob", "ada"]
+    assert content["wins"] == {"first": 0, "ties": 1, "second": 3}
+    assert [system["name"] for system in content["systems"]] == ["bob", "ada"]
 
 
 def test_compute_leaderboard_clips_the_mean_where_the_rubric_says_so_and_never_one_case() -> None:
@@ -304,9 +304,9 @@ def test_compute_leaderboard_clips_the_mean_where_the_rubric_says_so_and_never_o
             response = factories.response(system=system, prompt=case.prompt)
             factories.score(evaluator=evaluator, response=response, share=share)
 
-    payload = compute_leaderboard(evaluator.pk, {"missing": "skip"})
+    content = compute_leaderboard(evaluator.pk, {"missing": "skip"})
 
-    assert means(payload) == {"mixed": 0.25, "low": 0.0}
+    assert means(content) == {"mixed": 0.25, "low": 0.0}
 
 
 def judge_of(suite: Suite, *systems: System) -> RunEvaluator:
@@ -331,7 +331,7 @@ def decide_all(judge: RunEvaluator) -> None:
     for item in ReviewItem.objects.filter(queue__run=judge.run, status="open").select_related("subject"):
         passed = Score.objects.filter(response=item.response_a, share=1.0).exists()
         label = "partly" if passed else "wrong"
-        ReviewItem.objects.filter(pk=item.pk).update(status="settled", label=label, settled_at=NOON)
+        ReviewItem.objects.filter(pk=item.pk).update(status="settled", label=label, decided_at=NOON)
         keep_final_label(item=item, label=label, provenance=Provenance.MAJORITY, at=NOON)
 
 

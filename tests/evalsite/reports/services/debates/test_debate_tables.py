@@ -36,7 +36,7 @@ def four_debates() -> None:
 @pytest.mark.django_db
 def test_judges_table_has_matches_denominators_intervals_rule_and_reading() -> None:
     four_debates()
-    table = debate_tables(compute_debates(0, TIE0).payload)["judges"]
+    table = debate_tables(compute_debates(0, TIE0).content)["judges"]
 
     (cell, average) = csv.DictReader(io.StringIO(text(data_table(table), "csv")))
     latex = text(paper_table(table), "tex")
@@ -49,7 +49,7 @@ def test_judges_table_has_matches_denominators_intervals_rule_and_reading() -> N
     assert [cell[f"judge-2{end}"] for end in ends] == ["0.5", "2", "4", "4"]
     assert [round(float(cell[f"judge-2{end}"]), 3) for end in ("_low", "_high")] == [0.0, 1.0]  # .5 +- 3.182 * .2236
     assert (average["criterion"], average["judge-1"], average["judge-2"]) == ("average", "1.0", "0.5")
-    assert "most speakers agree, else a tie. Reading of verdicts: as recorded in the files." in latex
+    assert "most agents agree, else a tie. Reading of verdicts: as recorded in the files." in latex
     assert "4/4 = 1.000 [0.303, 1.000] & 2/4 = 0.500 [0.000, 1.000]" in latex
 
 
@@ -57,7 +57,7 @@ def test_judges_table_has_matches_denominators_intervals_rule_and_reading() -> N
 def test_every_table_of_the_report_names_its_rule_and_fits_a_page() -> None:
     four_debates()
 
-    for name, table in debate_tables(compute_debates(0, TIE0).payload).items():
+    for name, table in debate_tables(compute_debates(0, TIE0).content).items():
         latex = text(paper_table(table), "tex")
         widths = [len(found) for found in re.findall(r"\\begin\{tabular\}\{(\w+)\}", latex)]
         captions = re.findall(r"\\caption\{(.*)\}", latex)
@@ -76,7 +76,7 @@ def test_debate_report_names_the_rule_and_reading_of_every_table(client: Client)
 
     assert page.count("<caption>") == page.count("<table")
     # evaluators, cells, win rates and paired differences
-    assert page.count("Outcome of a debate: most speakers agree, else a tie. Reading of verdicts: as recorded") == 4
+    assert page.count("Outcome of a debate: most agents agree, else a tie. Reading of verdicts: as recorded") == 4
     assert "2 of 4" in page
     assert "0% to 100%" in page
 

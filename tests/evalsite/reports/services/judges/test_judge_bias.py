@@ -1,4 +1,4 @@
-"""What moves a judge's verdicts, from stored rows to the judge's page."""
+"""Influences on the verdicts of judges, from stored rows to the judge's page."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def wordy_judge(cases: int = 60, **options: Any) -> RunEvaluator:
 
 def computed(**options: str) -> dict[str, Any]:
     """Return the report as its job stores it: with a broker, no page computes it."""
-    return snapshots.compute(JUDGE_BIAS, subject_id=0, options=options, at=timezone.now()).payload
+    return snapshots.compute(JUDGE_BIAS, subject_id=0, options=options, at=timezone.now()).content
 
 
-def effects(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    (judge,) = payload["judges"]
+def effects(content: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    (judge,) = content["judges"]
     return {effect["key"]: effect for effect in judge["effects"]}
 
 
 def test_compute_judge_bias_finds_that_long_responses_are_favoured() -> None:
     wordy_judge(cases=90, model="gpt-4")
 
-    payload = compute_judge_bias(0, {"name": "Strict"})
+    content = compute_judge_bias(0, {"name": "Strict"})
 
-    (judge,) = payload["judges"]
-    found = effects(payload)
+    (judge,) = content["judges"]
+    found = effects(content)
     assert (judge["cases"], judge["verdicts"], judge["mean"]["n"]) == (90, 180, 90)
     assert list(found) == ["length", "family", "formatting"]
     length = found["length"]["effect"]
@@ -69,7 +69,7 @@ def test_compute_judge_bias_finds_that_long_responses_are_favoured() -> None:
     assert found["length"]["is_shown"]
     assert found["length"]["words"] == effect_words(Estimate(**length), "per 100 tokens")
     assert found["family"]["effect"]["value"] is not None
-    assert found["formatting"]["effect"]["reason"] == "Too few: 0 of 10 cases differ from the others in this."
+    assert found["formatting"]["effect"]["reason"] == "Too few: 0 of 10 cases have a different value of this property."
 
 
 def test_compute_judge_bias_weights_by_the_inverse_of_the_inclusion_probability() -> None:
@@ -101,10 +101,10 @@ def test_compute_judge_bias_weights_by_the_inverse_of_the_inclusion_probability(
 def test_compute_judge_bias_says_too_few_below_30_cases() -> None:
     wordy_judge(cases=29)
 
-    payload = compute_judge_bias(0, {})
+    content = compute_judge_bias(0, {})
 
-    assert {effect["effect"]["reason"] for effect in payload["judges"][0]["effects"]} == {"Too few: 29 of 30."}
-    assert payload["judges"][0]["mean"]["reason"] == "Too few: 29 of 30."
+    assert {effect["effect"]["reason"] for effect in content["judges"][0]["effects"]} == {"Too few: 29 of 30."}
+    assert content["judges"][0]["mean"]["reason"] == "Too few: 29 of 30."
 
 
 def test_effect_words_have_signs_units_and_the_interval() -> None:
@@ -125,21 +125,21 @@ def test_judge_bias_is_computed_in_a_job_however_small(monkeypatch: pytest.Monke
 
     report = jobs.obtain(JUDGE_BIAS, subject_id=0, options={}, at=timezone.now())
 
-    assert (report.payload, report.is_computing, launched) == (None, True, ["judge-bias"])
+    assert (report.content, report.is_computing, launched) == (None, True, ["judge-bias"])
 
 
 def test_judge_page_shows_what_moves_the_verdict(researcher: Client) -> None:
     evaluator = wordy_judge(model="gpt-4")
     options = {"name": evaluator.name}
-    payload = computed(**options)
+    content = computed(**options)
 
     page = researcher.get(reverse("reports:judge-detail"), options).content.decode()
     fragment = researcher.get(reverse("reports:judge-bias"), options, headers={"HX-Request": "true"}).content.decode()
 
     for text in (page, fragment):
-        assert "What moves the verdict" in text
-        assert effects(payload)["length"]["words"] in text
-        assert "Too few: 0 of 10 cases differ from the others in this." in text
+        assert "Influences on the verdict" in text
+        assert effects(content)["length"]["words"] in text
+        assert "Too few: 0 of 10 cases have a different value of this property." in text
     whole = researcher.get(reverse("reports:judge-bias"), options)
     assert (whole.status_code, whole["Location"]) == (302, f"{reverse('reports:judge-detail')}?name=Strict")
     nobody = researcher.get(reverse("reports:judge-bias"), {"name": "x"}, headers={"HX-Request": "true"})
@@ -185,7 +185,7 @@ def test_judge_page_switches_to_intervals_valid_at_every_look(researcher: Client
 
     once, always = researcher.get(url, named), researcher.get(url, named | {"looks": "every"})
 
-    for places in (("payload", "people", "agreement"), ("payload", "people", "kappa"), ("trust", "agreement")):
+    for places in (("content", "people", "agreement"), ("content", "people", "kappa"), ("trust", "agreement")):
         figures = []
         for answer in (once, always):
             found: Any = answer.context
@@ -201,7 +201,7 @@ def test_judge_page_switches_to_intervals_valid_at_every_look(researcher: Client
     ]
     assert widths[1] > 1.3 * widths[0]
     text = always.content.decode()
-    assert "hold at every look" in text
+    assert "are valid at every look" in text
     assert '<option value="every" selected>' in text
     listed = researcher.get(reverse("reports:judge-list"), {"looks": "every"})
     assert listed.context["judges"][0]["people"] == always.context["row"]["people"]

@@ -10,7 +10,8 @@ from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
 from evalsite.reports.services.judges.judge_records import KIND, rows_of_judge
 from judging.judges.reply_rows import JudgeRecord, record_of
-from judging.models import Call, EvaluatorKind, RunEvaluator, RunStatus
+from judging.models import Call, EvaluatorKind, RunEvaluator
+from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
 
@@ -73,7 +74,7 @@ def test_rows_of_judge_keeps_nothing_of_a_run_at_work() -> None:
 
 def test_rows_of_judge_reads_calls_near_and_far_from_each_other_once() -> None:
     judge = judged()
-    endpoint = judge.judge.endpoint if judge.judge else factories.judge().endpoint
+    endpoint = judge.judge.asked if judge.judge else factories.judge().asked
     near, _, far = (
         Call.objects.create(
             pk=pk, key=str(pk), endpoint=endpoint, status="finished", request={}, prompt_tokens=7, finished_at=NOON

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from debate.models import DebateStatus
-from evalsite.reports.selectors.data_versions import work_mark
+from evalsite.reports.selectors.data_versions import work_version
 from evalsite.reports.services.debates.debate_reports import compute_debates
 from evalsite.reports.services.judges.judge_reports import NO_DEBATES, NO_PEOPLE, compute_judge, compute_judges
 from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
@@ -121,12 +121,12 @@ def test_compute_judges_keeps_first_tries_and_their_cost_after_a_retry() -> None
 
 def test_work_mark_differs_once_a_run_is_scored_anew() -> None:
     judge = judge_named("Strict")
-    marks = [work_mark()]
+    marks = [work_version()]
 
     for times in (1, 2):
         judge.options = {**judge.options, "history": [{"before": {}, "after": {}}] * times}
         judge.save(update_fields=["options"])
-        marks.append(work_mark())
+        marks.append(work_version())
 
     assert len(set(marks)) == 3
 
@@ -138,12 +138,12 @@ def test_compute_judges_compares_with_people_on_the_queues_scale() -> None:
         verdict = factories.verdict(evaluator=judge, share=share)
         factories.review_item(queue=queue, verdict=verdict, status="settled", label=label, arm=arm)
 
-    payload = compute_judge(0, {"name": "Strict"})
+    content = compute_judge(0, {"name": "Strict"})
 
     # nearest labels: 0.9 right, 0.6 partly, 0.2 wrong
-    assert payload["people"]["labels"] == ["Right", "Partly right", "Wrong"]
-    assert payload["people"]["counts"] == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
-    assert payload["row"]["people"]["reason"] == "Too few: 3 of 20."
+    assert content["people"]["labels"] == ["Right", "Partly right", "Wrong"]
+    assert content["people"]["counts"] == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    assert content["row"]["people"]["reason"] == "Too few: 3 of 20."
 
 
 def label_of(judge: RunEvaluator, response: Response, label: str, *, arm: str = "audit") -> None:
@@ -237,14 +237,14 @@ def test_compute_judges_compares_preferences_with_debates() -> None:
             factories.verdict(evaluator=judge, response=response, share=share)
     factories.debate()  # unresolved: nothing to compare with
 
-    payload = compute_judge(0, {"name": "Strict"})
+    content = compute_judge(0, {"name": "Strict"})
 
     # A better, tie, A better against 1, 0, -1
-    assert payload["row"]["debates"]["value"] == pytest.approx(2 / 3)
-    assert payload["debates"]["counts"] == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
-    assert payload["debates"]["n_differing"] == 1
+    assert content["row"]["debates"]["value"] == pytest.approx(2 / 3)
+    assert content["debates"]["counts"] == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    assert content["debates"]["n_differing"] == 1
     # one case in each of three pairs of systems: the same label in two of them
-    assert payload["debates_system_level"]["same_mode"]["value"] == pytest.approx(2 / 3)
+    assert content["debates_system_level"]["same_mode"]["value"] == pytest.approx(2 / 3)
 
 
 def test_compute_judges_reads_position_consistency_of_both_orders() -> None:
@@ -267,8 +267,8 @@ def test_opening_votes_equal_outcomes_alike_on_both_pages() -> None:
             first = factories.statement(debate=debate, seat=seat, verdict=vote)
             factories.statement(speaker=first.speaker, round=1, verdict=1)
 
-    (judges,) = (row for row in compute_judges(0, {})["speakers"] if row["name"] == "Seat 1")
-    (meta,) = (row for row in compute_debates(0, {}).payload["evaluators"] if row["key"] == "opening:Seat 1")
+    (judges,) = (row for row in compute_judges(0, {})["agents"] if row["name"] == "Seat 1")
+    (meta,) = (row for row in compute_debates(0, {}).content["evaluators"] if row["key"] == "independent:Seat 1")
 
     assert judges["outcome"] == meta["example"]
     assert (meta["example"]["value"], meta["example"]["n"]) == (0.6, 10)
@@ -285,7 +285,7 @@ def test_compute_judges_takes_a_speaker_out_of_its_own_outcome() -> None:
                 speaker = debate.speakers.get(seat=seat)
                 factories.statement(speaker=speaker, round=1, verdict=verdict)
 
-    rows = {row["name"]: row for row in compute_judges(0, {})["speakers"]}
+    rows = {row["name"]: row for row in compute_judges(0, {})["agents"]}
 
     assert sorted(rows) == ["Seat 1", "Seat 2", "Seat 3"]
     # Seat 1 opened 1, 1, 0 on outcomes 1, -1, none
@@ -294,4 +294,4 @@ def test_compute_judges_takes_a_speaker_out_of_its_own_outcome() -> None:
     assert (rows["Seat 1"]["leave_one_out"]["value"], rows["Seat 1"]["leave_one_out"]["n"]) == (0.5, 2)
     assert rows["Seat 1"]["statuses"]["ok"] == 5
     assert rows["Seat 1"]["cost_per_verdict"] is None
-    assert rows["Seat 1"]["cost_reason"] == "Its debates were imported, and an imported record holds no calls."
+    assert rows["Seat 1"]["cost_reason"] == "Its debates were imported, and imported records contain no calls."

@@ -17,11 +17,11 @@ from evalsite.reports.services.judges.calibration import (
     calibrate,
     certify,
     save_calibration,
-    version_of_payload,
+    version_of_content,
 )
 from evalsite.reports.services.judges.judge_trust import compute_judge_trust
 from evalsite.reports.services.judges.trust_tables import trust_tables
-from evalsite.reports.services.payloads import Payload, figure
+from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.review.models import Annotation, Certificate, FinalLabel, Provenance, Queue, Referral, ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT
 from evalsite.review.sampling import uniform_number
@@ -51,7 +51,7 @@ SURE = [Audited(True, place > 0, 0.95) for place in range(40)]
 UNSURE = [Audited(True, place < 10, 0.6) for place in range(20)]
 
 
-def trust(name: str = "Strict", **options: str) -> Payload:
+def trust(name: str = "Strict", **options: str) -> ReportContent:
     return compute_judge_trust(0, {"name": name, **options})
 
 
@@ -174,7 +174,7 @@ def test_certify_is_not_held_without_three_people() -> None:
         certify(trust(), annotators=Annotators.CROWD, actor=None, at=NOON)
 
     assert str(refusal.value) == (
-        "Not held: 2 of 3 people needed share 30 cases with the judge and somebody else (ada 40, bob 40)."
+        "No test: 2 of 3 people needed share 30 cases with the judge and somebody else (ada 40, bob 40)."
     )
     assert not Certificate.objects.exists()
 
@@ -276,9 +276,9 @@ def _against_ada(judge: RunEvaluator) -> tuple[Any, ...]:
 
 def test_trust_tables_hold_what_the_page_shows() -> None:
     audited_judge([*SURE, *UNSURE])
-    payload = trust()
+    content = trust()
 
-    tables = trust_tables(payload, steps=calibrate(payload).steps, drift=None, annotators="skilled")
+    tables = trust_tables(content, steps=calibrate(content).steps, drift=None, annotators="skilled")
 
     assert {name: len(table.rows) for name, table in tables.items()} == {
         "agreement": 4,
@@ -294,5 +294,5 @@ def test_trust_tables_hold_what_the_page_shows() -> None:
     ]
     assert tables["agreement"].basis.columns == {
         "judge": "Strict",
-        "version": version_of_payload(payload).key[:12],
+        "version": version_of_content(content).key[:12],
     }

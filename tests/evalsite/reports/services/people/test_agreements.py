@@ -51,39 +51,39 @@ def scales() -> Queue:
     return queue
 
 
-def values(payload: dict[str, Any]) -> dict[str, float | None]:
-    return {row["key"]: row["value"] for row in payload["figures"]}
+def values(content: dict[str, Any]) -> dict[str, float | None]:
+    return {row["key"]: row["value"] for row in content["figures"]}
 
 
 def test_compute_agreement_gives_every_figure() -> None:
     queue = queue_with(("1", "1"), ("1", "-1"), ("0", "0"), ("-1", "-1"))
 
-    payload = compute_agreement(queue.pk, {}).payload
+    content = compute_agreement(queue.pk, {}).content
 
     # 3 of 4 pairs agree. Labels used: 1 three times, -1 three times, 0 twice of 8.
     # Fleiss: pe = 2 (3/8)^2 + (2/8)^2 = 22/64, (3/4 - 22/64) / (42/64) = 26/42
     # alpha: De = (64 - 22) / (8 * 7) = 42/56, Do = 1/4, 1 - 14/42
     # AC1, three declared labels: pe = (2 * 3/8 * 5/8 + 2/8 * 6/8) / 2 = 42/128, (96 - 42) / (128 - 42)
     # Brennan-Prediger: (3/4 - 1/3) / (2/3)
-    assert values(payload) == {
+    assert values(content) == {
         "percent": 0.75,
         "fleiss": pytest.approx(26 / 42),
         "alpha_nominal": pytest.approx(28 / 42),
-        "alpha_ordinal": pytest.approx(values(payload)["alpha_ordinal"]),
-        "alpha_interval": pytest.approx(values(payload)["alpha_interval"]),
+        "alpha_ordinal": pytest.approx(values(content)["alpha_ordinal"]),
+        "alpha_interval": pytest.approx(values(content)["alpha_interval"]),
         "ac1": pytest.approx(54 / 86),
         "brennan_prediger": pytest.approx(0.625),
     }
-    assert payload["summary"]["pairable"] == 4
-    assert payload["summary"]["unanimous"] == 3
-    assert payload["coincidences"] == [[2, 0, 1], [0, 2, 0], [1, 0, 2]]
+    assert content["summary"]["pairable"] == 4
+    assert content["summary"]["unanimous"] == 3
+    assert content["coincidences"] == [[2, 0, 1], [0, 2, 0], [1, 0, 2]]
 
 
 def test_compute_agreement_lists_the_disputed_items_first() -> None:
     queue = queue_with(("1", "1", "0"), ("0", "0", "0"), ("1", "0", "-1"))
     first, _, third = queue.items.order_by("pk")
 
-    items = compute_agreement(queue.pk, {}).payload["items"]
+    items = compute_agreement(queue.pk, {}).content["items"]
 
     # of three pairs, all differ on the third item and two on the first
     assert [(item["id"], item["disagreement"]) for item in items] == [
@@ -96,22 +96,22 @@ def test_compute_agreement_lists_the_disputed_items_first() -> None:
 def test_compute_agreement_says_in_words_that_kappa_is_undefined() -> None:
     queue = queue_with(("1", "1"), ("1", "1"))
 
-    payload = compute_agreement(queue.pk, {}).payload
+    content = compute_agreement(queue.pk, {}).content
 
-    fleiss = next(row for row in payload["figures"] if row["key"] == "fleiss")
+    fleiss = next(row for row in content["figures"] if row["key"] == "fleiss")
     assert (fleiss["value"], fleiss["reason"]) == (
         None,
         "Everyone chose “1”; chance-corrected agreement is undefined.",
     )
-    assert values(payload)["ac1"] == 1.0
-    assert "kappa is undefined" in payload["warning"]
+    assert values(content)["ac1"] == 1.0
+    assert "kappa is undefined" in content["warning"]
 
 
 def test_compute_agreement_of_a_queue_without_answers_is_empty_not_zero() -> None:
-    payload = compute_agreement(factories.queue().pk, {}).payload
+    content = compute_agreement(factories.queue().pk, {}).content
 
-    assert payload["summary"]["answers"] == 0
-    assert set(values(payload).values()) == {None}
+    assert content["summary"]["answers"] == 0
+    assert set(values(content).values()) == {None}
 
 
 def test_compute_agreement_filters_and_groups_by_criterion() -> None:
@@ -120,8 +120,8 @@ def test_compute_agreement_filters_and_groups_by_criterion() -> None:
     for person in ("ann", "ben"):
         factories.annotation(item=other, label="0", annotator=_person(f"pairs-{person}"))
 
-    whole = compute_agreement(queue.pk, {}).payload
-    clarity = compute_agreement(queue.pk, {"criterion": "clarity"}).payload
+    whole = compute_agreement(queue.pk, {}).content
+    clarity = compute_agreement(queue.pk, {"criterion": "clarity"}).content
 
     assert [(row["name"], row["pairable"], row["percent"]["value"]) for row in whole["criteria"]] == [
         ("clarity", 2, 0.5),
@@ -138,9 +138,9 @@ def test_compute_agreement_takes_the_blind_answer_and_no_stale_item() -> None:
     second.status = "stale"
     second.save()
 
-    payload = compute_agreement(queue.pk, {}).payload
+    content = compute_agreement(queue.pk, {}).content
 
-    assert (payload["summary"]["pairable"], values(payload)["percent"]) == (1, 0.0)
+    assert (content["summary"]["pairable"], values(content)["percent"]) == (1, 0.0)
 
 
 def _person(name: str) -> Any:
@@ -156,7 +156,7 @@ def test_compute_agreement_reads_only_alpha_by_the_bounds_of_alpha() -> None:
         factories.annotation(item=item, label="1")
         factories.annotation(item=item, label=label)
 
-    words = {row["key"]: row["words"] for row in compute_agreement(queue.pk, {}).payload["figures"]}
+    words = {row["key"]: row["words"] for row in compute_agreement(queue.pk, {}).content["figures"]}
 
     assert words["ac1"] == words["brennan_prediger"] == OWN_CHANCE
 
@@ -170,7 +170,7 @@ def test_compute_agreement_tells_routed_items_from_audited_ones() -> None:
         for person, label in zip(people, labels, strict=True):
             factories.annotation(item=item, label=label, annotator=person)
 
-    arms = compute_agreement(queue.pk, {}).payload["arms"]
+    arms = compute_agreement(queue.pk, {}).content["arms"]
 
     assert [(row["name"], row["pairable"], row["percent"]["value"]) for row in arms] == [
         ("audit", 1, 1.0),
@@ -186,7 +186,7 @@ def test_compute_agreement_measures_each_criterion_on_its_own_scale(scales: Queu
     # depth, interval: sum 50, sum of squares 432: 1 - 7 * (2 + 2) / (2 * (8 * 432 - 50²))
     # refuses, names: 3 yes, 1 no of 4 answers: alpha 1 - 3 * 2 / (2 * 3); with the item of one answer yes has a mean
     # share of 5/6: Fleiss (18 - 26) / (36 - 26), AC1 of two labels, not of all sixteen: (18 - 10) / (36 - 10)
-    rows = {row["name"]: row for row in found.payload["criteria"]}
+    rows = {row["name"]: row for row in found.content["criteria"]}
     assert {name: row["alpha"]["value"] for name, row in rows.items()} == {
         "clarity": pytest.approx(1 - 56 / 560),
         "depth": pytest.approx(1 - 28 / 1912),
@@ -203,15 +203,15 @@ def test_compute_agreement_measures_each_criterion_on_its_own_scale(scales: Queu
         (pytest.approx(-0.8), pytest.approx(8 / 26)),
     ]
     assert rows["clarity"]["fleiss"]["reason"] == rows["depth"]["ac1"]["reason"] == ORDERED_SCALE
-    assert (found.payload["summary"]["off_scale"], found.payload["has_many_scales"]) == (1, True)
-    assert compute_agreement(scales.pk, {"criterion": "depth"}).payload["has_many_scales"] is False
+    assert (found.content["summary"]["off_scale"], found.content["has_many_scales"]) == (1, True)
+    assert compute_agreement(scales.pk, {"criterion": "depth"}).content["has_many_scales"] is False
 
 
 def test_compute_agreement_orders_the_values_of_a_scale_written_in_another_order(scales: Queue) -> None:
     turned = given_scale(["2", "1", "3"])
     add_items(scales, "ease", turned, ("1", "2"), ("3", "3"), ("1", "1"), ("3", "3"))
 
-    rows = {row["name"]: row for row in compute_agreement(scales.pk, {}).payload["criteria"]}
+    rows = {row["name"]: row for row in compute_agreement(scales.pk, {}).content["criteria"]}
 
     # the same answers as on clarity, whose scale was written lowest first
     assert rows["ease"]["alpha"]["value"] == rows["clarity"]["alpha"]["value"] == pytest.approx(0.9)
@@ -219,7 +219,7 @@ def test_compute_agreement_orders_the_values_of_a_scale_written_in_another_order
 
 def test_compute_agreement_of_ordered_words_gives_figures_that_see_their_order(scales: Queue) -> None:
     # M12: labels such as poor, fair, good carry what they are worth, so their distances count.
-    found = values(compute_agreement(scales.pk, {"criterion": "clarity"}).payload)
+    found = values(compute_agreement(scales.pk, {"criterion": "clarity"}).content)
 
     # interval: values 0, 0, 0, .5, 1, 1, 1, 1: sum 4.5, sum of squares 4.25: 1 - 7 * (2 / 4) / (2 * (34 - 20.25))
     # ratio: d² of (0, .5) and of (0, 1) is 1, of (.5, 1) 1/9: 1 - 7 * 2 / (2 * (3 + 12 + 4 / 9))
@@ -233,16 +233,16 @@ def test_compute_agreement_of_ordered_words_gives_figures_that_see_their_order(s
 
 
 def test_tables_of_criteria_name_the_coefficient_of_each_scale(scales: Queue) -> None:
-    payload = compute_agreement(scales.pk, {}).payload
+    content = compute_agreement(scales.pk, {}).content
 
-    rows = [row for row in agreement_tables(payload)["groups"].rows if row["dimension"] == "criterion"]
-    paper = agreement_papers(payload)["groups"]
+    rows = [row for row in agreement_tables(content)["groups"].rows if row["dimension"] == "criterion"]
+    paper = agreement_papers(content)["groups"]
 
     assert [(row["name"], row["coefficient"], row["fleiss"] is None) for row in rows] == [
         ("clarity", "Krippendorff's alpha, ordinal", True),
         ("depth", "Krippendorff's alpha, interval", True),
         ("refuses", "Krippendorff's alpha", False),
     ]
-    assert [row["alpha_low"] for row in rows] == [row["alpha"]["low"] for row in payload["criteria"]]
+    assert [row["alpha_low"] for row in rows] == [row["alpha"]["low"] for row in content["criteria"]]
     assert [row["coefficient"] for row in paper.rows[:3]] == [row["coefficient"] for row in rows]
     assert {"coefficient", "alpha"} <= set(paper.columns)

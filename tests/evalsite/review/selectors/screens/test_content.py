@@ -28,8 +28,8 @@ def test_read_content_keeps_the_numbers_by_which_agents_address_each_other() -> 
         )
         assert content.transcript is not None
         shown.append([[(turn.said.name, turn.said.text) for turn in one.turns] for one in content.transcript.rounds])
-        assert [row.name for row in content.transcript.strip] == ["Speaker 1", "Speaker 2", "Speaker 3"]
+        assert [row.name for row in content.transcript.strip] == ["Agent 1", "Agent 2", "Agent 3"]
 
-    opening_round = [(f"Speaker {seat}", f"Opening of {seat}.") for seat in (1, 2, 3)]
-    second = [(f"Speaker {seat}", f"Speaker {seat % 3 + 1} is right, says {seat}.") for seat in (1, 2, 3)]
+    opening_round = [(f"Agent {seat}", f"Opening of {seat}.") for seat in (1, 2, 3)]
+    second = [(f"Agent {seat}", f"Agent {seat % 3 + 1} is right, says {seat}.") for seat in (1, 2, 3)]
     assert shown == [[opening_round, second]] * 12

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Annotation, Assignment, AssignmentStatus, ItemStatus, NoticeKind, Queue, QueueStatus
+from evalsite.review.models import Annotation, Assignment, NoticeKind, Queue
 from evalsite.review.selectors import WaitingFor, read_waiting
 from evalsite.review.selectors.screens.waiting_items import (
     Progress,
@@ -37,7 +37,7 @@ from evalsite.review.services.items.claims import (
 )
 from evalsite.review.services.items.notices import notify, read_notices
 from evalsite.review.services.items.queues import recount
-from evalsite.review.states import ReviewRefused
+from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus, ReviewRefused
 from tests import factories
 from tests.factories import NOON
 
@@ -86,7 +86,7 @@ def test_claim_next_gives_no_more_slots_than_the_quorum() -> None:
     for person in people[:2]:
         claim_next(queue=queue, annotator=person, at=NOON)
 
-    with pytest.raises(NothingNow, match=r"other people hold the last items\. Come back in 3 minutes"):
+    with pytest.raises(NothingNow, match=r"assigned to other people\. Check again in 3 minutes"):
         claim_next(queue=queue, annotator=people[2], at=NOON)
 
     assert claim_next(queue=queue, annotator=people[2], at=LATER).item_id == queue.items.get().pk
@@ -96,12 +96,12 @@ def test_claim_next_gives_no_more_slots_than_the_quorum() -> None:
 def test_claim_next_says_why_there_is_nothing() -> None:
     queue, ada = factories.queue(quorum=2), factories.user("ada")
 
-    with pytest.raises(NothingNow, match="All done"):
+    with pytest.raises(NothingNow, match="All items of this queue have their annotations"):
         claim_next(queue=queue, annotator=ada, at=NOON)
 
     factories.review_item(queue=queue)
     answer(claim_next(queue=queue, annotator=ada, at=NOON))
-    with pytest.raises(NothingNow, match="the 1 open items wait for other people"):
+    with pytest.raises(NothingNow, match="They are waiting for other people"):
         claim_next(queue=queue, annotator=ada, at=NOON)
 
     queue.members.add(factories.user("bob"))
@@ -133,7 +133,7 @@ def test_record_annotation_refuses_a_late_answer_after_a_takeover() -> None:
     late = claim_next(queue=queue, annotator=ada, at=NOON)
     claim_next(queue=queue, annotator=bob, at=LATER)
 
-    with pytest.raises(ReviewRefused, match=r"ran out and someone else took over\. Your text is kept"):
+    with pytest.raises(ReviewRefused, match=r"expired and the item went to another person\. Your text is kept"):
         answer(late, at=LATER)
 
     assert list(item.annotations.all()) == []
@@ -145,7 +145,7 @@ def test_record_annotation_refuses_an_old_token() -> None:
     old = claim_next(queue=item.queue, annotator=ada, at=NOON)
     claim_next(queue=item.queue, annotator=ada, at=NOON)
 
-    with pytest.raises(ReviewRefused, match="You no longer hold this item"):
+    with pytest.raises(ReviewRefused, match="no longer assigned to you"):
         answer(old)
 
 
@@ -155,7 +155,7 @@ def test_record_annotation_refuses_a_second_answer() -> None:
     claim = claim_next(queue=item.queue, annotator=ada, at=NOON)
     answer(claim)
 
-    with pytest.raises(ReviewRefused, match="already answered"):
+    with pytest.raises(ReviewRefused, match="already annotated"):
         answer(claim)
 
 
@@ -166,11 +166,11 @@ def test_skip_item_gives_the_slot_back_and_does_not_return() -> None:
     ada, bob = factories.user("ada"), factories.user("bob")
     claim = claim_next(queue=queue, annotator=ada, at=NOON)
 
-    with pytest.raises(ReviewRefused, match="Say why"):
+    with pytest.raises(ReviewRefused, match="Give a reason"):
         skip_item(item_id=item.pk, annotator=ada, token=str(claim.token), reason=" ", at=NOON)
     skip_item(item_id=item.pk, annotator=ada, token=str(claim.token), reason="not my field", at=NOON)
 
-    with pytest.raises(NothingNow, match="answered or skipped"):
+    with pytest.raises(NothingNow, match="annotated or skipped"):
         claim_next(queue=queue, annotator=ada, at=NOON)
     assert claim_next(queue=queue, annotator=bob, at=NOON).item_id == item.pk
 
@@ -184,7 +184,7 @@ def test_take_back_returns_a_skipped_item() -> None:
     back = take_back(item_id=item.pk, annotator=ada, at=NOON)
 
     assert (back.pk, back.status) == (claim.pk, AssignmentStatus.LEASED)
-    with pytest.raises(ReviewRefused, match="handed out one by one"):
+    with pytest.raises(ReviewRefused, match="handed out one at a time"):
         take_back(item_id=item.pk, annotator=factories.user("bob"), at=NOON)
 
 
@@ -225,7 +225,7 @@ def test_keep_draft_keeps_the_text_of_whoever_lost_the_item() -> None:
 @pytest.mark.django_db
 def test_flag_item_needs_a_claim() -> None:
     item, ada = factories.review_item(), factories.user("ada")
-    with pytest.raises(ReviewRefused, match="handed to you"):
+    with pytest.raises(ReviewRefused, match="assigned to you"):
         flag_item(item_id=item.pk, annotator=ada, text="broken", at=NOON)
     claim_next(queue=item.queue, annotator=ada, at=NOON)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 from django.contrib.auth.models import User
 
 from evalsite.accounts.models import AuditEntry
-from evalsite.review.models import Adjudication, Annotation, FinalLabel, ItemStatus, QueueMode, ReviewItem
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import Adjudication, Annotation, Assignment, FinalLabel, ReviewItem
 from evalsite.review.services.items.annotation_store import (
     GivenAnnotation,
     record_annotation,
@@ -24,7 +27,7 @@ from evalsite.review.services.items.decisions import (
     revise_adjudication,
 )
 from evalsite.review.services.items.looks import note_look
-from evalsite.review.states import ReviewRefused
+from evalsite.review.states import ItemStatus, ReviewRefused
 from tests import factories
 from tests.factories import NOON
 
@@ -134,7 +137,7 @@ def test_undo_annotation_takes_the_final_label_back() -> None:
 def test_revise_annotation_needs_the_reveal() -> None:
     item, (first, _) = answered("1", "-1")
 
-    with pytest.raises(ReviewRefused, match="Look at the verdicts first"):
+    with pytest.raises(ReviewRefused, match="View the verdicts first"):
         revise_annotation(item_id=item.pk, annotator=first.annotator, label="0", reason="hm", at=NOON)
 
 
@@ -178,7 +181,7 @@ def test_revise_adjudication_stays_beside_the_blind_one() -> None:
     with pytest.raises(ReviewRefused, match="Decide first"):
         reveal_adjudication(item_id=item.pk, person=rita, at=NOON)
     adjudicate_item(item_id=item.pk, adjudicator=rita, word=FinalWord("1", "clear"), at=NOON)
-    with pytest.raises(ReviewRefused, match="after looking"):
+    with pytest.raises(ReviewRefused, match="after seeing"):
         revise_adjudication(item_id=item.pk, adjudicator=rita, label="0", reason="hm", at=NOON)
     reveal_adjudication(item_id=item.pk, person=rita, at=NOON)
 
@@ -191,8 +194,8 @@ def test_revise_adjudication_stays_beside_the_blind_one() -> None:
 @pytest.mark.parametrize(
     ("labels", "word", "sentence"),
     [
-        (("1", "1"), FinalWord("1", "because"), "This item is settled"),
-        (("1", "-1"), FinalWord("1", "  "), "Say why"),
+        (("1", "1"), FinalWord("1", "because"), "This item is decided"),
+        (("1", "-1"), FinalWord("1", "  "), "Give a reason"),
         (("1", "-1"), FinalWord("7", "because"), "not on this item's scale"),
     ],
 )
@@ -230,6 +233,24 @@ def test_ask_more_opens_a_split_item_for_one_more_person() -> None:
     claim = claim_next(queue=item.queue, annotator=third, at=NOON)
     record_annotation(item_id=item.pk, annotator=third, token=str(claim.token), answer=GivenAnnotation("1"), at=NOON)
     assert state(item) == (ItemStatus.SETTLED, "1", 3, 0)
+
+
+def test_an_item_that_comes_back_decides_nothing() -> None:
+    item, (first,) = answered("1", quorum=1)
+    decided, ada = list(FinalLabel.objects.values_list("item", "label")), first.annotator
+    again = factories.review_item(queue=item.queue, retest_of=item, only_for=ada, arm="retest", quorum=1)
+    claim = Assignment.objects.create(
+        item=again, queue=item.queue, annotator=ada, token=uuid4(), claimed_at=NOON, expires_at=NOON
+    )
+
+    record_annotation(
+        item_id=again.pk, annotator=ada, token=str(claim.token), answer=GivenAnnotation("-1", ""), at=NOON
+    )
+
+    again.refresh_from_db()
+    assert (again.status, Annotation.objects.count()) == (ItemStatus.SETTLED, 2)
+    assert [pk for pk, _ in decided] == [item.pk]
+    assert list(FinalLabel.objects.values_list("item", "label")) == decided
 
 
 def test_reopen_item_waits_for_a_researcher_whatever_a_revision_says() -> None:

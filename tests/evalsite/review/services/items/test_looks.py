@@ -46,7 +46,7 @@ def test_note_look_marks_the_answer_of_an_owner_who_is_handed_the_item() -> None
     factories.annotation(item=item, label="1")
 
     assert Annotation.objects.get(annotator=rita).seen_before
-    summary = compute_agreement(queue.pk, {}).payload["summary"]
+    summary = compute_agreement(queue.pk, {}).content["summary"]
     assert (summary["answers"], summary["seen_before"]) == (1, 1)
 
 
@@ -62,7 +62,7 @@ def test_check_may_look_refuses_adjudication_to_who_holds_the_item() -> None:
     send(client, claim)
     answered = client.get(url).content.decode()
 
-    assert ("secret-statement" in held, "You hold this item yourself" in held) == (False, True)
+    assert ("secret-statement" in held, "This item is assigned to you" in held) == (False, True)
     assert "secret-statement" in answered
     assert Annotation.objects.get().revealed_at is not None  # the blind answer is fixed
     assert Look.objects.count() == 1

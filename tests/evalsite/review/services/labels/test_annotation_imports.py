@@ -14,19 +14,12 @@ from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.base.tables import write_csv
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
-from evalsite.review.models import (
-    Adjudication,
-    Annotation,
-    Assignment,
-    ItemArm,
-    ItemStatus,
-    Queue,
-    QueueStatus,
-    ReviewItem,
-)
+from evalsite.review.models import Adjudication, Annotation, Assignment, Queue, ReviewItem
+from evalsite.review.routing import ItemArm
 from evalsite.review.services.items.claims import claim_next
 from evalsite.review.services.items.decisions import reopen_item
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused
+from evalsite.review.states import ItemStatus, QueueStatus
 from tests import factories
 from tests.evalsite.review.exchanged import KINDS, answer, bring, busy_queue, emptied, exported, read
 from tests.factories import NOON
@@ -70,7 +63,7 @@ def test_a_second_import_changes_nothing(kind: str) -> None:
     done = bring(queue, found)
 
     assert [list(table._default_manager.order_by("pk").values()) for table in tables] == before
-    assert (done.plan.is_empty, done.plan.unchanged) == (True, found.n_acts)
+    assert (done.plan.is_empty, done.plan.unchanged) == (True, found.n_rows)
 
 
 def test_the_queue_counts_and_hands_out_what_is_left_after_an_import() -> None:

@@ -10,11 +10,8 @@ from django.contrib.auth.models import User
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.review.models import (
-    Annotation,
-    ItemStatus,
-    ReviewItem,
-)
+from evalsite.review.models import Annotation, ReviewItem
+from evalsite.review.states import ItemStatus
 from evalsite.review.tables.annotations import AnnotationFile
 from tests import factories
 from tests.evalsite.review.exchanged import answer, bring, busy_queue, emptied, exported, read, refusal_of
@@ -36,7 +33,7 @@ def test_an_item_with_another_hash_is_refused_by_name() -> None:
     here = queue.items.get(pk=first.facts.item)
     case = first.facts.case
     assert told == [
-        f"line 2: Item {here.pk} ({case}) has other content here: its hash begins with "
+        f"line 2: Item {here.pk} ({case}) has different content on this site: its hash begins with "
         f"{here.content_hash[:12]}, in the file with ffffffffffff.",
         # the first item has two rows, of which a note fills several lines
         f"{gone.place}: Item 999999 ({gone.facts.case}) is not in this queue.",
@@ -54,7 +51,7 @@ def test_nothing_here_is_overwritten() -> None:
 
     item = found.items[0].facts
     assert [line.partition(": ")[2] for line in told] == [
-        f"{item.name} has another note by bob here; nothing is overwritten."
+        f"{item.name} already has another note by bob; nothing is overwritten."
     ]
 
 
@@ -71,7 +68,7 @@ def test_the_quorum_is_never_exceeded() -> None:
 
     told = refusal_of(queue, found)
 
-    assert told == [f"line 3: {found.items[0].facts.name} would have 4 answers and asks for 2."]
+    assert told == [f"line 3: {found.items[0].facts.name} would have 4 annotations; its quorum is 2."]
 
 
 def test_answers_of_file_and_queue_settle_an_item_together_in_free_slots() -> None:
@@ -86,7 +83,7 @@ def test_answers_of_file_and_queue_settle_an_item_together_in_free_slots() -> No
     bring(queue, found)
 
     item.refresh_from_db()
-    assert (item.status, item.label, item.answer_count, item.settled_at) == (ItemStatus.SETTLED, "1", 2, NOON)
+    assert (item.status, item.label, item.answer_count, item.decided_at) == (ItemStatus.SETTLED, "1", 2, NOON)
     assert dict(item.annotations.values_list("annotator__username", "slot")) == {"bob": 0, "ada": 1}
     assert bring(queue, found).plan.is_empty
 
@@ -94,10 +91,10 @@ def test_answers_of_file_and_queue_settle_an_item_together_in_free_slots() -> No
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"final_label": "-1"}, "cannot be 'settled' with the label '-1': its answers and its adjudication"),
-        ({"status": "adjudicated"}, "cannot be 'adjudicated' with the label '1': its answers and its adjudication"),
-        ({"status": "open", "final_label": ""}, "cannot be 'open' with the label '': its answers"),
-        ({"quorum": 21}, "asks for 21 answers; at most 20 people are asked."),
+        ({"final_label": "-1"}, "cannot be 'settled' with the label '-1': its annotations and adjudication"),
+        ({"status": "adjudicated"}, "cannot be 'adjudicated' with the label '1': its annotations and adjudication"),
+        ({"status": "open", "final_label": ""}, "cannot be 'open' with the label '': its annotations"),
+        ({"quorum": 21}, "has a quorum of 21; the maximum is 20."),
         ({"final_label": "9"}, "The label '9' is not on the scale of"),
     ],
 )
@@ -126,10 +123,10 @@ def test_unknown_people_are_told_mapped_or_added_switched_off() -> None:
     done = bring(queue, found, names={"eve": "eva"}, create=True)
 
     assert [line.partition(": ")[2] for line in told] == [
-        "There is no person 'bob' here.",
-        "There is no person 'eve' here.",
+        "There is no account 'bob'.",
+        "There is no account 'eve'.",
     ]
-    assert [line.partition(": ")[2] for line in half] == ["There is no person 'nobody' here."]
+    assert [line.partition(": ")[2] for line in half] == ["There is no account 'nobody'."]
     bob = User.objects.get(username="bob")
     assert done.created == ("bob",)
     assert (bob.is_active, bob.has_usable_password(), list(bob.groups.all())) == (False, False, [])
@@ -146,4 +143,4 @@ def test_two_people_of_a_file_cannot_be_one_person_here() -> None:
 
     told = refusal_of(queue, found, names={"bob": "ada"})
 
-    assert f"Two people of the file would be ada on {found.items[0].facts.name}." in told[0]
+    assert f"Two people of the file map to ada on {found.items[0].facts.name}." in told[0]

@@ -54,7 +54,7 @@ def test_labels_of_debates_that_are_not_blind_stand_beside_and_people_are_asked(
     assert opened == 1
     assert ReviewItem.objects.count() == 1
     found = labels_of_debates([debate.debate_set_id])[debate.pk]
-    assert (found.label, found.informed_label) == (None, "-1")
+    assert found.label is None
 
 
 def turned(debate: Debate) -> Debate:
@@ -132,7 +132,7 @@ def test_labels_that_are_not_blind_stand_beside_the_blind_ones_of_the_same_pair(
         (better(debate, "B"), False, "imported", "bob, cy"),
     ]
     found = labels_of_debates([debate.debate_set_id])[debate.pk]
-    assert (found.label, found.informed_label) == ("1", "-1")
+    assert found.label == "1"
 
 
 def test_a_rater_counts_once_for_equal_content_with_the_newest_answer(debate: Debate) -> None:
@@ -165,4 +165,4 @@ def test_what_people_decide_here_counts_before_imported_labels_of_debates(debate
     keep_final_label(item=item, label="0", provenance=Provenance.INFORMED, at=NOON)
 
     found = labels_of_debates([debate.debate_set_id])[debate.pk]
-    assert (found.label, found.provenance, found.informed_label) == ("1", "adjudication", "0")
+    assert (found.label, found.provenance) == ("1", "adjudication")

@@ -1,4 +1,4 @@
-"""Labels from elsewhere become final labels of subjects, once, and reports use them as their importer says."""
+"""Imported labels become final labels of subjects, once, and reports use them as their importer says."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_contradiction_of_the_same_people_names_its_cell_and_stores_nothing(ju
 
     (problem,) = [problem for problem in refused.value.problems if problem.code == "other-label"]
     assert (problem.file, problem.place) == ("labels.csv", "line 3, system")
-    assert problem.message == "ann said 'right' of this response in the table Elsewhere; here it is 'wrong'."
+    assert problem.message == "ann gave this response the label 'right' in the table Elsewhere; this file has 'wrong'."
     assert LabelTable.objects.count() == FinalLabel.objects.count() == 1
 
 
@@ -190,7 +190,7 @@ def test_labels_that_are_not_blind_enter_no_figure(judge: RunEvaluator, settings
 
     assert opened == 4
     first = labels_of_evaluators([judge])[judge.pk][0]
-    assert (first.label, first.informed_label) == (None, "right")
+    assert first.label is None
     assert audited_responses([judge]).decided == ()
 
 

@@ -19,7 +19,8 @@ from evalsite.review.services.referrals.researcher_referrals import (
 )
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from evalsite.review.states import ReviewRefused
-from judging.models import RunKind, RunStatus, Verdict
+from judging.models import RunKind, Verdict
+from judging.states import RunStatus
 from tests import factories
 from tests.evalsite.review.services.referrals.test_run_referrals import judged_run
 from tests.factories import NOON
@@ -43,7 +44,7 @@ def test_send_verdict_opens_one_item_and_says_where_it_is_already() -> None:
     assert (item.response_a, item.reason, item.reason_text, item.arm, item.sent_by) == (
         first.response,
         "sent_by_hand",
-        "A researcher sent it.",
+        "Sent by a researcher.",
         "routed",
         ada,
     )
@@ -68,7 +69,7 @@ def test_send_verdict_refuses_a_replaced_response() -> None:
     verdict.response.superseded_at = NOON
     verdict.response.save()
 
-    with pytest.raises(ReviewRefused, match="replaced this response"):
+    with pytest.raises(ReviewRefused, match="response has been replaced"):
         send_verdict(verdict=verdict, actor=factories.user(), at=NOON)
 
 
@@ -88,7 +89,7 @@ def test_send_rest_sends_everything_unsettled_that_is_in_no_queue() -> None:
     sent = [send_rest(run=run, actor=ada, at=LATER) for _ in range(2)]
 
     assert [one.count for one in sent] == [3, 0]  # unparsed, refused and unsure; the failed one is there
-    assert sent[1].words == "Everything unsettled is with people."
+    assert sent[1].words == "All undecided responses are in review."
     assert people_of_run(run).unanswered == 4
     assert AuditEntry.objects.filter(action="queue.rest_sent").count() == 2
 
@@ -100,7 +101,7 @@ def test_send_rest_says_where_the_queue_is_paused() -> None:
 
     words = send_rest(run=run, actor=factories.user(), at=NOON).words
 
-    assert words.endswith("The queue is paused: nobody is handed its items until you open it again.")
+    assert words.endswith("The queue is paused: its items are not handed out until you resume it.")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_send_rest_waits_for_the_end_of_a_run_at_work(kind: RunKind, status: Run
     run = judged_run({"status": "refused", "value": None, "shares": (None,)})
     run.kind, run.status = kind, status
 
-    with pytest.raises(ReviewRefused, match="goes to people by itself"):
+    with pytest.raises(ReviewRefused, match="sent to review automatically"):
         send_rest(run=run, actor=factories.user(), at=NOON)
 
 
@@ -136,9 +137,9 @@ def test_take_item_back_undoes_what_nobody_has_touched() -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"answer_count": 1}, "have answered"),
-        ({"status": "settled"}, "have answered"),
-        ({"sent_by": None}, "Nobody sent this item by hand"),
+        ({"answer_count": 1}, "has been annotated"),
+        ({"status": "settled"}, "has been annotated"),
+        ({"sent_by": None}, "was not sent by hand"),
         ({"arm": "audit"}, "random audit"),
     ],
 )
@@ -157,7 +158,7 @@ def test_take_rest_back_keeps_what_somebody_is_at_work_on() -> None:
     send_rest(run=run, actor=ada, at=NOON)
     claim = claim_next(queue=Queue.objects.get(), annotator=ann, at=NOON)
 
-    with pytest.raises(ReviewRefused, match="at work on this item"):
+    with pytest.raises(ReviewRefused, match="working on this item"):
         take_item_back(item_id=claim.item_id, actor=ada, at=NOON)
     taken = take_rest_back(run=run, actor=ada, at=NOON)
 
@@ -173,7 +174,7 @@ def test_take_back_keeps_items_for_which_somebody_left_a_draft() -> None:
     keep_draft(item_id=claim.item_id, annotator=ada, values={"note": "half a thought"}, at=NOON)
     lapsed = NOON + timedelta(hours=1)
 
-    with pytest.raises(ReviewRefused, match="Somebody has begun"):
+    with pytest.raises(ReviewRefused, match="Another person has begun"):
         take_item_back(item_id=claim.item_id, actor=rita, at=lapsed)
     taken = take_rest_back(run=run, actor=rita, at=lapsed)
 

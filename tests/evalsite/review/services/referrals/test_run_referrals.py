@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from debate.models import Debate, DebateSet, DebateStatus, DecisionMethod
-from evalsite.review.models import ItemStatus, Queue, Referral, ReviewItem
+from debate.models import Debate, DebateSet, DebateStatus
+from debate.protocol.setups import Method
+from evalsite.review.models import Queue, Referral, ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, labels_to_json
 from evalsite.review.sampling import draw_sample
 from evalsite.review.selectors.labels.audits import subject_of_debates
@@ -19,7 +20,7 @@ from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.run_referrals import close_systems, open_items_for_run
 from evalsite.review.services.referrals.stale_items import Refreshed, refresh_items
-from evalsite.review.states import ReviewRefused
+from evalsite.review.states import ItemStatus, ReviewRefused
 from judging.models import EvaluatorKind, Run
 from tests import factories
 from tests.factories import NOON
@@ -75,7 +76,7 @@ def test_open_items_for_debates_routes_the_unresolved_once() -> None:
     ) == (
         unresolved,
         "unresolved_debate",
-        "The speakers still differ after 4 rounds.",
+        "The agents still disagree after 4 rounds.",
         "routed",
         None,
         "coding",
@@ -114,9 +115,9 @@ def test_open_items_for_run_routes_by_verdict_status_and_confidence() -> None:
     assert opened == [4, 0]
     assert sorted(ReviewItem.objects.values_list("reason", "reason_text")) == [
         ("low_confidence", "The judge's confidence is 0.40, below 0.70."),
-        ("order_flip", "The judge changed its mind when the answers were swapped."),
+        ("order_flip", "The judge's verdict changed when the responses were swapped."),
         ("refused_verdict", "The judge refused to answer."),
-        ("unparsed_verdict", "The judge's reply could not be read."),
+        ("unparsed_verdict", "The judge's reply could not be parsed."),
     ]
     assert Queue.objects.get().labels == labels_to_json(JUDGEMENT)
 
@@ -128,7 +129,7 @@ def test_open_items_for_run_asks_once_per_response_where_judges_split() -> None:
     open_items_for_run(run=run, at=NOON)
 
     item = ReviewItem.objects.get()
-    assert (item.reason, item.reason_text) == ("jury_split", "The judges split 1 to 1.")
+    assert (item.reason, item.reason_text) == ("jury_split", "The judges disagree 1 to 1.")
     assert sorted(item.referrals.values_list("evaluator__name", "arm", "reason")) == [
         ("judge-0", "routed", "jury_split"),
         ("judge-1", "routed", "jury_split"),
@@ -171,7 +172,7 @@ def test_open_items_for_debates_says_that_nobody_could_be_read() -> None:
 
     open_items_for_debates(debate_set=debate.debate_set, at=NOON)
 
-    assert ReviewItem.objects.get().reason_text == "No speaker gave a readable verdict after 1 round."
+    assert ReviewItem.objects.get().reason_text == "No agent gave a verdict that could be parsed after 1 round."
 
 
 @pytest.mark.usefixtures("no_audit")
@@ -340,9 +341,9 @@ def test_items_carry_the_language_of_their_case_for_agreement_by_language() -> N
 @pytest.mark.parametrize(
     "fields",
     [
-        {"method": DecisionMethod.SINGLE},
-        {"method": DecisionMethod.SELF_CONSISTENCY},
-        {"method": DecisionMethod.MULTI_JUDGE},
+        {"method": Method.SINGLE},
+        {"method": Method.SELF_CONSISTENCY},
+        {"method": Method.MULTI_JUDGE},
         {"setup": {"damage": "gibberish"}},
     ],
 )
@@ -353,7 +354,7 @@ def test_open_items_for_debates_asks_nobody_about_baselines_and_damaged_criteria
     opened = open_items_for_debates(debate_set=owner, at=NOON)
 
     assert (opened, Queue.objects.count(), list(unheard_debate_sets())) == (0, 0, [])
-    with pytest.raises(ReviewRefused, match="not asked about baselines"):
+    with pytest.raises(ReviewRefused, match="not sent to review"):
         plan_audit(subject=subject_of_debates(owner), size=1, actor=None, at=NOON)
 
 
@@ -378,7 +379,7 @@ def test_open_items_for_run_names_the_queue_after_neither_run_nor_judge() -> Non
 
     queue = Queue.objects.get()
     assert (queue.name, queue.origin) == (f"{run.suite}, run {run.pk}", "judge-0 on secret-oak")
-    with pytest.raises(ReviewRefused, match="holds “judge-0”"):
+    with pytest.raises(ReviewRefused, match="contains “judge-0”"):
         update_queue(queue=queue, fields={"name": "Verdicts of judge-0"}, members=None, actor=factories.user(), at=NOON)
 
 

@@ -1,0 +1,68 @@
+"""Who scored a suite: rule graders and versions of judges, each over all its runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from evalsite.base.json_types import JsonDict
+from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of
+from judging.judges.versions import HASH_SHOWN
+from judging.models import EvaluatorKind, RunEvaluator
+from judging.selectors.judge_versions import versions_of
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """A rule grader or one version of a judge, with what its runs made of it, the newest first."""
+
+    evaluators: tuple[RunEvaluator, ...]
+    label: str
+
+    @property
+    def newest(self) -> RunEvaluator:
+        return self.evaluators[0]
+
+    @property
+    def key(self) -> int:
+        """What stands for it in addresses: its evaluator in the newest run."""
+        return self.newest.pk
+
+    @property
+    def options(self) -> JsonDict:
+        """The options of the reports about it: which evaluators count."""
+        return {"evaluators": [evaluator.pk for evaluator in self.evaluators]}
+
+    def holds(self, evaluator_id: int) -> bool:
+        """Whether one of its evaluators has this key."""
+        return any(evaluator.pk == evaluator_id for evaluator in self.evaluators)
+
+
+def graders_of(suite_id: int) -> tuple[Grader, ...]:
+    """Return who scored a suite, in the order of its leaderboards: real judges and rules before baselines."""
+    choices = evaluators_of([suite_id])[suite_id]
+    keys = {pk: version.key for pk, version in versions_of([board.evaluator for board in choices.every]).items()}
+    grouped: dict[tuple[bool, str, str], list[RunEvaluator]] = {}
+    for board in choices.every:
+        row = board.evaluator
+        grouped.setdefault((row.is_baseline, row.name, keys[row.pk]), []).append(row)
+    order = _places(choices)
+    ordered = sorted(grouped.items(), key=lambda entry: (order[entry[0][1]], -entry[1][0].pk))
+    told = Counter((name, rows[0].criterion) for (_, name, _), rows in ordered)
+    criteria = Counter(name for name, _ in told)
+    return tuple(
+        Grader(tuple(rows), _label(rows[0], key, told[name, rows[0].criterion] > 1, criteria[name] > 1))
+        for (_, name, key), rows in ordered
+    )
+
+
+def _places(choices: EvaluatorChoices) -> dict[str, int]:
+    return {board.evaluator.name: place for place, board in enumerate(choices.fullest)}
+
+
+def _label(evaluator: RunEvaluator, key: str, has_versions: bool, has_criteria: bool) -> str:
+    """Return a name that tells versions and criteria of one judge apart."""
+    label = f"{evaluator.name}, {evaluator.criterion}" if has_criteria and evaluator.criterion else evaluator.name
+    prompt = str(evaluator.options.get("prompt_hash") or "")
+    version = f"prompt {prompt[:HASH_SHOWN]}" if evaluator.kind == EvaluatorKind.JUDGE and prompt else key[:HASH_SHOWN]
+    return f"{label} ({version})" if has_versions else label

@@ -1,0 +1,107 @@
+"""What stands in a cell of results beside its score: first words, flags, why; and everything about one row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Substr
+
+from judging.models import Call, Case, Prompt, Response, Score, Verdict
+from judging.statistics.estimates import Ints
+
+FIRST_WORDS = 90  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class CaseWords:
+    """A case as a row shows it."""
+
+    pk: int
+    key: str
+    scenario: str
+    language: str
+    prompt: str  # its beginning
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreWords:
+    """What one evaluator's newest score of a response says beside its number."""
+
+    flags: tuple[str, ...]
+    reasons: str  # their beginning
+
+
+def case_words(case_ids: Iterable[int]) -> dict[int, CaseWords]:
+    """Return cases by key. One query."""
+    rows = Case.objects.filter(pk__in=list(case_ids)).annotate(start=Substr("prompt__text", 1, FIRST_WORDS))
+    return {row[0]: CaseWords(*row) for row in rows.values_list("pk", "key", "scenario", "lang", "start")}
+
+
+def first_words(response_ids: Iterable[int]) -> dict[int, str]:
+    """Return the beginning of each response by key. One query."""
+    rows = Response.objects.filter(pk__in=list(response_ids)).annotate(start=Substr("text", 1, FIRST_WORDS))
+    return dict(rows.values_list("pk", "start"))
+
+
+def score_words(evaluators: Sequence[int], response_ids: Iterable[int]) -> dict[tuple[int, int], ScoreWords]:
+    """Return what the newest score by any of the evaluators says, by evaluator and response. One query."""
+    rows = Score.objects.filter(evaluator__in=evaluators, response__in=list(response_ids)).order_by("run_id", "pk")
+    rows = rows.annotate(reasons=Substr("verdict__rationale", 1, FIRST_WORDS))
+    return {
+        (evaluator, response): ScoreWords(tuple(dict.fromkeys(map(str, flags))), reasons or "")
+        for evaluator, response, flags, reasons in rows.values_list("evaluator_id", "response_id", "flags", "reasons")
+    }
+
+
+def matching(text: str, *, suite_id: int) -> tuple[Ints, Ints]:
+    """Return the cases of a suite whose key or prompt holds a text, and the current responses that hold it."""
+    prompts = Prompt.objects.filter(cases__links__suite=suite_id)
+    said = Q(key__icontains=text) | Q(text__icontains=text) | Q(context__icontains=text)
+    cases = Case.objects.filter(links__suite=suite_id, prompt__in=prompts.filter(said).order_by())
+    responses = Response.objects.filter(prompt__in=prompts.order_by(), superseded_at__isnull=True, text__icontains=text)
+    return _keys(cases), _keys(responses)
+
+
+def _keys(rows: QuerySet[Any]) -> Ints:
+    return np.fromiter(rows.order_by().values_list("pk", flat=True), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultCell:
+    """Everything about one grader's newest score of one response."""
+
+    response: Response
+    score: Score | None
+    verdict: Verdict | None
+    cost: Decimal | None  # of the verdict's calls, in USD; None: no call, or a price is not known
+
+
+def read_cells(wanted: Sequence[tuple[Sequence[int], int]]) -> list[ResultCell | None]:
+    """Return cells, given as evaluators (the newest first) and a response; None without a response. Four queries."""
+    ids = {response_id for _, response_id in wanted}
+    responses = Response.objects.select_related("system", "prompt").in_bulk(ids)
+    evaluators = {pk for keys, _ in wanted for pk in keys}
+    told = Score.objects.filter(evaluator__in=evaluators, response__in=ids).select_related("evaluator", "run")
+    scores = {(row.evaluator_id, row.response_id): row for row in told}
+    said = Verdict.objects.filter(evaluator__in=evaluators, response__in=ids).select_related("evaluator", "run")
+    verdicts = {(row.evaluator_id, row.response_id): row for row in said.order_by("pk")}
+    calls = dict(
+        Call.objects.filter(pk__in={pk for row in verdicts.values() for pk in row.call_ids}).values_list("pk", "cost")
+    )
+    found: list[ResultCell | None] = []
+    for keys, response_id in wanted:
+        scored = [scores[pk, response_id] for pk in keys if (pk, response_id) in scores]
+        score = next((row for row in scored if row.share is not None), next(iter(scored), None))
+        judged = [verdicts[pk, response_id] for pk in keys if (pk, response_id) in verdicts]
+        verdict = next((row for row in judged if score is None or row.pk == score.verdict_id), None)
+        costs = [calls.get(pk) for pk in verdict.call_ids] if verdict is not None else []
+        known = [cost for cost in costs if cost is not None]
+        cost = sum(known, Decimal(0)) if costs and len(known) == len(costs) else None
+        response = responses.get(response_id)
+        found.append(None if response is None else ResultCell(response, score, verdict, cost))
+    return found

@@ -1,0 +1,84 @@
+"""Two columns of results against each other: a paired difference, who is higher where, and how far they agree. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalsite.reports.services.results.cells import ResultGrid
+from evalsite.reports.services.results.row_order import SAME
+from judging.statistics.coefficients.kappa import Weights, cohen_of
+from judging.statistics.coefficients.rank_agreement import tau_of
+from judging.statistics.estimates import Estimate, Ints
+from judging.statistics.estimators.strata import DIFFERENCE, census_mean
+
+STEPS = 1000  # scores closer together than 1 / STEPS count as one level
+MOST_LEVELS = 7  # of a scale that kappa and a table of counts make sense for
+MANY_CELLS = 500_000  # from which on the first two columns alone are compared
+TWO = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnComparison:
+    """What a column says beside the first one, over the rows on which both have a score."""
+
+    other: int  # the place of the column
+    n: int
+    difference: Estimate  # this one minus the first, over cases
+    higher: int  # rows on which this one is higher
+    same: int
+    lower: int
+    tau: float | None
+    kappa: Estimate | None  # on a scale of few levels, quadratic weights where they are more than two
+    levels: tuple[float, ...]  # of that scale
+    counts: tuple[tuple[int, ...], ...]  # by level of the first column and of this one
+
+
+def compare_columns(grid: ResultGrid) -> list[ColumnComparison]:
+    """Return the first column against each of the others; of a very large grid against the second alone."""
+    columns = range(1, len(grid.shares))
+    return [_compared(grid, other) for other in (columns if grid.shares.size <= MANY_CELLS else columns[:1])]
+
+
+def _compared(grid: ResultGrid, other: int) -> ColumnComparison:
+    both = ~np.isnan(grid.shares[[0, other]]).any(axis=0)
+    first, second = grid.shares[0, both].astype(np.float64), grid.shares[other, both].astype(np.float64)
+    differences = second - first
+    higher, lower = int((differences > SAME).sum()), int((differences < -SAME).sum())
+    table, levels = _table(first, second)
+    is_scale = 1 < len(levels) <= MOST_LEVELS
+    weights = Weights.QUADRATIC if len(levels) > TWO else Weights.NONE
+    return ColumnComparison(
+        other=other,
+        n=len(differences),
+        difference=census_mean(_by_case(differences, grid.cases[both]), scale=DIFFERENCE),
+        higher=higher,
+        same=len(differences) - higher - lower,
+        lower=lower,
+        tau=tau_of(table),
+        kappa=cohen_of(table, tuple(map(str, levels)), weights).estimate if is_scale else None,
+        levels=levels if is_scale else (),
+        counts=tuple(map(tuple, table.tolist())) if is_scale else (),
+    )
+
+
+def _by_case(values: np.ndarray, cases: Ints) -> np.ndarray:
+    """Return the mean of each case that has a value."""
+    counts = np.bincount(cases)
+    sums = np.bincount(cases, weights=values, minlength=len(counts))
+    return np.asarray(sums[counts > 0] / counts[counts > 0])
+
+
+def _table(first: np.ndarray, second: np.ndarray) -> tuple[Ints, tuple[float, ...]]:
+    """Return how often which score stands beside which, and the scores in ascending order."""
+    steps = np.rint(np.concatenate([first, second]) * STEPS).astype(np.int64)
+    if not len(steps):
+        return np.zeros((0, 0), dtype=np.int64), ()
+    lowest = int(steps.min())
+    known = np.flatnonzero(np.bincount(steps - lowest))
+    places = np.zeros(int(known[-1]) + 1, dtype=np.int64)
+    places[known] = np.arange(len(known))
+    rows, columns = np.split(places[steps - lowest], 2)
+    table = np.bincount(rows * len(known) + columns, minlength=len(known) ** 2).reshape(len(known), len(known))
+    return table, tuple(float(step) for step in (known + lowest) / STEPS)

@@ -1,0 +1,119 @@
+"""Which rows of a grid of results are shown, and in which order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from evalsite.reports.services.results.cells import ResultGrid
+from judging.statistics.estimates import Ints
+
+SAME = 0.005  # shares that differ by no more print alike
+HALF = 0.5  # a score below it is a low one
+CASE_ORDER = "case"
+SPREAD = "spread"
+
+
+class Shown(StrEnum):
+    """Which rows are wanted."""
+
+    ALL = ""
+    DIFFER = "differ"
+    LOW = "low"
+    UNSCORED = "unscored"
+    OVERRULED = "overruled"
+    LABELLED = "labelled"
+    HIGHER = "higher"  # a column above the first
+    LOWER = "lower"
+
+
+COMPARED = (Shown.HIGHER, Shown.LOWER)
+
+
+@dataclass(frozen=True, slots=True)
+class RowChoice:
+    """What the reader asks for; the names of a column, scenario or language are places in lists."""
+
+    shown: Shown = Shown.ALL
+    other: int = 1  # the place of the column that HIGHER and LOWER compare with the first
+    scenario: int | None = None
+    language: int | None = None
+    least: float | None = None  # a score that some column reaches
+    most: float | None = None  # a score that some column stays at or below
+    found: np.ndarray | None = None  # whether a search found the row; None: nothing was searched for
+    sort: str = CASE_ORDER  # CASE_ORDER, SPREAD or the place of a column, with - in front for the other way
+
+
+def spread_of(grid: ResultGrid) -> np.ndarray:
+    """Return how far the scores of each row lie apart; 0 where fewer than two columns have one. Shape (rows,)."""
+    low = np.where(np.isnan(grid.shares), np.inf, grid.shares).min(axis=0)
+    high = np.where(np.isnan(grid.shares), -np.inf, grid.shares).max(axis=0)
+    return np.where((~np.isnan(grid.shares)).sum(axis=0) > 1, high - low, 0.0)
+
+
+def choose_rows(grid: ResultGrid, choice: RowChoice, *, scenarios: np.ndarray, languages: np.ndarray) -> Ints:
+    """Return the places of the wanted rows in order; `scenarios` and `languages` are those of each case."""
+    wanted = _compared(grid, choice) if choice.shown in COMPARED else _SHOWN[choice.shown](grid)
+    for chosen, places in ((choice.scenario, scenarios), (choice.language, languages)):
+        if chosen is not None:
+            wanted &= places[grid.cases] == chosen
+    if choice.least is not None or choice.most is not None:
+        least = -np.inf if choice.least is None else choice.least - SAME
+        most = np.inf if choice.most is None else choice.most + SAME
+        with np.errstate(invalid="ignore"):
+            wanted &= ((grid.shares >= least) & (grid.shares <= most)).any(axis=0)
+    if choice.found is not None:
+        wanted &= choice.found
+    places = np.flatnonzero(wanted)
+    return places[_order(grid.rows(places), choice.sort)]
+
+
+def _order(grid: ResultGrid, sort: str) -> Ints:
+    """Return the order of a grid's rows; those without a value come last either way, equals as in the suite."""
+    name, count = sort.removeprefix("-"), len(grid.cases)
+    turned = -1.0 if sort.startswith("-") else 1.0
+    if name == SPREAD:
+        return np.argsort(turned * spread_of(grid), kind="stable")
+    if name.isdigit() and int(name) < len(grid.shares):
+        return np.argsort(turned * grid.shares[int(name)], kind="stable")  # NaN sorts last
+    return np.arange(count)[:: int(turned)]
+
+
+def _compared(grid: ResultGrid, choice: RowChoice) -> np.ndarray:
+    """Return where another column is higher, or lower, than the first; nowhere if there is no such column."""
+    if not 0 < choice.other < len(grid.shares):
+        return np.zeros(len(grid.cases), dtype=bool)
+    difference = grid.shares[choice.other] - grid.shares[0]
+    with np.errstate(invalid="ignore"):
+        return np.asarray(difference > SAME if choice.shown == Shown.HIGHER else difference < -SAME)
+
+
+def _differs(grid: ResultGrid) -> np.ndarray:
+    return np.asarray(spread_of(grid) > SAME)
+
+
+def _is_low(grid: ResultGrid) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return np.asarray((grid.shares < HALF).any(axis=0))
+
+
+def _lacks_score(grid: ResultGrid) -> np.ndarray:
+    return np.asarray(((grid.responses > 0) & np.isnan(grid.shares)).any(axis=0))
+
+
+def _is_overruled(grid: ResultGrid) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.abs(grid.labels - grid.shares) > SAME).any(axis=0))
+
+
+_SHOWN: Mapping[Shown, Callable[[ResultGrid], np.ndarray]] = {
+    Shown.ALL: lambda grid: np.ones(len(grid.cases), dtype=bool),
+    Shown.DIFFER: _differs,
+    Shown.LOW: _is_low,
+    Shown.UNSCORED: _lacks_score,
+    Shown.OVERRULED: _is_overruled,
+    Shown.LABELLED: lambda grid: ~np.isnan(grid.labels).all(axis=0),
+}

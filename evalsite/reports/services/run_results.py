@@ -1,0 +1,110 @@
+"""What came of one run: each system's mean by each grader and judge, and what every judge took and missed.
+
+The means are those of the leaderboards of the run's evaluators, read from their cached reports where these are current.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evalsite.reports.selectors.data_versions import results_version
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.selectors.run_facts import (
+    calls_paid_by,
+    evaluators_of_run,
+    failures_by_evaluator,
+    judges_among,
+    task_count,
+)
+from evalsite.reports.services import snapshots
+from evalsite.reports.services.boards.leaderboards import LEADERBOARD, compute_leaderboard
+from evalsite.reports.services.judges.judge_records import rows_of_judge
+from evalsite.reports.services.report_content import ReportContent
+from evalsite.reports.services.snapshots import ReportKind
+from judging.judges.reply_rows import ReplyRows, record_of
+from judging.judges.verdicts import VerdictStatus
+from judging.judges.words import failure_in_words
+from judging.models import RunEvaluator, RunKind
+from judging.statistics.estimates import Ints
+from judging.statistics.estimators.boards import MeanKind
+
+WITHOUT_VALUE = (VerdictStatus.UNPARSED, VerdictStatus.REFUSED, VerdictStatus.FAILED)
+
+
+def compute_run_results(run_id: int, options: Options) -> ReportContent:
+    """Return a row for each system with a figure by evaluator, and what each evaluator took; best system first."""
+    evaluators = evaluators_of_run(run_id)
+    boards = [_board(evaluator) for evaluator in evaluators]
+    failures = failures_by_evaluator(run_id)
+    said = rows_of_judge(judges_among(evaluators))
+    paid = calls_paid_by(run_id) if said else np.empty(0, np.int64)
+    return {
+        "evaluators": [_evaluator(row, said.get(row.pk), paid, failures.get(row.pk, ())) for row in evaluators],
+        "rows": _rows(boards),
+    }
+
+
+def _board(evaluator: RunEvaluator) -> ReportContent:
+    kept = snapshots.find(LEADERBOARD, subject_id=evaluator.pk, options={})
+    return kept.content if kept is not None and kept.is_current else compute_leaderboard(evaluator.pk, {})
+
+
+def _rows(boards: Sequence[ReportContent]) -> list[ReportContent]:
+    """Return the systems in the order of the first evaluator's means, each with its figure by evaluator."""
+    columns = [{row["system_id"]: row for row in board["rows"]} for board in boards]
+    return [
+        {
+            "system_id": row["system_id"],
+            "system": row["system"],
+            "cells": [
+                {
+                    "evaluator_id": board["evaluator"]["id"],
+                    "figure": column[row["system_id"]]["figures"][MeanKind.RAW.value],
+                    "unscored": column[row["system_id"]]["unscored"],
+                }
+                for board, column in zip(boards, columns, strict=True)
+            ],
+        }
+        for row in (boards[0]["rows"] if boards else ())
+    ]
+
+
+def _evaluator(
+    evaluator: RunEvaluator, said: ReplyRows | None, paid: Ints, failed_tasks: Sequence[tuple[str, int]]
+) -> ReportContent:
+    content: ReportContent = {
+        "id": evaluator.pk,
+        "name": evaluator.name,
+        "is_baseline": evaluator.is_baseline,
+        "asks": said is not None and bool(len(said.calls)),
+        "failures": [{"kind": kind, "words": failure_in_words(kind), "count": n} for kind, n in failed_tasks],
+    }
+    if said is None:
+        return content
+    spent = record_of([said.paid_among(paid)]).spent
+    content |= {
+        "calls": spent.calls,
+        "reused": len(said.calls) - spent.calls,
+        "cost": None if spent.cost is None and spent.calls else float(spent.cost or 0),
+        "unpriced": spent.unpriced,
+        "seconds": spent.seconds,
+        "seconds_mean": spent.seconds_mean,
+    }
+    if evaluator.run.kind == RunKind.ESI:  # its tasks belong to the index, so only verdicts tell what a judge missed
+        statuses = record_of([said]).statuses
+        missed = [(status.value, statuses[status.value]) for status in WITHOUT_VALUE if statuses[status.value]]
+        content["failures"] = [{"kind": "", "words": failure_in_words(kind), "count": n} for kind, n in missed]
+    return content
+
+
+def _data_version(run_id: int, options: Options) -> str:
+    return " ".join(f"{row.pk}.{results_version(row)}" for row in evaluators_of_run(run_id))
+
+
+def _rows_to_read(run_id: int, options: Options) -> int:
+    return task_count(run_id)
+
+
+RUN_RESULTS = ReportKind("run-results", _data_version, _rows_to_read, compute_run_results)

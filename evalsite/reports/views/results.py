@@ -1,0 +1,167 @@
+"""The results of a suite: cases or responses as rows, systems, judges or runs as columns, one row with its texts."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import permission_required
+from django.core.paginator import Paginator
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+from django.views.decorators.vary import vary_on_headers
+
+from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
+from evalsite.base.tables import Table
+from evalsite.reports import exports, jobs
+from evalsite.reports.forms import results_choice
+from evalsite.reports.jobs import BeingComputed, Report
+from evalsite.reports.selectors.graders import Grader, graders_of
+from evalsite.reports.selectors.leaderboards import scored_suites
+from evalsite.reports.services.results.choices import Columns, ResultsChoice
+from evalsite.reports.services.results.results import RESULTS
+from evalsite.reports.services.results.row_order import SPREAD, Shown
+from evalsite.reports.services.results.suite_results import (
+    EXPORT_COLUMNS,
+    StoredResults,
+    SuiteResults,
+    columns_wanted,
+)
+from evalsite.reports.views.pages import download, report_page, waits_for_report
+from judging.models import Case, Suite
+from judging.views.score_pages import score_page
+
+PER_PAGE = 25
+SUITES_OFFERED = 100
+SHOWN_WORDS = {
+    Shown.ALL: "All",
+    Shown.DIFFER: "Differ",
+    Shown.LOW: "Low scores",
+    Shown.UNSCORED: "No score",
+    Shown.OVERRULED: "People disagree",
+    Shown.LABELLED: "Labelled by people",
+}
+COLUMN_WORDS = {Columns.SYSTEMS: "Systems", Columns.JUDGES: "Judges", Columns.RUNS: "Runs of a judge"}
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def results_newest(request: PageRequest) -> HttpResponse:
+    """Go to the results of the suite that was scored last, or say that there are none."""
+    suite = scored_suites().first()
+    if suite is None:
+        return render(request, "reports/results.html", {"suite": None})
+    return redirect("reports:results-detail", suite.pk)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def results_detail(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Show the results of one suite."""
+    suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
+    choice, graders = results_choice(request.GET), graders_of(suite_id)
+    wanted = columns_wanted(graders, choice)
+    reports = _reports(wanted)
+    context: JsonDict = {
+        "suite": suite,
+        "suites": scored_suites()[:SUITES_OFFERED],
+        "choice": choice,
+        "graders": graders,
+        "chosen_graders": [grader.key for grader in wanted],
+        "column_choices": COLUMN_WORDS.items(),
+        "shown_choices": SHOWN_WORDS.items(),
+        "formats": exports.FORMATS,
+        "report": _slowest(reports),
+    }
+    if reports and all(report.rows for report in reports):
+        context |= _table_context(request, choice, _results(suite_id, choice, wanted, reports))
+    return report_page(request, "results", context)
+
+
+def _reports(graders: list[Grader]) -> list[Report]:
+    now = timezone.now()
+    return [
+        jobs.obtain(RESULTS, subject_id=grader.key, options=grader.options, at=now, with_rows=True)
+        for grader in graders
+    ]
+
+
+def _slowest(reports: list[Report]) -> Report | None:
+    """Return the report that says how old the page's figures are: one that is missing, else the oldest."""
+    return min(reports, key=lambda report: (report.is_current, not report.is_computing), default=None)
+
+
+def _results(suite_id: int, choice: ResultsChoice, graders: list[Grader], reports: list[Report]) -> SuiteResults:
+    stored = [StoredResults.of(report.content, report.rows) for report in reports]
+    return SuiteResults(suite_id, choice, list(zip(graders, stored, strict=True)))
+
+
+def _table_context(request: PageRequest, choice: ResultsChoice, results: SuiteResults) -> JsonDict:
+    opened = results.place_of(choice.row) if choice.row else 0 if choice.shown and len(results.rows) else None
+    number = request.GET.get("page")
+    if number is None and opened is not None:
+        number = str(opened // PER_PAGE + 1)
+    page = Paginator(results.rows, PER_PAGE).get_page(number)
+    context: JsonDict = {
+        "results": results,
+        "page_obj": page,
+        "rows": results.shown([int(row) for row in page.object_list]),
+        "titles": _titles(results, choice),
+        "comparisons": results.comparisons() if len(results.columns) > 1 else [],
+    }
+    return context | ({"panel": _panel(results, opened)} if opened is not None else {})
+
+
+def _titles(results: SuiteResults, choice: ResultsChoice) -> list[JsonDict]:
+    """Return the sortable titles of the columns behind the case and the system."""
+    titles: list[JsonDict] = [
+        {"label": column.label, "sort": str(number)} for number, column in enumerate(results.columns)
+    ]
+    if len(titles) > 1:
+        titles.append({"label": "Spread", "sort": SPREAD})
+    return titles
+
+
+def _panel(results: SuiteResults, place: int) -> JsonDict:
+    """Return one row with its texts, and the rows before and behind it."""
+    row = int(results.rows[place])
+    case = Case.objects.select_related("prompt").get(pk=int(results.cells.cases[results.grid.cases[row]]))
+    columns = results.opened(row)
+    for told in columns:
+        cell = told["cell"]
+        told["score"] = score_page(cell.score) if cell is not None and cell.score is not None else None
+    around = {
+        name: results.key_of(int(results.rows[other])) if 0 <= other < len(results.rows) else ""
+        for name, other in (("previous", place - 1), ("next", place + 1))
+    }
+    return {
+        "key": results.key_of(row),
+        "number": place + 1,
+        "case": case,
+        "system": results.system_of(row),
+        "response": next((told["cell"].response for told in columns if told["cell"]), None),
+        "columns": columns,
+        "verdicts": [told["cell"].verdict for told in columns if told["cell"] and told["cell"].verdict],
+        **around,
+    }
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
+def results_export(
+    request: PageRequest, suite_id: int, table: str, format_name: str
+) -> HttpResponse | StreamingHttpResponse:
+    """Download what the page shows, all its pages: a line for each response under each grader."""
+    suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
+    choice = results_choice(request.GET)
+    wanted = columns_wanted(graders_of(suite_id), choice)
+    reports = _reports(wanted)
+    if not reports or not all(report.rows for report in reports):
+        raise BeingComputed
+    rows = _results(suite_id, choice, wanted, reports).exported(site=request.build_absolute_uri("/").rstrip("/"))
+    tables = {"rows": Table("results", EXPORT_COLUMNS, rows)}
+    return download(
+        request, tables, table=table, format_name=format_name, subject=f"{suite} results", subject_id=suite.pk
+    )

@@ -1,0 +1,72 @@
+"""What calls to models cost."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from django.contrib.auth.decorators import permission_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+from django.views.decorators.vary import vary_on_headers
+
+from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
+from evalsite.reports import exports, jobs
+from evalsite.reports.forms import SpendForm
+from evalsite.reports.services.report_content import ReportContent
+from evalsite.reports.services.spend_figures import cells_within, days_chart, figures_of, spend_tables, table_of
+from evalsite.reports.services.spend_reports import SPEND
+from evalsite.reports.views.pages import download, report_page, waits_for_report
+from judging.selectors.runs import open_budgets
+
+PER_PAGE = 50
+RECENT_DAYS = (7, 30)
+
+
+@require_GET
+@permission_required("judging.view_run", raise_exception=True)
+@vary_on_headers("HX-Request")
+def spend_report(request: PageRequest) -> HttpResponse:
+    """Show the cost of a period by judge, day, run, endpoint or person, and what is left of budgets."""
+    form, now = SpendForm(request.GET), timezone.now()
+    report = jobs.obtain(SPEND, subject_id=0, options={}, at=now)
+    context: JsonDict = {"form": form, "report": report, "recent": _recent(timezone.localdate(now))}
+    if report.content is not None and form.is_valid():
+        context |= _figures(request, form, report.content)
+    return report_page(request, "spend_report", context)
+
+
+def _figures(request: PageRequest, form: SpendForm, content: ReportContent) -> JsonDict:
+    cells = cells_within(content, form.period)
+    table = table_of(content, cells, form.chosen_group)
+    page = Paginator(table.ordered(request.GET.get("sort", "")), PER_PAGE).get_page(request.GET.get("page"))
+    return {
+        "total": figures_of(cells.total()),
+        "is_empty": not content["cells"]["days"],
+        "group": form.chosen_group,
+        "page_obj": page,
+        "rows": table.linked_rows(list(page.object_list)),
+        "chart": days_chart(cells),
+        "budgets": open_budgets(),
+        "formats": exports.FORMATS,
+    }
+
+
+def _recent(today: date) -> list[tuple[str, str]]:
+    """Return periods that end today, each with the day from which it counts."""
+    return [(f"Last {days} days", (today - timedelta(days=days - 1)).isoformat()) for days in RECENT_DAYS]
+
+
+@require_GET
+@permission_required("judging.view_run", raise_exception=True)
+@waits_for_report
+def spend_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
+    """Download one of the page's tables for the same period."""
+    form = SpendForm(request.GET)
+    if not form.is_valid():
+        raise Http404(" ".join(str(error) for errors in form.errors.values() for error in errors))
+    content = jobs.content_shown(SPEND, subject_id=0, options={}, at=timezone.now())
+    tables = spend_tables(content, form.period, open_budgets())
+    return download(request, tables, table=table, format_name=format_name, subject="spend", subject_id=None)

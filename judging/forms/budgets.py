@@ -1,0 +1,18 @@
+"""What a run may cost."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+
+from evalsite.base.json_types import JsonDict
+
+
+class BudgetField(forms.DecimalField):
+    """Dollars with as many places as prices of calls have; empty: no limit."""
+
+    def __init__(self, **options: Any) -> None:
+        usual: JsonDict = {"required": False, "min_value": Decimal("0.000001"), "label": "Budget in USD"}
+        super().__init__(**usual | {"max_digits": 14, "decimal_places": 6} | options)

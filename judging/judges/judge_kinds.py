@@ -1,0 +1,179 @@
+"""A kind of judge: what it needs, its options, and the hash of what it sends."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.grading.rubric_tree import is_rated, walk
+from judging.judges.interface import JudgeProgram
+from judging.judges.measured_confidence import MeasuredJudge
+from judging.judges.prompt_texts import VersionedPrompt
+from judging.judges.subjects import JudgeSubject
+
+NOT_MEASURED = "no"
+HIGHEST_SEED = 2**31 - 10  # providers take 32 bits at least; samples add their number
+
+
+class BadJudgeOption(ValueError):
+    """A judge was given an option that it does not have, or a value that the option cannot take."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionField:
+    """One option as a form shows it."""
+
+    name: str
+    kind: str  # choice | integer | number | boolean | text
+    default: Any
+    help: str
+    choices: tuple[Any, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    affects_calls: bool = True  # False: only how verdicts become scores; stored verdicts stay good
+    scoring_only_if: JsonObject = field(default_factory=dict)  # with these options too, only scores depend on it
+    label: str = ""  # empty: the name
+    words: tuple[str, ...] = ()  # the choices as a form shows them; empty: as they are
+    group: str = ""  # heading under which a form folds the option
+    initial: Any = None  # what a new judge gets; None: the default, which stands for judges stored without the option
+
+    def affects_calls_with(self, chosen: JsonObject) -> bool:
+        """Return whether what a judge is asked depends on the option, beside all options as chosen."""
+        return self.affects_calls and not (self.scoring_only_if and self.scoring_only_if.items() <= chosen.items())
+
+    @property
+    def value_for_new(self) -> Any:
+        """What a new judge gets unless told otherwise."""
+        return self.default if self.initial is None else self.initial
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeKind:
+    """A kind of judge. `needs` is any of rubric (with something to rate), levels, reference and pair."""
+
+    name: str
+    title: str
+    description: str
+    needs: frozenset[str]
+    options: tuple[OptionField, ...]
+    builder: Callable[[JsonObject], JudgeProgram]
+    prompts: Mapping[str, JsonObject] = field(default_factory=dict)  # editable file -> the options that choose it
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether judges of this kind need an endpoint."""
+        return bool(self.prompts)
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether no language model is behind the verdicts, whatever the endpoint is."""
+        return not self.asks_model
+
+    def build(self, options: JsonObject | None = None) -> JudgeProgram:
+        """Return the judge with the given options; those left out have their defaults.
+
+        Raises:
+            BadJudgeOption: an unknown option or a value it cannot take.
+        """
+        complete = self.complete_options(options or {})
+        way = complete.pop("confidence", NOT_MEASURED)
+        judge = self.builder(complete)
+        return judge if way == NOT_MEASURED else MeasuredJudge(judge, way)
+
+    def complete_options(self, given: JsonObject) -> JsonDict:
+        """Return every option with its value, checked."""
+        unknown = set(given) - {option.name for option in self.options}
+        if unknown:
+            raise BadJudgeOption(f"The judge {self.name!r} has no option {min(unknown)!r}.")
+        return {option.name: _checked(option, given.get(option.name, option.default)) for option in self.options}
+
+    def new_options(self) -> JsonDict:
+        """Return every option as a new judge gets it."""
+        return {option.name: option.value_for_new for option in self.options}
+
+    def missing_needs(self, subject: JudgeSubject) -> tuple[str, ...]:
+        """Return which needs a subject does not meet."""
+        levels = subject.rubric is not None and all(node.kind == "level" for node in subject.rubric.children)
+        there = {
+            "rubric": subject.rubric is not None and any(map(is_rated, walk(subject.rubric))),
+            "levels": levels and subject.rubric is not None and bool(subject.rubric.children),
+            "reference": bool(subject.reference.strip()),
+            "pair": bool(subject.other_response),
+        }
+        return tuple(sorted(need for need in self.needs if not there[need]))
+
+    def prompts_sent(self, options: JsonObject | None = None) -> list[VersionedPrompt]:
+        """Return every prompt text that the judge sends with these options, the editable one first."""
+        return sorted(self.build(options).prompts, key=lambda prompt: prompt.name not in self.prompts)
+
+    def prompt_hash(self, options: JsonObject | None = None) -> str:
+        """Return the sha256 over every prompt text that the judge sends with these options; empty for none."""
+        texts = [prompt.text for prompt in self.build(options).prompts]
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest() if texts else ""
+
+
+def _checked(option: OptionField, value: Any) -> Any:
+    problem = BadJudgeOption(f"{option.name} cannot be {value!r}.")
+    if option.kind == "choice":
+        if value not in option.choices or isinstance(value, bool):
+            raise BadJudgeOption(f"{option.name} is one of {', '.join(map(str, option.choices))}, not {value!r}.")
+        return value
+    if option.kind == "boolean" or option.kind == "text":
+        if not isinstance(value, bool if option.kind == "boolean" else str):
+            raise problem
+        return value
+    if value is None and option.default is None:
+        return None
+    whole = option.kind == "integer"
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        raise problem
+    if (option.low is not None and value < option.low) or (option.high is not None and value > option.high):
+        raise BadJudgeOption(f"{option.name} is from {option.low:g} to {option.high:g}, not {value}.")
+    return value
+
+
+def asking_options(max_tokens: int) -> tuple[OptionField, ...]:
+    return (
+        OptionField("temperature", "number", 0.0, "Sampling temperature.", low=0, high=2),
+        OptionField("max_tokens", "integer", max_tokens, "Maximum tokens of a reply.", low=16, high=64_000),
+        OptionField(
+            "seed",
+            "integer",
+            None,
+            "Sent if the endpoint accepts a seed, so that the same request gets the same reply; each sample adds 1. "
+            "Empty: not sent.",
+            low=0,
+            high=HIGHEST_SEED,
+            initial=1,
+        ),
+        OptionField("prompt_text", "text", "", "Edited version of the shipped prompt. Empty: the shipped prompt."),
+    )
+
+
+TOP_P = OptionField("top_p", "number", None, "Nucleus sampling. Empty: not sent.", low=0, high=1)
+JSON_SCHEMA = OptionField(
+    "json_schema",
+    "boolean",
+    False,
+    "Request itemised replies with a JSON schema if the endpoint accepts one.",
+    label="JSON schema",
+    initial=True,
+)
+CONFIDENCE = OptionField(
+    "confidence",
+    "choice",
+    NOT_MEASURED,
+    "Measure it with 3 samples (5 if they differ), or with label probabilities if the endpoint returns them.",
+    (NOT_MEASURED, "samples", "labels"),
+)
+
+
+def gathered(options: JsonObject, part: type, name: str) -> JsonDict:
+    """Return the options with those of a nested options class gathered under `name`."""
+    inner = {field.name for field in dataclasses.fields(part)}
+    outer = {key: value for key, value in options.items() if key not in inner}
+    return {**outer, name: part(**{key: value for key, value in options.items() if key in inner})}

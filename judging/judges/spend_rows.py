@@ -1,0 +1,165 @@
+"""What calls cost: who asked for each call, and the sums by day, run, endpoint and judge that a report keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judging.judges.reply_rows import MICRO, UNPRICED
+from judging.statistics.estimates import Ints
+
+NOBODY = 0  # in place of the key of a run, an evaluator or a person, where there is none
+KEYS = ("days", "runs", "endpoints", "judges")
+FIGURES = (
+    *("calls", "failed", "unpriced", "prompt_tokens", "completion_tokens", "costs"),
+    *("reused", "reused_unpriced", "saved"),
+)
+CALLED = np.dtype(
+    {
+        "names": ["calls", "runs", "endpoints", "days", "prompt_tokens", "completion_tokens", "costs", "failed"],
+        "formats": ["i8", "i8", "i8", "i4", "i4", "i4", "i8", "?"],
+    }
+)
+USED = np.dtype({"names": ["calls", "owners", "evaluators", "runs", "days"], "formats": ["i8", "i8", "i8", "i8", "i4"]})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribution:
+    """Who asked for calls, and which replies were used without a new call."""
+
+    evaluators: Ints  # of each call; NOBODY where no verdict of the run that paid rests on it; shape (calls,)
+    reuses: np.ndarray  # rows of USED that were not paid for
+    places: Ints  # of their calls; shape (reuses,)
+
+
+@dataclass(frozen=True, slots=True)
+class SpendSum:
+    """What some calls came to. A cost is None where no call has a known price."""
+
+    calls: int
+    failed: int
+    unpriced: int  # finished calls without a known price
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None  # USD
+    reused: int  # replies that were used without a new call
+    saved: float | None  # USD that those would have cost
+
+    @property
+    def reuse_share(self) -> float | None:
+        """The share of the replies that were used without a new call; None without any reply."""
+        asked = self.calls + self.reused
+        return self.reused / asked if asked else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpendCells:
+    """Sums of one day, run, endpoint and judge each, as columns of one length; costs are millionths of a dollar."""
+
+    columns: Mapping[str, Ints]
+
+    def within(self, first: int | None, last: int | None) -> SpendCells:
+        """Return the cells of the days from `first` to `last`, both included; None: no limit."""
+        days = self.columns["days"]
+        kept = np.ones(len(days), bool)
+        if first is not None:
+            kept &= days >= first
+        if last is not None:
+            kept &= days <= last
+        return SpendCells({name: column[kept] for name, column in self.columns.items()})
+
+    def total(self) -> SpendSum:
+        """Return the sum of all cells."""
+        return _sum_of({name: int(self.columns[name].sum()) for name in FIGURES})
+
+    def sums_by(self, keys: Ints) -> dict[int, SpendSum]:
+        """Return the sums of the cells that share a key, in the order of keys; `keys` has one for each cell."""
+        groups, places = np.unique(keys, return_inverse=True)
+        sums = {name: _added(places, self.columns[name], len(groups)).tolist() for name in FIGURES}
+        return {
+            key: _sum_of({name: column[place] for name, column in sums.items()})
+            for place, key in enumerate(groups.tolist())
+        }
+
+
+def attribute(called: np.ndarray, used: np.ndarray) -> Attribution:
+    """Return who asked for each call of `called`, which is sorted by `calls`, from the results that rest on calls.
+
+    The first result of the run that paid is who asked; every other result had the reply without a new call. A result
+    counts a call once, however often it was tried again.
+    """
+    used = used[np.lexsort((used["days"], used["owners"], used["calls"]))]
+    again = (used["calls"][1:] == used["calls"][:-1]) & (used["owners"][1:] == used["owners"][:-1])
+    used = used[np.concatenate([np.ones(min(1, len(used)), bool), ~again])]
+    places = np.searchsorted(called["calls"], used["calls"])
+    there = places < len(called)
+    there[there] = called["calls"][places[there]] == used["calls"][there]  # others came in between
+    used, places = used[there], places[there]
+    own = np.flatnonzero(called["runs"][places] == used["runs"])
+    paid = own[np.unique(places[own], return_index=True)[1]]
+    evaluators = np.full(len(called), NOBODY, np.int64)
+    evaluators[places[paid]] = used["evaluators"][paid]
+    rest = np.ones(len(used), bool)
+    rest[paid] = False
+    return Attribution(evaluators, used[rest], places[rest])
+
+
+def cells_of(called: np.ndarray, found: Attribution, *, judges: Ints, reuse_judges: Ints) -> SpendCells:
+    """Return the sums by day, run, endpoint and judge; the judges are those of each call and of each reuse."""
+    reuses, again = found.reuses, called[found.places]
+    days = np.concatenate([called["days"], reuses["days"]])
+    runs = np.concatenate([called["runs"], reuses["runs"]])
+    endpoints = np.concatenate([called["endpoints"], again["endpoints"]])
+    keys = [np.asarray(column, np.int64) for column in (days, runs, endpoints, np.concatenate([judges, reuse_judges]))]
+    spread = [np.unique(column, return_inverse=True) for column in keys]
+    shape = [max(1, len(values)) for values, _ in spread]
+    groups, places = np.unique(np.ravel_multi_index([inverse for _, inverse in spread], shape), return_inverse=True)
+    parts = np.unravel_index(groups, shape)
+    columns = {name: spread[place][0][parts[place]] for place, name in enumerate(KEYS)}
+    of_calls, of_reuses = places[: len(called)], places[len(called) :]
+    priced = called["costs"] != UNPRICED
+    paid = {
+        "calls": np.ones(len(called)),
+        "failed": called["failed"],
+        "unpriced": ~priced & ~called["failed"],
+        "prompt_tokens": called["prompt_tokens"],
+        "completion_tokens": called["completion_tokens"],
+        "costs": np.where(priced, called["costs"], 0),
+    }
+    known = again["costs"] != UNPRICED
+    unpaid = {"reused": np.ones(len(again)), "reused_unpriced": ~known, "saved": np.where(known, again["costs"], 0)}
+    columns |= {name: _added(of_calls, values, len(groups)) for name, values in paid.items()}
+    columns |= {name: _added(of_reuses, values, len(groups)) for name, values in unpaid.items()}
+    return SpendCells(columns)
+
+
+def cells_to_json(cells: SpendCells) -> dict[str, list[int]]:
+    """Return the cells as a cached report keeps them."""
+    return {name: column.tolist() for name, column in cells.columns.items()}
+
+
+def cells_from_json(stored: Mapping[str, Sequence[int]]) -> SpendCells:
+    """Return the cells that `cells_to_json` wrote."""
+    return SpendCells({name: np.asarray(column, np.int64) for name, column in stored.items()})
+
+
+def _added(places: Ints, values: np.ndarray, groups: int) -> Ints:
+    """Return the sums of values by group. Whole numbers below 2**53, which floats hold exactly."""
+    return np.rint(np.bincount(places, weights=values, minlength=groups)).astype(np.int64)
+
+
+def _sum_of(sums: Mapping[str, int]) -> SpendSum:
+    finished, reused = sums["calls"] - sums["failed"], sums["reused"]
+    is_known = not finished or sums["unpriced"] < finished
+    return SpendSum(
+        calls=sums["calls"],
+        failed=sums["failed"],
+        unpriced=sums["unpriced"],
+        prompt_tokens=sums["prompt_tokens"],
+        completion_tokens=sums["completion_tokens"],
+        cost=sums["costs"] / 10**MICRO if is_known or sums["costs"] else None,
+        reused=reused,
+        saved=sums["saved"] / 10**MICRO if not reused or sums["reused_unpriced"] < reused else None,
+    )

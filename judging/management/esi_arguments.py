@@ -1,0 +1,140 @@
+"""The arguments of `run_suite --kind esi`: who responds, who judges and how the ESI is computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.core.management.base import CommandParser
+from django.utils.text import slugify
+from django.utils.timezone import now
+
+from evalsite.base.command_base import BadInput
+from evalsite.base.json_types import JsonDict
+from judging.grading.esi import SUB_SCORES, EsiOptions, keyword_list
+from judging.judges.answer_prompts import OWN, SHIPPED, ResponseSettings, shipped_asking
+from judging.judges.kinds.accuracy import STRICTNESS, strictness_of
+from judging.judges.kinds.esi_items import ReplyReading
+from judging.management import choices
+from judging.models import Judge, ModelEndpoint, PromptVersion, Suite
+from judging.services.evaluation.esi_options import ORIGINAL, options_from_json
+from judging.services.file_imports.suites import store_suite
+from judging.services.runs.esi_plans import EsiSetup, Worker, default_judge
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
+from judging.specs.replies.esi_lines import EsiLines, read_esi_lines
+
+NAMES = (
+    *("input", "dataset", "worker", "accuracy", "integrity", "strictness", "original", "weights", "token_budget"),
+    *("irrelevant_share", "max_length_ratio", "length_penalty", "unsafe_keywords", "output"),
+)
+
+
+def add_esi_arguments(parser: CommandParser) -> None:
+    """Add what only runs of this kind take."""
+    group = parser.add_argument_group("--kind esi")
+    group.add_argument("--input", default="", help="JSON Lines with instruction, question and answer; not with --suite")
+    group.add_argument("--dataset", default="", help="name of the data set in --input; default: the file's")
+    group.add_argument("--worker", action="append", default=[], help="ENDPOINT=PROMPT, e.g. qwen=COT; can be repeated")
+    group.add_argument("--accuracy", default="", help="an accuracy judge, or an endpoint for the default one")
+    group.add_argument("--integrity", default="", help="an integrity judge, or an endpoint for the default one")
+    group.add_argument(
+        "--strictness", choices=STRICTNESS, help="default: by the name of the data set, as in Lunar-Bench"
+    )
+    group.add_argument("--original", action="store_true", help="parse and score as Lunar-Bench's program does")
+    group.add_argument("--weights", default="", help="five numbers: accuracy,integrity,efficiency,safety,alignment")
+    group.add_argument("--token-budget", type=int)
+    group.add_argument("--irrelevant-share", type=float)
+    group.add_argument("--max-length-ratio", type=float)
+    group.add_argument("--length-penalty", type=float)
+    group.add_argument("--unsafe-keywords", help="comma-separated")
+    group.add_argument("--output", default="", help="folder for the three files of each system in Lunar-Bench's format")
+
+
+def esi_plan_of(options: JsonDict) -> RunPlan:
+    """Return what was asked for; the items of --input are stored as a suite."""
+    if bool(options["input"]) == bool(options["suite"]):
+        raise BadInput("Name a suite (--suite) or a file of items (--input).")
+    lines = _lines(options) if options["input"] else None
+    suite = _stored(lines) if lines else choices.suite_of(options["suite"])
+    strictness = options["strictness"] or strictness_of(suite.name)
+    problems = lines.problems if lines else ()
+    return RunPlan(
+        suite=suite,
+        evaluators=[
+            EvaluatorChoice(_judge("accuracy", options["accuracy"]), options={"strictness": strictness}),
+            EvaluatorChoice(_judge("integrity", options["integrity"])),
+        ],
+        systems=choices.systems_of(options["systems"] or "", suite=suite),
+        fresh=options["fresh"],
+        name=options["name"],
+        budget=choices.dollars_of(options["budget"]),
+        esi=EsiSetup(
+            workers=[_worker(text) for text in options["worker"]],
+            options=_esi_options(options),
+            reading=ReplyReading.ORIGINAL if options["original"] else ReplyReading.CAREFUL,
+            input_problems=[{"line": one.line, "status": one.status, "reason": one.reason} for one in problems],
+        ),
+    )
+
+
+def _lines(options: JsonDict) -> EsiLines:
+    path = Path(options["input"])
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"Cannot read {path.name}: {error}") from error
+    lines = read_esi_lines(text, name=options["dataset"] or path.stem)
+    if not lines.suite.cases:
+        raise BadInput(f"{path.name} contains no item with an instruction and a question.")
+    return lines
+
+
+def _stored(lines: EsiLines) -> Suite:
+    slug = slugify(lines.suite.name)[:80] or "esi"
+    return store_suite(spec=lines.suite, benchmark_slug=slug, actor=None, at=now()).suite
+
+
+def _judge(kind: str, given: str) -> Judge:
+    if not given:
+        raise BadInput(f"Name an {kind} judge or an endpoint (--{kind}).")
+    judge = Judge.objects.select_related("endpoint").filter(name=given, kind=kind).first()
+    if judge is not None:
+        return judge
+    endpoint = ModelEndpoint.objects.filter(name=given, is_active=True).first()
+    if endpoint is None:
+        raise BadInput(f"There is no {kind} judge and no endpoint {given!r}.")
+    return default_judge(kind=kind, endpoint=endpoint)
+
+
+def _worker(text: str) -> Worker:
+    name, _, prompt = text.partition("=")
+    endpoint = ModelEndpoint.objects.filter(name=name, is_active=True).first()
+    if endpoint is None:
+        raise BadInput(f"There is no endpoint {name!r}.")
+    if prompt in SHIPPED:
+        return Worker(endpoint, shipped_asking(prompt))
+    own = PromptVersion.objects.filter(name=OWN, label=prompt, is_active=True).first()
+    if own is None:
+        raise BadInput(
+            f"There is no prompt version {prompt!r}; write ENDPOINT={'|'.join(SHIPPED)} or a stored version."
+        )
+    return Worker(endpoint, ResponseSettings(own.label, own.text))
+
+
+def _esi_options(options: JsonDict) -> EsiOptions:
+    names = ("token_budget", "irrelevant_share", "max_length_ratio", "length_penalty")
+    given: JsonDict = {name: options[name] for name in names if options[name] is not None}
+    if options["weights"]:
+        given["weights"] = _weights(options["weights"])
+    if options["unsafe_keywords"] is not None:
+        given["unsafe_keywords"] = keyword_list(options["unsafe_keywords"])
+    return options_from_json({**(ORIGINAL if options["original"] else {}), **given})
+
+
+def _weights(text: str) -> dict[str, float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(SUB_SCORES):
+        raise BadInput(f"Give {len(SUB_SCORES)} weights, separated by commas: {', '.join(SUB_SCORES)}.")
+    return dict(zip(SUB_SCORES, numbers, strict=True))

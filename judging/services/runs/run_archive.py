@@ -1,0 +1,77 @@
+"""Tags runs, and takes them out of lists and back; nothing is ever deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalsite.accounts.audit import record
+from judging.models import Run, RunKind, RunTag
+from judging.states import ACTIVE, RunRefused
+
+TAG_LENGTH = 40
+MOST_TAGS = 10
+
+
+def tags_in(text: str) -> list[str]:
+    """Return the tags of a comma-separated text, each once whatever its case, in their order.
+
+    Raises:
+        RunRefused: one is too long, or there are too many.
+    """
+    by_key: dict[str, str] = {}
+    for part in text.split(","):
+        name = " ".join(part.split())
+        by_key.setdefault(name.casefold(), name)
+    tags = [name for name in by_key.values() if name]
+    if any(len(tag) > TAG_LENGTH for tag in tags):
+        raise RunRefused(f"A tag has at most {TAG_LENGTH} characters.")
+    if len(tags) > MOST_TAGS:
+        raise RunRefused(f"A run has at most {MOST_TAGS} tags.")
+    return tags
+
+
+@transaction.atomic
+def tag_run(*, run_id: int, tags: Iterable[str], actor: User | None) -> Run:
+    """Give a run these tags in place of those it has; the audit log keeps the former ones."""
+    run = Run.objects.select_for_update().get(pk=run_id)
+    former, wanted = sorted(run.tags.values_list("name", flat=True)), sorted(tags)
+    if former == wanted:
+        return run
+    run.tags.exclude(name__in=wanted).delete()
+    RunTag.objects.bulk_create(RunTag(run=run, name=name) for name in wanted if name not in former)
+    record(actor, "run.tagged", run, **{"tags": ", ".join(wanted), "former tags": ", ".join(former)})
+    return run
+
+
+@transaction.atomic
+def archive_run(*, run_id: int, actor: User | None, at: datetime) -> Run:
+    """Take a run that has ended or is paused out of lists and the choices of leaderboards.
+
+    Raises:
+        RunRefused: it is still at work, or belongs to a set of debates.
+    """
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.kind == RunKind.DEBATE:
+        raise RunRefused("The run of a set of debates cannot be archived.")
+    if run.status in ACTIVE:
+        raise RunRefused("The run is still at work; pause or cancel it before you archive it.")
+    if run.archived_at is None:
+        run.archived_at = at
+        run.save(update_fields=["archived_at"])
+        record(actor, "run.archived", run)
+    return run
+
+
+@transaction.atomic
+def restore_run(*, run_id: int, actor: User | None) -> Run:
+    """List an archived run again."""
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.archived_at is not None:
+        run.archived_at = None
+        run.save(update_fields=["archived_at"])
+        record(actor, "run.restored", run)
+    return run

@@ -1,0 +1,172 @@
+"""The recipes of CONTRIBUTING.md: what one file and one entry add is offered, used and shown."""
+
+from __future__ import annotations
+
+import re
+import sys
+from decimal import Decimal
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from evalsite.accounts.roles import Role
+from evalsite.reports import jobs
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.services.boards.leaderboards import LEADERBOARD
+from evalsite.reports.services.kinds import KINDS as REPORTS
+from evalsite.reports.services.report_content import ReportContent
+from evalsite.reports.services.snapshots import ReportKind
+from judging.grading.rule_graders.metrics import METRICS, HandlerReply
+from judging.judges.judge_kinds import JudgeKind
+from judging.judges.registry import KINDS
+from judging.models import Judge, Response, Run, Score, Verdict
+from judging.services.file_imports.imports import check_import, store_checked
+from judging.services.file_imports.intake import ImportOptions
+from judging.services.file_imports.rubrics import RubricOrigin
+from judging.services.runs.estimates import estimate_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.problems import Parsed
+from judging.specs.replies.response_formats import RESPONSE_FORMATS, ResponseFormat
+from judging.specs.replies.responses import parse_responses_jsonl
+from judging.specs.types import ResponseSpec
+from tests import factories
+from tests.factories import NOON
+from tests.judging.services.run_rows import answered_suite, work
+
+pytestmark = pytest.mark.django_db
+CONTRIBUTING = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
+
+
+def add(registry: object, name: object, entry: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the entry of a recipe for the length of a test."""
+    monkeypatch.setitem(cast(dict[Any, Any], registry), name, entry)
+
+
+@pytest.fixture
+def researcher(client: Client) -> Client:
+    client.force_login(factories.user("rita", Role.RESEARCHER))
+    return client
+
+
+@pytest.fixture
+def length(monkeypatch: pytest.MonkeyPatch) -> JudgeKind:
+    """Return the judge of the worked example, from the text of CONTRIBUTING.md."""
+    block = re.search(r"```python\n(.*?)```", CONTRIBUTING.read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    module = ModuleType("judging.judges.kinds.length")
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look there
+    exec(compile(block[1], "CONTRIBUTING.md", "exec"), vars(module))  # our own text
+    kind: JudgeKind = module.KIND
+    add(KINDS, kind.name, kind, monkeypatch)
+    return kind
+
+
+def test_a_judge_that_calls_no_model_is_chosen_run_and_seen_on_a_leaderboard(
+    length: JudgeKind, researcher: Client
+) -> None:
+    suite, systems = answered_suite(cases=2, text="one two three four")
+    create, runs = reverse("judging:judge-create"), f"{reverse('judging:run-create')}?suite={suite.pk}"
+
+    offered = researcher.get(create)
+    form = researcher.get(create, {"kind": "length"})
+    made = researcher.post(f"{create}?kind=length", {"name": "Brief", "option_most_words": "3"})
+    judge = Judge.objects.get()
+    chosen = researcher.get(runs)
+    researcher.post(runs, {"systems": [systems[0].pk], "judges": [judge.pk], "seed": "0"})
+    run = Run.objects.get()
+    work(run)
+
+    assert "Length" in offered.text
+    assert list(form.context["form"].fields) == ["name", "option_most_words"]
+    assert (made.status_code, judge.endpoint, judge.options, judge.is_baseline) == (302, None, {"most_words": 3}, True)
+    assert "Brief (baseline)" in chosen.text
+    evaluator = run.evaluators.get()
+    run.refresh_from_db()
+    assert (run.status, run.calls_made) == ("finished", 0)
+    assert evaluator.options == {"judge_kind": "length", "judge_options": {"most_words": 3}}
+    assert list(Verdict.objects.values_list("value", flat=True)) == [{"words": 4}, {"words": 4}]
+    assert list(Score.objects.values_list("share", flat=True)) == [0.75, 0.75]  # 3 of 4 words
+    content = jobs.require(LEADERBOARD, subject_id=evaluator.pk, options={}, at=timezone.now())
+    assert [(row["system"], row["figures"]["raw"]["value"]) for row in content["rows"]] == [(systems[0].name, 0.75)]
+    board = researcher.get(reverse("reports:leaderboard-detail", args=[suite.pk]))
+    assert "Brief" in board.text
+    for page in (
+        judge.get_absolute_url(),
+        reverse("judging:judge-list"),
+        run.get_absolute_url(),
+        Verdict.objects.latest("pk").get_absolute_url(),
+        reverse("help-topic", args=["runs"]),
+        reverse("reports:judge-list"),
+    ):
+        assert researcher.get(page).status_code == 200, page
+
+
+def test_an_estimate_counts_no_calls_of_a_judge_that_calls_no_model(length: JudgeKind) -> None:
+    suite, systems = answered_suite(cases=3)
+    judge = Judge.objects.create(name="Brief", kind="length")
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge)])
+
+    estimate = estimate_run(plan=plan, threads=4, at=NOON)
+
+    assert (estimate.tasks, estimate.calls, estimate.cost) == (3, 0, Decimal(0))
+
+
+def test_a_grader_is_called_by_the_name_that_a_suite_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def politeness(text: str, arguments: object) -> HandlerReply:
+        return HandlerReply(float("please" in text), 1.0)
+
+    add(METRICS, ("builtin", "politeness"), politeness, monkeypatch)
+    suite, systems = answered_suite(
+        cases=1, text="Wait, please.", grading={"customized": {"module": "builtin", "func": "politeness"}}, lang="text"
+    )
+    run = create_run(plan=RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice()]), actor=None, at=NOON)
+
+    work(run)
+
+    assert list(Score.objects.values_list("status", "share")) == [("complete", 1.0)]
+
+
+def test_a_report_is_computed_in_a_job_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count(subject_id: int, options: Options) -> ReportContent:
+        return {"responses": Response.objects.filter(system=subject_id).count()}
+
+    kind = ReportKind("response-count", lambda subject_id, options: "1", lambda subject_id, options: 1, count)
+    add(REPORTS, kind.name, kind, monkeypatch)
+    response = factories.response()
+
+    jobs.compute_report(kind.name, response.system_id, {})
+
+    shown = jobs.obtain(kind, subject_id=response.system_id, options={}, at=timezone.now())
+    assert (shown.content, shown.is_current) == ({"responses": 1}, True)
+
+
+def test_an_import_format_is_detected_checked_and_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parse(bundle: Bundle, path: str, **known: Any) -> Parsed[tuple[ResponseSpec, ...]]:
+        rows = [line.split("=", 1) for line in bundle.read(path).decode().splitlines()[1:]]
+        lines = [f'{{"case_id": "{key}", "response": "{text}"}}' for key, text in rows]
+        return parse_responses_jsonl(Bundle({path: "\n".join(lines).encode()}), path, **known)
+
+    form = ResponseFormat(
+        "responses_pairs",
+        "Responses (pairs)",
+        (".pairs",),
+        names=lambda bundle, path: bundle.read(path).decode().splitlines()[:1],
+        holds=lambda names: "pairs" in names,
+        parse=parse,
+    )
+    add(RESPONSE_FORMATS, form.kind, form, monkeypatch)
+    suite, _ = answered_suite(cases=2, systems=0)
+    keys = list(suite.cases.order_by("key").values_list("key", flat=True))
+    text = "\n".join(["pairs", *(f"{key}=answer to {key}" for key in keys)])
+
+    checked = check_import(files=[("ada.pairs", text.encode())], options=ImportOptions(system="ada"))
+    store_checked(checked=checked, origin=RubricOrigin("ada.pairs", None, NOON))
+
+    assert checked.intake.kinds == ("responses_pairs",)
+    assert sorted(Response.objects.values_list("system__name", "text")) == [("ada", f"answer to {key}") for key in keys]

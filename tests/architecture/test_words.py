@@ -1,0 +1,50 @@
+"""Templates and commands use one word for one thing: what the house style replaced does not come back."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PRODUCT = ("debate", "evalsite", "judging")
+REPLACED = (
+    *("acts", "anew", "ballots?", "beats?", "index runs?", "integrity of the way", "jury", "juries", "marks"),
+    *("mend", "mended", "mends", "openings?", "payloads?", "seats?", "settle", "settled", "settles", "speakers?"),
+    *("stand[- _]ins?", "submissions?", "sway", "swayed", "sways", "the original grader", "walls?"),
+)
+# A word ends where its letters end, so that the names of variables and CSS classes count: `beat_url`, `debate-seats`.
+WORD = re.compile(rf"(?<![a-z])(?:{'|'.join(REPLACED)})(?![a-z])", re.IGNORECASE)
+TAG = re.compile(r"</?mark\b")
+
+
+def templates() -> Iterator[tuple[str, str]]:
+    for path in sorted((ROOT / "templates").rglob("*.html")):
+        yield str(path.relative_to(ROOT)), TAG.sub("", path.read_text(encoding="utf-8"))
+
+
+def command_texts() -> Iterator[tuple[str, str]]:
+    """Yield what commands can print: every string of their modules."""
+    for path in sorted(path for package in PRODUCT for path in (ROOT / package).rglob("management/**/*.py")):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        strings = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        yield str(path.relative_to(ROOT)), "\n".join(strings)
+
+
+def replaced_words(text: str) -> set[str]:
+    return {word.lower() for word in WORD.findall(text)}
+
+
+def test_templates_and_commands_hold_no_replaced_word() -> None:
+    texts = dict([*templates(), *command_texts()])
+
+    assert {path: words for path, text in texts.items() if (words := replaced_words(text))} == {}
+    assert len(texts) > 200
+
+
+def test_replaced_words_are_found_in_names_and_not_within_words() -> None:
+    assert replaced_words('Opening <p class="debate-seats">{{ beat_url }}</p> stand-in') == {
+        *("opening", "seats", "beat", "stand-in"),
+    }
+    assert replaced_words("reopenings, benchmarks, facts, wallet, attributesToSettle") == set()

@@ -1,0 +1,103 @@
+"""The results of a run: means as on its leaderboards, and what each judge took, worked out by hand."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from evalsite.reports.selectors.run_facts import calls_paid_by, failures_by_evaluator
+from evalsite.reports.services.boards.leaderboards import compute_leaderboard
+from evalsite.reports.services.run_results import RUN_RESULTS, compute_run_results
+from judging.models import Call, EvaluatorKind, ModelEndpoint, Run, RunEvaluator, RunKind
+from tests import factories
+from tests.evalsite.reports.conftest import Scored
+
+pytestmark = pytest.mark.django_db
+
+
+def call(endpoint: ModelEndpoint, run: Run | None, *, cost: str | None, seconds: float) -> Call:
+    price = None if cost is None else Decimal(cost)
+    return Call.objects.create(
+        key=f"call {Call.objects.count()}", endpoint=endpoint, run=run, status="finished", request={}, cost=price,
+        seconds=seconds, finished_at=factories.NOON,
+    )  # fmt: skip
+
+
+def judged(scored: Scored) -> RunEvaluator:
+    """Return a judge that has scored two responses of ada and none of bob's: one reply refused, one unparsed.
+
+    Its calls: 0.25 and 0.50 dollars made by the run, 2 and 4 seconds; one of unknown price, 3 seconds; one reused.
+    """
+    endpoint = factories.endpoint()
+    judge = factories.evaluator(run=scored.run, kind=EvaluatorKind.JUDGE, name="Encke", total=4, done=2, failed=2)
+    made = [
+        call(endpoint, scored.run, cost="0.25", seconds=2),
+        call(endpoint, scored.run, cost="0.50", seconds=4),
+        call(endpoint, scored.run, cost=None, seconds=3),
+        call(endpoint, factories.run(), cost="9", seconds=99),
+    ]
+    answers = {system.name: list(system.responses.order_by("prompt__key")) for system in (scored.ada, scored.bob)}
+    for response, share, paid in zip(answers["ada"][:2], (1.0, 0.5), (made[0], made[3]), strict=True):
+        task = factories.task(evaluator=judge, response=response, status="done")
+        factories.verdict(task=task, share=share, call_ids=[paid.pk])
+    for response, status, paid in zip(answers["bob"][:2], ("refused", "unparsed"), made[1:3], strict=True):
+        task = factories.task(evaluator=judge, response=response, status="failed", failure_kind=status)
+        factories.verdict(task=task, status=status, value=None, call_ids=[paid.pk])
+    return judge
+
+
+def test_compute_run_results_has_the_means_of_the_leaderboards_and_what_each_judge_took(scored: Scored) -> None:
+    judge = judged(scored)
+
+    content = compute_run_results(scored.run.pk, {})
+
+    # by the rules ada has 1, 1, 1, 0.5, cy 1, 0 and nothing for no response, bob 0, 1, 0, 0
+    assert [
+        (row["system"], [(cell["figure"]["value"], cell["figure"]["n"], cell["unscored"]) for cell in row["cells"]])
+        for row in content["rows"]
+    ] == [
+        ("ada", [(0.875, 4, 0), (pytest.approx(1.5 / 4), 4, 0)]),
+        ("cy", [(pytest.approx(1 / 3), 3, 1), (0.0, 4, 0)]),
+        ("bob", [(0.25, 4, 0), (0.0, 2, 2)]),
+    ]
+    assert content["evaluators"] == [
+        {"id": scored.rules.pk, "name": "rules", "is_baseline": False, "asks": False, "failures": []},
+        {
+            "id": judge.pk, "name": "Encke", "is_baseline": False, "asks": True,
+            "failures": [
+                {"kind": "refused", "words": "refused", "count": 1},
+                {"kind": "unparsed", "words": "unparsed", "count": 1},
+            ],
+            "calls": 3, "reused": 1, "cost": 0.75, "unpriced": 1, "seconds": 9.0, "seconds_mean": 3.0,
+        },
+    ]  # fmt: skip
+    boards = {pk: {row["system_id"]: row for row in compute_leaderboard(pk, {})["rows"]} for pk in (scored.rules.pk,)}
+    figures = {row["system_id"]: row["cells"][0]["figure"] for row in content["rows"]}
+    assert figures == {pk: row["figures"]["raw"] for pk, row in boards[scored.rules.pk].items()}
+
+
+def test_compute_run_results_of_an_esi_run_counts_what_its_judges_missed_by_verdict(scored: Scored) -> None:
+    judge = judged(scored)
+    Run.objects.filter(pk=scored.run.pk).update(kind=RunKind.ESI)
+
+    content = compute_run_results(scored.run.pk, {})
+
+    assert content["evaluators"][1]["id"] == judge.pk
+    assert [(row["kind"], row["count"]) for row in content["evaluators"][1]["failures"]] == [("", 1), ("", 1)]
+
+
+def test_run_results_are_old_once_the_run_goes_on(scored: Scored) -> None:
+    before = RUN_RESULTS.data_version(scored.run.pk, {})
+    Run.objects.filter(pk=scored.run.pk).update(done=11)
+
+    assert RUN_RESULTS.data_version(scored.run.pk, {}) != before
+    assert RUN_RESULTS.rows(scored.run.pk, {}) == 11
+
+
+def test_calls_and_failures_are_those_of_the_run_alone(scored: Scored) -> None:
+    judge = judged(scored)
+
+    assert len(calls_paid_by(scored.run.pk)) == 3
+    assert failures_by_evaluator(scored.run.pk) == {judge.pk: [("refused", 1), ("unparsed", 1)]}
+    assert failures_by_evaluator(factories.run().pk) == {}

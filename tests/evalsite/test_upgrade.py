@@ -1,0 +1,101 @@
+"""A database of version 0.1.0 with the demo's data becomes one of this version, and nothing of it is lost.
+
+`demo_0_1.sql.xz` is the demo of commit 9a51bf3 as SQLite dumped it: its runs and debates have ended, three people have
+annotated 24 items twice or three times over, and a researcher has adjudicated four.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+DUMP = Path(__file__).with_name("demo_0_1.sql.xz")
+REPOSITORY = Path(__file__).resolve().parents[2]
+KEPT = {  # what must be the same before and after, row by row
+    "judging_verdict": "id, status, value, rationale",
+    "judging_score": "id, status, value, share",
+    "judging_response": "id, text, attempt",
+    "debate_debate": "id, status, verdict",
+    "debate_statement": "id, round, text, verdict",
+    "review_annotation": "id, item_id, annotator_id, label, note",
+    "review_adjudication": "id, item_id, label, reason",
+}
+QUESTIONS = """
+import json
+from collections import Counter
+from django.contrib.auth.models import User
+from django.test import Client
+from evalsite.review.models import FinalLabel, Queue, ReviewItem
+from judging.models import Run
+
+client = Client(headers={"host": "localhost"})
+client.force_login(User.objects.get(username="demo-admin"))
+paths = ["/", "/benchmarks/", "/runs/", "/debates/", "/review/", "/reports/leaderboards/", "/people/", "/audit/"]
+paths += [row.get_absolute_url() for row in [*Run.objects.all(), *Queue.objects.all(), ReviewItem.objects.first()]]
+print("ANSWER " + json.dumps({
+    "items": Counter(ReviewItem.objects.values_list("status", flat=True)),
+    "labels": sorted(Counter(FinalLabel.objects.values_list("provenance", "is_blind")).items()),
+    "subjects": ReviewItem.objects.filter(subject=None).count(),
+    "pages": {path: client.get(path, follow=True).status_code for path in paths},
+}))
+"""
+
+
+def manage(folder: Path, *arguments: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("EVALSITE_")}
+    environment |= {
+        "EVALSITE_DATABASE_URL": f"sqlite:///{folder / 'old.sqlite3'}",
+        "EVALSITE_DATA_DIR": str(folder),
+        "EVALSITE_DEMO": "1",
+        "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+    }
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows(path: Path) -> dict[str, list[Any]]:
+    with sqlite3.connect(path) as connection:
+        return {
+            table: connection.execute(f"SELECT {columns} FROM {table} ORDER BY id").fetchall()
+            for table, columns in KEPT.items()
+        }
+
+
+def test_a_database_of_0_1_migrates_with_the_demos_data(tmp_path: Path) -> None:
+    database = tmp_path / "old.sqlite3"
+    with sqlite3.connect(database) as connection:
+        connection.executescript(lzma.decompress(DUMP.read_bytes()).decode())
+    before = rows(database)
+
+    manage(tmp_path, "migrate", "--verbosity", "0")
+    said = manage(tmp_path, "shell", "--verbosity", "0", "--command", QUESTIONS)
+    found = json.loads(said.partition("ANSWER ")[2].splitlines()[0])
+
+    assert {table: len(kept) for table, kept in before.items()} == {
+        "judging_verdict": 288,
+        "judging_score": 360,
+        "judging_response": 72,
+        "debate_debate": 24,
+        "debate_statement": 147,
+        "review_annotation": 72,
+        "review_adjudication": 4,
+    }
+    assert rows(database) == before
+    assert found["items"] == {"open": 70, "settled": 14, "split": 6, "adjudicated": 4}
+    assert found["labels"] == [[["informed", False], 4], [["majority", True], 14]]
+    assert found["subjects"] == 0
+    assert set(found["pages"].values()) == {200}

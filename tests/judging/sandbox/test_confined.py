@@ -1,0 +1,44 @@
+"""When a running sandbox is stopped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from judging.sandbox import confined
+from judging.sandbox.confined import Stop, _Watch
+from judging.sandbox.limits import Limits
+from judging.sandbox.watchdog import TreeUsage
+
+LIMITS = Limits(cpu_seconds=1.0)  # 4 s of wall clock, and up to 4 s more for a program that waits for a processor
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("ran", "starved", "stopped_by"),
+    [(3.0, 0.0, None), (5.0, 0.0, Stop.WALL), (5.0, 2.0, None), (7.0, 2.0, Stop.WALL), (9.0, 60.0, Stop.WALL)],
+)
+def test_look_leaves_out_the_time_that_a_program_waited_for_a_processor(
+    ran: float,
+    starved: float,
+    stopped_by: Stop | None,
+    sleeper: subprocess.Popen[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usage = TreeUsage((sleeper.pid,), memory_bytes=1, cpu_seconds=0.5, starved_seconds=starved)
+    monkeypatch.setattr(confined, "tree_usage", lambda _: usage)
+    watch = _Watch(sleeper, LIMITS, started=time.monotonic() - ran)
+
+    watch.look()
+
+    assert watch.stopped_by == stopped_by
