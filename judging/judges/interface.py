@@ -7,9 +7,8 @@ from collections.abc import Mapping
 
 from evalsite.base.json_types import JsonObject
 from judging.judges.prompt_texts import VersionedPrompt
-from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
-from judging.judges.verdicts import JudgeVerdict
+from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Conversation
 
 

@@ -18,10 +18,9 @@ from typing import Any
 from evalsite.base.json_types import JsonObject
 from judging.judges.interface import JudgeProgram
 from judging.judges.prompt_texts import VersionedPrompt
-from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
 from judging.judges.together import together
-from judging.judges.verdicts import JudgeVerdict
+from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatReply, ChatRequest, Conversation
 
 SAMPLES, SAMPLES_IF_SPLIT = 3, 5

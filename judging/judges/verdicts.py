@@ -1,9 +1,11 @@
-"""What a judge said, after its reply was read."""
+"""What a judge said, after its reply was read, and what that is worth: computed again without asking the judge."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 
 from evalsite.base.json_types import JsonObject
 
@@ -32,3 +34,13 @@ class JudgeVerdict:
     confidence: float | None = None  # 0..1; measured (order swap, samples, label probabilities), never self-reported
     reason: str = ""  # why there is no value
     raw: tuple[str, ...] = field(default_factory=tuple)  # raw replies, in the order received
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeScore:
+    """An exact score and the most it could be; `value` is None where the verdict does not give one."""
+
+    value: Fraction | None
+    full: Fraction
+    flags: tuple[str, ...] = ()
+    detail: Mapping[str, object] = field(default_factory=dict)  # e.g. {"deciding_level": 50}

@@ -28,8 +28,8 @@ from judging.grading.rubric_tree import BadRubric, Value, is_rated, is_scored_le
 from judging.judges.kinds.generic import full_score
 from judging.judges.kinds.relevance import DIMENSIONS_TREE
 from judging.judges.registry import judge_kind
-from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeScore
 from judging.specs.types import NodeSpec, ScaleSpec
 
 MET, NOT_MET = "met", "not met"

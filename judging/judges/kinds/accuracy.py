@@ -16,9 +16,8 @@ from judging.judges import reply_text
 from judging.judges.judge_kinds import CONFIDENCE, TOP_P, JudgeKind, OptionField, asking_options
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, load_prompt
 from judging.judges.questions import AskingOnce
-from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
-from judging.judges.verdicts import JudgeVerdict
+from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Message
 
 STRICTNESS = ("L1", "L2", "L3")

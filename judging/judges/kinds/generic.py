@@ -16,9 +16,8 @@ from judging.judges.kinds.relevance import CONTEXT_NOTES
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingJudge, ask_all
 from judging.judges.reply_forms import JSON_OBJECT, reply_form, scale_schema
-from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
-from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.judges.verdicts import JudgeScore, JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Message
 from judging.specs.types import NodeSpec, ScaleSpec
 

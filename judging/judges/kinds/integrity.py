@@ -14,9 +14,8 @@ from judging.judges.judge_kinds import CONFIDENCE, TOP_P, JudgeKind, asking_opti
 from judging.judges.kinds.accuracy import OriginalReading, original_part
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingOnce
-from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
-from judging.judges.verdicts import JudgeVerdict
+from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Message
 
 KEY = "integrity_score"

@@ -25,9 +25,8 @@ from judging.judges.judge_kinds import CONFIDENCE, JSON_SCHEMA, JudgeKind, Optio
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingOnce
 from judging.judges.reply_forms import JSON_OBJECT, TRUE_OR_FALSE, reply_form
-from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
-from judging.judges.verdicts import JudgeVerdict
+from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Message
 from judging.specs.types import NodeSpec
 

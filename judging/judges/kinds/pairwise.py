@@ -17,9 +17,8 @@ from judging.judges import reply_text
 from judging.judges.judge_kinds import JudgeKind, OptionField, asking_options
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingJudge, ask_all
-from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
-from judging.judges.verdicts import JudgeVerdict, VerdictStatus
+from judging.judges.verdicts import JudgeScore, JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Message
 
 PREFERENCES = {"A": 1, "B": -1, "C": 0, "TIE": 0}

@@ -13,9 +13,8 @@ from judging.judges import reply_text
 from judging.judges.judge_kinds import CONFIDENCE, JudgeKind, OptionField, asking_options, gathered
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingOnce
-from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
-from judging.judges.verdicts import JudgeVerdict
+from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Message
 from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 

@@ -16,9 +16,8 @@ from judging.grading.rule_graders.rules import GradedCase
 from judging.grading.stored import grade_to_json
 from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.registry import judge_kind
-from judging.judges.scores import JudgeScore
 from judging.judges.subjects import JudgeSubject
-from judging.judges.verdicts import PARSER_VERSION, JudgeVerdict, VerdictStatus
+from judging.judges.verdicts import PARSER_VERSION, JudgeScore, JudgeVerdict, VerdictStatus
 from judging.llm.chat import Conversation
 from judging.models import (
     Case,

@@ -255,18 +255,23 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
             total=count,
         )
     if plan.esi is not None:
-        index = RunEvaluator.objects.create(
-            run=run,
-            position=len(plan.evaluators),
-            kind=EvaluatorKind.INDEX,
-            name=INDEX_NAME,
-            is_baseline=any(choice.judge and choice.judge.is_baseline for choice in plan.evaluators),
-            options={"esi": run.options["esi"], "reading": run.options["reading"]},
-            total=count,
-        )
+        index = _add_index(run, plan)
         write_items(index, systems=plan.systems, responses=None if plan.workers else plan.responses)
     record(actor, "run.created", run, tasks=run.total, budget=str(plan.budget) if plan.budget is not None else None)
     return run
+
+
+def _add_index(run: Run, plan: RunPlan) -> RunEvaluator:
+    """Give an ESI run the evaluator that makes the index of its judges' verdicts, and return it."""
+    return RunEvaluator.objects.create(
+        run=run,
+        position=len(plan.evaluators),
+        kind=EvaluatorKind.INDEX,
+        name=INDEX_NAME,
+        is_baseline=any(choice.judge and choice.judge.is_baseline for choice in plan.evaluators),
+        options={"esi": run.options["esi"], "reading": run.options["reading"]},
+        total=run.total,
+    )
 
 
 def default_name(plan: RunPlan, *, number: int) -> str:

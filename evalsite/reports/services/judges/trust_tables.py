@@ -25,7 +25,6 @@ def trust_tables(
         f"{content['name']}, version {content['version']['key'][:12]}, {content['items']} audited items of "
         f"{content['cases']} cases.",
     )
-    texts = [label["text"] for label in content["labels"]]
     return {
         "agreement": PaperTable(
             "Agreement with people",
@@ -35,30 +34,8 @@ def trust_tables(
             + [{"figure": row["name"], "value": row} for row in content["recalls"]],
             figures=("value",),
         ),
-        "confusion": PaperTable(
-            "Judge's labels (rows) by people's labels (columns)",
-            basis,
-            ("judge", *texts),
-            [
-                {"judge": text, **dict(zip(texts, counts, strict=True))}
-                for text, counts in zip(texts, content["confusion"], strict=True)
-            ],
-        ),
-        "reliability": PaperTable(
-            "Agreement with people by measured confidence",
-            basis,
-            ("confidence_from", "confidence_to", "confidence", "agreement"),
-            [
-                {
-                    "confidence_from": part["low"],
-                    "confidence_to": part["high"],
-                    "confidence": round(part["confidence"], 4),
-                    "agreement": part["agreement"],
-                }
-                for part in content["reliability"]
-            ],
-            figures=("agreement",),
-        ),
+        "confusion": _confusion(content, basis),
+        "reliability": _reliability(content, basis),
         "risk-coverage": PaperTable(
             "Risk and coverage by threshold",
             basis,
@@ -79,6 +56,35 @@ def trust_tables(
             figures=("agreement", "change"),
         ),
     }
+
+
+def _confusion(content: ReportContent, basis: Basis) -> PaperTable:
+    texts = [label["text"] for label in content["labels"]]
+    rows = zip(texts, content["confusion"], strict=True)
+    return PaperTable(
+        "Judge's labels (rows) by people's labels (columns)",
+        basis,
+        ("judge", *texts),
+        [{"judge": text, **dict(zip(texts, counts, strict=True))} for text, counts in rows],
+    )
+
+
+def _reliability(content: ReportContent, basis: Basis) -> PaperTable:
+    return PaperTable(
+        "Agreement with people by measured confidence",
+        basis,
+        ("confidence_from", "confidence_to", "confidence", "agreement"),
+        [
+            {
+                "confidence_from": part["low"],
+                "confidence_to": part["high"],
+                "confidence": round(part["confidence"], 4),
+                "agreement": part["agreement"],
+            }
+            for part in content["reliability"]
+        ],
+        figures=("agreement",),
+    )
 
 
 def certificate_table(certificates: Sequence[Certificate]) -> PaperTable:

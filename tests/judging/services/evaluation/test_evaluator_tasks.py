@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from judging.judges.scores import JudgeScore
+from judging.judges.verdicts import JudgeScore
 from judging.models import RunEvaluator
 from judging.services.evaluation.evaluator_tasks import judge_score_fields, subject_of
 from tests import factories
