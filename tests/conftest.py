@@ -42,15 +42,18 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     # what axe and a browser's layout see is the same HTML
     *(f"flows/test_{name}.py" for name in ("every_page", "page_layout", "phone", "item_screen", "item_tree")),
     *(f"flows/test_{name}.py" for name in ("level_items", "answer_parts", "trust", "member_search", "label_table")),
-    *(f"flows/test_{name}.py" for name in ("drafts", "item_keys", "review_everybody", "folder_import")),
+    *(f"flows/test_{name}.py" for name in ("drafts", "item_keys", "review_everybody", "folder_import", "results")),
     "flows/test_statement_walk.py",
     "evalsite/reports/test_coverage_bench.py",  # statistics over stored rows
+    "evalsite/reports/test_debate_pages.py",
     "evalsite/reports/test_item_lists.py",
+    "evalsite/reports/services/judges/test_judge_trust.py",
     "evalsite/reports/services/judges/test_judge_bias.py",
     "evalsite/reports/views/test_trust.py",
     "evalsite/review/views/test_files.py",
     "evalsite/test_access.py",
     "evalsite/test_leaks.py",
+    "judging/migrations/test_move_messages_to_prompts.py",  # rows moved by the ORM alone
     "judging/management/test_progress.py",  # bars on a terminal
     "parity/test_recorded_runs.py",
     "evalsite/demo/test_demo_command.py",  # brings its own database and broker

@@ -187,12 +187,12 @@ def test_killing_the_web_process_without_a_broker_loses_no_answer_and_no_draft(
         site.start()
 
     try:
-        people = annotate_while(site, again, again)
+        people = annotate_while(site, again)
     finally:
         site.kill()
 
     assert sum(len(person.answers) for person in people) > 20
-    assert sum(person.failures for person in people) > 0  # the kills were felt
+    assert sum(person.failures for person in people) > 0  # the kill was felt
     check_nothing_lost(site, people)
 
 
@@ -208,7 +208,7 @@ def test_a_broker_that_dies_and_returns_empty_holds_nobody_up(
         redis_server.start()
 
     try:
-        people = annotate_while(site, lose, restore, lose, restore)
+        people = annotate_while(site, lose, restore)
     finally:
         site.kill()
 

@@ -48,9 +48,7 @@ def site(tmp_path: Path, own_database: str) -> Iterator[OwnSite]:
 @pytest.mark.parametrize(
     ("when", "left"),
     [
-        (1, {}),
         (3, {"BatchCase": 1000}),
-        (5, {"BatchCase": CASES, "BatchResponse": 500}),
         (8, {"BatchCase": CASES, "BatchResponse": CASES, "BatchRubricItem": 1000}),
     ],
 )
