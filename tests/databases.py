@@ -135,6 +135,31 @@ def own_database(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
+def older_database(folder: Path) -> Iterator[None]:
+    """Let Django use a database of its own with the tables of version 0.1.0, whose migrations go step by step."""
+    from django.db import connection
+    from django.db.migrations.executor import MigrationExecutor
+    from django.db.migrations.loader import MigrationLoader
+
+    used = connection.settings_dict["NAME"]
+    name = f"evalsite_test_{uuid.uuid4().hex[:12]}" if ON_POSTGRES else str(folder / "older.sqlite3")
+    if ON_POSTGRES:
+        with server() as administrator:
+            administrator.execute(f'CREATE DATABASE "{name}"')
+    connection.close()
+    connection.settings_dict["NAME"] = name
+    try:
+        executor = MigrationExecutor(connection)
+        executor.loader = MigrationLoader(connection, replace_migrations=False)
+        executor.migrate([(app, "0001_initial") for app in ("judging", "debate", "review")])
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = used
+        drop(name)
+
+
+@contextmanager
 def server() -> Iterator[Connection]:
     """Yield a connection to the server on which the tests make their databases."""
     import psycopg

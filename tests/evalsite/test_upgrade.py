@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 
 DUMP = Path(__file__).with_name("demo_0_1.sql.xz")
 REPOSITORY = Path(__file__).resolve().parents[2]
+OURS = "tbl_name != 'django_admin_log'"  # 0.1 had Django's admin
 KEPT = {  # what must be the same before and after, row by row
     "judging_verdict": "id, status, value, rationale",
     "judging_score": "id, status, value, share",
@@ -75,7 +77,26 @@ def rows(path: Path) -> dict[str, list[Any]]:
         }
 
 
-def test_a_database_of_0_1_migrates_with_the_demos_data(tmp_path: Path) -> None:
+def schema(path: Path) -> dict[str, Any]:
+    """Return the columns, named constraints, foreign keys and indexes of every table, in no order."""
+    with sqlite3.connect(path) as connection:
+        made = dict(connection.execute(f"SELECT name, sql FROM sqlite_master WHERE type = 'table' AND {OURS}"))
+        indexes = set(
+            connection.execute(
+                f"SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND {OURS}"
+            )
+        )
+        return {
+            table: (
+                {row[1:] for row in connection.execute(f'PRAGMA table_info("{table}")')},
+                {row[2:] for row in connection.execute(f'PRAGMA foreign_key_list("{table}")')},
+                sorted(re.findall(r'CONSTRAINT "(\w+)"', sql)),
+            )
+            for table, sql in made.items()
+        } | {"": set(indexes)}
+
+
+def test_a_database_of_0_1_migrates_with_the_demos_data(tmp_path: Path, own_database: str) -> None:
     database = tmp_path / "old.sqlite3"
     with sqlite3.connect(database) as connection:
         connection.executescript(lzma.decompress(DUMP.read_bytes()).decode())
@@ -99,3 +120,5 @@ def test_a_database_of_0_1_migrates_with_the_demos_data(tmp_path: Path) -> None:
     assert found["labels"] == [[["informed", False], 4], [["majority", True], 14]]
     assert found["subjects"] == 0
     assert set(found["pages"].values()) == {200}
+    fresh = Path(own_database.removeprefix("sqlite:///"))  # an empty one goes a shorter way to the same tables
+    assert schema(database) == schema(fresh)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from debate.models import Debate, OutsideLabel
 from evalsite.review.models import FinalLabel, Subject
@@ -14,7 +15,7 @@ from evalsite.review.services.labels.debate_labels import keep_debate_labels
 from tests import factories
 from tests.factories import NOON
 
-BEFORE = [("review", "0013_imported_final_labels")]
+FILL = import_module("evalsite.review.migrations.0014_debate_final_labels").fill
 TREE = {"key": "root", "kind": "group", "children": [{"key": "helpfulness", "kind": "dimension", "text": "Help."}]}
 
 
@@ -54,12 +55,10 @@ def stored() -> list[tuple[object, ...]]:
     return list(rows.values_list(*fields, *about, "subject__labels"))
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_fill_stores_what_an_import_of_today_would_store() -> None:
     debates = labelled_debates()
-    latest = MigrationExecutor(connection).loader.graph.leaf_nodes()
-    MigrationExecutor(connection).migrate(BEFORE)
-    MigrationExecutor(connection).migrate(latest)
+    FILL(apps, connection.schema_editor())
     filled = stored()
     FinalLabel.objects.all().delete()
     Subject.objects.all().delete()

@@ -17,12 +17,15 @@ from judging.models import EvaluatorKind, Run
 from tests import factories
 from tests.factories import NOON
 
-BEFORE = [("review", "0005_reopening_and_source_files")]
 TREE = {"key": "root", "kind": "group", "text": "Be right."}
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("older_database")
 def test_fill_gives_items_their_subjects_and_loses_no_annotation() -> None:
+    executor = MigrationExecutor(connection)
+    latest = executor.loader.graph.leaf_nodes()
+    before = [("review", "0005_reopening_and_source_files"), *(node for node in latest if node[0] != "review")]
+    executor.migrate(before)
     rubric = factories.rubric(trees={"": TREE})
     case = factories.case(reference="42")
     run = factories.run(suite=factories.suite(cases=[case]), status="finished", finished_at=NOON)
@@ -33,28 +36,22 @@ def test_fill_gives_items_their_subjects_and_loses_no_annotation() -> None:
     ]
     debate = factories.debate(debate_set=factories.debate_set(rubric=rubric))
     people = [factories.user(name) for name in ("ada", "bob")]
-    latest = MigrationExecutor(connection).loader.graph.leaf_nodes()
-    executor = MigrationExecutor(connection)
-    executor.migrate(BEFORE)
-    try:
-        old = Old(executor.loader.project_state(BEFORE).apps, [person.pk for person in people])
-        queue = old.queue(JUDGEMENT, run_id=run.pk)
-        answered, untouched, claimed, other = [
-            old.item(queue, _hash(verdict.response, tree=TREE), arm=arm, verdict_id=verdict.pk)
-            for verdict, arm in zip(verdicts, ("audit", "audit", "routed", "audit"), strict=True)
-        ]
-        old.settle(answered, "right", "right", label="right")
-        old.claim(claimed, people[0].pk)
-        old.settle(other, "wrong", "wrong", label="right", revised="right")
-        pairs = old.queue(PREFERENCE, debate_set_id=debate.debate_set_id)
-        pair = old.item(pairs, _hash(debate.response_a, debate.response_b, tree=TREE, criterion="helpfulness"),
-                        criterion="helpfulness", debate_id=debate.pk)  # fmt: skip
-        old.settle(pair, "1", "1", label="1")
-        repeated = old.item(queue, answered.content_hash, arm="retest", verdict_id=verdicts[0].pk, retest_of=answered,
-                            only_for_id=people[0].pk)  # fmt: skip
-        MigrationExecutor(connection).migrate([("review", "0008_items_hang_on_subjects")])
-    finally:
-        MigrationExecutor(connection).migrate(latest)
+    old = Old(executor.loader.project_state(before).apps, [person.pk for person in people])
+    queue = old.queue(JUDGEMENT, run_id=run.pk)
+    answered, untouched, claimed, other = [
+        old.item(queue, _hash(verdict.response, tree=TREE), arm=arm, verdict_id=verdict.pk)
+        for verdict, arm in zip(verdicts, ("audit", "audit", "routed", "audit"), strict=True)
+    ]
+    old.settle(answered, "right", "right", label="right")
+    old.claim(claimed, people[0].pk)
+    old.settle(other, "wrong", "wrong", label="right", revised="right")
+    pairs = old.queue(PREFERENCE, debate_set_id=debate.debate_set_id)
+    pair = old.item(pairs, _hash(debate.response_a, debate.response_b, tree=TREE, criterion="helpfulness"),
+                    criterion="helpfulness", debate_id=debate.pk)  # fmt: skip
+    old.settle(pair, "1", "1", label="1")
+    repeated = old.item(queue, answered.content_hash, arm="retest", verdict_id=verdicts[0].pk, retest_of=answered,
+                        only_for_id=people[0].pk)  # fmt: skip
+    MigrationExecutor(connection).migrate(latest)
 
     assert set(ReviewItem.objects.values_list("pk", flat=True)) == {
         one.pk for one in (answered, claimed, other, pair, repeated)
