@@ -12,6 +12,7 @@ from evalsite.reports.views import (
     judges,
     labels,
     leaderboards,
+    result_questions,
     results,
     runs,
     spend,
@@ -35,6 +36,7 @@ urlpatterns = [
     path(
         "results/<int:suite_id>/exports/<slug:table>.<slug:format_name>", results.results_export, name="results-export"
     ),
+    path("results/<int:suite_id>/send/", result_questions.results_send, name="results-send"),
     path("runs/<int:run_id>/", runs.run_results, name="run-results"),
     path("agreement/", agreement.agreement_list, name="agreement-list"),
     path("agreement/<slug:slug>/", agreement.agreement_detail, name="agreement-detail"),

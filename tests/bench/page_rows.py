@@ -45,6 +45,7 @@ def load_run(responses: int) -> dict[str, str]:
         "results, differ": f"/reports/results/{suite.pk}/?show=differ",
         "results, judges": f"/reports/results/{suite.pk}/?columns=judges&show=differ",
         "results, search": f"/reports/results/{suite.pk}/?q=nowhere+to+be+found",
+        "results, send": f"/reports/results/{suite.pk}/send/?show=low",
     }
 
 

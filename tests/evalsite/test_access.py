@@ -171,6 +171,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int]]] = {
     "reports:results-newest": RESEARCHERS,
     "reports:results-detail": RESEARCHERS_OBJECT,
     "reports:results-export": RESEARCHERS_OBJECT,
+    "reports:results-send": RESEARCHERS_OBJECT,
     "reports:leaderboard-list": RESEARCHERS,
     "reports:leaderboard-detail": RESEARCHERS_OBJECT,
     "reports:leaderboard-compare": RESEARCHERS_OBJECT,

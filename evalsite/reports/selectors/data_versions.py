@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
@@ -28,8 +31,24 @@ def code_version() -> str:
     return code.hexdigest()[:8]
 
 
+_LABELS = ContextVar[str | None]("labels", default=None)
+
+
+@contextmanager
+def labels_read_once() -> Iterator[None]:
+    """Read the version of all labels once for all reports that are asked for inside."""
+    outside = _LABELS.set(label_version())
+    try:
+        yield
+    finally:
+        _LABELS.reset(outside)
+
+
 def label_version(queue: Queue | None = None) -> str:
     """Return a text that differs once any label (or one of this queue) was given or any changed. Three reads by key."""
+    known = _LABELS.get() if queue is None else None
+    if known is not None:
+        return known
     annotations = Annotation.objects.all() if queue is None else Annotation.objects.filter(queue=queue)
     annotation = annotations.order_by("-pk").values_list("pk", flat=True).first()
     adjudication = Adjudication.objects.order_by("-pk").values_list("pk", flat=True).first()

@@ -16,6 +16,7 @@ from evalsite.base.tables import Table
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import results_choice
 from evalsite.reports.jobs import BeingComputed, Report
+from evalsite.reports.selectors.data_versions import labels_read_once
 from evalsite.reports.selectors.graders import Grader, graders_of
 from evalsite.reports.selectors.leaderboards import scored_suites
 from evalsite.reports.services.results.choices import Columns, ResultsChoice
@@ -81,10 +82,11 @@ def results_detail(request: PageRequest, suite_id: int) -> HttpResponse:
 
 def _reports(graders: list[Grader]) -> list[Report]:
     now = timezone.now()
-    return [
-        jobs.obtain(RESULTS, subject_id=grader.key, options=grader.options, at=now, with_rows=True)
-        for grader in graders
-    ]
+    with labels_read_once():
+        return [
+            jobs.obtain(RESULTS, subject_id=grader.key, options=grader.options, at=now, with_rows=True)
+            for grader in graders
+        ]
 
 
 def _slowest(reports: list[Report]) -> Report | None:
@@ -95,6 +97,16 @@ def _slowest(reports: list[Report]) -> Report | None:
 def _results(suite_id: int, choice: ResultsChoice, graders: list[Grader], reports: list[Report]) -> SuiteResults:
     stored = [StoredResults.of(report.content, report.rows) for report in reports]
     return SuiteResults(suite_id, choice, list(zip(graders, stored, strict=True)))
+
+
+def results_asked(request: PageRequest, suite_id: int) -> SuiteResults:
+    """Return what the page of this address shows. Raises: BeingComputed where a column has no figures yet."""
+    choice = results_choice(request.GET)
+    wanted = columns_wanted(graders_of(suite_id), choice)
+    reports = _reports(wanted)
+    if not reports or not all(report.rows for report in reports):
+        raise BeingComputed
+    return _results(suite_id, choice, wanted, reports)
 
 
 def _table_context(request: PageRequest, choice: ResultsChoice, results: SuiteResults) -> JsonDict:
@@ -155,12 +167,7 @@ def results_export(
 ) -> HttpResponse | StreamingHttpResponse:
     """Download what the page shows, all its pages: a line for each response under each grader."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
-    choice = results_choice(request.GET)
-    wanted = columns_wanted(graders_of(suite_id), choice)
-    reports = _reports(wanted)
-    if not reports or not all(report.rows for report in reports):
-        raise BeingComputed
-    rows = _results(suite_id, choice, wanted, reports).exported(site=request.build_absolute_uri("/").rstrip("/"))
+    rows = results_asked(request, suite_id).exported(site=request.build_absolute_uri("/").rstrip("/"))
     tables = {"rows": Table("results", EXPORT_COLUMNS, rows)}
     return download(
         request, tables, table=table, format_name=format_name, subject=f"{suite} results", subject_id=suite.pk

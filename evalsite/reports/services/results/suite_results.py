@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,18 @@ class SuiteResults:
             {"column": column, "cell": cell, "label": _number(self.grid.labels[number, row])}
             for number, (column, cell) in enumerate(zip(self.columns, read_cells(wanted), strict=True))
         ]
+
+    def judged_cells(self, *, most: int) -> list[tuple[list[int], int]]:
+        """Return evaluators and response of what a grader judged in the rows in order, `most` of it at the most.
+
+        Where several columns judged one response, the first of them counts, so that people are asked once.
+        """
+        found: dict[int, list[int]] = {}
+        for row in self.rows[:most].tolist():
+            for column, response in zip(self.columns, self.grid.responses[:, row].tolist(), strict=True):
+                if response:
+                    found.setdefault(response, column.evaluators)
+        return [(evaluators, response) for response, evaluators in islice(found.items(), most)]
 
     def exported(self, *, site: str) -> Iterator[Row]:
         """Yield a line for each cell of the rows in order, with texts, reasons and addresses that begin with `site`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,10 +14,11 @@ from evalsite.accounts.audit import record
 from evalsite.review.models import Assignment, Queue, Referral, ReviewItem
 from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.asked import items_to_take_back, people_of, why_not_yet
+from evalsite.review.selectors.chosen_questions import ChosenQuestion
 from evalsite.review.services.items import queues
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.item_locks import lock_item
-from evalsite.review.services.referrals.run_referrals import open_item_for_verdict, open_items_for_run
+from evalsite.review.services.referrals.run_referrals import open_chosen_items, open_items_for_run
 from evalsite.review.states import (
     AssignmentStatus,
     ItemFacts,
@@ -26,6 +28,8 @@ from evalsite.review.states import (
     check_can_take_back,
 )
 from judging.models import Run, RunKind, Verdict
+
+MOST_CHOSEN = 500  # questions sent at once, in one transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItem
     if refusal:
         raise ReviewRefused(refusal)
     with transaction.atomic():
-        queue = open_item_for_verdict(verdict=verdict, sent_by=actor, at=at)
+        chosen = {(verdict.response_id, verdict.evaluator.criterion): verdict.evaluator_id}
+        queue, _ = open_chosen_items(run=verdict.run, chosen=chosen, sent_by=actor, at=at)
         known = people_of(verdict)
         item = known.item
         is_mine = item is not None and item.sent_by_id == actor.pk and item.created_at == at
@@ -70,6 +75,31 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItem
     if item is None:
         raise ReviewRefused(f"Nothing was sent: people have decided this, and their label “{known.answer}” is used.")
     return ReferredItems(queue, 1) if is_mine else ReferredItems(known.queue or queue, 0)
+
+
+@transaction.atomic
+def send_chosen(*, questions: Sequence[ChosenQuestion], actor: User, at: datetime) -> list[ReferredItems]:
+    """Open an item for each question that a researcher chose, in its run's queue; return what each queue got.
+
+    What is with people or has their label already is not asked again. All or nothing is sent.
+
+    Raises:
+        ReviewRefused: there are more than MOST_CHOSEN, or an index among their runs is at work.
+    """
+    if len(questions) > MOST_CHOSEN:
+        raise ReviewRefused(f"At most {MOST_CHOSEN:,} responses can be sent at once. Narrow the filters.")
+    by_run = dict[Run, dict[tuple[int, str], int]]()
+    for one in questions:
+        by_run.setdefault(one.evaluator.run, {})[one.key] = one.evaluator.pk
+    found = list[ReferredItems]()
+    for run, chosen in sorted(by_run.items(), key=lambda entry: entry[0].pk):
+        refusal = why_not_yet(run) if run.kind == RunKind.ESI else ""
+        if refusal:
+            raise ReviewRefused(f"{run.name}: {refusal}")
+        queue, count = open_chosen_items(run=run, chosen=chosen, sent_by=actor, at=at)
+        record(actor, "queue.chosen_sent", queue, run=run.pk, items=count)
+        found.append(ReferredItems(queue, count))
+    return found
 
 
 def send_rest(*, run: Run, actor: User, at: datetime) -> ReferredItems:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby, pairwise
@@ -40,6 +40,9 @@ from judging.grading.grades import ScoreStatus
 from judging.judges.words import doubts_in_words
 from judging.models import Case, EvaluatorKind, Response, Run, RunEvaluator, Score, Verdict
 from judging.services.trees import tree_from_json
+
+ChosenQuestions = Mapping[tuple[int, str], int]  # response and criterion, with the evaluator whose score was seen
+NOTHING_CHOSEN: ChosenQuestions = {}
 
 
 @dataclass(slots=True)
@@ -80,7 +83,7 @@ class _Routing:
     thresholds: dict[int, float]  # of confidence, by evaluator
     at: datetime
     sent_by: User | None = None  # who asked for it; None: the rules alone
-    only: Verdict | None = None  # the one verdict that somebody sends, whatever the rules say
+    only: ChosenQuestions = field(default_factory=dict)  # what somebody sends, whatever the rules say; none: by rules
 
 
 def open_items_for_run(*, run: Run, at: datetime, sent_by: User | None = None) -> int:
@@ -96,14 +99,16 @@ def open_items_for_run(*, run: Run, at: datetime, sent_by: User | None = None) -
     return opened
 
 
-def open_item_for_verdict(*, verdict: Verdict, sent_by: User, at: datetime) -> Queue:
-    """Refer the response and criterion of one verdict, whatever the rules say; return the run's queue."""
-    routing = _routing_of(verdict.run, at, sent_by=sent_by, only=verdict)
-    refer_all(routing.queue, _run_referred(verdict.run, routing), at)
-    return routing.queue
+def open_chosen_items(*, run: Run, chosen: ChosenQuestions, sent_by: User, at: datetime) -> tuple[Queue, int]:
+    """Refer what somebody chose, whatever the rules say; return the run's queue and how many of its items are new.
+
+    Whoever chose may have looked at scores, so nothing of it enters the random audit here; the routing draws that.
+    """
+    routing = _routing_of(run, at, sent_by=sent_by, only=chosen)
+    return routing.queue, refer_all(routing.queue, _run_referred(run, routing), at)
 
 
-def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: Verdict | None = None) -> _Routing:
+def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: ChosenQuestions = NOTHING_CHOSEN) -> _Routing:
     evaluators, parts = list(run.evaluators.order_by("position")), RubricParts()
     queue = queues.queue_for_run(run=run, labels=_labels_of(evaluators, parts), at=at)
     seed, keys = keys_of_run(run)
@@ -160,19 +165,20 @@ def _run_referred(run: Run, routing: _Routing) -> Iterator[Referred]:
             )
 
 
-def _findings(run: Run, only: Verdict | None) -> Iterator[_Finding]:
-    """Yield what was found, response by response; both tables are read once, in step. `only`: about its subject."""
+def _findings(run: Run, only: ChosenQuestions) -> Iterator[_Finding]:
+    """Yield what was found, response by response; both tables are read once, in step. `only`: about these alone."""
     verdicts = Verdict.objects.filter(run=run).select_related("evaluator", "score").defer("rationale")
     verdicts = verdicts.order_by("response_id", "evaluator__position")
     scores = Score.objects.filter(run=run, verdict__isnull=True).exclude(evaluator__kind=EvaluatorKind.INDEX)
     scores = scores.select_related("evaluator")
     scores = scores.order_by("response_id", "evaluator__position")
-    if only is not None:
-        subject = {"response": only.response_id, "evaluator__criterion": only.evaluator.criterion}
-        verdicts, scores = verdicts.filter(**subject), scores.filter(**subject)
+    if only:
+        responses = {response_id for response_id, _ in only}
+        verdicts, scores = verdicts.filter(response__in=responses), scores.filter(response__in=responses)
     score_groups = groupby(scores.iterator(BATCH), key=lambda row: row.response_id)
     verdict_groups = groupby(verdicts.iterator(BATCH), key=lambda row: row.response_id)
-    yield from _merge(verdict_groups, score_groups)
+    merged = _merge(verdict_groups, score_groups)
+    yield from (found for found in merged if not only or (found.response_id, found.criterion) in only)
 
 
 def _merge(verdict_groups: Iterable[Any], score_groups: Iterable[Any]) -> Iterator[_Finding]:
@@ -204,13 +210,13 @@ def _referred(finding: _Finding, response: Response, routing: _Routing, known: f
         _run_facts(finding, routing),
         can_flip_rank=response.system_id in routing.close,
         shuffle=shuffle,
-        audit_probability=routing.draw.probability if case_key in routing.draw.chosen else None,
+        audit_probability=routing.draw.probability if case_key in routing.draw.chosen and not routing.only else None,
     )
     decision = route(facts, routing.rules)
     if decision.arms <= known:
         return
     item = new_item(routing.queue, decision, shuffle, routing.at)
-    item.sent_by = routing.sent_by if routing.only is not None or item.arm == ItemArm.ROUTED else None
+    item.sent_by = routing.sent_by if routing.only or item.arm == ItemArm.ROUTED else None
     item.response_a, item.criterion = response, finding.criterion
     case = routing.cases.get(response.prompt_id)
     if case is not None:
@@ -227,8 +233,8 @@ def _referrals(finding: _Finding, decision: RoutingDecision, routing: _Routing) 
         found.append(new_referral(decision, ItemArm.AUDIT, reason=Reason.AUDIT, **about))
     if ItemArm.ROUTED not in decision.arms:
         return found
-    if routing.only is not None:
-        reasons = {routing.only.evaluator_id: Reason.SENT_BY_HAND}
+    if routing.only:
+        reasons = {routing.only[finding.response_id, finding.criterion]: Reason.SENT_BY_HAND}
     else:
         reasons = {
             alone.rows[0].evaluator_id: found_alone.reasons[0]
@@ -255,7 +261,7 @@ def _run_facts(finding: _Finding, routing: _Routing) -> Facts:
         order_flipped=any(FLIP_FLAGS.intersection(row.flags) for row in finding.verdicts),
         jury=_jury(finding),
         grader_problem=_problem(undecided) if undecided is not None else "",
-        sent=routing.only is not None,
+        sent=bool(routing.only),
     )
 
 

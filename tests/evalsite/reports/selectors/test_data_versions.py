@@ -6,8 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
-from evalsite.reports.selectors.data_versions import evaluator_version, queue_version, work_version
+from evalsite.reports.selectors.data_versions import (
+    evaluator_version,
+    label_version,
+    labels_read_once,
+    queue_version,
+    work_version,
+)
 from evalsite.review.models import Queue
 from evalsite.review.selectors.labels.audits import subject_of_run
 from evalsite.review.services.referrals.audits import plan_audit
@@ -36,3 +43,11 @@ def test_marks_change_once_the_audit_has_grown(settings: Any) -> None:
 
     assert [old == new for old, new in zip(before, marks(), strict=True)] == [False, False, False]
     assert Queue.objects.get().items.get().arm == "audit"
+
+
+def test_labels_are_read_once_for_several_reports(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    before = label_version()
+    with django_assert_num_queries(3), labels_read_once():
+        assert [label_version() for _ in range(3)] == [before] * 3
+    with django_assert_num_queries(3):
+        label_version()

@@ -9,9 +9,12 @@ import pytest
 from evalsite.accounts.models import AuditEntry
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.asked import people_of, people_of_run
+from evalsite.review.selectors.chosen_questions import ChosenQuestion
 from evalsite.review.selectors.unrouted import unheard_runs
 from evalsite.review.services.items.claims import claim_next, keep_draft
 from evalsite.review.services.referrals.researcher_referrals import (
+    MOST_CHOSEN,
+    send_chosen,
     send_rest,
     send_verdict,
     take_item_back,
@@ -71,6 +74,40 @@ def test_send_verdict_refuses_a_replaced_response() -> None:
 
     with pytest.raises(ReviewRefused, match="response has been replaced"):
         send_verdict(verdict=verdict, actor=factories.user(), at=NOON)
+
+
+def chosen(*verdicts: Verdict) -> list[ChosenQuestion]:
+    return [ChosenQuestion(verdict.evaluator, verdict.response_id) for verdict in verdicts]
+
+
+def test_send_chosen_sends_what_was_chosen_of_each_run_and_can_be_taken_back() -> None:
+    ada = factories.user("ada")
+    runs = [judged_run({"status": "ok"}, {"status": "ok"}) for _ in range(2)]
+    first, other, later = Verdict.objects.order_by("pk")[:3]
+
+    sent = [send_chosen(questions=chosen(first, later), actor=ada, at=NOON) for _ in range(2)]
+
+    assert [[(one.queue.run, one.count) for one in found] for found in sent] == [
+        [(run, 1) for run in runs],
+        [(run, 0) for run in runs],
+    ]
+    assert {item.response_a_id for item in ReviewItem.objects.all()} == {first.response_id, later.response_id}
+    assert people_of(other).item is None
+    assert [take_rest_back(run=run, actor=ada, at=LATER) for run in runs] == [1, 1]
+
+
+def test_send_chosen_sends_nothing_where_it_refuses() -> None:
+    judged_run({"status": "ok"})
+    index = judged_run({"status": "ok"})
+    index.kind, index.status = RunKind.ESI, RunStatus.RUNNING
+    index.save()
+    found = chosen(*Verdict.objects.all())
+
+    with pytest.raises(ReviewRefused, match="sent to review automatically"):
+        send_chosen(questions=found, actor=factories.user(), at=NOON)
+    with pytest.raises(ReviewRefused, match="At most 500 responses"):
+        send_chosen(questions=found[:1] * (MOST_CHOSEN + 1), actor=factories.user(), at=NOON)
+    assert not ReviewItem.objects.exists()
 
 
 def test_send_rest_sends_everything_unsettled_that_is_in_no_queue() -> None:

@@ -1,0 +1,63 @@
+"""Sends the rows of a page of results to people: what they would be asked and who, then the act."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
+from evalsite.reports.views.pages import waits_for_report
+from evalsite.reports.views.results import results_asked
+from evalsite.review.selectors.chosen_questions import ChosenQuestion, chosen_by_run, chosen_questions
+from evalsite.review.services.items.queues import DEFAULT_QUORUM
+from evalsite.review.services.referrals.researcher_referrals import MOST_CHOSEN, send_chosen
+from evalsite.review.states import ReviewRefused
+from judging.models import Suite
+
+
+@require_http_methods(["GET", "POST"])
+@permission_required(["reports.view_snapshot", "review.change_queue"], raise_exception=True)
+@waits_for_report
+def results_send(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Show what sending the rows that the address asks for would do, and do it."""
+    suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
+    results = results_asked(request, suite_id)
+    cells = results.judged_cells(most=MOST_CHOSEN + 1)
+    is_too_much = len(cells) > MOST_CHOSEN
+    questions = [] if is_too_much else chosen_questions(cells)
+    if request.method == "POST":
+        _send(request, questions)
+        return redirect(request.get_full_path())
+    runs = chosen_by_run(questions)
+    context: JsonDict = {
+        "suite": suite,
+        "results_url": f"{reverse('reports:results-detail', args=[suite_id])}?{request.GET.urlencode()}",
+        "rows": len(results.rows),
+        "most": MOST_CHOSEN,
+        "is_too_much": is_too_much,
+        "total": len(questions),
+        "runs": runs,
+        "new": sum(one.new for one in runs),
+        "quorum": DEFAULT_QUORUM,
+    }
+    return render(request, "reports/results_send.html", context)
+
+
+def _send(request: PageRequest, questions: list[ChosenQuestion]) -> None:
+    try:
+        sent = send_chosen(questions=questions, actor=request.user, at=timezone.now())
+    except ReviewRefused as refusal:
+        messages.error(request, str(refusal))
+        return
+    count = sum(one.count for one in sent)
+    for one in sent:
+        if one.count:
+            messages.success(request, one.words)
+    if not count:
+        messages.info(request, "Nothing was sent: all of this is in review or has a label already.")

@@ -1,0 +1,116 @@
+"""The page that sends rows of results to people."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role
+from evalsite.reports.services.boards.leaderboards import compute_leaderboard
+from evalsite.reports.views import result_questions
+from evalsite.review.models import Queue, Referral, ReviewItem
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
+from tests import factories
+from tests.evalsite.reports.conftest import Scored
+from tests.evalsite.reports.services.boards.test_leaderboards import decide_all, drawn_of, judge_of
+
+pytestmark = pytest.mark.django_db
+
+
+def page(scored: Scored, query: str = "") -> str:
+    return reverse("reports:results-send", args=[scored.suite.pk]) + query
+
+
+def test_page_says_what_it_would_send_and_sends_it_once(scored: Scored, researcher: Client) -> None:
+    address = page(scored, f"?show=low&system={scored.bob.pk}")
+
+    before = researcher.get(address)
+    assert not Queue.objects.exists()
+    sent = researcher.post(address, follow=True)
+    again = researcher.post(address, follow=True)
+
+    (told,), (after,) = before.context["runs"], sent.context["runs"]
+    queue = Queue.objects.get(run=scored.run)
+    assert (told.run, told.queue, told.total, told.asked, told.labelled, told.new) == (scored.run, None, 3, 0, 0, 3)
+    assert "Send 3 responses" in before.text
+    assert "every annotator" in before.text
+    assert [str(one) for one in sent.context["messages"]] == [f"Sent 3 items to the queue “{queue}”."]
+    assert (after.queue, after.total, after.asked, after.new) == (queue, 3, 3, 0)
+    assert [str(one) for one in again.context["messages"]] == [
+        "Nothing was sent: all of this is in review or has a label already."
+    ]
+    items = ReviewItem.objects.order_by("response_a__prompt__key")
+    assert list(items.values_list("response_a__prompt__key", "response_a__system__name", "reason", "arm")) == [
+        (key, "bob", "sent_by_hand", "routed") for key in ("case-1", "case-3", "case-4")
+    ]
+    assert set(Referral.objects.values_list("evaluator", "reason", "arm")) == {
+        (scored.rules.pk, "sent_by_hand", "routed")
+    }
+    assert list(AuditEntry.objects.filter(action="queue.chosen_sent").values_list("detail__items", flat=True)) == [
+        3,
+        0,
+    ]
+
+
+def test_page_of_results_leads_to_sending_with_its_filters(scored: Scored, researcher: Client) -> None:
+    answer = researcher.get(reverse("reports:results-detail", args=[scored.suite.pk]) + "?show=differ&row=1")
+
+    assert f'href="{page(scored)}?show=differ"' in answer.text
+    assert "Send these 4 to people" in answer.text
+
+
+def test_judges_side_by_side_ask_about_a_response_once(scored: Scored, researcher: Client) -> None:
+    judge = factories.evaluator(run=scored.run, position=2, kind="judge", name="Strict", total=2, done=2)
+    response = scored.rules.scores.filter(response__system=scored.bob).earliest("pk").response
+    factories.verdict(evaluator=judge, response=response, share=1.0)
+
+    (told,) = researcher.get(page(scored, "?columns=judges&show=differ")).context["runs"]
+
+    assert told.total == 1
+
+
+def test_too_many_rows_are_not_sent(scored: Scored, researcher: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_questions, "MOST_CHOSEN", 2)
+
+    answer = researcher.get(page(scored))
+
+    assert "Too many responses" in answer.text
+    assert answer.context["runs"] == []
+
+
+def test_annotators_send_nothing(scored: Scored, client: Client) -> None:
+    client.force_login(factories.user("ann", Role.ANNOTATOR))
+
+    assert client.post(page(scored)).status_code == 403
+
+
+@pytest.mark.parametrize("is_routed", [True, False])
+def test_labels_of_rows_chosen_by_score_leave_corrected_figures_as_they_are(
+    is_routed: bool, researcher: Client, settings: object
+) -> None:
+    # People call every chosen row, all of which the judge fails, wrong: in a random sample they would lower the mean.
+    settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 0  # type: ignore[attr-defined]
+    judge = judge_of(factories.suite(cases=40), factories.system())
+
+    def route_and_decide() -> dict[str, object]:
+        open_items_for_run(run=judge.run, at=factories.NOON)
+        decide_all(judge)
+        return figures()
+
+    def figures() -> dict[str, object]:
+        (row,) = compute_leaderboard(judge.pk, {})["rows"]
+        return {name: row["figures"][name] for name in ("corrected", "human")}
+
+    before = route_and_decide() if is_routed else figures()
+    researcher.post(reverse("reports:results-send", args=[judge.run.suite_id]) + f"?show=low&grader={judge.pk}")
+    decide_all(judge)
+
+    assert Referral.objects.filter(arm="routed", reason="sent_by_hand").count() == 30
+    assert figures() == before
+    if not is_routed:
+        assert not Referral.objects.filter(arm="audit").exists()
+        after = route_and_decide()
+        assert after["corrected"]["value"] == pytest.approx(0.125)  # type: ignore[index]  # half of 10 / 40
+        assert len(drawn_of(judge)[0]) == 20
