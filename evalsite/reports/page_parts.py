@@ -10,12 +10,18 @@ from judging.models import Run
 def add_parts() -> None:
     """Fill the places that pages below leave for reports."""
     add_part("judging.import_actions", "reports/_import_actions.html", subject_as("suite_id"))
-    add_part("judging.run_actions", "reports/_run_actions.html", subject_as("run"))
+    add_part("judging.run_actions", "reports/_run_actions.html", _run_actions)
     add_part("judging.run_results", "reports/_run_results.html", _run_results)
     add_part("debate.set_reports", "reports/_set_actions.html", subject_as("debate_set"))
     add_part("debate.experiment_actions", "reports/_experiment_actions.html", subject_as("experiment"))
     add_part("review.queue_figures", "reports/_queue_figures.html", subject_as("queue"))
     add_part("review.run_people", "reports/_run_labels.html", subject_as("run"))
+
+
+def _run_actions(run: Run) -> JsonDict:
+    from evalsite.reports.selectors.compared_columns import run_compared  # late, as below
+
+    return {"run": run, "compare_url": run_compared(run)}
 
 
 def _run_results(run: Run) -> JsonDict | None:

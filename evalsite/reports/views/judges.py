@@ -12,6 +12,7 @@ from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import judge_options, looks_option
+from evalsite.reports.selectors.compared_columns import versions_compared
 from evalsite.reports.selectors.judges.certificates import all_certificates
 from evalsite.reports.selectors.judges.judge_rows import judge_exists, run_names
 from evalsite.reports.services import shown_rows
@@ -60,6 +61,7 @@ def judge_detail(request: PageRequest) -> HttpResponse:
     context: JsonDict = {"name": options["name"], "report": report, "options": options}
     if not request.htmx:  # the fragments on trust and bias poll for themselves
         context |= trust_context(options) | judge_bias_context(options)
+        context["compare_url"] = versions_compared(options["name"])
     if report.content is not None:
         content = report.content
         names = run_names([row["run_id"] for row in content["runs"]])

@@ -63,14 +63,17 @@ def columns_wanted(graders: Sequence[Grader], choice: ResultsChoice) -> list[Gra
     """Return the graders whose reports the choice needs, the chosen ones first; none where nothing has a score.
 
     Systems stand side by side under one grader. Judges are the chosen ones, else all that are no baseline. Runs are
-    those of the first chosen grader, its own before the others.
+    those of the first chosen grader: the chosen ones where they are several, else all, its own before the others.
     """
     asked = [found for pk in choice.graders if (found := next((one for one in graders if one.holds(pk)), None))]
     asked = list(dict.fromkeys(asked)) or list(graders[:1])
     if choice.columns == Columns.SYSTEMS or not graders:
         return asked[:1]
     if choice.columns == Columns.RUNS:
-        runs = sorted(asked[0].evaluators, key=lambda evaluator: evaluator.pk not in choice.graders)
+        known = {evaluator.pk: evaluator for evaluator in asked[0].evaluators}
+        chosen_runs = [known[pk] for pk in choice.graders if pk in known]
+        others = [evaluator for evaluator in known.values() if evaluator not in chosen_runs]
+        runs = chosen_runs if len(chosen_runs) > 1 else [*chosen_runs, *others]
         return [Grader((evaluator,), f"{evaluator.run.name} #{evaluator.run_id}") for evaluator in runs[:MOST_COLUMNS]]
     if len(choice.graders) < 2:  # one alone has nothing beside it: the others come with it
         real = [grader for grader in graders if not grader.newest.is_baseline]

@@ -1,0 +1,48 @@
+"""Where two versions of a judge, or two runs, stand side by side on the page of results."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+
+from evalsite.reports.selectors.graders import graders_of
+from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
+from judging.models import Run
+from judging.selectors.judge_versions import versions_of
+
+
+def versions_compared(name: str) -> str:
+    """Return the address of the two newest versions of a judge that scored one suite, the older first; "" if none."""
+    evaluators = judge_evaluators(name)
+    versions = versions_of(evaluators)
+    found: dict[tuple[int, str], dict[str, int]] = {}
+    for evaluator in evaluators:
+        newest = found.setdefault((evaluator.run.suite_id, evaluator.criterion), {})
+        newest.setdefault(versions[evaluator.pk].key, evaluator.pk)
+        if len(newest) > 1:
+            newer, older = newest.values()
+            return _compared("judges", evaluator.run.suite_id, older, newer)
+    return ""
+
+
+def run_compared(run: Run) -> str:
+    """Return the address of a run beside the newest other one of the same judge or rules; "" if there is none.
+
+    A judge that another run had in another version is compared with that version.
+    """
+    graders = [grader for grader in graders_of(run.suite_id) if not grader.newest.is_baseline]
+    own = [(grader, one) for grader in graders for one in grader.evaluators if one.run_id == run.pk]
+    for grader, _ in own:
+        about = grader.newest.name, grader.newest.criterion
+        others = (row for row in graders if row is not grader and (row.newest.name, row.newest.criterion) == about)
+        other = next(others, None)
+        if other is not None:
+            return _compared("judges", run.suite_id, other.key, grader.key)
+    for grader, one in own:
+        if len(grader.evaluators) > 1:
+            other_run = next(row for row in grader.evaluators if row is not one)
+            return _compared("runs", run.suite_id, other_run.pk, one.pk)
+    return ""
+
+
+def _compared(columns: str, suite_id: int, first: int, second: int) -> str:
+    return f"{reverse('reports:results-detail', args=[suite_id])}?columns={columns}&grader={first}&grader={second}"
