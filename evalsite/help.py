@@ -18,17 +18,19 @@ class Topic:
 
 
 _ALL = tuple(Role)
+_READ = (Role.VIEWER, Role.RESEARCHER, Role.ADMIN)
+_REVIEW = (Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN)
 _WORK = (Role.RESEARCHER, Role.ADMIN)
 
 TOPICS = (
     Topic("start", "First steps", "From a file to a leaderboard, one step after the other.", _WORK),
-    Topic("review", "Reviewing", "How to annotate, skip, flag and undo, and what you see when.", _ALL),
+    Topic("review", "Reviewing", "How to annotate, skip, flag and undo, and what you see when.", _REVIEW),
     Topic("keys", "Keys", "All keyboard shortcuts.", _ALL),
     Topic("terms", "Terms", "The terms of this site and their meanings.", _ALL),
     Topic("formats", "Files to import", "Suites, responses, rubrics and criteria, with an example of each.", _WORK),
     Topic("runs", "Runs and judges", "Graders, judges, budgets, pausing and retrying.", _WORK),
-    Topic("debates", "Debates", "Agents, rounds and outcomes.", _WORK),
-    Topic("figures", "What the figures mean", "Scores, intervals, kappa and alpha, and their limits.", _WORK),
+    Topic("debates", "Debates", "Agents, rounds and outcomes.", _READ),
+    Topic("figures", "What the figures mean", "Scores, intervals, kappa and alpha, and their limits.", _READ),
     Topic("operations", "Running the site", "Processes, commands, accounts and backups.", (Role.ADMIN,)),
 )
 

@@ -197,8 +197,9 @@ class AdminHome:
 class HomePage:
     """What a home page shows; `audience` names its template. Parts that this person has no use for are None."""
 
-    audience: str  # annotator | researcher | admin
+    audience: str  # the role
     mine: AnnotatorHome
+    board: BoardHead | None = None  # of those who only read
     work: ResearcherHome | None = None
     site: AdminHome | None = None
 
@@ -209,7 +210,8 @@ def home_of(*, user: User, at: datetime) -> HomePage:
     return HomePage(
         audience=role.value,
         mine=annotator_home(user=user, at=at),
-        work=researcher_home(at=at) if role != Role.ANNOTATOR else None,
+        board=newest_board(at=at) if role == Role.VIEWER else None,
+        work=researcher_home(at=at) if role in (Role.RESEARCHER, Role.ADMIN) else None,
         site=admin_home(at=at) if role == Role.ADMIN else None,
     )
 

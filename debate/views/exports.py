@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import permission_required
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET
@@ -20,13 +21,15 @@ def set_export(request: PageRequest, set_id: int, table: str, format_name: str) 
     """One table of a set as CSV or JSONL."""
     if table not in COLUMNS or format_name not in TABLE_FORMATS:
         raise Http404("There is no such table or format.")
+    if table == "labels" and not request.user.has_perm("debate.add_debateset"):
+        raise PermissionDenied  # it names raters
     owner = _set(set_id)
     record(request.user, "report.exported", owner, table=table, format=format_name)
     return table_response(debate_table(table, [owner]), format_name, file_name=f"{owner.name} {table}")
 
 
 @require_GET
-@permission_required("debate.view_debateset", raise_exception=True)
+@permission_required("debate.add_debateset", raise_exception=True)  # it names raters
 def set_archive(request: PageRequest, set_id: int) -> StreamingHttpResponse:
     """Everything that a replication needs, as a ZIP archive."""
     owner = _set(set_id)

@@ -15,6 +15,7 @@ from evalsite.accounts.services import PersonDetails
 from evalsite.base.json_types import JsonDict
 
 ROLE_CHOICES = [
+    (Role.VIEWER.value, "Viewer: reads benchmarks, runs and reports, without annotators' names, and changes nothing"),
     (Role.ANNOTATOR.value, "Annotator: annotates items of review queues"),
     (Role.RESEARCHER.value, "Researcher: imports, runs, debates, adjudicates and reads reports"),
     (Role.ADMIN.value, "Admin: also manages endpoints and people, and reads the audit log and health"),

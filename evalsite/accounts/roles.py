@@ -1,4 +1,4 @@
-"""Roles as groups: annotator, researcher, admin. Each holds everything the one before it holds."""
+"""Roles as groups: viewer, annotator, researcher, admin. A researcher may do what viewers and annotators may."""
 
 from __future__ import annotations
 
@@ -11,28 +11,33 @@ from django.contrib.auth.models import Group, Permission, User
 class Role(StrEnum):
     """What a person may do; the values are the groups' names."""
 
+    VIEWER = "viewer"
     ANNOTATOR = "annotator"
     RESEARCHER = "researcher"
     ADMIN = "admin"
 
 
+VIEWER_PERMISSIONS = (
+    "judging.view_benchmark",
+    "judging.view_run",
+    "judging.view_judge",
+    "debate.view_debateset",
+    "reports.view_snapshot",
+)
 ANNOTATOR_PERMISSIONS = ("review.view_queue", "review.add_annotation", "review.change_annotation")
 RESEARCHER_PERMISSIONS = (
-    "judging.view_benchmark",
+    *VIEWER_PERMISSIONS,
     "judging.add_upload",
     "judging.add_suite",
-    "judging.view_run",
     "judging.add_run",
     "judging.change_run",
     "judging.view_modelendpoint",
-    "judging.view_judge",
     "judging.add_judge",
-    "debate.view_debateset",
     "debate.add_debateset",
     "review.adjudicate",
     "review.add_queue",
     "review.change_queue",
-    "reports.view_snapshot",
+    "reports.add_sharelink",
 )
 ADMIN_PERMISSIONS = (
     "judging.add_modelendpoint",
@@ -43,6 +48,7 @@ ADMIN_PERMISSIONS = (
     "accounts.view_auditentry",
 )
 PERMISSIONS: dict[Role, tuple[str, ...]] = {
+    Role.VIEWER: VIEWER_PERMISSIONS,
     Role.ANNOTATOR: ANNOTATOR_PERMISSIONS,
     Role.RESEARCHER: ANNOTATOR_PERMISSIONS + RESEARCHER_PERMISSIONS,
     Role.ADMIN: ANNOTATOR_PERMISSIONS + RESEARCHER_PERMISSIONS + ADMIN_PERMISSIONS,
@@ -50,7 +56,7 @@ PERMISSIONS: dict[Role, tuple[str, ...]] = {
 
 
 def sync_groups() -> None:
-    """Make the three groups hold just the permissions above."""
+    """Make the groups hold just the permissions above."""
     by_name = {
         f"{permission.content_type.app_label}.{permission.codename}": permission
         for permission in Permission.objects.select_related("content_type")

@@ -1,1 +1,1 @@
-"""Top layer: leaderboards, agreement, judge quality and exports. Reads; owns no tables but caches."""
+"""Top layer: leaderboards, agreement, judge quality and exports. Reads; owns no tables but caches and share links."""

@@ -312,3 +312,14 @@ class LabelImportForm(KeptFileForm):
             source=said["source"].strip(),
             is_blind=said["is_blind"],
         )
+
+
+class ShareForm(forms.Form):
+    """How long a link is open."""
+
+    days = forms.TypedChoiceField(
+        coerce=int,
+        choices=[(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")],
+        initial=30,
+        label="The link ends after",
+    )

@@ -1,8 +1,11 @@
-"""Caches of computed reports; everything here can be thrown away and computed again."""
+"""Caches of computed reports, which can be thrown away and computed again, and links that share a leaderboard."""
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
+
+from judging.models import Suite
 
 
 class Snapshot(models.Model):
@@ -21,3 +24,22 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject_id}"
+
+
+class ShareLink(models.Model):
+    """Lets whoever has the link read the leaderboard and the results of one suite; the link itself is not stored."""
+
+    token_hash = models.CharField(max_length=64, unique=True)  # SHA-256 of what the address holds
+    suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="share_links")
+    query = models.CharField(max_length=2000, blank=True)  # how the leaderboard is opened first
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="share_links")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
+    opened_at = models.DateTimeField(null=True)  # last, to the minute
+
+    class Meta:
+        default_permissions = ("add",)
+
+    def __str__(self) -> str:
+        return f"link to {self.suite}"

@@ -15,6 +15,7 @@ from evalsite.reports.views import (
     result_questions,
     results,
     runs,
+    shares,
     spend,
     trust,
 )
@@ -37,6 +38,10 @@ urlpatterns = [
         "results/<int:suite_id>/exports/<slug:table>.<slug:format_name>", results.results_export, name="results-export"
     ),
     path("results/<int:suite_id>/send/", result_questions.results_send, name="results-send"),
+    path("shares/", shares.share_list, name="share-list"),
+    path("shares/<int:link_id>/revoke/", shares.share_revoke, name="share-revoke"),
+    path("shared/<slug:token>/", shares.shared_board, name="shared-board"),
+    path("shared/<slug:token>/results/", shares.shared_results, name="shared-results"),
     path("runs/<int:run_id>/", runs.run_results, name="run-results"),
     path("agreement/", agreement.agreement_list, name="agreement-list"),
     path("agreement/<slug:slug>/", agreement.agreement_detail, name="agreement-detail"),

@@ -59,6 +59,7 @@ def _call(cost: str, *, days_ago: int = 0, kind: str = EndpointKind.OPENAI) -> C
 @pytest.mark.parametrize(
     ("role", "parts"),
     [
+        (Role.VIEWER, ("viewer", False, False)),
         (Role.ANNOTATOR, ("annotator", False, False)),
         (Role.RESEARCHER, ("researcher", True, False)),
         (Role.ADMIN, ("admin", True, True)),

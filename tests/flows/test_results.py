@@ -131,3 +131,28 @@ def test_filters_work_without_javascript(signed_in: SignIn) -> None:
     assert parse_qs(urlsplit(page.url).query)["most"] == ["10"]
     page.locator(".results-table tbody th a").first.click()
     expect(page.locator("#results-panel")).to_be_visible()
+
+
+def test_sharing_a_leaderboard_takes_two_clicks(researcher: Page, signed_in: SignIn) -> None:
+    researcher.goto("/reports/leaderboards/1/?evaluator=1")
+    expect(researcher.locator("#leaderboard-systems")).to_be_visible(timeout=30_000)
+    click = Clicks(researcher)
+    click.link("Share")
+    click(researcher.get_by_role("button", name="Create link"))
+
+    link = researcher.get_by_label("Link", exact=True).input_value()
+    assert click.count == 2
+    assert faults(researcher) == []
+    researcher.get_by_role("button", name="Copy link").click()
+    expect(researcher.locator("#toasts")).to_contain_text(re.compile("Copied|Selected"))
+
+    stranger = signed_in.browser.new_context(java_script_enabled=True).new_page()
+    signed_in.pages.append(stranger)
+    stranger.goto(link)
+    expect(stranger.locator("#leaderboard-systems")).to_contain_text("moss-small")
+    assert stranger.locator(".rail").count() == 0
+    assert faults(stranger) == []
+    stranger.locator("#leaderboard-systems td a").first.click()
+    stranger.locator(".results-table tbody th a").first.click()
+    expect(stranger.locator("#results-panel")).to_be_visible()
+    assert faults(stranger) == []

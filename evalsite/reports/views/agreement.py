@@ -16,7 +16,7 @@ from evalsite.review.models import LabelTable, Queue
 
 
 @require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
 def agreement_list(request: PageRequest) -> HttpResponse:
     """List the queues that people answer."""
     page = page_of(request, answered_queues(), per_page=25)
@@ -25,7 +25,7 @@ def agreement_list(request: PageRequest) -> HttpResponse:
 
 
 @require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
 @vary_on_headers("HX-Request")
 def agreement_detail(request: PageRequest, slug: str) -> HttpResponse:
     """Show how far the people of a queue agree."""
@@ -33,7 +33,7 @@ def agreement_detail(request: PageRequest, slug: str) -> HttpResponse:
 
 
 @require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
 @vary_on_headers("HX-Request")
 def agreement_confusion(request: PageRequest, slug: str) -> HttpResponse:
     """Show which label one person gave where another gave which."""
@@ -41,7 +41,7 @@ def agreement_confusion(request: PageRequest, slug: str) -> HttpResponse:
 
 
 @require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
 @vary_on_headers("HX-Request")
 def agreement_items(request: PageRequest, slug: str) -> HttpResponse:
     """List the items behind one figure of a queue's report."""
@@ -49,7 +49,7 @@ def agreement_items(request: PageRequest, slug: str) -> HttpResponse:
 
 
 @require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
 @waits_for_report
 def agreement_export(
     request: PageRequest, slug: str, table: str, format_name: str

@@ -68,7 +68,7 @@ def _preview(found: LabelFile) -> JsonDict:
 
 
 @require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
 @vary_on_headers("HX-Request")
 def labels_detail(request: PageRequest, slug: str) -> HttpResponse:
     """Show how far the raters of a table agree."""
@@ -77,7 +77,7 @@ def labels_detail(request: PageRequest, slug: str) -> HttpResponse:
 
 
 @require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
 @vary_on_headers("HX-Request")
 def labels_confusion(request: PageRequest, slug: str) -> HttpResponse:
     """Show which label one rater gave where another gave which."""
@@ -85,7 +85,7 @@ def labels_confusion(request: PageRequest, slug: str) -> HttpResponse:
 
 
 @require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
 @vary_on_headers("HX-Request")
 def labels_items(request: PageRequest, slug: str) -> HttpResponse:
     """List the items behind one figure of a table's report."""
@@ -93,7 +93,7 @@ def labels_items(request: PageRequest, slug: str) -> HttpResponse:
 
 
 @require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
 def labels_item(request: PageRequest, item_id: int) -> HttpResponse:
     """Show one item of a table with all its labels and columns."""
     item = get_object_or_404(LabelledItem.objects.select_related("table"), pk=item_id)
@@ -102,7 +102,7 @@ def labels_item(request: PageRequest, item_id: int) -> HttpResponse:
 
 
 @require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
 @waits_for_report
 def labels_export(
     request: PageRequest, slug: str, table: str, format_name: str

@@ -54,6 +54,11 @@ def leaderboard_list(request: PageRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show one suite's systems in order."""
+    return board_page(request, suite_id)
+
+
+def board_page(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Return the leaderboard of a suite, whoever reads it."""
     suite, choices, choice = _asked(request, suite_id)
     board = choices.pick(choice.evaluator)
     evaluator = board.evaluator if board else None

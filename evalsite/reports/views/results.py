@@ -60,6 +60,11 @@ def results_newest(request: PageRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def results_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show the results of one suite."""
+    return results_page(request, suite_id)
+
+
+def results_page(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Return the results of a suite, whoever reads them."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
     choice, graders = results_choice(request.GET), graders_of(suite_id)
     wanted = columns_wanted(graders, choice)

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import redirect, render
@@ -213,6 +214,8 @@ def trust_chart(request: PageRequest, chart: str) -> HttpResponse:
 @waits_for_report
 def trust_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download one table behind a judge's audit."""
+    if table == "annotators" and not request.user.has_perm("review.adjudicate"):
+        raise PermissionDenied
     content = _content(request)
     calibration = _calibration(request, content)
     chosen = str(request.GET.get("annotators", ""))

@@ -1,4 +1,4 @@
-"""Roles hold their permissions from the first migration on, each all that the one before it holds."""
+"""Roles hold their permissions from the first migration on, researchers what viewers and annotators hold."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def test_groups_hold_every_permission_right_after_one_migration(role: Role) -> N
 
 
 def test_permissions_grow_from_role_to_role() -> None:
-    annotator, researcher, admin = (set(PERMISSIONS[role]) for role in Role)
+    viewer, annotator, researcher, admin = (set(PERMISSIONS[role]) for role in Role)
 
-    assert annotator < researcher < admin
+    assert viewer | annotator < researcher < admin
 
 
 def test_set_role_replaces_the_role_before() -> None:
