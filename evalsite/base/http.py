@@ -17,7 +17,7 @@ from django.utils.functional import cached_property
 from django.utils.text import slugify
 from django_htmx.middleware import HtmxDetails
 
-from evalsite.base.tables import CONTENT_TYPES, LATEX_TYPE, Table, table_bytes
+from evalsite.base.tables import CONTENT_TYPES, PAPER_TYPES, Table, table_bytes
 
 M = TypeVar("M", bound=Model)
 PAGE_SIZES = (25, 50, 100)
@@ -121,7 +121,7 @@ def table_response(table: Table, format_name: str, *, file_name: str) -> HttpRes
         response = HttpResponse(b"".join(table_bytes(replace(table, rows=rows), format_name)))
     else:
         response = StreamingHttpResponse(table_bytes(table, format_name))
-    response["Content-Type"] = CONTENT_TYPES.get(format_name, LATEX_TYPE)
+    response["Content-Type"] = (CONTENT_TYPES | PAPER_TYPES)[format_name]
     response["Content-Disposition"] = f'attachment; filename="{slugify(file_name)}.{format_name}"'
     return response
 

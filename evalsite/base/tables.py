@@ -1,6 +1,7 @@
-"""Writes tables for people and programs: CSV, XLSX, JSONL and ZIP. Cells that a spreadsheet would run are escaped here.
+"""Writes tables for people and programs: CSV, XLSX, JSONL, LaTeX, Markdown and ZIP.
 
-Rows are dicts of plain values; the columns are given, so that an empty table still has its header.
+Cells that a spreadsheet would run are escaped here. Rows are dicts of plain values; the columns are given, so that an
+empty table still has its header.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ CONTENT_TYPES = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "jsonl": "application/jsonl; charset=utf-8",
 }
-LATEX_TYPE = "application/x-tex; charset=utf-8"
+PAPER_TYPES = {"tex": "application/x-tex; charset=utf-8", "md": "text/markdown; charset=utf-8"}
 PIECE = 65_536  # bytes of an archive that are held back
 MOST_LATEX_COLUMNS = 8  # of one table on a page
 CELL_LIMIT = 32_767  # characters that a spreadsheet's cell can hold
@@ -38,6 +39,7 @@ _NO_TITLE = str.maketrans(dict.fromkeys("[]:*?/\\", " "))  # what a sheet's name
 _NOT_IN_XML = "\x00-\x08\x0b-\x1f"  # control characters, and the carriage return, which XML turns into a line feed
 _TO_ESCAPE = re.compile(f"_(?=x[0-9A-Fa-f]{{4}}[_{_NOT_IN_XML}])|[{_NOT_IN_XML}]")
 _BLANK = re.compile("[ \t\n]")
+_MARKDOWN = re.compile(r"[\\|`*_<]|(?<=])(?=\()")  # what would be markup in a cell
 _NO_CHARACTERS = {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
 _BOOK_TIMES = re.compile(rb"<dcterms:(created|modified)[^>]*>[^<]*</dcterms:(created|modified)>")
 _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the zero of ZIP archives
@@ -61,6 +63,8 @@ def table_bytes(table: Table, format_name: str) -> Iterable[bytes]:
         return [write_xlsx(table.rows, columns=table.columns, title=table.name)]
     if format_name == "tex":
         return write_latex(table)
+    if format_name == "md":
+        return write_markdown(table)
     return {"csv": write_csv, "jsonl": write_jsonl}[format_name](table.rows, columns=table.columns)
 
 
@@ -187,6 +191,34 @@ def write_zip(members: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]
     yield out.take()
 
 
+def write_markdown(table: Table) -> Iterator[bytes]:
+    """Yield the caption and, for each panel, a table of GitHub's Markdown; texts are escaped to read as they are."""
+    yield f"{_markdown_cell(table.caption or table.name)}\n".encode("utf-8", "replace")
+    columns = tuple(column for column in table.columns if column != table.panel)
+    panels = groupby(table.rows, key=lambda row: row[table.panel]) if table.panel else [("", table.rows)]
+    for panel, rows in panels:
+        lines = [[_markdown_cell(value) for value in line] for line in _lines(rows, columns)]
+        lines.insert(1, ["---"] * len(columns))
+        yield (f"\n{_markdown_cell(panel)}\n\n" if panel else "\n").encode("utf-8", "replace")
+        yield "".join(f"| {' | '.join(line)} |\n" for line in lines).encode("utf-8", "replace")
+
+
+def _markdown_cell(value: object) -> str:
+    text = _paper_words(value)
+    return _MARKDOWN.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def _paper_words(value: object) -> str:
+    """Return a value as papers print it."""
+    if value is None:
+        return "--"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return value if isinstance(value, str) else _as_text(value)
+
+
 def write_latex(table: Table) -> Iterator[bytes]:
     """Yield one `table` for each panel, with booktabs rules and texts escaped, so that they print as they are.
 
@@ -232,13 +264,8 @@ def escape_latex(text: str) -> str:
 
 
 def _latex_cell(value: object) -> str:
-    if value is None:
-        return "--"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return str(value) if isinstance(value, int) else escape_latex(value if isinstance(value, str) else _as_text(value))
+    text = _paper_words(value)
+    return text if value is None or isinstance(value, bool | int | float) else escape_latex(text)
 
 
 _LATEX = str.maketrans(

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from evalsite.base.formats import p_value
 from evalsite.base.json_types import JsonDict
-from evalsite.base.tables import CONTENT_TYPES, Row, Table
+from evalsite.base.tables import CONTENT_TYPES, PAPER_TYPES, Row, Table
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.report_papers import means_rows
 from evalsite.review.models import Annotation, ImportedLabel
@@ -20,8 +20,8 @@ from judging.models import Call, Response, Run, Score, Suite, SuiteCase
 from judging.statistics.estimators.boards import MeanKind
 
 FORMATS = tuple(CONTENT_TYPES)
-BOARD_FORMATS = (*FORMATS, "tex")  # of tables that exist in both forms
-PAPER_FORMATS = ("csv", "xlsx", "tex")  # of tables that go into papers
+BOARD_FORMATS = (*FORMATS, *PAPER_TYPES)  # of tables that exist in both forms
+PAPER_FORMATS = ("csv", "xlsx", *PAPER_TYPES)  # of tables that go into papers
 CHUNK = 2000
 GROUP_FIGURES = ("percent", "fleiss", "coefficient", "alpha", "alpha_low", "alpha_high", "ac1")
 

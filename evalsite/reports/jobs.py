@@ -70,10 +70,17 @@ def content_shown(kind: ReportKind, *, subject_id: int, options: Options, at: da
 
 def require(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> ReportContent:
     """Return the current content, computed now where need be: for commands and jobs."""
-    kept = snapshots.find(kind, subject_id=subject_id, options=options)
+    return require_with_rows(kind, subject_id=subject_id, options=options, at=at, with_rows=False).content
+
+
+def require_with_rows(
+    kind: ReportKind, *, subject_id: int, options: Options, at: datetime, with_rows: bool = True
+) -> CachedReport:
+    """Return the current report with what the items behind its figures are found in, computed now where need be."""
+    kept = snapshots.find(kind, subject_id=subject_id, options=options, with_rows=with_rows)
     if kept is not None and kept.is_current:
-        return kept.content
-    return snapshots.compute(kind, subject_id=subject_id, options=options, at=at).content
+        return kept
+    return snapshots.compute(kind, subject_id=subject_id, options=options, at=at)
 
 
 def _shown(kept: CachedReport) -> Report:

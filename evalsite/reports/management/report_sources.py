@@ -14,12 +14,22 @@ from evalsite.base.command_base import BadInput
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import Table
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import SpendForm, agreement_options, arena_options, debate_options, leaderboard_choice
+from evalsite.reports.forms import (
+    SpendForm,
+    agreement_options,
+    arena_options,
+    debate_options,
+    leaderboard_choice,
+    looks_option,
+    results_choice,
+    two_systems,
+)
+from evalsite.reports.selectors.graders import graders_of
 from evalsite.reports.selectors.judges.certificates import all_certificates
 from evalsite.reports.selectors.leaderboards import evaluators_of, suite_named
 from evalsite.reports.services.boards.breakdowns import BREAKDOWN
 from evalsite.reports.services.boards.leaderboard_slices import slice_table
-from evalsite.reports.services.boards.leaderboards import LEADERBOARD
+from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD
 from evalsite.reports.services.debates.arena_reports import ARENA
 from evalsite.reports.services.debates.debate_reports import DEBATES
 from evalsite.reports.services.debates.debate_tables import arena_tables, debate_tables, robustness_tables
@@ -32,11 +42,19 @@ from evalsite.reports.services.paper_tables import PaperTable, data_table, paper
 from evalsite.reports.services.people.agreements import AGREEMENT
 from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.services.report_content import ReportContent
-from evalsite.reports.services.report_papers import agreement_papers, board_papers, breakdown_paper, judge_papers
+from evalsite.reports.services.report_papers import (
+    agreement_papers,
+    board_papers,
+    breakdown_paper,
+    comparison_paper,
+    judge_papers,
+)
+from evalsite.reports.services.results.results import RESULTS
+from evalsite.reports.services.results.suite_results import EXPORT_COLUMNS, StoredResults, SuiteResults, columns_wanted
 from evalsite.reports.services.spend_figures import spend_content, spend_tables
 from evalsite.reports.services.spend_reports import SPEND
 from evalsite.review.models import LabelTable, Queue
-from judging.models import EvaluatorKind, Run, RunEvaluator
+from judging.models import EvaluatorKind, Run, RunEvaluator, Suite
 from judging.selectors.runs import open_budgets
 
 Options = JsonDict
@@ -103,6 +121,37 @@ def _evaluator(options: Options) -> RunEvaluator:
     return picked.evaluator
 
 
+def _results(options: Options) -> Printed:
+    suite, query = _suite(options), QueryDict(options["query"])
+    choice = results_choice(query)
+    stored = []
+    for grader in columns_wanted(graders_of(suite.pk), choice):
+        report = jobs.require_with_rows(RESULTS, subject_id=grader.key, options=grader.options, at=timezone.now())
+        stored.append((grader, StoredResults.of(report.content, report.rows)))
+    if not stored:
+        raise BadInput("No run has scored this suite.")
+    rows = list(SuiteResults(suite.pk, choice, stored).exported(site=""))
+    return Printed({"suite": str(suite), "rows": rows}, {"rows": Table("results", EXPORT_COLUMNS, rows)})
+
+
+def _comparison(options: Options) -> Printed:
+    suite, query = _suite(options), QueryDict(options["query"])
+    choice, pair = leaderboard_choice(query), two_systems(query.getlist("system"))
+    board = evaluators_of([suite.pk])[suite.pk].pick(choice.evaluator)
+    if board is None or pair is None:
+        raise BadInput("Name the two systems as the address of the page does. (--query 'system=1&system=2')")
+    chosen = choice.options | {"systems": list(pair)}
+    content = jobs.require(COMPARISON, subject_id=board.evaluator.pk, options=chosen, at=timezone.now())
+    return Printed(content, {"pair": exports.pair_table(content)}, {"pair": comparison_paper(content)})
+
+
+def _suite(options: Options) -> Suite:
+    suite = suite_named(options["suite"])
+    if suite is None:
+        raise BadInput("Choose a suite (--suite, its id or its benchmark's slug).")
+    return suite
+
+
 def _agreement(options: Options) -> Printed:
     if options["queue"] and options["labels"]:
         raise BadInput("Choose a queue (--queue) or a table of imported labels (--labels), not both.")
@@ -128,7 +177,7 @@ def _known(model: type[Queue] | type[LabelTable]) -> str:
 
 def _judges(options: Options) -> Printed:
     now = timezone.now()
-    content = jobs.require(JUDGES, subject_id=0, options={}, at=now)
+    content = jobs.require(JUDGES, subject_id=0, options=looks_option(options), at=now)
     bias = jobs.require(JUDGE_BIAS, subject_id=0, options={}, at=now)
     words = [state.words for state in standing_of_judges(content["judges"])]
     more = {"certificates": certificate_table(all_certificates()), "bias": bias_table(bias)}
@@ -160,7 +209,7 @@ def _arena(options: Options) -> Printed:
 def _query(options: Options) -> QueryDict:
     """Return a command's choices of debates as the page's address says them."""
     query = QueryDict(mutable=True)
-    for name in ("scenario", "criterion", "rule", "reading", "set", "experiment"):
+    for name in ("scenario", "criterion", "rule", "reading", "set", "experiment", "looks"):
         if options[name] not in (None, ""):
             query[name] = str(options[name])
     return query
@@ -194,6 +243,8 @@ def _spend(options: Options) -> Printed:
 
 REPORTS: dict[str, Callable[[Options], Printed]] = {
     "leaderboard": _leaderboard,
+    "comparison": _comparison,
+    "results": _results,
     "agreement": _agreement,
     "judges": _judges,
     "debates": _debates,

@@ -26,7 +26,7 @@ from evalsite.reports.services.debates.debate_tables import arena_tables, column
 from evalsite.reports.services.debates.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.shown_rows import common_axis
 from evalsite.reports.views.bias import debate_bias_context
-from evalsite.reports.views.pages import download_paper, report_page, waits_for_report
+from evalsite.reports.views.pages import download_paper, report_command, report_page, waits_for_report
 from judging.statistics.debate_rows import OUTCOME, PEOPLE
 
 SETS_OFFERED = 300
@@ -49,7 +49,7 @@ def debate_report(request: PageRequest) -> HttpResponse:
         "formats": PAPER_FORMATS,
     }
     report = jobs.obtain(DEBATES, subject_id=0, options=options, at=timezone.now())
-    context["report"] = report
+    context |= {"report": report, "command": _command("debates", options)}
     if report.content is not None:
         content = report.content
         names = column_names(content)
@@ -97,6 +97,7 @@ def arena(request: PageRequest) -> HttpResponse:
     experiments = Experiment.objects.filter(kind=ExperimentKind.ROUND_ROBIN).order_by("-pk")
     context: JsonDict = {
         "report": report,
+        "command": _command("arena", options),
         "options": options,
         "formats": PAPER_FORMATS,
         "experiments": list(experiments[:100]),
@@ -139,6 +140,7 @@ def robustness_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
     experiment = _robustness(experiment_id)
     report = jobs.obtain(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
     context: JsonDict = {"report": report, "experiment": experiment, "formats": PAPER_FORMATS}
+    context["command"] = report_command("robustness", experiment=experiment.pk)
     if report.content is not None:
         figures = [cell["agreement"] for row in report.content["judges"] for cell in row["cells"]]
         context |= {"content": report.content, "axis": common_axis(figures)}
@@ -158,6 +160,13 @@ def robustness_export(
     return download_paper(
         request, tables, table=table, format_name=format_name, subject=experiment.name, subject_id=experiment.pk
     )
+
+
+def _command(report: str, options: JsonDict) -> str:
+    """Return the command of a page about debates, "" for one about several sets: the command takes one or all."""
+    sets = options.get("sets", [])
+    rest = {name: value for name, value in options.items() if name != "sets"}
+    return "" if len(sets) > 1 else report_command(report, set=sets[0] if sets else None, **rest)
 
 
 def _robustness(experiment_id: int) -> Experiment:

@@ -21,7 +21,7 @@ from evalsite.reports.services.people.agreements import AGREEMENT, confusion_con
 from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
 from evalsite.reports.services.report_papers import agreement_papers
 from evalsite.reports.services.snapshots import ReportKind
-from evalsite.reports.views.pages import WantedTable, download_either, report_page
+from evalsite.reports.views.pages import WantedTable, download_either, report_command, report_page
 from evalsite.review.models import LabelTable, Queue
 from evalsite.review.questions.scales import labels_from_json
 from judging.statistics.coefficients.answer_rows import unpack
@@ -68,6 +68,9 @@ def agreement_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
     source, options = Source.of(subject), agreement_options(request.GET)
     context: JsonDict = source.context(source.report(options, with_rows=False)) | {"options": options}
     context |= {"formats": exports.FORMATS, "paper_formats": exports.BOARD_FORMATS}
+    context["command"] = report_command(
+        "agreement", **{"labels" if source.is_labels else "queue": subject.slug}, **options
+    )
     if not source.is_labels:
         context["unable_url"] = f"{subject.get_absolute_url()}?unable=1#items"
     if context["report"].content is not None:

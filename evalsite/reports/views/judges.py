@@ -22,7 +22,7 @@ from evalsite.reports.services.judges.trust_tables import certificate_table
 from evalsite.reports.services.paper_tables import PaperTable, data_table
 from evalsite.reports.services.report_papers import judge_papers
 from evalsite.reports.views.bias import judge_bias_context
-from evalsite.reports.views.pages import WantedTable, download_either, report_page, waits_for_report
+from evalsite.reports.views.pages import WantedTable, download_either, report_command, report_page, waits_for_report
 from evalsite.reports.views.trust import trust_context
 
 
@@ -38,6 +38,7 @@ def judge_list(request: PageRequest) -> HttpResponse:
         "formats": exports.BOARD_FORMATS,
         "paper_formats": exports.PAPER_FORMATS,
         "options": options,
+        "command": report_command("judges", **options),
     }
     if report.content is not None:
         judges = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -23,7 +25,14 @@ from evalsite.reports.services.judges.judge_standing import standing_beside
 from evalsite.reports.services.paper_tables import PaperTable
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.report_papers import board_papers, breakdown_paper, comparison_paper
-from evalsite.reports.views.pages import WantedTable, download_either, download_paper, report_page, waits_for_report
+from evalsite.reports.views.pages import (
+    WantedTable,
+    download_either,
+    download_paper,
+    report_command,
+    report_page,
+    waits_for_report,
+)
 from judging.models import EvaluatorKind, RunEvaluator, Suite, System
 from judging.statistics.estimators.boards import MeanKind
 
@@ -76,6 +85,7 @@ def board_page(request: PageRequest, suite_id: int) -> HttpResponse:
     if evaluator is not None:
         report = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
         context |= {"report": report, "certificate": standing_beside(evaluator)}
+        context["command"] = _command(evaluator, choice)
         if report.content is not None:
             rows = shown_rows.leaderboard_rows(report.content, mode=choice.mode, sort=choice.sort)
             context |= {
@@ -102,6 +112,8 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
     context: JsonDict = {"suite": suite, "evaluator": evaluator, "choice": choice, "pair_keys": pair}
     context["formats"] = exports.BOARD_FORMATS
     if pair is not None:
+        query = urlencode({**request.GET.dict(), "evaluator": evaluator.pk, "system": pair}, doseq=True)
+        context["command"] = report_command("comparison", suite=suite.pk, query=query)
         options = choice.options | {"systems": list(pair)}
         report = jobs.obtain(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
         whole = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
@@ -192,6 +204,13 @@ def leaderboard_export(
         papers = board_papers(content, mode=choice.mode, certificate=words)
     wanted = WantedTable(table, format_name, f"{suite} {evaluator.name}", suite.pk)
     return download_either(request, wanted, tables=tables, papers=papers)
+
+
+def _command(evaluator: RunEvaluator, choice: LeaderboardChoice) -> str:
+    named = {name: choice.options.get(name) for name in ("scenario", "lang", "type", "looks")}
+    named |= {"mode": None if choice.mode == MeanKind.RAW else choice.mode.value}
+    skips = choice.options.get("missing") == "skip"
+    return report_command("leaderboard", run=evaluator.run_id, evaluator=evaluator.name, **named, skip_missing=skips)
 
 
 def _not_on_the_board(content: ReportContent, pair: tuple[int, int]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec
@@ -13,7 +14,7 @@ from django.shortcuts import render
 from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.http import PageRequest, table_response
 from evalsite.base.json_types import JsonDict
-from evalsite.base.tables import Table
+from evalsite.base.tables import PAPER_TYPES, Table
 from evalsite.reports.exports import FORMATS, PAPER_FORMATS
 from evalsite.reports.jobs import BeingComputed
 from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
@@ -43,8 +44,20 @@ def report_page(request: PageRequest, name: str, context: JsonDict) -> HttpRespo
     """Return `reports/<name>.html`, or the fragment `_<name>.html` in it for htmx; `?print=1` leaves out the shell."""
     if request.htmx:
         return render(request, f"reports/_{name}.html", context)
-    paper = {"is_print": True, "nav": ()} if request.GET.get("print") else {}
-    return render(request, f"reports/{name}.html", context | paper)
+    more: JsonDict = {"is_print": True, "nav": ()} if request.GET.get("print") else {}
+    more["page_link"] = request.build_absolute_uri()
+    return render(request, f"reports/{name}.html", context | more)
+
+
+def report_command(report: str, **options: object) -> str:
+    """Return the command that prints the figures of a page; options without a value are left out."""
+    words = ["manage.py", "report", report]
+    for name, value in options.items():
+        if value is True:
+            words.append(f"--{name.replace('_', '-')}")
+        elif value not in (None, "", False):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return shlex.join(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +71,12 @@ class WantedTable:
 
 
 def download_either(
-    request: PageRequest, wanted: WantedTable, *, tables: dict[str, Table], papers: dict[str, PaperTable]
+    request: PageRequest, wanted: WantedTable, *, tables: dict[str, Table], papers: Mapping[str, PaperTable | Table]
 ) -> HttpResponse | StreamingHttpResponse:
     """Return one table as a file: in LaTeX as papers lay it out, else with every number. Raises: Http404."""
     told: JsonDict = {"subject": wanted.subject, "subject_id": wanted.subject_id}
     told |= {"table": wanted.table, "format_name": wanted.format_name}
-    if wanted.format_name == "tex":
+    if wanted.format_name in PAPER_TYPES:
         return download_paper(request, papers, **told)
     return download(request, tables, **told)
 
@@ -86,7 +99,7 @@ def download(
 
 def download_paper(
     request: PageRequest,
-    tables: dict[str, PaperTable],
+    tables: Mapping[str, PaperTable | Table],
     *,
     table: str,
     format_name: str,
@@ -97,5 +110,13 @@ def download_paper(
     if table not in tables or format_name not in PAPER_FORMATS:
         raise Http404("There is no such table or format.")
     record(request.user, "report.exported", NamedSubject(subject, subject_id), table=table, format=format_name)
-    made = paper_table(tables[table]) if format_name == "tex" else data_table(tables[table])
-    return table_response(made, format_name, file_name=f"{subject} {table}")
+    chosen = tables[table]
+    if isinstance(chosen, Table):
+        made = chosen
+    else:
+        made = paper_table(chosen) if format_name in PAPER_TYPES else data_table(chosen)
+    response = table_response(made, format_name, file_name=f"{subject} {table}")
+    if "copy" in request.GET:  # to be read and copied, not kept as a file
+        response["Content-Type"] = "text/plain; charset=utf-8"
+        del response["Content-Disposition"]
+    return response

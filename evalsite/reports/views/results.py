@@ -28,7 +28,7 @@ from evalsite.reports.services.results.suite_results import (
     SuiteResults,
     columns_wanted,
 )
-from evalsite.reports.views.pages import download, report_page, waits_for_report
+from evalsite.reports.views.pages import download, report_command, report_page, waits_for_report
 from judging.models import Case, Suite
 from judging.views.score_pages import score_page
 
@@ -79,6 +79,7 @@ def results_page(request: PageRequest, suite_id: int) -> HttpResponse:
         "shown_choices": SHOWN_WORDS.items(),
         "formats": exports.FORMATS,
         "report": _slowest(reports),
+        "command": report_command("results", suite=suite.pk, query=request.GET.urlencode()),
     }
     if reports and all(report.rows for report in reports):
         context |= _table_context(request, choice, _results(suite_id, choice, wanted, reports))

@@ -18,7 +18,7 @@ from evalsite.reports.forms import SpendForm
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.spend_figures import cells_within, days_chart, figures_of, spend_tables, table_of
 from evalsite.reports.services.spend_reports import SPEND
-from evalsite.reports.views.pages import download, report_page, waits_for_report
+from evalsite.reports.views.pages import WantedTable, download_either, report_command, report_page, waits_for_report
 from judging.selectors.runs import open_budgets
 
 PER_PAGE = 50
@@ -50,7 +50,8 @@ def _figures(request: PageRequest, form: SpendForm, content: ReportContent) -> J
         "rows": table.linked_rows(list(page.object_list)),
         "chart": days_chart(cells),
         "budgets": open_budgets(),
-        "formats": exports.FORMATS,
+        "formats": exports.BOARD_FORMATS,
+        "command": report_command("spend", **{"from": form.data.get("from"), "to": form.data.get("to")}),
     }
 
 
@@ -69,4 +70,5 @@ def spend_export(request: PageRequest, table: str, format_name: str) -> HttpResp
         raise Http404(" ".join(str(error) for errors in form.errors.values() for error in errors))
     content = jobs.content_shown(SPEND, subject_id=0, options={}, at=timezone.now())
     tables = spend_tables(content, form.period, open_budgets())
-    return download(request, tables, table=table, format_name=format_name, subject="spend", subject_id=None)
+    wanted = WantedTable(table, format_name, "spend", None)
+    return download_either(request, wanted, tables=tables, papers=tables)

@@ -13,7 +13,16 @@ import pytest
 from openpyxl import load_workbook
 from python_calamine import CalamineWorkbook
 
-from evalsite.base.tables import escape_cell, unescape_cell, write_csv, write_jsonl, write_xlsx
+from evalsite.base.tables import (
+    Row,
+    Table,
+    escape_cell,
+    table_bytes,
+    unescape_cell,
+    write_csv,
+    write_jsonl,
+    write_xlsx,
+)
 
 pytestmark = pytest.mark.backend_free
 COLUMNS = ["name", "value", "at"]
@@ -113,3 +122,23 @@ def test_escape_cell_leaves_plain_numbers_alone() -> None:
     assert written == ["-1", "+2", "-0.5", "-1e-9", "'-1+1", "'-", "'-A1", "'=1", "''-1"]
     assert [unescape_cell(text) for text in written] == texts
     assert unescape_cell("'-1") == "-1"  # as written by earlier versions
+
+
+def test_write_markdown_escapes_what_would_be_markup_and_divides_by_panel() -> None:
+    rows: list[Row] = [
+        {"kind": "a", "system": "x|y*z", "mean": 0.5, "n": 3},
+        {"kind": "b", "system": "[x](http://evil.example)\n<b>", "mean": None, "n": True},
+    ]
+    table = Table("means", ("kind", "system", "mean", "n"), rows, caption="Means.", panel="kind")
+
+    assert b"".join(table_bytes(table, "md")).decode() == (
+        "Means.\n"
+        "\na\n\n| system | mean | n |\n| --- | --- | --- |\n| x\\|y\\*z | 0.500 | 3 |\n"
+        "\nb\n\n| system | mean | n |\n| --- | --- | --- |\n| [x]\\(http://evil.example) \\<b> | -- | yes |\n"
+    )
+
+
+def test_write_markdown_of_no_rows_has_a_header() -> None:
+    table = Table("means", ("system", "n"), [])
+
+    assert b"".join(table_bytes(table, "md")).decode() == "means\n\n| system | n |\n| --- | --- |\n"

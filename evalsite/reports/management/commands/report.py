@@ -1,4 +1,4 @@
-"""`report`: the figures of a page (leaderboard, agreement, judges, debates, arena, robustness, spend) as text."""
+"""`report`: the figures of a page as text; each page shows its own command under Copy."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
 from evalsite.base.command_base import JsonCommand
 from evalsite.base.json_types import JsonDict
-from evalsite.base.tables import table_bytes
+from evalsite.base.tables import PAPER_TYPES, table_bytes
 from evalsite.reports.management.report_sources import REPORTS
 from judging.statistics.estimators.boards import MeanKind
 
 
 class Command(JsonCommand):
-    """Print a report: all its figures, or one of its tables as CSV or LaTeX."""
+    """Print a report: all its figures, or one of its tables as CSV, LaTeX or Markdown."""
 
-    help = "Print a leaderboard, agreement between people, judge quality, debates, the arena, robustness, or spending."
+    help = "Print the figures of a report; each page of a report shows its command under Copy."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add what to report, on what and in which form."""
@@ -26,8 +26,14 @@ class Command(JsonCommand):
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--csv", action="store_true", help="print one table as CSV")
         form.add_argument("--tex", action="store_true", help="print one table for LaTeX, with booktabs rules")
-        parser.add_argument("--table", default="", help="name of the table for --csv or --tex; default: the main one")
-        parser.add_argument("--suite", default="", help="leaderboard: id of a suite, or slug of a benchmark (newest)")
+        form.add_argument("--md", action="store_true", help="print one table as Markdown")
+        parser.add_argument("--table", default="", help="name of the table; default: the main one")
+        parser.add_argument(
+            "--suite",
+            default="",
+            help="leaderboard, results, comparison: id of a suite, or slug of a benchmark (newest)",
+        )
+        parser.add_argument("--query", default="", help="results, comparison: what the page's address says after ?")
         parser.add_argument("--run", type=int, help="leaderboard: the suite and evaluators of this run")
         parser.add_argument("--evaluator", default="", help="leaderboard: name of the grader or judge")
         parser.add_argument(
@@ -37,7 +43,10 @@ class Command(JsonCommand):
             help="leaderboard: of the tables",
         )
         parser.add_argument(
-            "--looks", choices=("once", "every"), default="once", help="leaderboard: intervals valid at every look"
+            "--looks",
+            choices=("once", "every"),
+            default="once",
+            help="leaderboard, judges, debates: intervals valid at every look",
         )
         parser.add_argument("--set", type=int, help="debates, arena: id of one set; default: all sets")
         parser.add_argument(
@@ -69,9 +78,10 @@ class Command(JsonCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         """Print the report, or one of its tables."""
-        if not options["csv"] and not options["tex"]:
+        format_name = next((name for name in ("csv", *PAPER_TYPES) if options[name]), "")
+        if not format_name:
             super().handle(*args, **options)
             return
-        table = REPORTS[options["what"]](options).table(options["table"], is_paper=options["tex"])
-        for piece in table_bytes(table, "tex" if options["tex"] else "csv"):
+        table = REPORTS[options["what"]](options).table(options["table"], is_paper=format_name in PAPER_TYPES)
+        for piece in table_bytes(table, format_name):
             self.stdout.write(piece.decode("utf-8"), ending="")
