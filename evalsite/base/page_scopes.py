@@ -23,7 +23,7 @@ def within_scope(html: str, scope: Scope, *, left_out: frozenset[str] = frozense
 
     Addresses within the page (`?page=2`, `#top`) are asked for too. A link out of scope leaves its text, one that looks
     like a button nothing; a form out of scope becomes a plain frame. What has the class of things not to print is
-    left out, as are the elements in `left_out`.
+    left out, as is what has a tag or a class in `left_out`.
     """
     writer = _ScopeWriter(scope, left_out)
     writer.feed(html)
@@ -59,13 +59,15 @@ class _ScopeWriter(HTMLParser):
     def _written(self, tag: str, attrs: Attributes) -> str | None:
         """Return the start tag, "" to leave out the tag alone, None to leave out the element."""
         classes = set(str(dict(attrs).get("class") or "").split())
-        if tag in self._left_out or LEFT_OUT_CLASS in classes:
+        is_foreign_form = tag == "form" and (action := dict(attrs).get("action")) and self._address(action) is None
+        if LEFT_OUT_CLASS in classes or (self._left_out & {tag, *classes} and not is_foreign_form):
             return None
-        kept = [(name, self._address(value) if name in ADDRESSES else value) for name, value in attrs]
-        lost = {name for (name, value), (_, before) in zip(kept, attrs, strict=True) if value is None and before}
+        own = [(name, value) for name, value in attrs if name != "hx-headers"]
+        kept = [(name, self._address(value) if name in ADDRESSES else value) for name, value in own]
+        lost = {name for (name, value), (_, before) in zip(kept, own, strict=True) if value is None and before}
         if tag == "a" and "href" in lost:
             return None if classes & BUTTON_CLASSES else ""
-        if tag == "form" and "action" in lost:
+        if is_foreign_form:
             tag, kept = "div", [(name, value) for name, value in kept if name in ("id", "class")]
         if lost and tag in ("link", "script", "img"):
             return None

@@ -7,6 +7,7 @@ from django.urls import path
 from evalsite.reports.views import (
     agreement,
     bias,
+    board_bundles,
     debate_items,
     debates,
     judges,
@@ -27,6 +28,7 @@ urlpatterns = [
     path("leaderboards/<int:suite_id>/pair/", leaderboards.leaderboard_compare, name="leaderboard-compare"),
     path("leaderboards/<int:suite_id>/breakdown/", leaderboards.leaderboard_breakdown, name="leaderboard-breakdown"),
     path("leaderboards/<int:suite_id>/means.svg", leaderboards.leaderboard_chart, name="leaderboard-chart"),
+    path("leaderboards/<int:suite_id>/pages.zip", board_bundles.leaderboard_bundle, name="leaderboard-bundle"),
     path(
         "leaderboards/<int:suite_id>/exports/<slug:table>.<slug:format_name>",
         leaderboards.leaderboard_export,

@@ -92,6 +92,7 @@ def pages(responses: int) -> dict[str, str]:
         "benchmark": f"/benchmarks/{suite.benchmark.slug}/",
         "leaderboards": "/reports/leaderboards/",
         "leaderboard": f"/reports/leaderboards/{suite.pk}/",
+        "share links": f"/reports/shares/?suite={suite.pk}",
         "judges": "/reports/judges/",
         "results": f"/reports/results/{suite.pk}/",
         "results, differ": f"/reports/results/{suite.pk}/?show=differ",

@@ -181,6 +181,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "reports:leaderboard-compare": READERS_OBJECT,
     "reports:leaderboard-breakdown": READERS_OBJECT,
     "reports:leaderboard-chart": READERS_OBJECT,
+    "reports:leaderboard-bundle": READERS_OBJECT,
     "reports:leaderboard-export": READERS_OBJECT,
     "reports:share-list": RESEARCHERS,
     "reports:share-revoke": RESEARCHERS_ACT,

@@ -93,7 +93,8 @@ def _shared(request: PageRequest, token: str, page: Callable[[PageRequest, int],
     if link.query and page is board_page and not request.GET:
         return _closed(redirect(f"{request.path}?{link.query}"))
     request.user = AnonymousUser()  # type: ignore[assignment]  # the link shows everybody the same
-    request.share = link  # type: ignore[attr-defined]  # the page's foot names who shared it
+    name = link.created_by.get_full_name() or link.created_by.username
+    request.page_foot = f"Shared by {name} for reading, until {link.expires_at:%d %B %Y}"  # type: ignore[attr-defined]
     response = page(request, link.suite_id)
     shown = {
         reverse("reports:leaderboard-detail", args=[link.suite_id]): reverse("reports:shared-board", args=[token]),

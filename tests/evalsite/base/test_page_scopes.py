@@ -26,6 +26,7 @@ def _scope(address: str) -> str | None:
         ('<a href="/a/" hx-get="/b/" title="&lt;">A</a>', '<a href="/shared/" title="&lt;">A</a>'),
         ('<div class="x no-print"><p>a<br>b</p><div>c</div></div>d', "d"),
         ('<link href="/static/x.css"><link href="/other.css">', '<link href="/static/x.css">'),
+        ("""<body hx-headers='{"X-CSRFToken": "t"}' class="a">b</body>""", '<body class="a">b</body>'),
         ("<!DOCTYPE html><p>a &amp; b &#8211; c</p><!-- note -->", "<!DOCTYPE html><p>a &amp; b &#8211; c</p>"),
         ('<svg viewBox="0 0 1 1"><use href="#top"/></svg>', '<svg viewBox="0 0 1 1"><use href="#top"/></svg>'),
         ("<ul><li>a<li>b</ul>c", "<ul><li>a<li>b</li></li></ul>c"),

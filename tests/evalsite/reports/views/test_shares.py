@@ -54,6 +54,7 @@ def test_shared_pages_lead_only_to_themselves(researcher: Client, scored: Scored
     assert page.status_code == 200
     assert "ada" in page.text
     assert 'class="rail"' not in page.text
+    assert "manage.py" not in page.text
     paths = {urlsplit(urljoin(path + part, unescape(link))).path for link in LINKS.findall(page.text)}
     assert {one for one in paths if not one.startswith("/static/")} <= {path, f"{path}results/"}
     assert (page["X-Robots-Tag"], page["Referrer-Policy"]) == ("noindex, nofollow", "no-referrer")

@@ -1,0 +1,51 @@
+"""`export_board --suite ID --output FILE.zip`: a leaderboard with its results as pages that open from disk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from evalsite.accounts.audit import record
+from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
+from evalsite.base.tables import write_zip
+from evalsite.reports.jobs import BeingComputed
+from evalsite.reports.selectors.leaderboards import suite_named
+from evalsite.reports.views.board_bundles import BoardBundle
+from judging.management.output import check_output, write_output
+
+MOST_ROWS = 5000
+
+
+class Command(JsonCommand):
+    """Write the pages that the leaderboard's page offers under Copy, with more rows."""
+
+    help = "Write a leaderboard, its results and the texts of their rows as a ZIP archive of pages without scripts."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add which leaderboard, how many rows, and where to."""
+        parser.add_argument("--suite", required=True, help="id of the suite, or slug of a benchmark (its newest suite)")
+        parser.add_argument("--query", default="", help="choices, as the page's address says them after ?")
+        parser.add_argument(
+            "--rows", type=int, default=MOST_ROWS, help=f"highest number of rows; default {MOST_ROWS:,}"
+        )
+        parser.add_argument("--output", required=True, help="file to write; - for standard output (without --json)")
+
+    def run(self, **options: Any) -> JsonDict:
+        """Write the archive."""
+        check_output(options["output"], as_json=options["as_json"])
+        suite = suite_named(options["suite"])
+        if suite is None:
+            raise BadInput("Choose a suite (--suite, its id or its benchmark's slug).")
+        files = BoardBundle(suite, most_rows=options["rows"]).files(options["query"])
+        try:
+            written = write_output(options["output"], write_zip(files))
+        except BeingComputed as error:
+            raise BadInput("A worker computes this leaderboard for the first time; try again in a minute.") from error
+        record(None, "report.exported", suite, table="pages", format="zip")
+        return {"output": options["output"], "bytes": written}
+
+    def summary(self, result: JsonDict) -> str:
+        """Say nothing on standard output where the archive itself is there."""
+        return "" if result["output"] == "-" else super().summary(result)
