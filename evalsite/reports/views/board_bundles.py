@@ -70,9 +70,7 @@ class BoardBundle:
         request = HttpRequest()
         request.method, request.path = "GET", "/"
         request.META |= {"SERVER_NAME": "localhost", "SERVER_PORT": "80"}
-        choices = QueryDict(query, mutable=True)
-        choices["print"] = "1"
-        request.GET = choices
+        request.GET = QueryDict(f"{query}&print=1")
         request.user = AnonymousUser()
         request.htmx = HtmxDetails(request)  # type: ignore[attr-defined]  # as the middleware does
         request.page_foot = f"Copied {timezone.localtime():%d %B %Y}"  # type: ignore[attr-defined]
