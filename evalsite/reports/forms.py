@@ -41,6 +41,7 @@ class LeaderboardChoice:
     sort: str
     options: JsonDict
     archived: bool = False  # whether boards of archived runs are offered too
+    version: int | None = None  # an evaluator of the judge version whose newest scores of all runs count
 
 
 def leaderboard_choice(query: Query) -> LeaderboardChoice:
@@ -56,6 +57,7 @@ def leaderboard_choice(query: Query) -> LeaderboardChoice:
         sort=str(query.get("sort", "")),
         options=options,
         archived=query.get("archived") == "1",
+        version=whole_number(query.get("grader", "")),
     )
 
 

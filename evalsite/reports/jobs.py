@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 from django_rq import job
 
-from evalsite.reports.selectors.graders import graders_of
+from evalsite.reports.models import OfficialBoard
+from evalsite.reports.selectors.graders import board_options, first_graders, graders_of
 from evalsite.reports.selectors.leaderboards import evaluators_of
 from evalsite.reports.selectors.options import Options, fingerprint
 from evalsite.reports.services import snapshots
@@ -123,9 +124,13 @@ def refresh_run(run_id: int) -> None:
             require(kinds["leaderboard"], subject_id=evaluator_id, options={}, at=now)
             if kind == EvaluatorKind.GRADER:
                 require(kinds["breakdown"], subject_id=evaluator_id, options={}, at=now)
-        for grader in graders_of(run.suite_id):
+        graders = graders_of(run.suite_id)
+        for grader in graders:
             if any(evaluator.run_id == run.pk for evaluator in grader.evaluators):
                 require(kinds["results"], subject_id=grader.key, options=grader.options, at=now)
+        official = OfficialBoard.objects.filter(suite=run.suite_id).first()
+        options = board_options(first_graders(graders, official))
+        require(kinds["suite-board"], subject_id=run.suite_id, options=options, at=now)
         require(kinds["run-results"], subject_id=run_id, options={}, at=now)
     require(kinds["judges"], subject_id=0, options={}, at=now)
     logger.info("reports.run_refreshed run_id=%s", run_id)

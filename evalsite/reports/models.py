@@ -1,4 +1,4 @@
-"""Caches of computed reports, which can be thrown away and computed again, and links that share a leaderboard."""
+"""Caches of computed reports, which can be computed again, pinned boards, and links that share a leaderboard."""
 
 from __future__ import annotations
 
@@ -43,3 +43,18 @@ class ShareLink(models.Model):
 
     def __str__(self) -> str:
         return f"link to {self.suite}"
+
+
+class OfficialBoard(models.Model):
+    """Which graders and judges the board of a suite shows first, as somebody decided."""
+
+    suite = models.OneToOneField(Suite, on_delete=models.CASCADE, related_name="official_board")
+    evaluators = models.JSONField()  # one key for each grader or version of a judge, in the order of the columns
+    pinned_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    pinned_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"official board of {self.suite}"

@@ -24,6 +24,9 @@ from evalsite.reports.views import (
 app_name = "reports"
 urlpatterns = [
     path("leaderboards/", leaderboards.leaderboard_list, name="leaderboard-list"),
+    path("leaderboards/<int:suite_id>/board/", leaderboards.board_detail, name="board-detail"),
+    path("leaderboards/<int:suite_id>/board/pin/", leaderboards.board_pin, name="board-pin"),
+    path("leaderboards/<int:suite_id>/board.<slug:format_name>", leaderboards.board_export, name="board-export"),
     path("leaderboards/<int:suite_id>/", leaderboards.leaderboard_detail, name="leaderboard-detail"),
     path("leaderboards/<int:suite_id>/pair/", leaderboards.leaderboard_compare, name="leaderboard-compare"),
     path("leaderboards/<int:suite_id>/breakdown/", leaderboards.leaderboard_breakdown, name="leaderboard-breakdown"),

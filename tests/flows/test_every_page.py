@@ -24,7 +24,13 @@ NOT_PAGES = {  # parts of pages, and files
     *("debate:set-progress", "debate:debate-live", "review:queue-export", "review:run-people"),
     # lead elsewhere: to the results of a suite, and to a run
     *("reports:results-newest", "reports:run-results", "reports:results-export"),
-    *("reports:leaderboard-export", "reports:agreement-export", "reports:labels-export", "reports:debate-export"),
+    *(
+        "reports:board-export",
+        "reports:leaderboard-export",
+        "reports:agreement-export",
+        "reports:labels-export",
+        "reports:debate-export",
+    ),
     *("reports:arena-export", "reports:robustness-export", "reports:judge-export"),
     *("reports:judge-trust", "reports:trust-chart", "reports:trust-export"),
     *("reports:agreement-items", "reports:labels-items", "reports:leaderboard-chart"),

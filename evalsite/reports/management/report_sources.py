@@ -24,12 +24,14 @@ from evalsite.reports.forms import (
     results_choice,
     two_systems,
 )
-from evalsite.reports.selectors.graders import graders_of
+from evalsite.reports.models import OfficialBoard
+from evalsite.reports.selectors.graders import board_options, first_graders, graders_of
 from evalsite.reports.selectors.judges.certificates import all_certificates
 from evalsite.reports.selectors.leaderboards import evaluators_of, suite_named
 from evalsite.reports.services.boards.breakdowns import BREAKDOWN
 from evalsite.reports.services.boards.leaderboard_slices import slice_table
 from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD
+from evalsite.reports.services.boards.suite_boards import SUITE_BOARD, board_table
 from evalsite.reports.services.debates.arena_reports import ARENA
 from evalsite.reports.services.debates.debate_reports import DEBATES
 from evalsite.reports.services.debates.debate_tables import arena_tables, debate_tables, robustness_tables
@@ -94,6 +96,17 @@ def _leaderboard(options: Options) -> Printed:
         content = content | {"breakdown": breakdown}
         tables["breakdown"], papers["breakdown"] = exports.breakdown_table(breakdown), breakdown_paper(breakdown)
     return Printed(content | {"certificate": words}, tables, papers)
+
+
+def _board(options: Options) -> Printed:
+    suite = suite_named(options["suite"])
+    graders = graders_of(suite.pk) if suite is not None else ()
+    if suite is None or not graders:
+        raise BadInput("Choose a suite that has scores (--suite, its id or its benchmark's slug).")
+    wanted = first_graders(graders, OfficialBoard.objects.filter(suite=suite).first())
+    content = jobs.require(SUITE_BOARD, subject_id=suite.pk, options=board_options(wanted), at=timezone.now())
+    labels = [grader.label for grader in wanted]
+    return Printed(content | {"labels": labels}, {"board": board_table(content, labels)})
 
 
 def _evaluator(options: Options) -> RunEvaluator:
@@ -245,6 +258,7 @@ REPORTS: dict[str, Callable[[Options], Printed]] = {
     "leaderboard": _leaderboard,
     "comparison": _comparison,
     "results": _results,
+    "board": _board,
     "agreement": _agreement,
     "judges": _judges,
     "debates": _debates,

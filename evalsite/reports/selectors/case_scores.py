@@ -105,38 +105,37 @@ def read_scores(evaluator: RunEvaluator, options: Options) -> SuiteScores:
 
     Five queries, streamed. Responses that wait, failed or could not be decided are attempts without a share.
     """
-    cases = tuple(case for case in suite_cases(evaluator) if case.matches(options))
-    systems = dict(evaluator.run.systems.order_by("name", "pk").values_list("pk", "name"))
+    return _read([evaluator], options, Q())
+
+
+def read_newest_scores(evaluators: Sequence[RunEvaluator], options: Options) -> SuiteScores:
+    """Return the newest score of each response by several evaluators of one suite, the newest of which comes first.
+
+    The options are those of `read_scores`. Responses that were replaced are left out; one without a score keeps that
+    of an earlier run.
+    """
+    return _read(evaluators, options, Q(response__superseded_at__isnull=True))
+
+
+def _read(evaluators: Sequence[RunEvaluator], options: Options, only: Q) -> SuiteScores:
+    newest = evaluators[0]
+    cases = tuple(case for case in suite_cases(newest) if case.matches(options))
+    runs = [evaluator.run_id for evaluator in evaluators]
+    named = System.objects.filter(runs__in=runs).distinct().order_by("name", "pk")
     wanted = options.get("systems")
     if wanted:
-        systems = {pk: name for pk, name in systems.items() if pk in wanted}
-    places = {pk: place for place, pk in enumerate(systems)}
-    prompts = _prompt_places(cases)
-    attempts = _in_order(
-        _attempts(evaluator, places, prompts, Q(response__system_id__in=list(systems)) if wanted else Q())
-    )
-    found = _suite_scores(evaluator, cases, systems, attempts)
+        named, only = named.filter(pk__in=wanted), only & Q(response__system_id__in=wanted)
+    systems = dict(named.values_list("pk", "name"))
+    places, prompts = {pk: place for place, pk in enumerate(systems)}, _prompt_places(cases)
+    attempts = np.concatenate([_attempts(evaluator, places, prompts, only) for evaluator in evaluators])
+    if len(evaluators) > 1:
+        attempts = attempts[np.argsort(np.isnan(attempts["share"]), kind="stable")]
+        _, firsts = np.unique(attempts["response"], return_index=True)
+        attempts = attempts[firsts]
+    found = _suite_scores(newest, cases, systems, _in_order(attempts))
     if chosen(options, "missing") == "skip":
         return found
     return replace(found, shares=np.where(found.missing, np.array([case.null_share for case in cases]), found.shares))
-
-
-def read_newest_scores(evaluators: Sequence[RunEvaluator]) -> SuiteScores:
-    """Return the newest score of each response by several evaluators of one suite, the newest of which comes first.
-
-    Responses that were replaced are left out; one without a score keeps that of an earlier run.
-    """
-    newest = evaluators[0]
-    cases = tuple(suite_cases(newest))
-    runs = [evaluator.run_id for evaluator in evaluators]
-    named = System.objects.filter(runs__in=runs).distinct().order_by("name", "pk").values_list("pk", "name")
-    systems = dict(named)
-    places = {pk: place for place, pk in enumerate(systems)}
-    prompts, current = _prompt_places(cases), Q(response__superseded_at__isnull=True)
-    found = np.concatenate([_attempts(evaluator, places, prompts, current) for evaluator in evaluators])
-    found = found[np.argsort(np.isnan(found["share"]), kind="stable")]
-    _, firsts = np.unique(found["response"], return_index=True)
-    return _suite_scores(newest, cases, systems, _in_order(found[firsts]))
 
 
 def _prompt_places(cases: Sequence[CaseFacts]) -> dict[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -56,11 +56,12 @@ def label_version(queue: Queue | None = None) -> str:
     return f"{annotation}.{adjudication}.{(clock or {}).get('ticks')}"
 
 
-def evaluator_version(evaluator: RunEvaluator) -> str:
-    """Return a text that differs once this evaluator's run has gone on, or a label came. `evaluator.run` is loaded."""
-    queue = Queue.objects.filter(run=evaluator.run_id)
-    routed_at = queue.values_list("routed_at", flat=True).first()  # the audit may have grown
-    return f"{results_version(evaluator)}.{routed_at}.{label_version()}"
+def evaluators_version(evaluators: Sequence[RunEvaluator]) -> str:
+    """Return a text that differs once a run of these evaluators has gone on, or a label came. Runs are loaded."""
+    runs = [evaluator.run_id for evaluator in evaluators]
+    routed_at = Queue.objects.filter(run__in=runs).order_by("run").values_list("routed_at", flat=True)  # audits grow
+    told = ".".join(results_version(evaluator) for evaluator in evaluators)
+    return f"{told}.{list(routed_at)}.{label_version()}"
 
 
 def results_version(evaluator: RunEvaluator) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalsite.base.json_types import JsonDict
+from evalsite.reports.models import OfficialBoard
 from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of
 from judging.judges.versions import HASH_SHOWN
 from judging.models import EvaluatorKind, RunEvaluator
 from judging.selectors.judge_versions import versions_of
+
+MOST_COLUMNS = 8  # side by side on a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,17 @@ def graders_of(suite_id: int) -> tuple[Grader, ...]:
         Grader(tuple(rows), _label(rows[0], key, told[name, rows[0].criterion] > 1, criteria[name] > 1))
         for (_, name, key), rows in ordered
     )
+
+
+def first_graders(graders: Sequence[Grader], official: OfficialBoard | None) -> list[Grader]:
+    """Return whom a suite's board shows first: those that were pinned, by any of their evaluators, else all."""
+    pinned = [row for row in graders if official is not None and any(row.holds(pk) for pk in official.evaluators)]
+    return (pinned or list(graders))[:MOST_COLUMNS]
+
+
+def board_options(graders: Sequence[Grader]) -> JsonDict:
+    """Return the options of the board of these graders."""
+    return {"graders": [[row.pk for row in grader.evaluators] for grader in graders]}
 
 
 def _places(choices: EvaluatorChoices) -> dict[str, int]:

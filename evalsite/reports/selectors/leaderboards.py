@@ -71,9 +71,10 @@ def evaluators_of(suite_ids: Sequence[int]) -> dict[int, EvaluatorChoices]:
     return {suite_id: _choices(found, systems) for suite_id, found in by_suite.items()}
 
 
-def evaluator_with_run(evaluator_id: int) -> RunEvaluator:
-    """Return one evaluator with its run, suite and benchmark loaded. Raises: RunEvaluator.DoesNotExist."""
-    return RunEvaluator.objects.select_related("run__suite__benchmark", "rubric").get(pk=evaluator_id)
+def evaluators_with_run(evaluator_ids: Sequence[int]) -> list[RunEvaluator]:
+    """Return evaluators in this order with run, suite and benchmark loaded. Raises: KeyError where one is gone."""
+    rows = RunEvaluator.objects.select_related("run__suite__benchmark", "rubric").in_bulk(list(evaluator_ids))
+    return [rows[pk] for pk in evaluator_ids]
 
 
 def suite_named(name: str) -> Suite | None:

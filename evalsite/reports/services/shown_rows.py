@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.base.json_types import JsonDict
+from evalsite.reports.selectors.graders import Grader
 from evalsite.reports.services.report_content import ReportContent
 
 AXIS_STEP = 0.05
@@ -100,6 +101,36 @@ def find_pair(content: ReportContent, first: int, second: int, *, mode: str) -> 
 
 
 FEW_SHARED = 5  # items of two people below which their coefficient is no finding
+
+
+COLUMN_WORDS = {"raw": "", "corrected": "corrected", "human": "human only"}
+
+
+def suite_board(content: ReportContent, graders: Sequence[Grader]) -> JsonDict:
+    """Return the columns of a suite's board, each with what its grader took, and the rows with their cells."""
+    columns = [
+        content["graders"][column["grader"]]
+        | {
+            "grader": grader.key,
+            "label": grader.label,
+            "is_baseline": grader.newest.is_baseline,
+            "mode": column["mode"],
+            "words": COLUMN_WORDS[column["mode"]],
+        }
+        for column in content["columns"]
+        for grader in (graders[column["grader"]],)
+    ]
+    rows = [
+        row
+        | {
+            "cells": [
+                (cell or {}) | {"grader": column["grader"], "mode": column["mode"]}
+                for cell, column in zip(row["cells"], columns, strict=True)
+            ]
+        }
+        for row in content["rows"]
+    ]
+    return {"columns": columns, "rows": rows}
 
 
 def agreement_context(content: ReportContent) -> JsonDict:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest, page_of
+from evalsite.accounts.audit import record
+from evalsite.base.http import PageRequest, page_of, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LeaderboardChoice, leaderboard_choice, two_systems
+from evalsite.reports.models import OfficialBoard
+from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader, board_options, first_graders, graders_of
 from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of, scored_suites
 from evalsite.reports.services import shown_rows
 from evalsite.reports.services.boards.board_charts import board_chart
 from evalsite.reports.services.boards.breakdowns import BREAKDOWN
 from evalsite.reports.services.boards.leaderboard_slices import shown_pair_slices, shown_slices, slice_table
 from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD, MODES
+from evalsite.reports.services.boards.suite_boards import SUITE_BOARD, board_table, version_options
 from evalsite.reports.services.judges.judge_standing import standing_beside
 from evalsite.reports.services.paper_tables import PaperTable
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.report_papers import board_papers, breakdown_paper, comparison_paper
 from evalsite.reports.views.pages import (
     WantedTable,
+    download,
     download_either,
     download_paper,
     report_command,
@@ -56,6 +63,60 @@ def leaderboard_list(request: PageRequest) -> HttpResponse:
     choices = evaluators_of([suite.pk for suite in suites])
     rows = [{"suite": suite, "choices": choices[suite.pk], "best": choices[suite.pk].pick("")} for suite in suites]
     return render(request, "reports/leaderboard_list.html", {"rows": rows, "page_obj": page})
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@vary_on_headers("HX-Request")
+def board_detail(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Show every grader and version of a judge side by side, over all runs: the chosen, the official or the first."""
+    suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
+    graders, official, wanted = _wanted_graders(request, suite_id)
+    is_official = official is not None and wanted == first_graders(graders, official)
+    context: JsonDict = {"suite": suite, "graders": graders, "wanted": wanted}
+    context |= {"official": official, "is_official": is_official}
+    if wanted:
+        report = jobs.obtain(SUITE_BOARD, subject_id=suite.pk, options=board_options(wanted), at=timezone.now())
+        context |= {"report": report, "formats": exports.FORMATS}
+        if report.content is not None:
+            context |= shown_rows.suite_board(report.content, wanted)
+    return report_page(request, "board_detail", context)
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+@waits_for_report
+def board_export(request: PageRequest, suite_id: int, format_name: str) -> HttpResponse | StreamingHttpResponse:
+    """Download the figures of the board that the page shows."""
+    suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
+    _, _, wanted = _wanted_graders(request, suite_id)
+    if not wanted:
+        raise Http404("Nothing has scored this suite yet.")
+    options = board_options(wanted)
+    content = jobs.content_shown(SUITE_BOARD, subject_id=suite.pk, options=options, at=timezone.now())
+    tables = {"board": board_table(content, [grader.label for grader in wanted])}
+    return download(
+        request, tables, table="board", format_name=format_name, subject=f"{suite} board", subject_id=suite.pk
+    )
+
+
+@require_POST
+@permission_required("judging.change_run", raise_exception=True)
+def board_pin(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Make the chosen columns the official board of a suite, or, without any, unpin it."""
+    suite = get_object_or_404(Suite, pk=suite_id)
+    chosen = {key for value in request.POST.getlist("grader") if (key := whole_number(value)) is not None}
+    keys = [grader.key for grader in graders_of(suite_id) if any(grader.holds(key) for key in chosen)]
+    if keys:
+        told = {"evaluators": keys, "pinned_by": request.user, "pinned_at": timezone.now()}
+        OfficialBoard.objects.update_or_create(suite=suite, defaults=told)
+        record(request.user, "board.pinned", suite, graders=keys)
+        messages.success(request, "This is the official board of the suite now")
+    else:
+        OfficialBoard.objects.filter(suite=suite).delete()
+        record(request.user, "board.unpinned", suite)
+        messages.success(request, "The suite has no official board now")
+    return redirect("reports:board-detail", suite_id)
 
 
 @require_GET
@@ -213,6 +274,15 @@ def _command(evaluator: RunEvaluator, choice: LeaderboardChoice) -> str:
     return report_command("leaderboard", run=evaluator.run_id, evaluator=evaluator.name, **named, skip_missing=skips)
 
 
+def _wanted_graders(request: PageRequest, suite_id: int) -> tuple[list[Grader], OfficialBoard | None, list[Grader]]:
+    """Return a suite's graders, its official board, and the graders that the address names or that are shown first."""
+    graders = list(graders_of(suite_id))
+    official = OfficialBoard.objects.select_related("pinned_by").filter(suite=suite_id).first()
+    asked = {key for value in request.GET.getlist("grader") if (key := whole_number(value)) is not None}
+    named = [grader for grader in graders if any(grader.holds(key) for key in asked)][:MOST_COLUMNS]
+    return graders, official, named or first_graders(graders, official)
+
+
 def _not_on_the_board(content: ReportContent, pair: tuple[int, int]) -> str:
     """Name those of two systems that this evaluator has not scored; a system that nobody knows is not found."""
     listed = {row["system_id"] for row in content["rows"]}
@@ -221,7 +291,12 @@ def _not_on_the_board(content: ReportContent, pair: tuple[int, int]) -> str:
 
 def _asked(request: PageRequest, suite_id: int) -> tuple[Suite, EvaluatorChoices, LeaderboardChoice]:
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
-    return suite, evaluators_of([suite_id])[suite_id], leaderboard_choice(request.GET)
+    choice = leaderboard_choice(request.GET)
+    version = next((row for row in graders_of(suite_id) if row.holds(choice.version)), None) if choice.version else None
+    if version is not None:
+        options = choice.options | version_options([row.pk for row in version.evaluators])
+        choice = replace(choice, evaluator=str(version.key), options=options)
+    return suite, evaluators_of([suite_id])[suite_id], choice
 
 
 def _chosen(choices: EvaluatorChoices, choice: LeaderboardChoice) -> RunEvaluator:

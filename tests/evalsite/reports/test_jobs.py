@@ -62,6 +62,7 @@ def test_refresh_run_leaves_every_report_of_the_suite_ready(scored: Scored) -> N
         ("leaderboard", scored.rules.pk),
         ("results", scored.rules.pk),
         ("run-results", scored.run.pk),
+        ("suite-board", scored.suite.pk),
     ]
 
 

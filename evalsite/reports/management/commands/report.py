@@ -31,7 +31,7 @@ class Command(JsonCommand):
         parser.add_argument(
             "--suite",
             default="",
-            help="leaderboard, results, comparison: id of a suite, or slug of a benchmark (newest)",
+            help="leaderboard, board, results, comparison: id of a suite, or slug of a benchmark (newest)",
         )
         parser.add_argument("--query", default="", help="results, comparison: what the page's address says after ?")
         parser.add_argument("--run", type=int, help="leaderboard: the suite and evaluators of this run")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from evalsite.base.json_types import JsonObject
 from evalsite.reports.selectors.case_scores import CaseFacts, suite_cases
-from evalsite.reports.selectors.leaderboards import evaluator_with_run
+from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.boards.leaderboards import LEADERBOARD
 from evalsite.reports.services.report_content import ReportContent
@@ -22,7 +22,7 @@ Points = dict[str, tuple[float, float]]  # got and total by metric
 
 def compute_breakdown(evaluator_id: int, options: Options) -> ReportContent:
     """Return the rows of the grading report for each system."""
-    evaluator = evaluator_with_run(evaluator_id)
+    [evaluator] = evaluators_with_run([evaluator_id])
     cases = suite_cases(evaluator)
     run = evaluator.run
     size = group_size(mode=run.suite.attempt_reduce_mode, compat=bool(run.options.get("compat")))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalsite.reports.selectors.case_scores import FILTERS, SuiteScores, read_scores, suite_cases
-from evalsite.reports.selectors.data_versions import evaluator_version
-from evalsite.reports.selectors.leaderboards import evaluator_with_run
+from evalsite.reports.selectors.case_scores import FILTERS, SuiteScores, read_newest_scores, read_scores, suite_cases
+from evalsite.reports.selectors.data_versions import evaluators_version
+from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.response_facts import response_lengths
 from evalsite.reports.services.boards.leaderboard_slices import dimensions_of, pair_slices_content, slices_content
@@ -52,9 +52,12 @@ class _Suite:
 
 
 def compute_leaderboard(evaluator_id: int, options: Options) -> ReportContent:
-    """Return one evaluator's leaderboard under the options scenario, lang, type, missing and looks."""
-    evaluator = evaluator_with_run(evaluator_id)
-    suite = _suite(evaluator, options)
+    """Return one evaluator's leaderboard under the options scenario, lang, type, missing and looks.
+
+    With the option `evaluators` it is that of the newest score of each response by all of these, newest run first.
+    """
+    evaluators = _evaluators(evaluator_id, options)
+    evaluator, suite = evaluators[0], _suite(evaluators, options)
     boards = {mode: board(suite.data, mode) for mode in MODES}
     return {
         "evaluator": _described(evaluator),
@@ -70,8 +73,8 @@ def compute_leaderboard(evaluator_id: int, options: Options) -> ReportContent:
 
 def compute_comparison(evaluator_id: int, options: Options) -> ReportContent:
     """Return the cases on which the two systems named by the option `systems` differ most."""
-    evaluator = evaluator_with_run(evaluator_id)
-    suite = _suite(evaluator, options)
+    evaluators = _evaluators(evaluator_id, options)
+    evaluator, suite = evaluators[0], _suite(evaluators, options)
     scores = suite.scores
     first, second = (int(pk) for pk in options["systems"])
     known = {pk: row for row, pk in enumerate(scores.systems)}
@@ -150,9 +153,14 @@ def _clipped(mean: Estimate, clip: Clip | None) -> Estimate:
     return within(mean, *clip) if clip else mean
 
 
-def _suite(evaluator: RunEvaluator, options: Options) -> _Suite:
-    scores = read_scores(evaluator, options)
-    labels = {label.response_ids[0]: label for label in labels_of_evaluators([evaluator])[evaluator.pk]}
+def _evaluators(evaluator_id: int, options: Options) -> list[RunEvaluator]:
+    return evaluators_with_run(options.get("evaluators") or [evaluator_id])
+
+
+def _suite(evaluators: Sequence[RunEvaluator], options: Options) -> _Suite:
+    newest = evaluators[0]
+    scores = read_newest_scores(evaluators, options) if options.get("evaluators") else read_scores(newest, options)
+    labels = _labels(evaluators)
     people = np.where(scores.missing, scores.shares, np.nan)
     drawn = np.zeros(scores.shares.shape, dtype=bool)
     for row, column, attempts in scores.among(labels):
@@ -170,9 +178,21 @@ def _suite(evaluator: RunEvaluator, options: Options) -> _Suite:
         data,
         system_ids,
         {pk: sum(bool(label.label) for label in owned[pk]) for pk in system_ids},
-        _clip_of(evaluator),
+        _clip_of(newest),
         frozenset(pk for pk in system_ids if _has_no_numbers(owned[pk])),
     )
+
+
+def _labels(evaluators: Sequence[RunEvaluator]) -> dict[int, SubjectLabel]:
+    """Return people's labels by response; of two for one response that of the random audit, else of the newer run."""
+    found: dict[int, SubjectLabel] = {}
+    told = labels_of_evaluators(evaluators)
+    for evaluator in reversed(evaluators):
+        for label in told[evaluator.pk]:
+            known = found.get(label.response_ids[0])
+            if known is None or label.is_drawn or not known.is_drawn:
+                found[label.response_ids[0]] = label
+    return found
 
 
 def _case_share(attempts: Sequence[SubjectLabel | None], reduce_mode: str, *, is_scored: bool) -> float | None:
@@ -308,11 +328,11 @@ def _filters(evaluator: RunEvaluator) -> ReportContent:
 
 
 def _data_version(evaluator_id: int, options: Options) -> str:
-    return evaluator_version(evaluator_with_run(evaluator_id))
+    return evaluators_version(_evaluators(evaluator_id, options))
 
 
 def _rows_to_read(evaluator_id: int, options: Options) -> int:
-    return evaluator_with_run(evaluator_id).total
+    return sum(evaluator.total for evaluator in _evaluators(evaluator_id, options))
 
 
 LEADERBOARD = ReportKind("leaderboard", _data_version, _rows_to_read, compute_leaderboard)

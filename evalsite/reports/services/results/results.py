@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from evalsite.reports.selectors.case_scores import SuiteScores, read_newest_scores
-from evalsite.reports.selectors.data_versions import label_version, results_version
+from evalsite.reports.selectors.data_versions import evaluators_version
+from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.results.cells import MOST_ATTEMPTS, ResultCells
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
-from evalsite.review.models import Queue
 from evalsite.review.selectors.labels.final_labels import LabelReader
 from judging.models import RunEvaluator
 
 
 def compute_results(evaluator_id: int, options: Options) -> ComputedReport:
     """Return the names of systems, scenarios and languages, and the packed cells of the option `evaluators`."""
-    evaluators = _evaluators(options)
-    scores = read_newest_scores(evaluators)
+    evaluators = evaluators_with_run(options["evaluators"])
+    scores = read_newest_scores(evaluators, {"missing": "skip"})
     scenarios = sorted({case.scenario for case in scores.cases})
     languages = sorted({case.lang for case in scores.cases})
     cells = ResultCells(
@@ -55,22 +55,12 @@ def _attempt_counts(scores: SuiteScores) -> np.ndarray:
     return np.minimum(counts[:, scores.prompts], MOST_ATTEMPTS).astype(np.uint8)
 
 
-def _evaluators(options: Options) -> list[RunEvaluator]:
-    wanted = [int(pk) for pk in options["evaluators"]]
-    rows = RunEvaluator.objects.select_related("run__suite__benchmark", "rubric").in_bulk(wanted)
-    return [rows[pk] for pk in wanted]
-
-
 def _data_version(evaluator_id: int, options: Options) -> str:
-    evaluators = _evaluators(options)
-    runs = [evaluator.run_id for evaluator in evaluators]
-    routed = Queue.objects.filter(run__in=runs).order_by("run").values_list("routed_at", flat=True)
-    told = ".".join(results_version(evaluator) for evaluator in evaluators)
-    return f"{told}.{list(routed)}.{label_version()}"
+    return evaluators_version(evaluators_with_run(options["evaluators"]))
 
 
 def _rows_to_read(evaluator_id: int, options: Options) -> int:
-    return sum(evaluator.total for evaluator in _evaluators(options))
+    return sum(evaluator.total for evaluator in evaluators_with_run(options["evaluators"]))
 
 
 RESULTS = ReportKind("results", _data_version, _rows_to_read, compute_results)

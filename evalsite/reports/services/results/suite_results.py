@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Row
-from evalsite.reports.selectors.graders import Grader
+from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader
 from evalsite.reports.selectors.result_texts import case_words, first_words, matching, read_cells, score_words
 from evalsite.reports.services import shown_rows
 from evalsite.reports.services.results.cells import ResultCells, grid_of_graders, grid_of_systems
@@ -21,7 +21,6 @@ from evalsite.reports.services.results.comparisons import compare_columns
 from evalsite.reports.services.results.row_order import SAME, RowChoice, choose_rows, spread_of
 from judging.statistics.estimates import Ints
 
-MOST_COLUMNS = 8
 MOST_ROW_SYSTEMS = 200  # of a suite whose rows are responses
 
 

@@ -9,7 +9,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.reports.selectors.data_versions import (
-    evaluator_version,
+    evaluators_version,
     label_version,
     labels_read_once,
     queue_version,
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 def marks() -> tuple[str, str, str]:
     evaluator = RunEvaluator.objects.select_related("run").get()
-    return evaluator_version(evaluator), queue_version(Queue.objects.get()), work_version()
+    return evaluators_version([evaluator]), queue_version(Queue.objects.get()), work_version()
 
 
 def test_marks_change_once_the_audit_has_grown(settings: Any) -> None:

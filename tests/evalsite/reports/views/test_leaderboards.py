@@ -6,9 +6,12 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from evalsite.accounts.models import AuditEntry
 from evalsite.reports.services.shown_rows import SharedAxis
 from judging.models import Response, RunEvaluator, System
 from tests import factories
@@ -151,3 +154,89 @@ def test_leaderboard_list_has_no_suite_all_of_whose_runs_are_archived(scored: Sc
     type(scored.run).objects.filter(pk=scored.run.pk).update(archived_at=factories.NOON)
 
     assert (before, researcher.get(url).context["rows"]) == ([scored.suite], [])
+
+
+@pytest.fixture
+def judge(scored: Scored) -> RunEvaluator:
+    """Return a judge of a later run that was asked about ada alone."""
+    run = factories.run(suite=scored.suite, status="finished", total=1, done=1)
+    run.systems.set([scored.ada])
+    made = factories.evaluator(run=run, kind="judge", name="Strict", total=1, done=1)
+    response = Response.objects.get(prompt=scored.cases[0].prompt, system=scored.ada)
+    factories.score(evaluator=made, response=response, share=1)
+    return made
+
+
+def test_board_detail_sets_all_graders_side_by_side_and_says_what_is_missing(
+    scored: Scored, judge: RunEvaluator, researcher: Client
+) -> None:
+    answer = researcher.get(reverse("reports:board-detail", args=[scored.suite.pk]))
+
+    text = answer.content.decode()
+    assert {column["label"] for column in answer.context["columns"]} == {scored.rules.name, "Strict"}
+    assert "1 of 3 systems" in text
+    assert "3 of 3 systems" in text
+    assert "not asked" in text
+    link = f"{reverse('reports:results-detail', args=[scored.suite.pk])}?grader={scored.rules.pk}&amp;system="
+    assert f"{link}{scored.bob.pk}&amp;sort=0" in text
+
+
+def test_board_pin_makes_the_chosen_columns_the_official_board_until_it_is_unpinned(
+    scored: Scored, judge: RunEvaluator, researcher: Client
+) -> None:
+    page = reverse("reports:board-detail", args=[scored.suite.pk])
+    pin = reverse("reports:board-pin", args=[scored.suite.pk])
+
+    researcher.post(pin, {"grader": [judge.pk]})
+    pinned = researcher.get(page)
+    researcher.post(pin)
+    unpinned = researcher.get(page)
+
+    assert [column["label"] for column in pinned.context["columns"]] == ["Strict"]
+    assert "The official board, pinned by" in pinned.content.decode()
+    assert len(unpinned.context["columns"]) == 2
+    actions = AuditEntry.objects.filter(action__startswith="board.").order_by("pk").values_list("action", flat=True)
+    assert list(actions) == ["board.pinned", "board.unpinned"]
+
+
+def test_board_detail_takes_the_same_queries_however_many_runs(scored: Scored, researcher: Client) -> None:
+    page = reverse("reports:board-detail", args=[scored.suite.pk])
+    counts = []
+    for _ in range(2):
+        run = factories.run(suite=scored.suite, status="finished", total=1, done=1)
+        run.systems.set([scored.ada])
+        factories.evaluator(run=run, total=1, done=1)
+        researcher.get(page)
+        with CaptureQueriesContext(connection) as queries:
+            researcher.get(page)
+        counts.append(len(queries))
+
+    assert counts[0] == counts[1]
+
+
+def test_board_export_has_the_figures_of_the_page(scored: Scored, judge: RunEvaluator, researcher: Client) -> None:
+    address = reverse("reports:board-export", args=[scored.suite.pk, "csv"])
+
+    lines = b"".join(researcher.get(f"{address}?grader={judge.pk}")).decode("utf-8-sig").splitlines()  # type: ignore[arg-type]
+
+    assert [line.split(",")[:4] for line in lines] == [
+        ["system", "scored_by", "mean", "value"],
+        ["ada", "Strict", "raw", "0.25"],  # 1 and three null scores
+    ]
+
+
+def test_leaderboard_detail_of_a_version_counts_the_newest_score_of_each_response(
+    scored: Scored, researcher: Client
+) -> None:
+    run = factories.run(suite=scored.suite, status="finished", total=1, done=1)
+    run.systems.set([scored.bob])
+    later = factories.evaluator(run=run, total=1, done=1)
+    response = Response.objects.get(prompt=scored.cases[0].prompt, system=scored.bob)
+    factories.score(evaluator=later, response=response, share=1)
+
+    page = reverse("reports:leaderboard-detail", args=[scored.suite.pk])
+    answer = researcher.get(f"{page}?grader={scored.rules.pk}")
+
+    assert "in 2 runs, the newest score of each response" in answer.content.decode()
+    figures = {row["system"]: row["figure"]["value"] for row in answer.context["rows"]}
+    assert (figures["ada"], figures["bob"]) == (0.875, 0.5)  # bob: 1, 1, 0, 0
