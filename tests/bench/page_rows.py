@@ -41,6 +41,7 @@ def load_run(responses: int) -> dict[str, str]:
         "leaderboard": f"/reports/leaderboards/{suite.pk}/",
         "agreement": f"/reports/agreement/{queue.slug}/",
         "judges": "/reports/judges/",
+        "board": f"/reports/leaderboards/{suite.pk}/board/",
         "results": f"/reports/results/{suite.pk}/",
         "results, differ": f"/reports/results/{suite.pk}/?show=differ",
         "results, judges": f"/reports/results/{suite.pk}/?columns=judges&show=differ",

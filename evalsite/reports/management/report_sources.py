@@ -50,6 +50,7 @@ from evalsite.reports.services.report_papers import (
     breakdown_paper,
     comparison_paper,
     judge_papers,
+    suite_board_paper,
 )
 from evalsite.reports.services.results.results import RESULTS
 from evalsite.reports.services.results.suite_results import EXPORT_COLUMNS, StoredResults, SuiteResults, columns_wanted
@@ -106,7 +107,11 @@ def _board(options: Options) -> Printed:
     wanted = first_graders(graders, OfficialBoard.objects.filter(suite=suite).first())
     content = jobs.require(SUITE_BOARD, subject_id=suite.pk, options=board_options(wanted), at=timezone.now())
     labels = [grader.label for grader in wanted]
-    return Printed(content | {"labels": labels}, {"board": board_table(content, labels)})
+    return Printed(
+        content | {"labels": labels},
+        {"board": board_table(content, labels)},
+        {"board": suite_board_paper(content, labels)},
+    )
 
 
 def _evaluator(options: Options) -> RunEvaluator:

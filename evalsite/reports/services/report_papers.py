@@ -8,9 +8,26 @@ from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.reports.services.boards.board_charts import rank_words
 from evalsite.reports.services.paper_tables import Basis, PaperTable
 from evalsite.reports.services.report_content import ReportContent
+from evalsite.reports.services.shown_rows import COLUMN_WORDS
 from judging.statistics.estimators.boards import MeanKind
 
 MODE_NAMES = {MeanKind.RAW: "raw", MeanKind.HUMAN: "human only", MeanKind.CORRECTED: "corrected"}
+
+
+def suite_board_paper(content: ReportContent, labels: Sequence[str]) -> PaperTable:
+    """Return the board of a suite, a column for each figure of a system; `labels` are the names of its graders."""
+    words = [COLUMN_WORDS[column["mode"]] for column in content["columns"]]
+    names = [
+        ", ".join(filter(None, (labels[column["grader"]], word)))
+        for column, word in zip(content["columns"], words, strict=True)
+    ]
+    rows = [
+        {"system": row["system"]}
+        | {name: cell and cell["figure"] for name, cell in zip(names, row["cells"], strict=True)}
+        for row in content["rows"]
+    ]
+    basis = Basis({}, "The newest score of each response by each grader and version of a judge, over all its runs.")
+    return PaperTable("Board", basis, ("system", *names), rows, figures=tuple(names))
 
 
 def board_papers(content: ReportContent, *, mode: MeanKind, certificate: str) -> dict[str, PaperTable]:

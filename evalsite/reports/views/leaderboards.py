@@ -30,10 +30,9 @@ from evalsite.reports.services.boards.suite_boards import SUITE_BOARD, board_tab
 from evalsite.reports.services.judges.judge_standing import standing_beside
 from evalsite.reports.services.paper_tables import PaperTable
 from evalsite.reports.services.report_content import ReportContent
-from evalsite.reports.services.report_papers import board_papers, breakdown_paper, comparison_paper
+from evalsite.reports.services.report_papers import board_papers, breakdown_paper, comparison_paper, suite_board_paper
 from evalsite.reports.views.pages import (
     WantedTable,
-    download,
     download_either,
     download_paper,
     report_command,
@@ -77,7 +76,9 @@ def board_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     context |= {"official": official, "is_official": is_official}
     if wanted:
         report = jobs.obtain(SUITE_BOARD, subject_id=suite.pk, options=board_options(wanted), at=timezone.now())
-        context |= {"report": report, "formats": exports.FORMATS}
+        context |= {"report": report, "formats": exports.BOARD_FORMATS}
+        if wanted == first_graders(graders, official):
+            context["command"] = report_command("board", suite=suite.pk)
         if report.content is not None:
             context |= shown_rows.suite_board(report.content, wanted)
     return report_page(request, "board_detail", context)
@@ -94,10 +95,10 @@ def board_export(request: PageRequest, suite_id: int, format_name: str) -> HttpR
         raise Http404("Nothing has scored this suite yet.")
     options = board_options(wanted)
     content = jobs.content_shown(SUITE_BOARD, subject_id=suite.pk, options=options, at=timezone.now())
-    tables = {"board": board_table(content, [grader.label for grader in wanted])}
-    return download(
-        request, tables, table="board", format_name=format_name, subject=f"{suite} board", subject_id=suite.pk
-    )
+    labels = [grader.label for grader in wanted]
+    tables, papers = {"board": board_table(content, labels)}, {"board": suite_board_paper(content, labels)}
+    table = WantedTable("board", format_name, f"{suite} board", suite.pk)
+    return download_either(request, table, tables=tables, papers=papers)
 
 
 @require_POST
@@ -146,7 +147,7 @@ def board_page(request: PageRequest, suite_id: int) -> HttpResponse:
     if evaluator is not None:
         report = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
         context |= {"report": report, "certificate": standing_beside(evaluator)}
-        context["command"] = _command(evaluator, choice)
+        context["command"] = "" if choice.version else _command(evaluator, choice)
         if report.content is not None:
             rows = shown_rows.leaderboard_rows(report.content, mode=choice.mode, sort=choice.sort)
             context |= {

@@ -217,12 +217,14 @@ def test_board_detail_takes_the_same_queries_however_many_runs(scored: Scored, r
 def test_board_export_has_the_figures_of_the_page(scored: Scored, judge: RunEvaluator, researcher: Client) -> None:
     address = reverse("reports:board-export", args=[scored.suite.pk, "csv"])
 
-    lines = b"".join(researcher.get(f"{address}?grader={judge.pk}")).decode("utf-8-sig").splitlines()  # type: ignore[arg-type]
+    lines = b"".join(researcher.get(f"{address}?grader={judge.pk}")).decode("utf-8-sig").splitlines()
 
     assert [line.split(",")[:4] for line in lines] == [
         ["system", "scored_by", "mean", "value"],
         ["ada", "Strict", "raw", "0.25"],  # 1 and three null scores
     ]
+    paper = b"".join(researcher.get(address.replace(".csv", ".md"))).decode()  # type: ignore[arg-type]
+    assert "| ada |" in paper.replace("  ", " ")
 
 
 def test_leaderboard_detail_of_a_version_counts_the_newest_score_of_each_response(
