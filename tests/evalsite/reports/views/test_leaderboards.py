@@ -223,7 +223,7 @@ def test_board_export_has_the_figures_of_the_page(scored: Scored, judge: RunEval
         ["system", "scored_by", "mean", "value"],
         ["ada", "Strict", "raw", "0.25"],  # 1 and three null scores
     ]
-    paper = b"".join(researcher.get(address.replace(".csv", ".md"))).decode()  # type: ignore[arg-type]
+    paper = b"".join(researcher.get(address.replace(".csv", ".md"))).decode()
     assert "| ada |" in paper.replace("  ", " ")
 
 
