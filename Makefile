@@ -19,7 +19,7 @@ UV := $(BIN)/python -m uv
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-fast check check-style check-types check-contracts check-templates check-migrations \
         screenshots lock browser sandbox toolchains local-llm bench-pages bench-import bench-grading bench-rules bench-judge bench-calls bench-debate \
-        bench-queue bench-agreement bench-trust bench-spend bench-coverage bench-faults kills clean
+        bench-queue bench-agreement bench-trust bench-spend bench-search bench-coverage bench-faults kills clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -141,6 +141,9 @@ bench-trust: $(VENV)/.development ## leaderboard and judges on 100,000 labelled 
 
 bench-spend: $(VENV)/.development ## the page of spending on a ledger of 1,000,000 calls in 2,000 runs, against 100 ms
 	@$(BIN)/python -m tests.bench.bench_spend
+
+bench-search: $(VENV)/.development ## a word in 1,000,000 responses on PostgreSQL, against 300 ms; also the migration and its index
+	@$(BIN)/python -m tests.bench.bench_search
 
 bench-coverage: $(VENV)/.development ## how often the intervals of every report hold the truth, from stored rows to figures; BOARDS=200, ONLY=boards, WRITE=1: into the help
 	@$(BIN)/python -m tests.bench.bench_coverage $(if $(BOARDS),--boards $(BOARDS)) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)

@@ -20,6 +20,7 @@ urlpatterns = [
     path("jobs/", views.job_list, name="job-list"),
     path("jobs/<str:queue>/<str:job_id>/requeue/", views.job_change, {"delete": False}, name="job-requeue"),
     path("jobs/<str:queue>/<str:job_id>/delete/", views.job_change, {"delete": True}, name="job-delete"),
+    path("search/", views.site_search, name="search"),
     path("help/", views.help_page, name="help"),
     path("help/<slug:slug>/", views.help_topic, name="help-topic"),
     path("login/", sessions.LoginView.as_view(authentication_form=SignInForm), name="login"),

@@ -1,26 +1,34 @@
-"""The site's own pages: home, health and help."""
+"""The site's own pages: home, search, health and help."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required, permission_required
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.vary import vary_on_headers
 
 from evalsite.accounts.roles import role_of
 from evalsite.base.http import PageRequest, refusals_shown
+from evalsite.base.json_types import JsonDict
 from evalsite.demo.content import load_content
 from evalsite.demo.work import start_work
 from evalsite.health import database_state, read_health
 from evalsite.help import find_topic, topics_for
 from evalsite.home import home_of, live_runs
 from evalsite.job_queues import JobRefused, change_failed_job, read_job_queues
+from evalsite.search import MOST, kinds_for, search
 from judging.judges.registry import KINDS
 from judging.services.baselines import ensure_baselines
 from judging.states import RunStatus
+
+FIRST_HITS = 5  # of each kind, where all kinds are searched
+MOST_QUERY = 200  # characters
+PAGE_HITS = 50
 
 
 @login_not_required
@@ -103,6 +111,27 @@ def demo_load(request: PageRequest) -> HttpResponse:
     start_work(content=content, actor=request.user, at=at)
     messages.success(request, "The demo was loaded; its first run and debates have started.")
     return redirect(content.suite.benchmark)
+
+
+@require_GET
+@vary_on_headers("HX-Request")
+def site_search(request: PageRequest) -> HttpResponse:
+    """Show what the site holds for a query: some of each kind, or one kind a page at a time; htmx gets the options."""
+    query, kinds = " ".join(request.GET.get("q", "").split())[:MOST_QUERY], kinds_for(request.user)
+    chosen = [kind for kind in kinds if kind.slug == request.GET.get("kind")]
+    found = search(user=request.user, query=query, kinds=chosen or kinds, most=MOST if chosen else FIRST_HITS)
+    context: JsonDict = {
+        "query": query,
+        "found": found,
+        "kinds": kinds,
+        "chosen": chosen[0] if chosen else None,
+        "most": MOST,
+    }
+    if request.htmx:
+        return render(request, "_search_options.html", context)
+    if chosen:
+        context["page_obj"] = Paginator(found[0][1] if found else (), PAGE_HITS).get_page(request.GET.get("page"))
+    return render(request, "evalsite/search.html", context)
 
 
 @require_GET

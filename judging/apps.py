@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 
 
 class JudgingConfig(AppConfig):
@@ -15,10 +16,12 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         from judging.models import RunKind
+        from judging.selectors.text_search import register_function
         from judging.services.evaluation.esi_tasks import EsiExecutor
         from judging.services.evaluation.evaluator_tasks import GradingExecutor
         from judging.services.tasks.executors import register
 
+        connection_created.connect(register_function)
         register(RunKind.GRADING, GradingExecutor())
         register(RunKind.SINGLE, GradingExecutor())
         register(RunKind.ANCHOR, GradingExecutor())

@@ -31,6 +31,7 @@ def load_run(responses: int) -> dict[str, str]:
     _gather_statistics()
     return {
         "home": "/",
+        "search": "/search/?q=answer",
         "benchmark": "/benchmarks/bench/",
         "suite": f"/suites/{suite.pk}/",
         "run": f"/runs/{run.pk}/",

@@ -44,6 +44,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "demo-load": {"post": (403, 403, 302, 302)},
     "site-health": ADMINS,
     "job-list": ADMINS,
+    "search": EVERYBODY,
     "job-requeue": {"post": (403, 403, 403, 302)},
     "job-delete": {"post": (403, 403, 403, 302)},
     "logout": {"get": (405, 405, 405, 405)},

@@ -1,0 +1,70 @@
+"""Which prompts and responses hold the words of a query, by the full-text index of the database.
+
+Words are runs of letters and digits; other ASCII signs part them, so that `numpy.array_split(` is three words. Every
+character of Chinese, Japanese and Korean is a word. Case does not matter. PostgreSQL indexes `evalsite_words(text)`,
+SQLite keeps FTS5 tables in step by triggers (migration 0023).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import BooleanField, F, Func, Q, Value
+from django.db.models.expressions import RawSQL
+
+from judging.models import Prompt, Response
+
+MOST_INDEXED = 200_000  # characters of a text; a tsvector of PostgreSQL holds no more than a megabyte
+_WIDE = re.compile("([\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef])")
+_SIGNS = re.compile(r"[!-/:-@\[-`{-~]+")
+_TERM = re.compile(r'"([^"]+)"|(\S+)')
+
+
+def parted(text: str) -> str:
+    """Return the text with blanks between its words."""
+    spaced = _SIGNS.sub(" ", text[:MOST_INDEXED])
+    return spaced if spaced.isascii() else _WIDE.sub(r" \1 ", spaced)
+
+
+def register_function(connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Give a connection to SQLite the function that its triggers call."""
+    if connection.vendor == "sqlite":
+        connection.connection.create_function("evalsite_words", 1, parted, deterministic=True)
+
+
+def phrases_of(query: str) -> list[tuple[list[str], bool]]:
+    """Return the phrases of a query, each with whether its last word may go on: a sign or quotes make a phrase."""
+    phrases = []
+    for quoted, plain in _TERM.findall(query):
+        words = parted(quoted or plain).lower().split()
+        if words:
+            phrases.append((words, plain.endswith("*")))
+    return phrases
+
+
+def prompts_with(query: str) -> Q:
+    """Return the condition for prompts whose text or context holds all words and phrases of the query."""
+    return _holding(Prompt, query, F("text"), F("context"))
+
+
+def responses_with(query: str) -> Q:
+    """Return the condition for current responses whose text holds all words and phrases of the query."""
+    return _holding(Response, query, F("text")) & Q(superseded_at__isnull=True)
+
+
+def _holding(model: type[Prompt | Response], query: str, *fields: F) -> Q:
+    phrases = phrases_of(query)
+    if not phrases:
+        return Q(pk__in=())
+    if connection.vendor == "sqlite":
+        wanted = " ".join(f'"{" ".join(words)}"{"*" if goes_on else ""}' for words, goes_on in phrases)
+        index = f"{model._meta.db_table}_words"
+        return Q(pk__in=RawSQL(f"SELECT rowid FROM {index} WHERE {index} MATCH %s", [wanted]))  # noqa: S608, S611 - our own table
+    parts = (" <-> ".join(f"'{word}'" for word in words) + (":*" if goes_on else "") for words, goes_on in phrases)
+    words = Func(*fields, function="evalsite_words", arg_joiner=" || ' ' || ")
+    wanted = " & ".join(f"({part})" for part in parts)
+    asked: Any = Func(Value(wanted), template="to_tsquery('simple', %(expressions)s)")
+    return Q(Func(words, asked, template="%(expressions)s", arg_joiner=" @@ ", output_field=BooleanField()))
