@@ -49,12 +49,9 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     "evalsite/reports/test_item_lists.py",
     "evalsite/reports/services/judges/test_judge_trust.py",
     "evalsite/reports/services/judges/test_judge_bias.py",
-    "evalsite/reports/views/test_trust.py",
-    "evalsite/review/views/test_files.py",
     "evalsite/test_access.py",
     "evalsite/test_leaks.py",
     "evalsite/test_upgrade.py",  # of a dump of SQLite's
-    "judging/management/test_progress.py",  # bars on a terminal
     "parity/test_recorded_runs.py",
     "evalsite/demo/test_demo_command.py",  # brings its own database and broker
     "evalsite/serving/test_bodies.py",
@@ -63,10 +60,13 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
 )
 
 
+BACKEND_FREE_FOLDERS = {"views", "management"}  # HTML and text; every address is asked in test_hostile_queries
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests of apps that know neither database nor broker, before `-m` looks at the marks."""
-    paths = tuple(str(REPOSITORY / "tests" / name) for name in BACKEND_FREE)
-    if str(item.path).startswith(paths):
+    """Mark the tests of what knows neither database nor broker by itself, before `-m` looks at the marks."""
+    path = item.path.relative_to(REPOSITORY / "tests")
+    if str(path).startswith(BACKEND_FREE) or BACKEND_FREE_FOLDERS.intersection(path.parts):
         item.add_marker("backend_free")
 
 
