@@ -51,6 +51,7 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     "evalsite/reports/services/judges/test_judge_bias.py",
     "evalsite/test_access.py",
     "evalsite/test_leaks.py",
+    "evalsite/test_viewer.py",
     "evalsite/test_upgrade.py",  # of a dump of SQLite's
     "parity/test_recorded_runs.py",
     "evalsite/demo/test_demo_command.py",  # brings its own database and broker
