@@ -105,6 +105,11 @@ class Spent:
         """Return what the calls took one after the other."""
         return self.calls * (self.seconds_mean or 0.0)
 
+    @property
+    def known_cost(self) -> float | None:
+        """Return the cost, 0 where nothing was called; None where calls were made and no price is known."""
+        return None if self.cost is None and self.calls else float(self.cost or 0)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgeRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from evalsite.base.json_types import JsonDict
@@ -62,8 +62,12 @@ def graders_of(suite_id: int) -> tuple[Grader, ...]:
 
 def first_graders(graders: Sequence[Grader], official: OfficialBoard | None) -> list[Grader]:
     """Return whom a suite's board shows first: those that were pinned, by any of their evaluators, else all."""
-    pinned = [row for row in graders if official is not None and any(row.holds(pk) for pk in official.evaluators)]
-    return (pinned or list(graders))[:MOST_COLUMNS]
+    return (graders_named(graders, official.evaluators if official is not None else ()) or list(graders))[:MOST_COLUMNS]
+
+
+def graders_named(graders: Sequence[Grader], evaluator_ids: Collection[int]) -> list[Grader]:
+    """Return those that hold one of these evaluators, in their own order."""
+    return [grader for grader in graders if any(grader.holds(pk) for pk in evaluator_ids)]
 
 
 def board_options(graders: Sequence[Grader]) -> JsonDict:

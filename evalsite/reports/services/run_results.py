@@ -18,8 +18,7 @@ from evalsite.reports.selectors.run_facts import (
     judges_among,
     task_count,
 )
-from evalsite.reports.services import snapshots
-from evalsite.reports.services.boards.leaderboards import LEADERBOARD, compute_leaderboard
+from evalsite.reports.services.boards.leaderboards import board_of
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.snapshots import ReportKind
@@ -36,7 +35,7 @@ WITHOUT_VALUE = (VerdictStatus.UNPARSED, VerdictStatus.REFUSED, VerdictStatus.FA
 def compute_run_results(run_id: int, options: Options) -> ReportContent:
     """Return a row for each system with a figure by evaluator, and what each evaluator took; best system first."""
     evaluators = evaluators_of_run(run_id)
-    boards = [_board(evaluator) for evaluator in evaluators]
+    boards = [board_of([evaluator]) for evaluator in evaluators]
     failures = failures_by_evaluator(run_id)
     said = rows_of_judge(judges_among(evaluators))
     paid = calls_paid_by(run_id) if said else np.empty(0, np.int64)
@@ -44,11 +43,6 @@ def compute_run_results(run_id: int, options: Options) -> ReportContent:
         "evaluators": [_evaluator(row, said.get(row.pk), paid, failures.get(row.pk, ())) for row in evaluators],
         "rows": _rows(boards),
     }
-
-
-def _board(evaluator: RunEvaluator) -> ReportContent:
-    kept = snapshots.find(LEADERBOARD, subject_id=evaluator.pk, options={})
-    return kept.content if kept is not None and kept.is_current else compute_leaderboard(evaluator.pk, {})
 
 
 def _rows(boards: Sequence[ReportContent]) -> list[ReportContent]:
@@ -87,7 +81,7 @@ def _evaluator(
     content |= {
         "calls": spent.calls,
         "reused": len(said.calls) - spent.calls,
-        "cost": None if spent.cost is None and spent.calls else float(spent.cost or 0),
+        "cost": spent.known_cost,
         "unpriced": spent.unpriced,
         "seconds": spent.seconds,
         "seconds_mean": spent.seconds_mean,

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
@@ -19,14 +19,21 @@ from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LeaderboardChoice, leaderboard_choice, two_systems
 from evalsite.reports.models import OfficialBoard
-from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader, board_options, first_graders, graders_of
+from evalsite.reports.selectors.graders import (
+    MOST_COLUMNS,
+    Grader,
+    board_options,
+    first_graders,
+    graders_named,
+    graders_of,
+)
 from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of, scored_suites
 from evalsite.reports.services import shown_rows
 from evalsite.reports.services.boards.board_charts import board_chart
 from evalsite.reports.services.boards.breakdowns import BREAKDOWN
 from evalsite.reports.services.boards.leaderboard_slices import shown_pair_slices, shown_slices, slice_table
-from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD, MODES
-from evalsite.reports.services.boards.suite_boards import SUITE_BOARD, board_table, version_options
+from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD, MODES, version_options
+from evalsite.reports.services.boards.suite_boards import SUITE_BOARD, board_table
 from evalsite.reports.services.judges.judge_standing import standing_beside
 from evalsite.reports.services.paper_tables import PaperTable
 from evalsite.reports.services.report_content import ReportContent
@@ -106,8 +113,7 @@ def board_export(request: PageRequest, suite_id: int, format_name: str) -> HttpR
 def board_pin(request: PageRequest, suite_id: int) -> HttpResponse:
     """Make the chosen columns the official board of a suite, or, without any, unpin it."""
     suite = get_object_or_404(Suite, pk=suite_id)
-    chosen = {key for value in request.POST.getlist("grader") if (key := whole_number(value)) is not None}
-    keys = [grader.key for grader in graders_of(suite_id) if any(grader.holds(key) for key in chosen)]
+    keys = [grader.key for grader in graders_named(graders_of(suite_id), _keys(request.POST))]
     if keys:
         told = {"evaluators": keys, "pinned_by": request.user, "pinned_at": timezone.now()}
         OfficialBoard.objects.update_or_create(suite=suite, defaults=told)
@@ -279,9 +285,13 @@ def _wanted_graders(request: PageRequest, suite_id: int) -> tuple[list[Grader], 
     """Return a suite's graders, its official board, and the graders that the address names or that are shown first."""
     graders = list(graders_of(suite_id))
     official = OfficialBoard.objects.select_related("pinned_by").filter(suite=suite_id).first()
-    asked = {key for value in request.GET.getlist("grader") if (key := whole_number(value)) is not None}
-    named = [grader for grader in graders if any(grader.holds(key) for key in asked)][:MOST_COLUMNS]
+    named = graders_named(graders, _keys(request.GET))[:MOST_COLUMNS]
     return graders, official, named or first_graders(graders, official)
+
+
+def _keys(query: QueryDict) -> set[int]:
+    """Return the keys of graders that a query names; what is no number is not looked at."""
+    return {key for value in query.getlist("grader") if (key := whole_number(value)) is not None}
 
 
 def _not_on_the_board(content: ReportContent, pair: tuple[int, int]) -> str:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evalsite.base.json_types import JsonDict
 from evalsite.reports.selectors.case_scores import FILTERS, SuiteScores, read_newest_scores, read_scores, suite_cases
 from evalsite.reports.selectors.data_versions import evaluators_version
 from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.response_facts import response_lengths
+from evalsite.reports.services import snapshots
 from evalsite.reports.services.boards.leaderboard_slices import dimensions_of, pair_slices_content, slices_content
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
@@ -69,6 +71,18 @@ def compute_leaderboard(evaluator_id: int, options: Options) -> ReportContent:
         "slices": slices_content(dimensions_of(suite.scores), suite.data, suite.system_ids, clip=suite.clip),
         "filters": _filters(evaluator),
     }
+
+
+def board_of(evaluators: Sequence[RunEvaluator]) -> ReportContent:
+    """Return the leaderboard over these evaluators, from the cached report where that is current."""
+    options = version_options([row.pk for row in evaluators])
+    kept = snapshots.find(LEADERBOARD, subject_id=evaluators[0].pk, options=options)
+    return kept.content if kept is not None and kept.is_current else compute_leaderboard(evaluators[0].pk, options)
+
+
+def version_options(evaluator_ids: Sequence[int]) -> JsonDict:
+    """Return the options of the leaderboard over these evaluators; a single one is its run's own."""
+    return {"evaluators": list(evaluator_ids)} if len(evaluator_ids) > 1 else {}
 
 
 def compute_comparison(evaluator_id: int, options: Options) -> ReportContent:

@@ -5,7 +5,7 @@ A column's means are those of the leaderboard of its grader, read from the cache
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table
@@ -13,13 +13,13 @@ from evalsite.reports.selectors.data_versions import evaluators_version
 from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.run_facts import calls_paid_by, judges_among
-from evalsite.reports.services import snapshots
-from evalsite.reports.services.boards.leaderboards import LEADERBOARD, compute_leaderboard
+from evalsite.reports.services.boards.leaderboards import board_of
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.snapshots import ReportKind
 from judging.judges.reply_rows import record_of
 from judging.models import RunEvaluator
+from judging.statistics.estimates import Ints
 from judging.statistics.estimators.boards import MeanKind
 
 EXPORT_COLUMNS = ("system", "scored_by", "mean", "value", "low", "high", "n", "rank_first", "rank_last", "unscored")
@@ -32,7 +32,7 @@ def compute_suite_board(suite_id: int, options: Options) -> ReportContent:
     one behind the grader with most of their labels, and a corrected mean stands behind the grader that it corrects.
     """
     graders = [evaluators_with_run(pks) for pks in options["graders"]]
-    boards = [_board(evaluators) for evaluators in graders]
+    boards = [board_of(evaluators) for evaluators in graders]
     labels = [sum(row["human"] for row in board["rows"]) for board in boards]
     asked = labels.index(max(labels)) if any(labels) else None
     columns = []
@@ -42,9 +42,11 @@ def compute_suite_board(suite_id: int, options: Options) -> ReportContent:
         columns += [(number, MeanKind.HUMAN)] if number == asked and _has(board, MeanKind.HUMAN) else []
     by_system = [{row["system_id"]: row for row in board["rows"]} for board in boards]
     names = {row["system_id"]: row["system"] for board in boards for row in board["rows"]}
+    judges = judges_among([row for evaluators in graders for row in evaluators])
+    paid = {run_id: calls_paid_by(run_id) for run_id in {row.run_id for row in judges}}
     return {
         "graders": [
-            {"id": evaluators[0].pk, "runs": len(evaluators), "systems": len(board["rows"]), **_took(evaluators)}
+            {"id": evaluators[0].pk, "runs": len(evaluators), "systems": len(board["rows"]), **_took(evaluators, paid)}
             for evaluators, board in zip(graders, boards, strict=True)
         ],
         "columns": [{"grader": number, "mode": mode.value} for number, mode in columns],
@@ -75,17 +77,6 @@ def board_table(content: ReportContent, labels: Sequence[str]) -> Table:
     return Table("board", EXPORT_COLUMNS, rows())
 
 
-def _board(evaluators: Sequence[RunEvaluator]) -> ReportContent:
-    options = version_options([row.pk for row in evaluators])
-    kept = snapshots.find(LEADERBOARD, subject_id=evaluators[0].pk, options=options)
-    return kept.content if kept is not None and kept.is_current else compute_leaderboard(evaluators[0].pk, options)
-
-
-def version_options(evaluator_ids: Sequence[int]) -> JsonDict:
-    """Return the options of the leaderboard over these evaluators; a single one is its run's own."""
-    return {"evaluators": list(evaluator_ids)} if len(evaluator_ids) > 1 else {}
-
-
 def _has(board: ReportContent, mode: MeanKind) -> bool:
     return any(row["figures"][mode.value]["value"] is not None for row in board["rows"])
 
@@ -97,16 +88,18 @@ def _cell(row: ReportContent | None, mode: MeanKind) -> ReportContent | None:
     return {"figure": row["figures"][mode.value], "ranks": row["ranks"][mode.value], "unscored": row["unscored"]}
 
 
-def _took(evaluators: Sequence[RunEvaluator]) -> ReportContent:
-    """Return what the calls of a judge cost and how long one took on average; nothing of who asks nobody."""
+def _took(evaluators: Sequence[RunEvaluator], paid: Mapping[int, Ints]) -> ReportContent:
+    """Return what the calls of a judge cost and how long one took on average; nothing of who asks nobody.
+
+    `paid` are the calls that each run was the first to make.
+    """
     judges = judges_among(list(evaluators))
     said = rows_of_judge(judges)
-    parts = [said[row.pk].paid_among(calls_paid_by(row.run_id)) for row in judges]
+    parts = [said[row.pk].paid_among(paid[row.run_id]) for row in judges]
     if not any(len(rows.calls) for rows in said.values()):
         return {"asks": False}
     spent = record_of(parts).spent
-    cost = None if spent.cost is None and spent.calls else float(spent.cost or 0)
-    return {"asks": True, "calls": spent.calls, "cost": cost, "seconds_mean": spent.seconds_mean}
+    return {"asks": True, "calls": spent.calls, "cost": spent.known_cost, "seconds_mean": spent.seconds_mean}
 
 
 def _data_version(suite_id: int, options: Options) -> str:
