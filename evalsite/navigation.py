@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 
 from evalsite.accounts.roles import role_of
 from evalsite.base.json_types import JsonDict
 from evalsite.review.selectors import read_waiting
+from evalsite.review.services.items.notices import read_notices
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,10 @@ def shell(request: HttpRequest) -> JsonDict:
     if not isinstance(user, User) or _is_fragment(request):
         return {}
     waiting = read_waiting(user)
+    unread = waiting.notices and waiting.notices - read_notices(person=user, at=timezone.now(), address=request.path)
     badges = {
         "review:queue-list": (waiting.items, "waiting for you", "rail-badge"),
-        "review:notice-list": (waiting.notices, "unread", ""),
+        "review:notice-list": (unread, "unread", ""),
     }
     allowed = user.get_all_permissions()
     nav: list[NavItem] = []
@@ -101,5 +104,5 @@ def shell(request: HttpRequest) -> JsonDict:
         "nav": nav,
         "role": role_of(user),
         "waiting_for_me": waiting.items,
-        "unread_notices": waiting.notices,
+        "unread_notices": unread,
     }

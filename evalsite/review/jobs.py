@@ -70,10 +70,10 @@ def refresh_benchmark(benchmark_id: int) -> None:
 
 
 @job("default")
-def mail_notices(queue_id: int) -> None:
-    """Mail the unread notices of a queue to those who want mail. Safe to repeat: each notice is mailed once."""
-    sent = send_waiting_mail(queue_id=queue_id, at=timezone.now())
-    logger.info("review.notices_mailed queue_id=%s sent=%s", queue_id, sent)
+def mail_notices(person_id: int) -> None:
+    """Mail a person's unread notices where they want mail. Safe to repeat: each notice is mailed once."""
+    sent = send_waiting_mail(person_id=person_id, at=timezone.now())
+    logger.info("review.notices_mailed person_id=%s sent=%s", person_id, sent)
 
 
 def launch(work: Callable[[int], None], subject_id: int) -> None:

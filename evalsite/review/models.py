@@ -445,14 +445,18 @@ class NoticeKind(models.TextChoices):
     DONE = "done", "Queue complete"
     FLAGGED = "flagged", "Item flagged"
     STUCK = "stuck", "No annotator left"
+    RUN_ENDED = "run_ended", "Run ended"
+    RUN_PAUSED = "run_paused", "Run paused"
 
 
 class Notice(models.Model):
-    """Something one person should know about a queue. One unread notice per person, kind and queue at most."""
+    """Something one person should know about a page. One unread notice per person, kind and page at most."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices")
     kind = models.CharField(max_length=20, choices=NoticeKind)
-    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="notices")
+    name = models.CharField(max_length=200)  # of the queue or run
+    address = models.CharField(max_length=200)  # of its page
+    detail = models.CharField(max_length=300, blank=True)  # what a notice of a run adds: its counts, or why it paused
     count = models.PositiveIntegerField(default=1)  # how often it happened while unread
     created_at = models.DateTimeField()
     read_at = models.DateTimeField(null=True)
@@ -461,7 +465,7 @@ class Notice(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["person", "kind", "queue"], condition=models.Q(read_at=None), name="notice_unread_once"
+                fields=["person", "kind", "address"], condition=models.Q(read_at=None), name="notice_unread_once"
             )
         ]
         indexes = [models.Index(fields=["person", "-created_at"], name="notice_mine")]

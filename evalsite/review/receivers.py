@@ -12,10 +12,11 @@ from django.utils import timezone
 
 from debate.signals import debates_finished, labels_changed
 from evalsite.review import jobs
+from evalsite.review.services.items.notices import notify_owner
 from evalsite.review.services.labels.debate_labels import keep_debate_labels
 from evalsite.review.signals import notices_left
-from judging.models import SCORED_KINDS
-from judging.signals import content_changed, run_finished
+from judging.models import SCORED_KINDS, Run
+from judging.signals import content_changed, run_finished, run_stopped
 
 
 @receiver(run_finished)
@@ -23,6 +24,12 @@ def hear_run(sender: object, *, run_id: int, kind: str, **extra: Any) -> None:
     """Route a finished run of judges, rules or an index; debates announce themselves."""
     if kind in SCORED_KINDS:
         jobs.launch(jobs.route_run, run_id)
+
+
+@receiver(run_stopped)
+def hear_stop(sender: object, *, run_id: int, **extra: Any) -> None:
+    """Tell whoever started a run that it ended or paused, in the same transaction."""
+    notify_owner(run=Run.objects.select_related("created_by").get(pk=run_id), at=timezone.now())
 
 
 @receiver(debates_finished)
@@ -38,9 +45,9 @@ def hear_labels(sender: object, *, debate_ids: list[int], **extra: Any) -> None:
 
 
 @receiver(notices_left)
-def hear_notices(sender: object, *, queue_id: int, **extra: Any) -> None:
-    """Mail what was left for people."""
-    jobs.launch(jobs.mail_notices, queue_id)
+def hear_notices(sender: object, *, person_id: int, **extra: Any) -> None:
+    """Mail what was left for somebody."""
+    jobs.launch(jobs.mail_notices, person_id)
 
 
 @receiver(content_changed)

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from django.dispatch import Signal
 
-notices_left = Signal()  # queue_id: there is something to mail
+notices_left = Signal()  # person_id: there is something to mail
 labels_imported = Signal()  # final labels came out of a table from elsewhere, or went with it

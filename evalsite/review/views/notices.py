@@ -18,7 +18,7 @@ from evalsite.review.services.items.notices import choose_mail, read_notices, se
 @permission_required("review.view_queue", raise_exception=True)
 def notice_list(request: PageRequest) -> HttpResponse:
     """Show a person's notices, the newest first."""
-    notices = Notice.objects.filter(person=request.user).select_related("queue").order_by("-created_at", "-pk")
+    notices = Notice.objects.filter(person=request.user).order_by("-created_at", "-pk")
     page = page_of(request, notices)
     rows = [{"notice": notice, "text": sentence_of(notice)} for notice in page.object_list]
     by_mail = MailChoice.objects.filter(person=request.user).exists()

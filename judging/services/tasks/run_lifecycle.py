@@ -154,6 +154,7 @@ def finish_run_if_complete(*, run_id: int, at: datetime) -> bool:
     run.started_at = run.started_at or at
     run.save(update_fields=["status", "finished_at", "status_reason", "resume_at", "started_at"])
     executor_for(run).finish(run=run, at=at)
+    signals.run_stopped.send(sender=Run, run_id=run.pk)
     transaction.on_commit(lambda: signals.run_finished.send_robust(sender=Run, run_id=run.pk, kind=run.kind))
     return True
 
@@ -165,6 +166,8 @@ def _move(run_id: int, wanted: RunStatus, actor: User | None, action: str, reaso
     run.resume_at, run.postponed_since, run.crashes = None, None, 0
     run.save(update_fields=["status", "status_reason", "resume_at", "postponed_since", "crashes"])
     record(actor, action, run, **({"reason": reason} if reason else {}))
+    if wanted == RunStatus.PAUSED and actor is None:
+        signals.run_stopped.send(sender=Run, run_id=run.pk)
     return run
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import Client
@@ -19,11 +18,10 @@ from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
 from evalsite.base.tables import write_xlsx
 from evalsite.reports.services.people.agreements import compute_agreement
-from evalsite.review.models import Annotation, Assignment, MailChoice, Notice, NoticeKind, Queue, ReviewItem
+from evalsite.review.models import Annotation, Assignment, Notice, NoticeKind, Queue, ReviewItem
 from evalsite.review.routing import ItemArm
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation, undo_annotation
 from evalsite.review.services.items.claims import beat, claim_next
-from evalsite.review.services.items.notices import send_waiting_mail
 from tests import factories
 from tests.factories import NOON
 
@@ -216,33 +214,6 @@ def test_splits_and_the_end_of_a_queue_are_told_to_adjudicators_once_while_unrea
     kinds = dict(Notice.objects.filter(person__username="rosa").values_list("kind", "count"))
     assert kinds == {NoticeKind.SPLIT: 2, NoticeKind.DONE: 1}
     assert not Notice.objects.filter(person=ada).exists()
-
-
-def test_mail_goes_to_those_who_asked_for_it_and_once(settings: Any) -> None:
-    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
-    queue, ada = factories.queue(name="Pilot"), factories.user("ada", Role.ANNOTATOR)
-    ada.email = "ada@example.org"
-    ada.save()
-    MailChoice.objects.create(person=ada)
-    for person in (ada, factories.user("ben", Role.ANNOTATOR)):
-        Notice.objects.create(person=person, kind=NoticeKind.ASSIGNED, queue=queue, created_at=NOON)
-
-    assert send_waiting_mail(queue_id=queue.pk, at=NOON) == 1
-    assert send_waiting_mail(queue_id=queue.pk, at=NOON) == 0
-    assert [(letter.to, letter.body) for letter in mail.outbox] == [
-        (["ada@example.org"], "You were added to the review queue “Pilot”.")
-    ]
-
-
-def test_notices_show_a_badge_until_they_are_read() -> None:
-    client = signed_in("ada", Role.ANNOTATOR)
-    person = client.get(reverse("review:queue-list")).context["user"]
-    Notice.objects.create(person=person, kind=NoticeKind.ASSIGNED, queue=factories.queue(), created_at=NOON)
-
-    badge = '1<span class="visually-hidden"> unread</span>'
-    assert badge in client.get(reverse("review:queue-list")).content.decode()
-    client.post(reverse("review:notice-read"))
-    assert badge not in client.get(reverse("review:queue-list")).content.decode()
 
 
 def test_my_work_shows_agreement_only_where_the_owner_allows_it() -> None:

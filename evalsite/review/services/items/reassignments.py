@@ -34,7 +34,7 @@ def hand_item(*, item_id: int, person: User, actor: User, reason: str, at: datet
     """
     locked = lock_item(item_id)
     claim = _hand(locked, person, reason=reason, at=at)
-    notify(people=[person], kind=NoticeKind.ASSIGNED, queue=locked.item.queue, at=at)
+    notify(people=[person], kind=NoticeKind.ASSIGNED, subject=locked.item.queue, at=at)
     _record(locked, "item.handed", person, actor, reason)
     return claim
 
@@ -63,7 +63,7 @@ def hand_items(*, queue: Queue, item_ids: Sequence[int], person: User, actor: Us
             handed += 1
     if not handed:
         raise ReviewRefused(" ".join(refusals) or "None of these items is in this queue.")
-    notify(people=[person], kind=NoticeKind.ASSIGNED, queue=queue, at=at)
+    notify(people=[person], kind=NoticeKind.ASSIGNED, subject=queue, at=at)
     items = "1 item" if handed == 1 else f"{handed:,} items"
     return " ".join([f"{items} assigned; they stay reserved for one day.", *refusals])
 
@@ -105,7 +105,7 @@ def withdraw_all(
             _record(locked, "item.handed", heir, actor, reason)
             handed += 1
     if heir is not None and handed:
-        notify(people=[heir], kind=NoticeKind.ASSIGNED, queue=queue, at=at)
+        notify(people=[heir], kind=NoticeKind.ASSIGNED, subject=queue, at=at)
     return len(held[:MOST_AT_ONCE]), handed
 
 

@@ -17,7 +17,7 @@ from tests import factories
 def test_every_role_that_reviews_sees_unread_notices_on_every_page(role: Role) -> None:
     person, client = factories.user("nora", role), Client()
     client.force_login(person)
-    notify(people=[person], kind=NoticeKind.ASSIGNED, queue=factories.queue(), at=factories.NOON)
+    notify(people=[person], kind=NoticeKind.ASSIGNED, subject=factories.queue(), at=factories.NOON)
 
     pages = [client.get(reverse(name)) for name in ("home", "help", "review:queue-list")]
     client.post(reverse("review:notice-read"))

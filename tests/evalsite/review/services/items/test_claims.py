@@ -252,8 +252,8 @@ def test_read_waiting_leaves_out_what_is_done_with(django_assert_num_queries: An
 @pytest.mark.django_db
 def test_read_waiting_counts_notices_until_they_are_read() -> None:
     queue, ada, ben = factories.queue(), factories.user("ada"), factories.user("ben")
-    notify(people=[ada, ben], kind=NoticeKind.ASSIGNED, queue=queue, at=NOON)
-    notify(people=[ada], kind=NoticeKind.DONE, queue=queue, at=NOON)
+    notify(people=[ada, ben], kind=NoticeKind.ASSIGNED, subject=queue, at=NOON)
+    notify(people=[ada], kind=NoticeKind.DONE, subject=queue, at=NOON)
 
     before = [read_waiting(person).notices for person in (ada, ben)]
     read_notices(person=ada, at=NOON)
