@@ -29,11 +29,13 @@ def record(actor: User | None, verb: str, subject: Model | NamedSubject | str, /
 
     `actor` None is a command or the site itself; a subject that is a text only has no number.
     """
+    address_of = getattr(subject, "get_absolute_url", None)
     AuditEntry.objects.create(
         at=timezone.now(),
         actor=actor,
         action=verb,
         subject=str(subject)[:SUBJECT_LIMIT],
         subject_id=None if isinstance(subject, str) else subject.pk,
+        address=address_of() if address_of is not None else "",
         detail=facts,
     )

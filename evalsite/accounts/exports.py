@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from evalsite.accounts.models import AuditEntry
 
-COLUMNS = ("at", "person", "action", "subject", "subject_id", "detail")
+COLUMNS = ("at", "person", "action", "subject", "subject_id", "address", "detail")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -34,5 +34,5 @@ def audit_csv(entries: QuerySet[AuditEntry]) -> Iterator[str]:
     for entry in entries.iterator(chunk_size=1000):
         person = entry.actor.username if entry.actor else ""
         detail = json.dumps(entry.detail, ensure_ascii=False, sort_keys=True) if entry.detail else ""
-        cells = (entry.at.isoformat(), person, entry.action, entry.subject, entry.subject_id, detail)
+        cells = (entry.at.isoformat(), person, entry.action, entry.subject, entry.subject_id, entry.address, detail)
         yield writer.writerow([plain_cell(cell) for cell in cells])

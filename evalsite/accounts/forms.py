@@ -12,6 +12,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from evalsite.accounts.roles import Role
 from evalsite.accounts.selectors import AuditFilter, known_actions
 from evalsite.accounts.services import PersonDetails
+from evalsite.base.day_fields import DayField, check_period
 from evalsite.base.json_types import JsonDict
 
 ROLE_CHOICES = [
@@ -74,8 +75,11 @@ class AuditFilterForm(forms.Form):
         queryset=User.objects.order_by("username", "pk"), required=False, empty_label="All people"
     )
     action = forms.ChoiceField(choices=[], required=False)
-    since = forms.DateField(required=False, label="From", widget=forms.DateInput(attrs={"type": "date"}))
-    until = forms.DateField(required=False, label="To", widget=forms.DateInput(attrs={"type": "date"}))
+    subject = forms.CharField(
+        required=False, label="What", max_length=200, widget=forms.TextInput(attrs={"type": "search"})
+    )
+    since = DayField(label="From")
+    until = DayField(label="To")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -86,9 +90,7 @@ class AuditFilterForm(forms.Form):
     def clean(self) -> JsonDict:
         """Refuse a period that ends before it starts."""
         filled = super().clean() or {}
-        since, until = filled.get("since"), filled.get("until")
-        if since and until and until < since:
-            self.add_error("until", "The end date is before the start date.")
+        check_period(self, "since", "until")
         return filled
 
     def wanted(self) -> AuditFilter:
@@ -98,6 +100,7 @@ class AuditFilterForm(forms.Form):
         return AuditFilter(
             actor_id=person.pk if person else None,
             action=filled.get("action") or "",
+            subject=filled.get("subject") or "",
             since=filled.get("since"),
             until=filled.get("until"),
         )

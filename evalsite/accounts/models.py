@@ -16,6 +16,7 @@ class AuditEntry(models.Model):
     action = models.CharField(max_length=60)  # "suite.imported", "run.cancelled", ...
     subject = models.CharField(max_length=200)  # shown text
     subject_id = models.BigIntegerField(null=True)
+    address = models.CharField(max_length=200, db_default="")  # of the subject's page; empty where it has none
     detail = models.JSONField(default=dict)
 
     class Meta:

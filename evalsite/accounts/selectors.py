@@ -40,6 +40,7 @@ class AuditFilter:
 
     actor_id: int | None = None
     action: str = ""
+    subject: str = ""  # words of it, in any order
     since: date | None = None
     until: date | None = None  # this day included
 
@@ -68,6 +69,8 @@ def audit_entries(wanted: AuditFilter) -> QuerySet[AuditEntry]:
         found = found.filter(actor_id=wanted.actor_id)
     if wanted.action:
         found = found.filter(action=wanted.action)
+    for word in wanted.subject.split():
+        found = found.filter(subject__icontains=word)
     if wanted.since is not None:
         found = found.filter(at__gte=_start_of(wanted.since))
     if wanted.until is not None:

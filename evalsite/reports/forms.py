@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from datetime import date
 from typing import Any
 
 from django import forms
@@ -11,6 +10,7 @@ from django.http import QueryDict
 
 from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
+from evalsite.base.day_fields import DayField, check_period
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.reports.services.debates.debate_basis import READINGS, RULES
@@ -150,23 +150,6 @@ def _share(text: str) -> float | None:
     return number if 0 <= number <= 1 else None
 
 
-class DayField(forms.DateField):
-    """A day of the site's time zone that may be left out."""
-
-    widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
-    input_formats = ("%Y-%m-%d",)
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(required=False, **options)
-
-    def to_python(self, value: Any) -> date | None:
-        """Return the day. Raises: ValidationError, which names what was written instead."""
-        try:
-            return super().to_python(value)
-        except forms.ValidationError as error:
-            raise forms.ValidationError(f"“{str(value)[:40]}” is not a day. Write it as 2026-01-31.") from error
-
-
 class SpendForm(forms.Form):
     """Which days to count and what to group by. Sent by GET, so that the choice stays in the address."""
 
@@ -188,9 +171,7 @@ class SpendForm(forms.Form):
     def clean(self) -> JsonDict:
         """Refuse a period that ends before it begins."""
         filled = super().clean() or {}
-        first, last = filled.get("from"), filled.get("to")
-        if first and last and last < first:
-            self.add_error("to", "The period ends before it begins.")
+        check_period(self, "from", "to")
         return filled
 
     @property

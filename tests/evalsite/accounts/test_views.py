@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from evalsite.accounts.audit import record
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from tests import factories
@@ -117,10 +118,22 @@ def test_audit_list_filters_by_person_action_and_days(client: Client, admin: Use
     assert list(answer.context["page_obj"]) == [wanted]
 
 
+def test_audit_list_is_searched_by_words_of_what_it_is_about_and_leads_there(client: Client, admin: User) -> None:
+    run = factories.run(name="Orion by rules")
+    for subject in (run, factories.run(name="Orion by levels"), "Orion by hand, with rules"):
+        record(admin, "run.created", subject)
+
+    answer = client.get(reverse("accounts:audit-list"), {"subject": " RULES orion "})
+
+    shown = [(entry.subject, entry.address) for entry in answer.context["page_obj"]]
+    assert shown == [("Orion by hand, with rules", ""), ("Orion by rules", f"/runs/{run.pk}/")]
+    assert f'<a href="/runs/{run.pk}/">Orion by rules</a>' in answer.content.decode()
+
+
 def test_audit_list_says_when_the_period_is_upside_down(client: Client, admin: User) -> None:
     answer = client.get(reverse("accounts:audit-list"), {"since": "2026-01-06", "until": "2026-01-05"})
 
-    assert answer.context["form"].errors == {"until": ["The end date is before the start date."]}
+    assert answer.context["form"].errors == {"until": ["The period ends before it begins."]}
 
 
 def test_audit_export_escapes_formulas_and_is_logged_itself(client: Client, admin: User) -> None:
@@ -130,8 +143,8 @@ def test_audit_export_escapes_formulas_and_is_logged_itself(client: Client, admi
 
     rows = list(csv.reader(io.StringIO(b"".join(answer).decode())))
     assert rows == [
-        ["at", "person", "action", "subject", "subject_id", "detail"],
-        ["2026-01-05T12:00:00+00:00", "ada", "run.created", '\'=HYPERLINK("http://x")', "1", ""],
+        ["at", "person", "action", "subject", "subject_id", "address", "detail"],
+        ["2026-01-05T12:00:00+00:00", "ada", "run.created", '\'=HYPERLINK("http://x")', "1", "", ""],
     ]
     assert AuditEntry.objects.get(action="audit.exported").detail == {"filter": "action=run.created"}
 
