@@ -38,6 +38,7 @@ RESEARCHER_PERMISSIONS = (
     "review.add_queue",
     "review.change_queue",
     "reports.add_sharelink",
+    "reports.add_savedview",
 )
 ADMIN_PERMISSIONS = (
     "judging.add_modelendpoint",

@@ -1,4 +1,4 @@
-"""Caches of computed reports, which can be computed again, pinned boards, and links that share a leaderboard."""
+"""Caches of computed reports; pinned boards, saved views of results, and links that share a leaderboard."""
 
 from __future__ import annotations
 
@@ -58,3 +58,21 @@ class OfficialBoard(models.Model):
 
     def __str__(self) -> str:
         return f"official board of {self.suite}"
+
+
+class SavedView(models.Model):
+    """What a page of results shows, kept under a name: the address's choices, not the rows that they find."""
+
+    suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="saved_views", db_index=False)
+    name = models.CharField(max_length=80)
+    query = models.CharField(max_length=2000, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="saved_views")
+    created_at = models.DateTimeField()
+    is_shared = models.BooleanField(default=False)  # others see it too
+
+    class Meta:
+        default_permissions = ("add",)
+        constraints = [models.UniqueConstraint(fields=["suite", "created_by", "name"], name="view_named_once")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -16,6 +16,7 @@ from evalsite.reports.views import (
     result_questions,
     results,
     runs,
+    saved_views,
     shares,
     spend,
     trust,
@@ -43,6 +44,8 @@ urlpatterns = [
         "results/<int:suite_id>/exports/<slug:table>.<slug:format_name>", results.results_export, name="results-export"
     ),
     path("results/<int:suite_id>/send/", result_questions.results_send, name="results-send"),
+    path("results/<int:suite_id>/views/save/", saved_views.view_save, name="view-save"),
+    path("results/views/<int:view_id>/delete/", saved_views.view_delete, name="view-delete"),
     path("shares/", shares.share_list, name="share-list"),
     path("shares/<int:link_id>/revoke/", shares.share_revoke, name="share-revoke"),
     path("shared/<slug:token>/", shares.shared_board, name="shared-board"),

@@ -187,6 +187,8 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "reports:leaderboard-chart": READERS_OBJECT,
     "reports:leaderboard-bundle": READERS_OBJECT,
     "reports:leaderboard-export": READERS_OBJECT,
+    "reports:view-save": RESEARCHERS_ACT,
+    "reports:view-delete": RESEARCHERS_ACT,
     "reports:share-list": RESEARCHERS,
     "reports:share-revoke": RESEARCHERS_ACT,
     "reports:run-results": READERS_OBJECT,

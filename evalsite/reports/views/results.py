@@ -28,6 +28,7 @@ from evalsite.reports.services.results.suite_results import (
     SuiteResults,
     columns_wanted,
 )
+from evalsite.reports.services.saved_views import views_for
 from evalsite.reports.views.pages import download, report_command, report_page, waits_for_report
 from judging.models import Case, Suite
 from judging.views.score_pages import score_page
@@ -81,6 +82,8 @@ def results_page(request: PageRequest, suite_id: int) -> HttpResponse:
         "report": _slowest(reports),
         "command": report_command("results", suite=suite.pk, query=request.GET.urlencode()),
     }
+    if request.user.is_authenticated:
+        context["views"] = views_for(suite_id=suite_id, user=request.user, query=request.GET.urlencode())
     if reports and all(report.rows for report in reports):
         context |= _table_context(request, choice, _results(suite_id, choice, wanted, reports))
     return report_page(request, "results", context)

@@ -1,0 +1,69 @@
+"""Views of results that people keep under a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+from django.http import QueryDict
+
+from evalsite.reports.models import SavedView
+from judging.models import Suite
+
+MOST_VIEWS = 50  # of one person and suite
+MOST_QUERY = 2000  # characters
+PLACES = ("page", "row", "print")  # in the rows: no part of a view
+
+
+class ViewRefused(ValueError):
+    """The view cannot be kept; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedView:
+    """A saved view as its suite's page offers it to one person."""
+
+    view: SavedView
+    is_open: bool  # the page shows it now
+    is_mine: bool
+
+
+def views_for(*, suite_id: int, user: User, query: str) -> list[OfferedView]:
+    """Return a person's own views and those that others share, by name; `query` is what the page shows."""
+    shown = plain_query(query)
+    found = SavedView.objects.filter(Q(created_by=user.pk) | Q(is_shared=True), suite=suite_id)
+    ordered = found.select_related("created_by").order_by("name", "pk")
+    return [OfferedView(view, view.query == shown, view.created_by_id == user.pk) for view in ordered]
+
+
+def plain_query(query: str) -> str:
+    """Return the choices of an address without the place in its rows, in one order."""
+    given = QueryDict(query)
+    return "&".join(sorted(part for part in given.urlencode().split("&") if part.split("=")[0] not in PLACES))
+
+
+@transaction.atomic
+def save_view(*, suite: Suite, name: str, query: str, is_shared: bool, actor: User, at: datetime) -> SavedView:
+    """Keep what a page shows; a view of the same name by the same person is replaced.
+
+    Raises:
+        ViewRefused: there is no name, or too much to keep.
+    """
+    name, plain = " ".join(name.split()), plain_query(query)
+    if not 1 <= len(name) <= SavedView._meta.get_field("name").max_length:
+        raise ViewRefused("Enter a name of at most 80 characters.")
+    if len(plain) > MOST_QUERY:
+        raise ViewRefused("This view chooses too much to be kept. Choose fewer systems or judges.")
+    mine = SavedView.objects.filter(suite=suite, created_by=actor)
+    if not mine.filter(name=name).exists() and mine.count() >= MOST_VIEWS:
+        raise ViewRefused(f"You keep {MOST_VIEWS} views of this suite already. Delete one first.")
+    values = {"query": plain, "is_shared": is_shared, "created_at": at}
+    return SavedView.objects.update_or_create(suite=suite, created_by=actor, name=name, defaults=values)[0]
+
+
+def delete_view(*, view: SavedView) -> None:
+    """Forget a view; what it shows is left as it is."""
+    view.delete()

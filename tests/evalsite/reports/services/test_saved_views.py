@@ -1,0 +1,69 @@
+"""Views of results kept under a name: whose they are, what they keep, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.accounts.roles import Role
+from evalsite.reports.models import SavedView
+from evalsite.reports.services import saved_views
+from evalsite.reports.services.saved_views import ViewRefused, plain_query, save_view, views_for
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def test_plain_query_keeps_the_choices_and_drops_the_place() -> None:
+    query = "system=3&page=4&grader=1&row=7-3&search=a+%26+b&system=2&print=1"
+
+    assert plain_query(query) == "grader=1&search=a+%26+b&system=2&system=3"
+
+
+def test_views_for_offers_ones_own_and_what_others_share() -> None:
+    suite = factories.suite()
+    ada, ben = (factories.user(name, Role.RESEARCHER) for name in ("ada", "ben"))
+    for actor, name, is_shared in ((ada, "Worst", False), (ben, "Differ", True), (ben, "Mine alone", False)):
+        save_view(suite=suite, name=name, query=f"show={name[0]}", is_shared=is_shared, actor=actor, at=NOON)
+    save_view(suite=factories.suite(), name="Elsewhere", query="", is_shared=True, actor=ada, at=NOON)
+
+    offered = views_for(suite_id=suite.pk, user=ada, query="show=W&page=2")
+
+    assert [(one.view.name, one.is_open, one.is_mine) for one in offered] == [
+        ("Differ", False, False),
+        ("Worst", True, True),
+    ]
+
+
+def test_save_view_replaces_the_view_of_that_name() -> None:
+    suite, ada = factories.suite(), factories.user("ada")
+    for query, is_shared in (("show=low", True), ("show=differ", False)):
+        save_view(suite=suite, name="  My \n view", query=query, is_shared=is_shared, actor=ada, at=NOON)
+
+    view = SavedView.objects.get()
+    assert (view.name, view.query, view.is_shared) == ("My view", "show=differ", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "why"),
+    [
+        (" ", "", "Enter a name of at most 80 characters."),
+        ("x" * 81, "", "Enter a name of at most 80 characters."),
+        (
+            "Long",
+            "search=" + "x" * 2000,
+            "This view chooses too much to be kept. Choose fewer systems or judges.",
+        ),
+        ("Third", "", "You keep 2 views of this suite already. Delete one first."),
+    ],
+)
+def test_save_view_refuses(name: str, query: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved_views, "MOST_VIEWS", 2)
+    suite, ada = factories.suite(), factories.user("ada")
+    for kept in ("First", "Second"):
+        save_view(suite=suite, name=kept, query="", is_shared=False, actor=ada, at=NOON)
+
+    with pytest.raises(ViewRefused) as refused:
+        save_view(suite=suite, name=name, query=query, is_shared=False, actor=ada, at=NOON)
+
+    assert (str(refused.value), SavedView.objects.count()) == (why, 2)
