@@ -15,6 +15,8 @@ from judging.statistics.estimators.strata import DIFFERENCE, census_mean
 
 STEPS = 1000  # scores closer together than 1 / STEPS count as one level
 MOST_LEVELS = 7  # of a scale that kappa and a table of counts make sense for
+MOST_PAIRS = 500  # that a scatter plot draws one by one; more are drawn on a coarser grid
+COARSE = 20  # steps of that grid in each direction
 MANY_CELLS = 500_000  # from which on the first two columns alone are compared
 TWO = 2
 
@@ -33,6 +35,7 @@ class ColumnComparison:
     kappa: Estimate | None  # on a scale of few levels, quadratic weights where they are more than two
     levels: tuple[float, ...]  # of that scale
     counts: tuple[tuple[int, ...], ...]  # by level of the first column and of this one
+    pairs: tuple[tuple[float, float, int], ...]  # without such a scale: score of the first, of this one, how many rows
 
 
 def compare_columns(grid: ResultGrid) -> list[ColumnComparison]:
@@ -60,7 +63,19 @@ def _compared(grid: ResultGrid, other: int) -> ColumnComparison:
         kappa=cohen_of(table, tuple(map(str, levels)), weights).estimate if is_scale else None,
         levels=levels if is_scale else (),
         counts=tuple(map(tuple, table.tolist())) if is_scale else (),
+        pairs=() if is_scale else _pairs(first, second),
     )
+
+
+def _pairs(first: np.ndarray, second: np.ndarray) -> tuple[tuple[float, float, int], ...]:
+    """Return each pair of scores with how often it occurs, in steps of 1 / COARSE where there are too many."""
+    for steps in (STEPS, COARSE):
+        places = np.rint(np.stack([first, second]) * steps).astype(np.int64)
+        found, counts = np.unique(places, axis=1, return_counts=True)
+        if len(counts) <= MOST_PAIRS:
+            break
+    shares = found / steps
+    return tuple((float(x), float(y), int(n)) for x, y, n in zip(shares[0], shares[1], counts, strict=True))
 
 
 def _by_case(values: np.ndarray, cases: Ints) -> np.ndarray:

@@ -15,9 +15,10 @@ from evalsite.base.tables import Row
 from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader
 from evalsite.reports.selectors.result_texts import case_words, first_words, matching, read_cells, score_words
 from evalsite.reports.services import shown_rows
+from evalsite.reports.services.charts import Chart, Point, Series, draw, percent_axis
 from evalsite.reports.services.results.cells import ResultCells, grid_of_graders, grid_of_systems
 from evalsite.reports.services.results.choices import Columns, ResultsChoice
-from evalsite.reports.services.results.comparisons import compare_columns
+from evalsite.reports.services.results.comparisons import ColumnComparison, compare_columns
 from evalsite.reports.services.results.row_order import SAME, RowChoice, choose_rows, spread_of
 from judging.statistics.estimates import Ints
 
@@ -127,9 +128,20 @@ class SuiteResults:
                 "column": self.columns[found.other],
                 "figures": found,
                 "confusion": shown_rows.square([f"{level:.0%}" for level in found.levels], found.counts),
+                "scatter": self._scatter(found),
             }
             for found in compare_columns(self.grid.rows(self._places(self._slice)))
         ]
+
+    def _scatter(self, found: ColumnComparison) -> Chart | None:
+        """Return the scores of two columns as dots; None where they are on a scale of few levels, or too few."""
+        if len(found.pairs) <= 1:
+            return None
+        first, other = self.columns[0].label, self.columns[found.other].label
+        dots = [Point(x, y, says=f"{x:.0%} and {y:.0%}: {n:,} row{'s' * (n > 1)}") for x, y, n in found.pairs]
+        equal = Series("equal", [Point(0, 0), Point(1, 1)], tone="guide")
+        rows = Series("rows", dots, has_dots=True, has_line=False)
+        return draw(f"{first} and {other}", percent_axis(first), percent_axis(other), [rows, equal])
 
     def _found(self) -> np.ndarray:
         cases, responses = matching(self._choice.search, suite_id=self._suite_id)

@@ -140,6 +140,22 @@ def test_two_columns_are_compared_and_their_differences_listed(scored: Scored, r
     assert (easy.n, easy.difference.value) == (2, -0.5)
 
 
+def test_columns_of_many_levels_are_drawn_as_dots(scored: Scored, researcher: Client) -> None:
+    judge = factories.evaluator(run=scored.run, position=2, kind="judge", name="Fine", total=9, done=9)
+    scores = Response.objects.filter(system__in=[scored.ada, scored.bob]).order_by("pk")
+    for place, response in enumerate(scores):  # eight levels: 0, 0.1 to 0.7
+        factories.verdict(evaluator=judge, response=response, share=place / 10)
+
+    answer = researcher.get(f"{page(scored)}?columns=judges")
+
+    (row,) = answer.context["comparisons"]
+    # beside the rules' 1, 1, 1, 0.5 of ada and 0, 1, 0, 0 of bob, in ascending order of the first
+    said = [(0, 40), (0, 60), (0, 70), (50, 30), (100, 0), (100, 10), (100, 20), (100, 50)]
+    assert [dot.says for dot in row["scatter"].lines[0].dots] == [f"{x}% and {y}%: 1 row" for x, y in said]
+    assert '<svg class="chart"' in answer.content.decode()
+    assert row["confusion"] == []
+
+
 def test_the_newest_score_of_a_version_counts_over_all_its_runs(scored: Scored, researcher: Client) -> None:
     later = factories.run(
         suite=scored.suite, name="Second run", status="finished", created_at=factories.NOON + timedelta(hours=1)

@@ -36,6 +36,7 @@ def test_compare_columns_counts_rows_and_averages_over_cases() -> None:
     assert (found.difference.n, found.difference.low) == (3, None)  # too few cases for an interval
     assert found.levels == (0.0, 0.5, 1.0)
     assert found.counts == ((0, 1, 1), (0, 1, 0), (0, 1, 1))
+    assert found.pairs == ()
 
 
 def test_compare_columns_of_equal_columns() -> None:
@@ -56,6 +57,16 @@ def test_compare_columns_of_many_levels_has_no_kappa() -> None:
 
     assert (found.kappa, found.levels, found.counts) == (None, (), ())
     assert found.tau == pytest.approx(-1)
+    assert found.pairs == tuple((place / 40, (39 - place) / 40, 1) for place in range(40))
+
+
+def test_compare_columns_draws_many_pairs_on_a_coarser_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparisons, "MOST_PAIRS", 8)
+    values = [0.0, 0.01, 0.02, 0.2, 0.21, 0.4, 0.6, 0.8, 1.0]  # nine scores; on a grid of twentieths six
+
+    (found,) = compare_columns(grid([values, values], list(range(9))))
+
+    assert found.pairs == ((0, 0, 3), (0.2, 0.2, 2), (0.4, 0.4, 1), (0.6, 0.6, 1), (0.8, 0.8, 1), (1, 1, 1))
 
 
 def test_compare_columns_without_common_rows_says_so() -> None:
