@@ -14,7 +14,8 @@ from evalsite.reports.models import SavedView
 from judging.models import Suite
 
 MOST_VIEWS = 50  # of one person and suite
-MOST_QUERY = 2000  # characters
+MOST_NAME = 80  # characters
+MOST_QUERY = 2000
 PLACES = ("page", "row", "print")  # in the rows: no part of a view
 
 
@@ -53,8 +54,8 @@ def save_view(*, suite: Suite, name: str, query: str, is_shared: bool, actor: Us
         ViewRefused: there is no name, or too much to keep.
     """
     name, plain = " ".join(name.split()), plain_query(query)
-    if not 1 <= len(name) <= SavedView._meta.get_field("name").max_length:
-        raise ViewRefused("Enter a name of at most 80 characters.")
+    if not 1 <= len(name) <= MOST_NAME:
+        raise ViewRefused(f"Enter a name of at most {MOST_NAME} characters.")
     if len(plain) > MOST_QUERY:
         raise ViewRefused("This view chooses too much to be kept. Choose fewer systems or judges.")
     mine = SavedView.objects.filter(suite=suite, created_by=actor)

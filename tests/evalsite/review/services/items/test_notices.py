@@ -65,9 +65,10 @@ def test_a_run_that_pauses_by_itself_is_told_and_one_that_somebody_paused_is_not
 
 def test_debates_are_told_under_the_name_and_page_of_their_set() -> None:
     ada = factories.user("ada", Role.RESEARCHER)
-    debates = factories.debate_set(name="Orion or Rigel", run=_started(kind=RunKind.DEBATE, created_by=ada, total=3))
+    run = _started(kind=RunKind.DEBATE, created_by=ada, total=3)
+    debates = factories.debate_set(name="Orion or Rigel", run=run)
 
-    finish_run_if_complete(run_id=debates.run.pk, at=NOON)
+    finish_run_if_complete(run_id=run.pk, at=NOON)
 
     text = "The run “Orion or Rigel” ended: 0 of 3 tasks done, 0 failed."
     assert _said() == [("ada", text, debates.get_absolute_url())]
