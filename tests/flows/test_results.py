@@ -6,30 +6,15 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.flows.axe import DESK, faults
+from tests.flows.clicks import Clicks
 from tests.flows.conftest import PAINTED, SignIn
 
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
 SYSTEMS = ("alder-medium", "moss-small", "willow-large")
-
-
-class Clicks:
-    """Clicks on a page, counted."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.count = 0
-
-    def __call__(self, target: Locator) -> None:
-        target.click()
-        self.count += 1
-
-    def link(self, name: str) -> None:
-        """Click a link by its name."""
-        self(self.page.get_by_role("link", name=name, exact=True).first)
 
 
 @pytest.fixture
