@@ -15,11 +15,10 @@ from judging.judges.registry import COMPARING, judge_kind
 from judging.llm.endpoints import EndpointKind
 from judging.models import Case, Judge, Rubric, RunKind, Suite, System
 from judging.selectors.endpoints import active_judges
+from judging.selectors.suggested_judges import needs_rubric, uses_rubric
 from judging.services.runs.run_archive import tags_in
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.states import RunRefused
-
-LEVEL_SHAPE = "levels"
 
 
 class RunNameForm(forms.Form):
@@ -159,11 +158,10 @@ def pair_judges(judges: Iterable[Judge], rubrics: Sequence[Rubric]) -> tuple[lis
     choices: list[EvaluatorChoice] = []
     lacking: list[Judge] = []
     for judge in judges:
-        needs = judge_kind(judge.kind).needs
-        if not needs & {"rubric", "levels"}:
+        if not needs_rubric(judge):
             choices.append(EvaluatorChoice(judge=judge))
             continue
-        fitting = [rubric for rubric in rubrics if (rubric.shape == LEVEL_SHAPE) == ("levels" in needs)]
+        fitting = [rubric for rubric in rubrics if uses_rubric(judge, rubric)]
         choices += [EvaluatorChoice(judge=judge, rubric=rubric) for rubric in fitting]
         if not fitting:
             lacking.append(judge)

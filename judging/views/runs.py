@@ -18,6 +18,7 @@ from evalsite.base.choices import choices_of
 from evalsite.base.http import PageRequest, page_of, whole_number
 from evalsite.base.json_types import JsonDict
 from judging.forms.esi import EsiRunForm
+from judging.forms.first_choices import first_choices
 from judging.forms.new_runs import NewRunForm
 from judging.forms.runs import RunForm, RunNameForm
 from judging.jobs import launch_run
@@ -56,7 +57,7 @@ def run_create(request: PageRequest) -> HttpResponse:
     if suite is None:
         context = {"suites": suites(), "kinds": FORMS, "chosen": form_class}
         return render(request, "judging/run_suite.html", context)
-    form = form_class(request.POST or None, suite=suite, initial={"rules": True} | _like(request, suite))
+    form = form_class(request.POST or None, suite=suite, initial={"rules": True} | first_choices(request.GET, suite))
     if request.method == "POST" and form.is_valid():
         try:
             with transaction.atomic():
@@ -256,32 +257,6 @@ def suite_of(request: PageRequest) -> Suite | None:
 def suites() -> list[Suite]:
     """Return the suites to choose from, the newest first."""
     return list(Suite.objects.select_related("benchmark").order_by("-created_at", "-pk")[:200])
-
-
-def _like(request: PageRequest, suite: Suite) -> JsonDict:
-    """Return the choices of the run of this suite that the address names, for a new run like it."""
-    key = whole_number(request.GET.get("like", ""))
-    run = Run.objects.filter(pk=key, suite=suite, kind=RunKind.GRADING).first() if key is not None else None
-    if run is None:
-        return {}
-    evaluators = list(run.evaluators.all())
-    selection, share = selection_from_json(run.options.get("selection") or {}), run.options.get("audit_share")
-    return {
-        "limit": selection.limit,
-        "seed": selection.seed,
-        "cases": ", ".join(selection.cases),
-        "scenarios": ", ".join(selection.scenarios),
-        "systems": [system.pk for system in run.systems.all()],
-        "rules": any(one.kind == EvaluatorKind.GRADER for one in evaluators),
-        "judges": [one.judge_id for one in evaluators if one.judge_id],
-        "rubrics": [one.rubric_id for one in evaluators if one.rubric_id],
-        "budget": run.budget,
-        "first_attempts": run.options.get("first_attempts"),
-        "compat": bool(run.options.get("compat")),
-        "fresh": bool(run.options.get("fresh")),
-        "asks_nobody": not run.options.get("asks_people", True),
-        "audit_percent": None if share is None else 100 * share,
-    }
 
 
 def _budget(request: PageRequest) -> Decimal | None:

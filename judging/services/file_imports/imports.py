@@ -144,6 +144,7 @@ class Written:
                 "changed": len(done.changed),
                 "amended": len(done.amended),
                 "unchanged": done.unchanged,
+                "systems": sorted({response.system for response in self.intake.responses}),
             }
             result["changed"] |= not done.changes_nothing
         for staged in self.intake.rubrics:

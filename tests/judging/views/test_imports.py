@@ -14,12 +14,13 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from evalsite.accounts.roles import Role
-from judging.models import Benchmark, ImportStatus, Suite, Upload
+from judging.models import Benchmark, ImportStatus, Suite, System, Upload
 from judging.services.file_imports import uploads
 from judging.services.file_imports.import_progress import ProgressWriter
 from judging.specs.files.example_files import EXAMPLES
 from tests import factories
 from tests.judging import import_files
+from tests.judging.services.run_rows import level_judge
 from tests.own_redis import OwnRedis
 
 pytestmark = pytest.mark.django_db
@@ -326,3 +327,31 @@ def test_import_template_is_imported_without_a_remark(importer: Client, name: st
 
 def test_import_template_that_is_not_there_is_not_found(importer: Client) -> None:
     assert importer.get(reverse("judging:import-template", args=["none"])).status_code == 404
+
+
+def test_import_result_starts_a_run_of_what_was_imported(importer: Client) -> None:
+    baseline, _ = level_judge()
+    confirm(importer, upload_of(importer, import_files.suite(), import_files.responses("eve")))
+    upload = confirm(importer, upload_of(importer, import_files.responses("ada"), import_files.workbook()))
+
+    link = f"{reverse('judging:run-create')}?suite={Suite.objects.get().pk}&import={upload.pk}"
+    form = importer.get(link).context["form"]
+
+    assert link.replace("&", "&amp;") in importer.get(upload.get_absolute_url()).content.decode()
+    assert {name: form[name].value() for name in ("systems", "rules", "judges", "rubrics")} == {
+        "systems": [System.objects.get(name="ada").pk],
+        "rules": True,
+        "judges": [baseline.pk],
+        "rubrics": [Suite.objects.get().benchmark.rubrics.get().pk],
+    }
+
+
+@pytest.mark.parametrize("named", ["0", "x", "99999999999999999999"])
+def test_run_create_ticks_every_system_for_an_import_that_is_not_there(importer: Client, named: str) -> None:
+    confirm(importer, upload_of(importer, import_files.suite(), import_files.responses("eve")))
+
+    form = importer.get(reverse("judging:run-create"), {"suite": Suite.objects.get().pk, "import": named}).context[
+        "form"
+    ]
+
+    assert (form["systems"].value(), form["judges"].value()) == ([System.objects.get().pk], None)

@@ -49,7 +49,7 @@ def test_store_import_keeps_a_zip_with_suite_responses_rubric_and_criteria() -> 
 
     assert result["changed"] is True
     assert result["suite"]["cases"] == 2
-    assert result["responses"] == {"new": 2, "changed": 0, "amended": 0, "unchanged": 0}
+    assert result["responses"] == {"new": 2, "changed": 0, "amended": 0, "unchanged": 0, "systems": ["ada"]}
     assert [rubric["name"] for rubric in result["rubrics"]] == ["levels v1", "c v1"]
     assert Response.objects.get(prompt__key="france").text == "Paris, not Lyon."
 
@@ -103,7 +103,8 @@ def test_check_import_plans_responses_beside_a_suite_that_is_not_stored_yet() ->
         "Replace an earlier text": 0,
         "Already stored": 1,
     }
-    assert store(*files)["responses"] == {"new": 1, "changed": 0, "amended": 0, "unchanged": 1}
+    responses = {"new": 1, "changed": 0, "amended": 0, "unchanged": 1, "systems": ["ada"]}
+    assert store(*files)["responses"] == responses
 
 
 def test_store_import_supersedes_changed_responses_and_says_what_was_scored() -> None:
@@ -258,7 +259,8 @@ def test_store_import_takes_a_suite_with_its_responses_folders(shared_data: Path
 
     # 44 cases, two models, the first five of their attempts.
     assert result["suite"]["cases"] == 44
-    assert result["responses"] == {"new": 2 * 44 * 5, "changed": 0, "amended": 0, "unchanged": 0}
+    counts = {"new": 2 * 44 * 5, "changed": 0, "amended": 0, "unchanged": 0}
+    assert result["responses"] == counts | {"systems": ["gpt-3.5-turbo", "gpt-4"]}
 
 
 @pytest.mark.shared_data
