@@ -177,6 +177,9 @@ class DebateSetForm(SelectionForm):
         super().__init__(*args, **kwargs)
         suites = Suite.objects.select_related("benchmark").order_by("-created_at", "-pk")
         self._choices("suite").queryset = suites
+        newest = suites.first()
+        if newest is not None:
+            self.initial.setdefault("suite", newest.pk)
         entered = self.data or self.initial
         if entered.get("plan") == "round-robin":
             self.fields["system_a"].required = self.fields["system_b"].required = False

@@ -326,16 +326,17 @@ def test_set_detail_pauses_and_cancels_and_shows_how_it_ended(researcher: Client
     assert ("Waiting" in cancelled, cancelled.count("Cancelled") >= 3) == (False, True)  # the run and two debates
 
 
-def test_set_create_offers_what_has_to_do_with_the_chosen_suite(researcher: Client) -> None:
+def test_set_create_offers_what_has_to_do_with_the_chosen_suite_or_the_newest(researcher: Client) -> None:
     wish = rows.wish("One?", endpoints=[factories.endpoint(), factories.endpoint()])
-    stranger = factories.system()
+    newest = rows.wish("Two?")
     theirs = factories.rubric(trees={"": rows.TREE}, benchmark=factories.benchmark())
     address = reverse("debate:set-create")
 
-    everything = researcher.get(address).context["form"]
+    opened = researcher.get(address).context["form"]
     narrowed = researcher.get(address, {**_entered(wish), "max_rounds": 1}).context["form"]
 
-    assert stranger in everything.fields["system_a"].queryset
+    assert opened["suite"].value() == newest.suite.pk
+    assert set(opened.fields["system_a"].queryset) == {newest.system_a, newest.system_b}
     assert set(narrowed.fields["system_a"].queryset) == {wish.system_a, wish.system_b}
     offered = [key for _, group in narrowed.fields["criterion"].choices[1:] for key, _ in group]
     assert (f"{wish.rubric.pk}:helpfulness" in offered, f"{theirs.pk}:helpfulness" in offered) == (True, False)

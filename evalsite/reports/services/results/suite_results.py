@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from django.urls import reverse
+from django.utils.text import Truncator
 
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Row
@@ -22,6 +23,7 @@ from evalsite.reports.services.results.comparisons import ColumnComparison, comp
 from evalsite.reports.services.results.row_order import SAME, RowChoice, choose_rows, spread_of
 from judging.statistics.estimates import Ints
 
+AXIS_LETTERS = 30  # of a column's label that stand at an axis
 MOST_ROW_SYSTEMS = 200  # of a suite whose rows are responses
 
 
@@ -137,7 +139,7 @@ class SuiteResults:
         """Return the scores of two columns as dots; None where they are on a scale of few levels, or too few."""
         if len(found.pairs) <= 1:
             return None
-        first, other = self.columns[0].label, self.columns[found.other].label
+        first, other = (Truncator(self.columns[place].label).chars(AXIS_LETTERS) for place in (0, found.other))
         dots = [Point(x, y, says=f"{x:.0%} and {y:.0%}: {n:,} row{'s' * (n > 1)}") for x, y, n in found.pairs]
         equal = Series("equal", [Point(0, 0), Point(1, 1)], tone="guide")
         rows = Series("rows", dots, has_dots=True, has_line=False)

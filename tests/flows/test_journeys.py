@@ -1,0 +1,105 @@
+"""Journeys with their clicks counted: what a run cost, only what failed again, a set of debates, who changed what."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.fake_llm.fixture import FakeLLM
+from tests.flows.axe import DESK
+from tests.flows.clicks import Clicks
+from tests.flows.conftest import LiveSite, SignIn
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+A_MINUTE = 60_000
+RUN = "Encke levels, asked again"
+
+
+def first_page(signed_in: SignIn, name: str) -> Clicks:
+    page = signed_in(name)
+    page.set_viewport_size(DESK)  # type: ignore[arg-type]
+    page.goto("/")
+    return Clicks(page)
+
+
+@pytest.fixture
+def failed_run(site: LiveSite, fake_llm: FakeLLM) -> FakeLLM:
+    """Run a judge over six responses whose replies are all cut off; return the model behind it, which is well again."""
+    fake_llm.config(truncate_below=1_000_000, latency=1)
+    judge = ("--name", "Encke levels", "--kind", "level_cascade", "--endpoint", "Encke")
+    part = ("--suite", "desk-questions", "--systems", "moss-small", "--limit", "6", "--rubrics", "desk-question-levels")
+    for command in (
+        ("add_endpoint", "--name", "Encke", "--url", fake_llm.url, "--model", "encke"),
+        ("add_judge", *judge),
+        ("run_suite", *part, "--judges", "Encke levels", "--no-review", "--name", RUN, "--wait"),
+    ):
+        done = site.command(*command, "--json")
+        assert done.returncode in (0, 3), done.stderr
+    told = json.loads(done.stdout)
+    assert told["failed"] == 6, told
+    fake_llm.config(truncate_below=0)
+    return fake_llm
+
+
+def test_what_a_run_cost_by_judge_takes_one_click(signed_in: SignIn) -> None:
+    click = first_page(signed_in, "demo-researcher")
+    click.link("Demo: rules and lexical baselines")
+
+    results = click.page.locator("#run-results")
+    titles = [title.split("\n")[0] for title in results.locator("thead th").all_inner_texts()]
+    cost = results.locator("tr", has=click.page.get_by_role("rowheader", name="Cost")).locator("td").all_inner_texts()
+    assert titles[:2] == ["System", "rules"]
+    assert [text.split("\n")[0] for text in cost] == ["–", *["$0.00"] * (len(titles) - 2)]
+    assert click.count == 1
+
+
+def test_only_what_failed_is_run_again_in_three_clicks(signed_in: SignIn, failed_run: FakeLLM) -> None:
+    click = first_page(signed_in, "demo-researcher")
+    before = failed_run.stats()["calls"]
+    click.link(RUN)
+    click(click.page.get_by_role("button", name="Retry failed"))
+    click(click.page.get_by_role("dialog").get_by_role("button", name="Retry"))
+
+    expect(click.page.locator("#run-progress")).to_contain_text("6 of 6 tasks", timeout=A_MINUTE)
+    expect(click.page.locator("#run-progress")).to_contain_text("Finished")
+    assert (click.count, failed_run.stats()["calls"] - before) == (3, 6)
+
+
+def test_a_new_set_of_debates_is_read_in_nine_clicks(signed_in: SignIn) -> None:
+    click = first_page(signed_in, "demo-researcher")
+    page = click.page
+    click.link("Debates")
+    click.link("New debates")
+    if "Desk questions v1" not in page.get_by_label("Suite").locator("option:checked").inner_text():
+        page.get_by_label("Suite").select_option(label="Desk questions v1")  # another flow imported a newer one
+    choices = {"Criterion": "clarity", "System A": "alder-medium", "System B": "willow-large"}
+    for label, option in (choices | {"Agent 1": "lexical-balance", "Agent 2": "lexical-reference"}).items():
+        select = page.get_by_label(label, exact=True)
+        select.select_option(label=select.locator("option", has_text=option).first.inner_text())
+        click.count += 1
+    page.get_by_label("Number of cases").fill("2")
+    page.get_by_label("Name").fill("Clarity, two cases")
+    click(page.get_by_role("button", name="Start the debates"))
+    expect(page.get_by_role("heading", name="Clarity, two cases")).to_be_visible()
+    expect(page.locator("tbody th a").first).to_be_visible(timeout=A_MINUTE)
+    click(page.locator("tbody th a").first)
+
+    expect(page.get_by_role("main")).to_contain_text("Verdicts by round")
+    assert click.count == 9
+
+
+def test_who_changed_what_today_takes_two_clicks(signed_in: SignIn, site: LiveSite) -> None:
+    click = first_page(signed_in, "demo-admin")
+    page = click.page
+    click.link("Audit")
+    page.get_by_label("What").fill("rules and lexical")
+    page.get_by_label("What").press("Enter")
+    entry = page.get_by_role("row").filter(has_text="run.created")
+    expect(entry).to_have_count(1)
+    click(entry.get_by_role("link", name="Demo: rules and lexical baselines"))
+
+    expect(page.get_by_role("heading", name="Demo: rules and lexical baselines")).to_be_visible()
+    assert click.count == 2
