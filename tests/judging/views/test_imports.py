@@ -349,9 +349,8 @@ def test_import_result_starts_a_run_of_what_was_imported(importer: Client) -> No
 @pytest.mark.parametrize("named", ["0", "x", "99999999999999999999"])
 def test_run_create_ticks_every_system_for_an_import_that_is_not_there(importer: Client, named: str) -> None:
     confirm(importer, upload_of(importer, import_files.suite(), import_files.responses("eve")))
+    query = {"suite": str(Suite.objects.get().pk), "import": named}
 
-    form = importer.get(reverse("judging:run-create"), {"suite": Suite.objects.get().pk, "import": named}).context[
-        "form"
-    ]
+    form = importer.get(reverse("judging:run-create"), query).context["form"]
 
     assert (form["systems"].value(), form["judges"].value()) == ([System.objects.get().pk], None)
