@@ -327,8 +327,8 @@ def test_set_detail_pauses_and_cancels_and_shows_how_it_ended(researcher: Client
 
 
 def test_set_create_offers_what_has_to_do_with_the_chosen_suite_or_the_newest(researcher: Client) -> None:
-    wish = rows.wish("One?", endpoints=[factories.endpoint(), factories.endpoint()])
-    newest = rows.wish("Two?")
+    agents = [factories.endpoint(), factories.endpoint()]
+    wish, newest = (rows.wish(question, endpoints=agents) for question in ("One?", "Two?"))
     theirs = factories.rubric(trees={"": rows.TREE}, benchmark=factories.benchmark())
     address = reverse("debate:set-create")
 
