@@ -8,10 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
 from judging.models import Call, Case, Prompt, Response, Score, Verdict
+from judging.selectors.text_search import prompts_with, responses_with
 from judging.statistics.estimates import Ints
 
 FIRST_WORDS = 90  # characters
@@ -59,12 +60,16 @@ def score_words(evaluators: Sequence[int], response_ids: Iterable[int]) -> dict[
 
 
 def matching(text: str, *, suite_id: int) -> tuple[Ints, Ints]:
-    """Return the cases of a suite whose key or prompt holds a text, and the current responses that hold it."""
-    prompts = Prompt.objects.filter(cases__links__suite=suite_id)
-    said = Q(key__icontains=text) | Q(text__icontains=text) | Q(context__icontains=text)
-    cases = Case.objects.filter(links__suite=suite_id, prompt__in=prompts.filter(said).order_by())
-    responses = Response.objects.filter(prompt__in=prompts.order_by(), superseded_at__isnull=True, text__icontains=text)
-    return _keys(cases), _keys(responses)
+    """Return the cases of a suite whose key holds a text or whose prompt holds its words, and the current responses.
+
+    Words are those of the site's search. Three queries: each by an index of its own.
+    """
+    cases = Case.objects.filter(links__suite=suite_id)
+    prompts = Prompt.objects.filter(prompts_with(text), cases__links__suite=suite_id)
+    asked = Prompt.objects.filter(cases__links__suite=suite_id)
+    responses = Response.objects.filter(responses_with(text), prompt__in=asked.order_by())
+    told = cases.filter(prompt__in=prompts.order_by())
+    return np.union1d(_keys(cases.filter(prompt__key__icontains=text)), _keys(told)), _keys(responses)
 
 
 def _keys(rows: QuerySet[Any]) -> Ints:

@@ -85,12 +85,28 @@ def test_filters_and_order_are_those_of_the_address(scored: Scored, researcher: 
     assert cases("sort=99&least=x&most=500&grader=0&system=x&row=x-y&page=77") == [f"case-{n}" for n in range(1, 5)]
 
 
-def test_search_finds_words_of_responses(scored: Scored, researcher: Client) -> None:
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("pivot", ["case-3"]),  # a response
+        ("table use", ["case-3"]),  # words in any order
+        ("piv", []),
+        ("piv*", ["case-3"]),
+        ('"use a table"', []),
+        ("lemma", ["case-2"]),  # a prompt
+        ("se-4", ["case-4"]),  # part of a key
+        ("*", []),
+    ],
+)
+def test_search_finds_keys_and_words_of_texts(scored: Scored, researcher: Client, query: str, found: list[str]) -> None:
     response = Response.objects.get(prompt=scored.cases[2].prompt, system=scored.bob)
     response.text = "Use a Pivot table."
     response.save()
+    prompt = scored.cases[1].prompt
+    prompt.text = "State the lemma, please."
+    prompt.save()
 
-    assert [row[0] for row in table(researcher.get(f"{page(scored)}?q=pivot"))] == ["case-3"]
+    assert [row[0] for row in table(researcher.get(page(scored), {"q": query}))] == found
 
 
 def test_a_filter_opens_the_first_row_with_all_its_texts(scored: Scored, researcher: Client) -> None:
