@@ -1,21 +1,33 @@
-"""Links from pages of imports, runs, debates and queues to their reports."""
+"""What pages of imports, cases, runs, debates and queues show of reports."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from evalsite.base.json_types import JsonDict
 from evalsite.base.page_parts import add_part, subject_as
 from judging.models import Run
 
+if TYPE_CHECKING:
+    from judging.views.cases import ShownCase
+
 
 def add_parts() -> None:
     """Fill the places that pages below leave for reports."""
     add_part("judging.import_actions", "reports/_import_actions.html", subject_as("suite_id"))
+    add_part("judging.case_responses", "reports/_case_responses.html", _case_responses)
     add_part("judging.run_actions", "reports/_run_actions.html", _run_actions)
     add_part("judging.run_results", "reports/_run_results.html", _run_results)
     add_part("debate.set_reports", "reports/_set_actions.html", subject_as("debate_set"))
     add_part("debate.experiment_actions", "reports/_experiment_actions.html", subject_as("experiment"))
     add_part("review.queue_figures", "reports/_queue_figures.html", subject_as("queue"))
     add_part("review.run_people", "reports/_run_labels.html", subject_as("run"))
+
+
+def _case_responses(shown: ShownCase) -> JsonDict:
+    from evalsite.reports.views.cases import answers_of  # late, as below
+
+    return answers_of(shown)
 
 
 def _run_actions(run: Run) -> JsonDict:

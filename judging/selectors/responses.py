@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
@@ -10,7 +9,6 @@ from django.db.models import Count, QuerySet
 from judging.models import (
     UNREPORTED_KINDS,
     Case,
-    Prompt,
     Response,
     Rubric,
     RubricItem,
@@ -19,60 +17,6 @@ from judging.models import (
     System,
     Verdict,
 )
-
-SIDE_BY_SIDE = 4  # systems on one page of a case
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredResponse:
-    """A response with its newest score by each grader and judge."""
-
-    response: Response
-    scores: tuple[Score, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Responses to one prompt, a page of systems at a time."""
-
-    shown: tuple[ScoredResponse, ...]
-    systems: tuple[System, ...]  # all that answered
-    attempts: int  # of the system with most
-
-
-def answers_to(*, prompt: Prompt, attempt: int, system_ids: Sequence[int] = ()) -> Answers:
-    """Return the responses to a prompt at one attempt: of the given systems, else of the first few by name."""
-    rows = list(
-        Response.objects.filter(prompt=prompt, superseded_at__isnull=True)
-        .order_by("system__name", "attempt", "pk")
-        .values_list("pk", "system_id", "attempt")
-    )
-    systems = System.objects.in_bulk({system_id for _, system_id, _ in rows})
-    wanted = list(system_ids) or list(dict.fromkeys(system_id for _, system_id, _ in rows))[:SIDE_BY_SIDE]
-    chosen = [pk for pk, system_id, number in rows if system_id in wanted and number == attempt][:SIDE_BY_SIDE]
-    responses = Response.objects.filter(pk__in=chosen).select_related("system").order_by("system__name", "pk")
-    scores = newest_scores(chosen)
-    return Answers(
-        shown=tuple(ScoredResponse(response, scores.get(response.pk, ())) for response in responses),
-        systems=tuple(sorted(systems.values(), key=lambda system: (system.name, system.pk))),
-        attempts=max((number for _, _, number in rows), default=-1) + 1,
-    )
-
-
-def newest_scores(response_ids: Iterable[int]) -> dict[int, tuple[Score, ...]]:
-    """Return the scores of responses, the newest of every evaluator name, by name."""
-    rows = (
-        Score.objects.filter(response_id__in=list(response_ids))
-        .exclude(run__kind__in=UNREPORTED_KINDS)
-        .select_related("evaluator", "run")
-        .defer("detail", "run__options", "evaluator__options")
-        .order_by("-run_id", "-pk")
-    )
-    newest: dict[int, dict[tuple[str, str], Score]] = {}
-    for score in rows:
-        identity = (score.evaluator.name, score.evaluator.criterion)
-        newest.setdefault(score.response_id, {}).setdefault(identity, score)
-    return {response_id: tuple(by_name[name] for name in sorted(by_name)) for response_id, by_name in newest.items()}
 
 
 def scores_of(response: Response) -> QuerySet[Score]:

@@ -34,6 +34,7 @@ def load_run(responses: int) -> dict[str, str]:
         "search": "/search/?q=answer",
         "benchmark": "/benchmarks/bench/",
         "suite": f"/suites/{suite.pk}/",
+        "case": f"/cases/{cases[-1].pk}/",
         "run": f"/runs/{run.pk}/",
         "runs": "/runs/",
         "queue": f"/review/queues/{queue.slug}/",

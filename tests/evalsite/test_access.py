@@ -177,6 +177,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "reports:results-detail": READERS_OBJECT,
     "reports:results-export": READERS_OBJECT,
     "reports:results-send": RESEARCHERS_OBJECT,
+    "reports:case-export": READERS_OBJECT,
     "reports:leaderboard-list": READERS,
     "reports:board-detail": READERS_OBJECT,
     "reports:board-export": READERS_OBJECT,

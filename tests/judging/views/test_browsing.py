@@ -157,17 +157,8 @@ def test_case_detail_walks_the_suite_by_arrow_keys(reader: Client) -> None:
         assert f'data-key="{key}' in html
 
 
-def test_case_detail_shows_the_chosen_systems_side_by_side(reader: Client) -> None:
-    suite = filled(3)
-    chosen = [row.system for row in suite.cases.get(key="c0").prompt.responses.order_by("system__name")[1:3]]
-
-    page = reader.get(case_url(suite) + "?" + "&".join(f"system={system.pk}" for system in chosen))
-
-    assert [answer.response.system for answer in page.context["answers"].shown] == chosen
-
-
 def test_case_detail_survives_nonsense_in_its_query(reader: Client) -> None:
-    page = reader.get(case_url(filled(1)) + "?suite=x&attempt=99999999999999999999&system=%27")
+    page = reader.get(case_url(filled(1)) + "?suite=x&response=99999999999999999999&response=%27&page=-1")
 
     assert page.status_code == 200
 

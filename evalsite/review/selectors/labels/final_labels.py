@@ -115,6 +115,11 @@ def labels_of_evaluators(
     return {evaluator.pk: read(evaluator) for evaluator in evaluators}
 
 
+def labels_on_case(evaluator: RunEvaluator, case: Case, response_ids: Sequence[int]) -> list[SubjectLabel]:
+    """Return the labels of responses to one case under the criterion of an evaluator; other cases are not read."""
+    return LabelReader({evaluator.run.suite_id: {case.prompt_id: case}}).labels_on(evaluator, response_ids)
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     """A question under a criterion, with the scale that it is answered on."""
@@ -143,9 +148,9 @@ _Criterion = tuple[int | None, str, str]  # rubric, criterion, and the kind of j
 class LabelReader:
     """Reads the labels of evaluators; what several of them share, which is nearly all of it, is read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, cases: Mapping[int, dict[int, Case]] | None = None) -> None:
         self._parts = RubricParts()
-        self._cases: dict[int, dict[int, Case]] = {}  # by suite and prompt
+        self._cases = dict(cases or {})  # by suite and prompt
         self._prompts: dict[int, tuple[str, str]] = {}  # key and hash
         self._questions: dict[tuple[int, _Criterion, int], _Question] = {}
         self._contents: dict[tuple[int, _Criterion], dict[int, _Content]] = defaultdict(dict)  # by response
@@ -157,6 +162,13 @@ class LabelReader:
         """Return the labels of what one evaluator judged, ordered by response. `evaluator.run` is loaded."""
         referred = self._referred_of(evaluator)
         return self._rows_of(evaluator, responses_of(evaluator, referred), referred) if referred is not None else []
+
+    def labels_on(self, evaluator: RunEvaluator, response_ids: Sequence[int]) -> list[SubjectLabel]:
+        """Return the labels of these responses under the criterion of an evaluator, in their order."""
+        rows = Referral.objects.filter(
+            run=evaluator.run_id, subject__criterion=evaluator.criterion, response__in=response_ids
+        )
+        return self._rows_of(evaluator, response_ids, _referred(rows, "response_id"))
 
     def asked_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
         """Return the labels of what the evaluator's run asked people about, by a rule or its audit."""

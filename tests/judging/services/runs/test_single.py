@@ -38,7 +38,7 @@ def test_judge_once_makes_a_run_that_only_those_who_ask_for_it_see() -> None:
     assert (live, list(list_runs()), list(benchmarks.benchmark_runs(suite.benchmark))) == ((), [], [])
     rows = (*benchmarks.benchmark_rows(), *benchmarks.suite_rows(suite.benchmark))
     assert [vars(row)["run_count"] for row in rows] == [0, 0]
-    assert (list(responses.scores_of(response)), responses.newest_scores([response.pk])) == ([], {})
+    assert list(responses.scores_of(response)) == []
     assert (list(unheard_runs()), judge_exists(run.evaluators.get().name)) == ([], False)
     assert evaluators_of([suite.pk])[suite.pk].every == ()
     assert (list(list_runs(single=True)), Score.objects.get().run) == ([run], run)

@@ -1,0 +1,56 @@
+"""The responses to one case with what graders, judges and people said of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from django.db.models import QuerySet
+from django.db.models.functions import Substr
+
+from evalsite.reports.selectors.graders import Grader
+from evalsite.reports.selectors.result_texts import FIRST_WORDS
+from evalsite.review.selectors.labels.final_labels import SubjectLabel, criterion_of, labels_on_case
+from judging.models import Case, Response, Score
+
+
+def answers_to(case: Case) -> QuerySet[Response]:
+    """Return the current responses to a case by system and attempt, each with its first `words`, without its text."""
+    return (
+        Response.objects.filter(prompt=case.prompt_id, superseded_at__isnull=True)
+        .select_related("system")
+        .only("pk", "attempt", "completion_tokens", "prompt_id", "system__name")
+        .annotate(words=Substr("text", 1, FIRST_WORDS))
+        .order_by("system__name", "system_id", "attempt", "pk")
+    )
+
+
+def answers_named(case: Case, response_ids: Sequence[int]) -> list[Response]:
+    """Return the responses to a case that have these keys, with their texts, in the order of the keys."""
+    rows = Response.objects.filter(prompt=case.prompt_id).select_related("system").in_bulk(list(response_ids))
+    return [rows[pk] for pk in response_ids if pk in rows]
+
+
+def newest_scores(graders: Sequence[Grader], response_ids: Iterable[int]) -> dict[tuple[int, int], Score]:
+    """Return the score that counts, by grader and response: the newest with a share, else the newest. One query."""
+    places = {row.pk: (place, grader.key) for grader in graders for place, row in enumerate(grader.evaluators)}
+    rows = Score.objects.filter(evaluator__in=places, response__in=list(response_ids)).order_by("-pk")
+    rows = rows.select_related("verdict").only(
+        *("pk", "evaluator_id", "response_id", "share", "status", "flags", "verdict_id"),
+        *("verdict__rationale", "verdict__reason", "verdict__status"),
+    )
+    found: dict[tuple[int, int], Score] = {}
+    for score in sorted(rows, key=lambda row: (row.share is None, places[row.evaluator_id][0])):
+        found.setdefault((places[score.evaluator_id][1], score.response_id), score)
+    return found
+
+
+def labels_of_people(
+    graders: Sequence[Grader], case: Case, response_ids: Sequence[int]
+) -> Mapping[int, Sequence[SubjectLabel]]:
+    """Return people's labels by response: one for each criterion that a grader scores."""
+    by_criterion = {criterion_of(grader.newest): grader.newest for grader in graders}
+    found: dict[int, list[SubjectLabel]] = {}
+    for evaluator in by_criterion.values():
+        for label in labels_on_case(evaluator, case, response_ids):
+            found.setdefault(label.response_ids[0], []).append(label)
+    return found

@@ -1,0 +1,129 @@
+"""The table of a case: responses as rows, graders, judges and people as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from evalsite.base.json_types import JsonDict
+from evalsite.base.tables import Row
+from evalsite.reports.selectors.case_answers import labels_of_people, newest_scores
+from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader, graders_of
+from evalsite.reports.services.shown_rows import shade
+from evalsite.review.selectors.labels.final_labels import SubjectLabel
+from judging.models import Case, Response, Score, Suite
+
+FLAGS_SHOWN = 2
+EXPORT_COLUMNS = (
+    *("case", "system", "attempt", "scored_by", "criterion", "score", "label", "status", "flags", "reasons"),
+    *("response", "address"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseCell:
+    """What one grader said of one response."""
+
+    score: Score
+
+    @property
+    def shade(self) -> int | None:
+        """The score in tenths."""
+        return shade(self.score.share)
+
+    @property
+    def address(self) -> str:
+        """The page that says why: the verdict's, else the response's."""
+        verdict = self.score.verdict_id
+        if verdict is not None:
+            return reverse("judging:verdict-detail", args=[verdict])
+        return reverse("judging:response-detail", args=[self.score.response_id])
+
+    @property
+    def flags(self) -> list[str]:
+        """The first few, each once."""
+        return list(dict.fromkeys(map(str, self.score.flags)))[:FLAGS_SHOWN]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """A response with a cell for each column; None: this grader has not scored it."""
+
+    response: Response
+    cells: tuple[CaseCell | None, ...]
+    labels: tuple[SubjectLabel, ...]  # final ones of people
+    waiting: tuple[int, ...]  # items on which people have not decided
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTable:
+    """The columns, and the rows of one page."""
+
+    columns: tuple[Grader, ...]
+    rows: tuple[CaseRow, ...]
+    left_out: int  # graders with scores that have no column
+
+    @property
+    def has_people(self) -> bool:
+        """Whether people were asked about a response, or have labelled one."""
+        return any(row.labels or row.waiting for row in self.rows)
+
+
+def case_table(case: Case, suite: Suite | None, answers: Sequence[Response], *, most: int = MOST_COLUMNS) -> CaseTable:
+    """Return what those who scored the suite said of these responses to a case, `most` of them side by side."""
+    graders = graders_of(suite.pk) if suite is not None else ()
+    ids = [answer.pk for answer in answers]
+    scores: Mapping[tuple[int, int], Score] = newest_scores(graders, ids) if graders and ids else {}
+    labels = labels_of_people(graders, case, ids) if graders and ids else {}
+    scoring = {key for key, _ in scores}
+    known = [grader for grader in graders if grader.key in scoring]
+    columns = tuple(known[:most])
+    rows = tuple(
+        CaseRow(
+            answer,
+            tuple(_cell(scores.get((column.key, answer.pk))) for column in columns),
+            tuple(label for label in labels.get(answer.pk, ()) if label.label is not None),
+            tuple(sorted({one.item_id for one in labels.get(answer.pk, ()) if one.label is None and one.item_id})),
+        )
+        for answer in answers
+    )
+    return CaseTable(columns, rows, len(known) - len(columns))
+
+
+def _cell(score: Score | None) -> CaseCell | None:
+    return None if score is None else CaseCell(score)
+
+
+def exported(case: Case, table: CaseTable, texts: Mapping[int, str], *, site: str) -> Iterator[Row]:
+    """Yield a line for each score and each label; addresses begin with `site`."""
+    for row in table.rows:
+        about: JsonDict = {
+            "case": case.key,
+            "system": row.response.system.name,
+            "attempt": row.response.attempt,
+            "response": texts.get(row.response.pk, ""),
+        }
+        own_page = site + reverse("judging:response-detail", args=[row.response.pk])
+        for grader, cell in zip(table.columns, row.cells, strict=True):
+            if cell is not None:
+                yield {**about, **_score_line(grader, cell, site)}
+        for label in row.labels:
+            told = {"scored_by": "people", "criterion": label.criterion, "score": label.share}
+            yield about | told | {"label": label.label, "address": own_page}
+        if not any(row.cells) and not row.labels:
+            yield about | {"address": own_page}
+
+
+def _score_line(grader: Grader, cell: CaseCell, site: str) -> Row:
+    verdict = cell.score.verdict
+    return {
+        "scored_by": grader.label,
+        "criterion": grader.newest.criterion,
+        "score": cell.score.share,
+        "status": cell.score.status,
+        "flags": ", ".join(map(str, cell.score.flags)),
+        "reasons": verdict.rationale if verdict is not None else "",
+        "address": site + cell.address,
+    }
