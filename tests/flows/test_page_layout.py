@@ -114,15 +114,19 @@ def test_a_choice_filters_at_once(signed_in: SignIn, address: str, control: str)
     expect(page.locator(f"main form[method=get] select[name={control}]")).to_have_value(value)
 
 
-def test_the_systems_of_a_case_are_chosen_at_once(signed_in: SignIn) -> None:
+def test_the_texts_of_a_case_are_chosen_at_once(signed_in: SignIn) -> None:
     page = signed_in("demo-researcher")
     page.goto("/cases/1/?suite=1")
-    box = page.locator("main input[name=system]").first
-    value = str(box.get_attribute("value"))
+    boxes, texts = page.locator("main input[name=response]"), page.locator("#texts article")
+    expect(texts).to_have_count(2)
+    values = [str(box.get_attribute("value")) for box in boxes.all()]
 
-    box.click()
+    boxes.last.click()
 
-    page.wait_for_url(lambda url: value not in parse_qs(urlsplit(url).query).get("system", [value]))
+    expect(texts).to_have_count(3)
+    assert parse_qs(urlsplit(page.url).query)["response"] == values
+    page.reload()
+    expect(texts).to_have_count(3)
 
 
 def test_filters_have_a_button_without_javascript(signed_in: SignIn) -> None:
