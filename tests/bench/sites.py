@@ -21,6 +21,8 @@ def each_backend(module: str, *, sqlite: bool = True, reuse: bool = False) -> in
     given = os.environ.get("EVALSITE_DATABASE_URL", "")
     if given.startswith("postgres"):
         codes.append(_run(module, "PostgreSQL", given, reuse=reuse))
+    if not codes:
+        sys.exit("This bench measures PostgreSQL: set EVALSITE_DATABASE_URL to the address of a server.")
     return max(codes)
 
 
