@@ -35,6 +35,7 @@ ENTRIES = (
     ("Home", "home", "house", "", ""),
     ("Benchmarks", "judging:benchmark-list", "collection", "judging.view_benchmark", ""),
     ("Rubrics", "judging:rubric-list", "list-check", "judging.view_benchmark", ""),
+    ("Judges", "judging:judge-list", "speedometer", "judging.view_judge", ""),
     ("Runs", "judging:run-list", "play-circle", "judging.view_run", ""),
     ("Debates", "debate:set-list", "chat-square-text", "debate.view_debateset", ""),
     ("Review", "review:queue-list", "person-check", "review.view_queue", ""),
@@ -42,7 +43,6 @@ ENTRIES = (
     ("Results", "reports:results-newest", "table", "reports.view_snapshot", "Reports"),
     ("Leaderboards", "reports:leaderboard-list", "bar-chart", "reports.view_snapshot", "Reports"),
     ("Agreement", "reports:agreement-list", "people", "review.adjudicate", "Reports"),
-    ("Judges", "reports:judge-list", "speedometer", "reports.view_snapshot", "Reports"),
     ("Meta-evaluation", "reports:debate-report", "bullseye", "reports.view_snapshot", "Reports"),
     ("Ranking of systems", "reports:arena", "award", "reports.view_snapshot", "Reports"),
     ("Spend", "reports:spend-report", "cash-coin", "judging.view_run", "Reports"),
@@ -56,7 +56,7 @@ ENTRIES = (
 )
 
 
-# Pages that belong to an entry of the rail without sharing its address, by the first part of their own.
+# Pages that belong to an entry of the rail without sharing its address, by the first part or two of their own.
 BELOW = {
     "suites": "judging:benchmark-list",
     "cases": "judging:benchmark-list",
@@ -64,13 +64,15 @@ BELOW = {
     "systems": "judging:benchmark-list",
     "imports": "judging:benchmark-list",
     "verdicts": "judging:run-list",
-    "judges": "judging:endpoint-list",
+    "prompts": "judging:judge-list",
+    "reports/judges": "judging:judge-list",
 }
 
 
 def _active(path: str, urls: Iterable[str]) -> str:
     """Return the address in the rail that a page belongs to; nothing where it belongs to none."""
-    above = BELOW.get(path.split("/")[1])
+    parts = path.split("/")
+    above = BELOW.get(parts[1]) or BELOW.get("/".join(parts[1:3]))
     if above:
         return reverse(above)
     return max((url for url in urls if path == url or (url != "/" and path.startswith(url))), key=len, default="")

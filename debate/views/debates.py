@@ -8,10 +8,10 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from debate.models import Debate, Statement
-from debate.protocol.meta.differences import Differences, compare
 from debate.protocol.options import options_from_json
 from debate.selectors.setups import debates_by_id, question_of, reference_of, setups_of
 from debate.selectors.transcripts import calls_of, neighbours, view_of
+from evalsite.base.differences import Differences, compare
 from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict
 from judging.states import ACTIVE

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalsite.base.json_types import JsonDict
 from evalsite.base.page_parts import add_part, subject_as
-from judging.models import Run
+from judging.models import Judge, Run
 
 if TYPE_CHECKING:
     from judging.views.cases import ShownCase
@@ -18,6 +18,9 @@ def add_parts() -> None:
     add_part("judging.case_responses", "reports/_case_responses.html", _case_responses)
     add_part("judging.run_actions", "reports/_run_actions.html", _run_actions)
     add_part("judging.run_results", "reports/_run_results.html", _run_results)
+    add_part("judging.judges_tabs", "reports/_judges_tab.html", subject_as("tab"))
+    add_part("judging.judge_actions", "reports/_judge_actions.html", _judge_actions)
+    add_part("judging.judge", "reports/_judge_versions.html", _judge_versions)
     add_part("debate.set_reports", "reports/_set_actions.html", subject_as("debate_set"))
     add_part("debate.experiment_actions", "reports/_experiment_actions.html", subject_as("experiment"))
     add_part("review.queue_figures", "reports/_queue_figures.html", subject_as("queue"))
@@ -34,6 +37,19 @@ def _run_actions(run: Run) -> JsonDict:
     from evalsite.reports.selectors.compared_columns import run_compared  # late, as below
 
     return {"run": run, "compare_url": run_compared(run)}
+
+
+def _judge_actions(judge: Judge) -> JsonDict | None:
+    from evalsite.reports.selectors.compared_columns import versions_of_judge  # late, as below
+
+    address = versions_of_judge(judge)
+    return {"compare_url": address} if address else None
+
+
+def _judge_versions(judge: Judge) -> JsonDict | None:
+    from evalsite.reports.views.judges import figures_of  # late, as below
+
+    return figures_of(judge)
 
 
 def _run_results(run: Run) -> JsonDict | None:

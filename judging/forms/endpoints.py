@@ -175,8 +175,7 @@ class JudgeForm(forms.Form):
 
 def option_field(option: OptionField, value: object) -> forms.Field:
     """Return the field of one option of a judge."""
-    label = option.label or option.name.replace("_", " ").capitalize()
-    common: JsonDict = {"label": label, "help_text": option.help, "initial": value, "required": False}
+    common: JsonDict = {"label": option.title, "help_text": option.help, "initial": value, "required": False}
     if option.kind == "choice":
         words = option.words or tuple(map(str, option.choices))
         choices = [(json.dumps(choice), word) for choice, word in zip(option.choices, words, strict=True)]

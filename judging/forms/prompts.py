@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -73,6 +74,28 @@ class TrialForm(forms.Form):
             return None
         fitting = [choice.rubric for choice in pair_judges([judge], list(self.rubrics))[0]]
         return chosen or (fitting[0] if len(fitting) == 1 else None)
+
+
+class JudgeTrialForm(TrialForm):
+    """On which response to try one judge."""
+
+    response = forms.ModelChoiceField(Response.objects.none(), empty_label=None)
+    field_order = ("response", "rubric", "prompt")
+
+    def __init__(self, *args: Any, judge: Judge, responses: Sequence[Response], **kwargs: Any) -> None:
+        super().__init__(*args, response=responses[0], initial={"judge": judge.pk}, **kwargs)
+        self.fields["judge"].widget = forms.HiddenInput()
+        self._models("judge").queryset = Judge.objects.filter(pk=judge.pk)
+        chosen = self._models("response")
+        chosen.queryset = Response.objects.filter(pk__in=[row.pk for row in responses])
+        chosen.choices = [(row.pk, f"{row.prompt.key}, {row.system}") for row in responses]
+        sent = prompt_name_of(judge)
+        self._models("prompt").queryset = PromptVersion.objects.filter(is_active=True, name=sent).order_by("label")
+        if not judge_kind(judge.kind).needs & {"rubric", "levels"}:
+            del self.fields["rubric"]
+        elif not self.initial.get("rubric"):
+            fitting = [choice.rubric for choice in pair_judges([judge], list(self.rubrics))[0] if choice.rubric]
+            self.initial["rubric"] = fitting[0].pk if fitting else None
 
 
 def prompt_name_of(judge: Judge) -> str:

@@ -46,6 +46,21 @@ class OptionField:
         return self.affects_calls and not (self.scoring_only_if and self.scoring_only_if.items() <= chosen.items())
 
     @property
+    def title(self) -> str:
+        """The option's name as pages show it."""
+        return self.label or self.name.replace("_", " ").capitalize()
+
+    def word_for(self, value: Any) -> str:
+        """Return a value as pages show it; of a text only whether there is one, for it is shown elsewhere."""
+        if self.words and value in self.choices:
+            return self.words[self.choices.index(value)]
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if self.kind == "text":
+            return "edited" if value else "as shipped"
+        return "not set" if value is None else str(value)
+
+    @property
     def value_for_new(self) -> Any:
         """What a new judge gets unless told otherwise."""
         return self.default if self.initial is None else self.initial

@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.llm.limiter import connect, endpoint_status
 from judging.llm.limits import LimiterStatus
-from judging.models import UNREPORTED_KINDS, Call, CallHour, Judge, ModelEndpoint, RunEvaluator
+from judging.models import Call, CallHour, Judge, ModelEndpoint
 from judging.selectors.targets import key_is_set, target_of
 
 RECENT = timedelta(hours=24)
@@ -107,24 +107,3 @@ def active_judges() -> QuerySet[Judge]:
 def list_judges() -> QuerySet[Judge]:
     """Return every judge with its endpoint."""
     return Judge.objects.select_related("endpoint").order_by("-is_active", "name")
-
-
-@dataclass(frozen=True, slots=True)
-class PromptUse:
-    """One version of what a judge sent, and how many runs used it."""
-
-    prompt_hash: str
-    runs: int
-
-
-def prompt_versions(judge: Judge) -> list[PromptUse]:
-    """Return the prompt versions that a judge's runs were started with, the most used first."""
-    rows = (
-        RunEvaluator.objects.filter(judge=judge)
-        .exclude(run__kind__in=UNREPORTED_KINDS)
-        .order_by()
-        .values("options__prompt_hash")
-        .annotate(n=Count("run", distinct=True))
-        .order_by("-n", "options__prompt_hash")
-    )
-    return [PromptUse(str(row["options__prompt_hash"] or ""), row["n"]) for row in rows]

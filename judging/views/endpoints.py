@@ -1,4 +1,4 @@
-"""Pages of endpoints and of the judges configured on them."""
+"""Pages of endpoints: what each accepts, costs and last failed at."""
 
 from __future__ import annotations
 
@@ -12,25 +12,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from evalsite.base.http import PageRequest, refusals_shown, whole_number
-from judging.forms.endpoints import EndpointForm, JudgeForm
-from judging.judges.registry import KINDS, judge_kind
+from evalsite.base.http import PageRequest
+from judging.forms.endpoints import EndpointForm
+from judging.judges.registry import KINDS
 from judging.llm.endpoints import EndpointKind
-from judging.models import Judge, ModelEndpoint, PromptVersion
+from judging.models import ModelEndpoint
 from judging.selectors import endpoints as selectors
 from judging.selectors.targets import config_of, key_is_set, target_of
 from judging.services.endpoint_trials import SHOWING, try_endpoint
-from judging.services.endpoints import (
-    EndpointNotValid,
-    JudgeInUse,
-    JudgeNotValid,
-    delete_judge,
-    forget_capabilities,
-    save_endpoint,
-    save_judge,
-    set_judge_active,
-)
-from judging.services.evaluation.evaluator_tasks import NEEDS
+from judging.services.endpoints import EndpointNotValid, forget_capabilities, save_endpoint
 
 FEATURES = {
     "json_schema": "JSON schema",
@@ -137,100 +127,4 @@ def _trial_context(endpoint: ModelEndpoint) -> dict[str, object]:
         "trial": trial,
         "tested_at": datetime.fromisoformat(trial["at"]) if trial.get("at") else None,
         "features": [(title, [FEATURES.get(name, name) for name in names]) for title, names in groups if names],
-    }
-
-
-@permission_required("judging.view_judge", raise_exception=True)
-def judge_list(request: PageRequest) -> HttpResponse:
-    """List the judges that runs can use."""
-    judges = [(judge, KINDS.get(judge.kind)) for judge in selectors.list_judges()]
-    return render(request, "judging/judge_list.html", {"judges": judges})
-
-
-@permission_required("judging.add_judge", raise_exception=True)
-def judge_create(request: PageRequest) -> HttpResponse:
-    """Add a judge of the kind named in the address."""
-    kind = request.GET.get("kind", "")
-    if kind not in KINDS:
-        endpoint = whole_number(request.GET.get("endpoint", ""))
-        kinds = [(one, [NEEDS[need] for need in sorted(one.needs)]) for one in KINDS.values()]
-        context = {"kinds": kinds, "endpoint_id": "" if endpoint is None else endpoint}
-        return render(request, "judging/judge_kinds.html", context)
-    return _edit_judge(request, None, kind)
-
-
-@permission_required("judging.view_judge", raise_exception=True)
-def judge_detail(request: PageRequest, judge_id: int) -> HttpResponse:
-    """Show a judge with the prompts it sends, and change its options."""
-    judge = get_object_or_404(Judge.objects.select_related("endpoint"), pk=judge_id)
-    if request.method == "POST" and not request.user.has_perm("judging.add_judge"):
-        return HttpResponse(status=403)
-    return _edit_judge(request, judge, judge.kind)
-
-
-@permission_required("judging.add_judge", raise_exception=True)
-@require_POST
-def judge_control(request: PageRequest, judge_id: int, *, is_active: bool) -> HttpResponse:
-    """Offer a judge for nothing new, whose verdicts stay, or offer a retired one again."""
-    judge = get_object_or_404(Judge, pk=judge_id)
-    set_judge_active(judge=judge, is_active=is_active, actor=request.user)
-    messages.success(request, f"{judge} is {'restored.' if is_active else 'retired. Its verdicts are kept.'}")
-    return redirect(judge)
-
-
-@permission_required("judging.add_judge", raise_exception=True)
-@require_POST
-def judge_delete(request: PageRequest, judge_id: int) -> HttpResponse:
-    """Delete a judge that no run used."""
-    judge = get_object_or_404(Judge, pk=judge_id)
-    with refusals_shown(request, JudgeInUse):
-        delete_judge(judge=judge, actor=request.user)
-        messages.success(request, f"{judge} is deleted.")
-        return redirect("judging:judge-list")
-    return redirect(judge)
-
-
-def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpResponse:
-    initial = {"endpoint": request.GET.get("endpoint", "")}
-    version = PromptVersion.objects.filter(pk=whole_number(request.GET.get("prompt", "")) or 0).first()
-    if version is not None:
-        chosen = judge_kind(kind).prompts.get(version.name, {})
-        initial |= {"option_prompt_text": version.text}
-        initial |= {f"option_{name}": json.dumps(value) for name, value in chosen.items()}
-    elif "copy" in request.GET and judge_kind(kind).asks_model:
-        initial["option_prompt_text"] = judge_kind(kind).prompts_sent(judge.options if judge else {})[0].text
-    form = JudgeForm(request.POST or None, kind=kind, judge=judge, initial=initial)
-    if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
-        try:
-            saved = save_judge(
-                judge=judge,
-                name=data["name"],
-                kind=kind,
-                endpoint=data.get("endpoint"),
-                options=form.options(),
-                actor=request.user,
-            )
-            messages.success(request, f"{saved} is saved. Existing runs keep their settings.")
-            return redirect(saved)
-        except JudgeNotValid as error:
-            form.add_error(None, str(error))
-    context = {"form": form, "judge": judge, **_prompts(judge, kind)}
-    context["is_used"] = judge is not None and judge.evaluators.exists()
-    return render(request, "judging/judge_form.html", context, status=400 if form.is_bound and form.errors else 200)
-
-
-def _prompts(judge: Judge | None, kind: str) -> dict[str, object]:
-    """Return what the judge sends, with the versions that runs were started with."""
-    described = judge_kind(kind)
-    options = judge.options if judge else {}
-    texts = described.prompts_sent(options)
-    return {
-        "kind": described,
-        "prompt": texts[0] if texts else None,
-        "placeholders": sorted(texts[0].placeholders) if texts else [],
-        "edited": bool(options.get("prompt_text")),
-        "prompts": texts,
-        "prompt_hash": described.prompt_hash(options),
-        "versions": selectors.prompt_versions(judge) if judge else [],
     }

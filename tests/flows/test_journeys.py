@@ -1,12 +1,14 @@
-"""Journeys with their clicks counted: what a run cost, only what failed again, a set of debates, who changed what."""
+"""Journeys of researchers and admins from the first page, their clicks counted."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
 
+from judging.judges.prompt_texts import load_prompt
 from tests.fake_llm.fixture import FakeLLM
 from tests.flows.axe import DESK
 from tests.flows.clicks import Clicks
@@ -65,6 +67,7 @@ def test_only_what_failed_is_run_again_in_three_clicks(signed_in: SignIn, failed
 
     expect(click.page.locator("#run-progress")).to_contain_text("6 of 6 tasks", timeout=A_MINUTE)
     expect(click.page.locator("#run-progress")).to_contain_text("Finished")
+    expect(click.page.get_by_role("button", name="Retry failed")).to_have_count(0)
     assert (click.count, failed_run.stats()["calls"] - before) == (3, 6)
 
 
@@ -89,6 +92,60 @@ def test_a_new_set_of_debates_is_read_in_nine_clicks(signed_in: SignIn) -> None:
 
     expect(page.get_by_role("main")).to_contain_text("Verdicts by round")
     assert click.count == 9
+
+
+def test_whether_a_new_prompt_is_better_takes_three_clicks(
+    signed_in: SignIn, site: LiveSite, fake_llm: FakeLLM
+) -> None:
+    fake_llm.config(latency=1)
+    part = ("--suite", "desk-questions", "--systems", "moss-small", "--limit", "4", "--rubrics", "desk-question-levels")
+    shipped = ("--name", "Halley", "--kind", "level_cascade", "--endpoint", "Halley")
+    prompt = load_prompt("level_cascade_holistic").text + "\nBe strict.\n"
+    for command in (
+        ("add_endpoint", "--name", "Halley", "--url", fake_llm.url, "--model", "halley"),
+        ("add_judge", *shipped),
+        ("run_suite", *part, "--judges", "Halley", "--name", "Halley as shipped", "--no-review", "--wait"),
+        ("add_judge", *shipped, "--option", f"prompt_text={prompt}"),
+        ("run_suite", *part, "--judges", "Halley", "--name", "Halley, strict", "--no-review", "--wait"),
+    ):
+        done = site.command(*command, "--json")
+        assert done.returncode == 0, done.stderr
+
+    click = first_page(signed_in, "demo-researcher")
+    click.link("Judges")
+    click.link("Halley")
+    click.link("Compare versions")
+
+    expect(click.page.get_by_role("main")).to_contain_text("Mean difference", timeout=A_MINUTE)
+    expect(click.page.locator(".results-table thead")).to_contain_text("Halley")
+    assert click.count == 3
+    click.page.goto("/judges/")
+    click.link("Halley")
+    click.link("Prompts")
+    expect(click.page.locator("ins")).to_have_text("Be strict.")
+
+
+def test_from_an_endpoint_to_a_judge_that_was_tried_takes_eight_clicks(signed_in: SignIn, fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=1)
+    click = first_page(signed_in, "demo-admin")
+    page = click.page
+    click.link("Endpoints")
+    click.link("Add an endpoint")
+    page.get_by_label("Name", exact=True).fill("Biela")
+    page.get_by_label("Address").fill(fake_llm.url)
+    page.get_by_label("Model", exact=True).fill("biela")
+    click(page.get_by_role("button", name="Save"))
+    click(page.get_by_role("button", name="Test with one call"))
+    expect(page.get_by_role("main")).to_contain_text("It replied in", timeout=A_MINUTE)
+    click.link("New judge")
+    click(page.get_by_role("row").filter(has_text="Level cascade").get_by_role("link", name=re.compile("Choose")))
+    page.get_by_label("Name", exact=True).fill("Biela, relevance")
+    click(page.get_by_role("button", name="Save"))
+    expect(page.get_by_label("Response")).to_be_visible()
+    click(page.get_by_role("button", name="Ask"))
+
+    expect(page.get_by_role("main")).to_contain_text("Parsed verdict", timeout=A_MINUTE)
+    assert click.count == 8
 
 
 def test_who_changed_what_today_takes_two_clicks(signed_in: SignIn, site: LiveSite) -> None:

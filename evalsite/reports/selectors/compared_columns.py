@@ -5,14 +5,14 @@ from __future__ import annotations
 from django.urls import reverse
 
 from evalsite.reports.selectors.graders import graders_of
-from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
-from judging.models import Run
+from evalsite.reports.selectors.judges.judge_rows import judge_evaluators, names_in_runs
+from judging.models import Judge, Run
 from judging.selectors.judge_versions import versions_of
 
 
 def versions_compared(name: str) -> str:
     """Return the address of the two newest versions of a judge that scored one suite, the older first; "" if none."""
-    evaluators = judge_evaluators(name)
+    evaluators = [evaluator for evaluator in judge_evaluators(name) if evaluator.done]
     versions = versions_of(evaluators)
     found: dict[tuple[int, str], dict[str, int]] = {}
     for evaluator in evaluators:
@@ -22,6 +22,11 @@ def versions_compared(name: str) -> str:
             newer, older = newest.values()
             return _compared("judges", evaluator.run.suite_id, older, newer)
     return ""
+
+
+def versions_of_judge(judge: Judge) -> str:
+    """Return the same for a judge as it is set up, which runs have under a name for each of its rubrics."""
+    return next((address for name in names_in_runs(judge) if (address := versions_compared(name))), "")
 
 
 def run_compared(run: Run) -> str:

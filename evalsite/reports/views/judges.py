@@ -14,7 +14,7 @@ from evalsite.reports import exports, jobs
 from evalsite.reports.forms import judge_options, looks_option
 from evalsite.reports.selectors.compared_columns import versions_compared
 from evalsite.reports.selectors.judges.certificates import all_certificates
-from evalsite.reports.selectors.judges.judge_rows import judge_exists, run_names
+from evalsite.reports.selectors.judges.judge_rows import judge_exists, judge_named, names_in_runs, run_names
 from evalsite.reports.services import shown_rows
 from evalsite.reports.services.judges.judge_reports import JUDGE, JUDGES
 from evalsite.reports.services.judges.judge_standing import standing_of_judges
@@ -24,6 +24,7 @@ from evalsite.reports.services.report_papers import judge_papers
 from evalsite.reports.views.bias import judge_bias_context
 from evalsite.reports.views.pages import WantedTable, download_either, report_command, report_page, waits_for_report
 from evalsite.reports.views.trust import trust_context
+from judging.models import Judge
 
 
 @require_GET
@@ -50,6 +51,17 @@ def judge_list(request: PageRequest) -> HttpResponse:
     return report_page(request, "judge_list", context)
 
 
+def figures_of(judge: Judge) -> JsonDict | None:
+    """Return the figures of each version of a judge for its own page; None where no run has used it."""
+    names = names_in_runs(judge)
+    if not names:
+        return None
+    report = jobs.obtain(JUDGES, subject_id=0, options={}, at=timezone.now())
+    judges = report.content["judges"] if report.content is not None else []
+    rows = [row | {"bars": shown_rows.bars(row["histogram"])} for row in judges if row["name"] in names]
+    return {"report": report, "rows": rows}
+
+
 @require_GET
 @permission_required("reports.view_snapshot", raise_exception=True)
 @vary_on_headers("HX-Request")
@@ -63,6 +75,7 @@ def judge_detail(request: PageRequest) -> HttpResponse:
     if not request.htmx:  # the fragments on trust and bias poll for themselves
         context |= trust_context(options) | judge_bias_context(options)
         context["compare_url"] = versions_compared(options["name"])
+        context["judge"] = judge_named(options["name"])
     if report.content is not None:
         content = report.content
         names = run_names([row["run_id"] for row in content["runs"]])

@@ -15,7 +15,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
-from debate.protocol.meta.differences import compare
+from evalsite.base.differences import compare
 from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.review.addresses import address_of

@@ -31,7 +31,7 @@ from judging.judges.reply_rows import (
     VERDICT,
     ReplyRows,
 )
-from judging.models import SCORED_KINDS, Call, EvaluatorKind, PastVerdict, Run, RunEvaluator, Score, Verdict
+from judging.models import SCORED_KINDS, Call, EvaluatorKind, Judge, PastVerdict, Run, RunEvaluator, Score, Verdict
 from judging.selectors.judge_versions import versions_of
 
 CHUNK = 5000
@@ -52,6 +52,12 @@ class Compared:
     other: str
     scenario: str
     cell: tuple[str, str] = ("", "")  # of a debate: the two systems and the criterion
+
+
+def names_in_runs(judge: Judge) -> list[str]:
+    """Return what runs call a judge, the name of the newest run first."""
+    rows = RunEvaluator.objects.filter(judge=judge, run__kind__in=SCORED_KINDS).order_by("-run_id", "position")
+    return list(dict.fromkeys(rows.values_list("name", flat=True)))
 
 
 def judge_evaluators(name: str = "") -> list[RunEvaluator]:
@@ -76,6 +82,13 @@ def by_version(evaluators: Sequence[RunEvaluator]) -> dict[tuple[str, str], list
 def judge_exists(name: str) -> bool:
     """Whether a grading run has a judge of this name."""
     return RunEvaluator.objects.filter(kind=EvaluatorKind.JUDGE, run__kind__in=SCORED_KINDS, name=name).exists()
+
+
+def judge_named(name: str) -> Judge | None:
+    """Return the judge as it is set up that runs have under a name, that of the newest run."""
+    rows = RunEvaluator.objects.filter(run__kind__in=SCORED_KINDS, name=name, judge__isnull=False)
+    newest = rows.select_related("judge").order_by("-run_id").first()
+    return newest.judge if newest is not None else None
 
 
 def run_names(run_ids: Sequence[int]) -> dict[int, str]:

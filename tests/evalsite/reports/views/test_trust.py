@@ -186,7 +186,7 @@ def test_judge_page_takes_the_same_queries_whatever_its_size(
     snapshots.compute(JUDGE_BIAS, subject_id=0, options={"name": "Strict", "version": version}, at=factories.NOON)
     researcher.get(page("judge-detail", version=version))  # the three reports are stored from here on
 
-    with django_assert_num_queries(39):
+    with django_assert_num_queries(40):
         researcher.get(page("judge-detail", version=version))
 
 

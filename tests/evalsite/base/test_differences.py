@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate.protocol.meta.differences import MOST_WORDS, Differences, DiffPiece, compare
+from evalsite.base.differences import MOST_WORDS, Differences, DiffPiece, compare
 
 
 def test_compare_marks_the_words_that_differ() -> None:

@@ -1,0 +1,85 @@
+"""What a judge was used for: its runs, the prompts that they sent, and what it can be tried on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet
+
+from judging.judges.registry import judge_kind
+from judging.models import UNREPORTED_KINDS, Judge, Response, Run, RunEvaluator, RunKind, Suite, SuiteCase
+
+MOST_SUITES = 100  # that are offered
+TRIED_CASES = 10  # of a suite
+MOST_TRIALS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PromptUse:
+    """One version of what a judge sent, and the runs that used it; `texts` by name, empty where they are lost."""
+
+    prompt_hash: str
+    runs: int
+    used_at: datetime | None  # by the newest run; None: by none so far
+    texts: dict[str, str]
+    is_current: bool
+
+
+def runs_of(judge: Judge) -> QuerySet[RunEvaluator]:
+    """Return a judge's part in each run that reports know of, newest first."""
+    rows = RunEvaluator.objects.filter(judge=judge).exclude(run__kind__in=UNREPORTED_KINDS)
+    return rows.select_related("run__suite__benchmark", "rubric").order_by("-run_id", "position")
+
+
+def prompt_versions(judge: Judge) -> list[PromptUse]:
+    """Return the versions of what a judge sends and its runs sent, the newest first. Two queries."""
+    counted = runs_of(judge).order_by().values("options__prompt_hash")
+    counted = counted.annotate(n=Count("run", distinct=True), newest=Max("pk"))
+    uses = {row["newest"]: row["n"] for row in counted if row["options__prompt_hash"]}
+    kind, now = judge_kind(judge.kind), judge_kind(judge.kind).prompt_hash(judge.options)
+    versions = [
+        PromptUse(
+            prompt_hash=(key := str(evaluator.options["prompt_hash"])),
+            runs=uses[evaluator.pk],
+            used_at=evaluator.run.created_at,
+            texts=_texts(kind.name, evaluator.options.get("judge_options") or {}, key),
+            is_current=key == now,
+        )
+        for evaluator in RunEvaluator.objects.filter(pk__in=uses).select_related("run").order_by("-pk")
+    ]
+    if now and not any(version.is_current for version in versions):
+        versions.insert(0, PromptUse(now, 0, None, _texts(kind.name, judge.options, now), is_current=True))
+    return versions
+
+
+def _texts(kind: str, options: dict[str, object], wanted: str) -> dict[str, str]:
+    """Return the texts that a judge of these options sends today, if they are still those of the wanted hash."""
+    described = judge_kind(kind)
+    if described.prompt_hash(options) != wanted:
+        return {}
+    return {prompt.name: prompt.text for prompt in described.prompts_sent(options)}
+
+
+def suites_to_try() -> list[Suite]:
+    """Return the newest suites with responses."""
+    answered = Response.objects.filter(prompt__cases__links__suite=OuterRef("pk"), superseded_at__isnull=True)
+    suites = Suite.objects.filter(Exists(answered)).select_related("benchmark")
+    return list(suites.order_by("-created_at", "-pk")[:MOST_SUITES])
+
+
+def responses_to_try(suite: Suite) -> list[Response]:
+    """Return the responses to the first cases of a suite."""
+    links = SuiteCase.objects.filter(suite=suite, case__prompt__responses__superseded_at__isnull=True)
+    first = links.filter(case__prompt__responses__isnull=False).order_by("position", "pk")
+    prompts = list(dict.fromkeys(first.values_list("case__prompt", flat=True)[: TRIED_CASES * TRIED_CASES]))
+    places = {key: place for place, key in enumerate(prompts[:TRIED_CASES])}
+    rows = Response.objects.filter(prompt__in=places, superseded_at__isnull=True).select_related("prompt", "system")
+    return sorted(rows, key=lambda row: (places[row.prompt_id], row.system.name, row.attempt))
+
+
+def trials_of(judge: Judge) -> list[tuple[Run, int]]:
+    """Return the newest trials of a judge, each with the response that it was tried on."""
+    rows = RunEvaluator.objects.filter(judge=judge, run__kind=RunKind.SINGLE, run__tasks__isnull=False)
+    newest = rows.select_related("run").order_by("-run_id").annotate(response=Max("run__tasks__response"))
+    return [(row.run, row.response) for row in newest[:MOST_TRIALS]]

@@ -1,0 +1,205 @@
+"""Pages of judges: what each is and sent in which version, tried on a response, changed, retired."""
+
+from __future__ import annotations
+
+import json
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsite.base.differences import compare
+from evalsite.base.http import PageRequest, page_of, refusals_shown, whole_number
+from evalsite.base.json_types import JsonDict
+from judging.forms.endpoints import JudgeForm
+from judging.forms.prompts import JudgeTrialForm
+from judging.jobs import launch_single
+from judging.judges.registry import COMPARING, KINDS, judge_kind
+from judging.models import Judge, PromptVersion
+from judging.selectors import endpoints as selectors
+from judging.selectors import judge_uses
+from judging.services.endpoints import JudgeInUse, JudgeNotValid, delete_judge, save_judge, set_judge_active
+from judging.services.evaluation.evaluator_tasks import NEEDS
+from judging.services.runs.run_plans import RunNotPossible
+from judging.services.runs.single import Wish, judge_once
+
+
+@permission_required("judging.view_judge", raise_exception=True)
+def judge_list(request: PageRequest) -> HttpResponse:
+    """List the judges that runs can use."""
+    judges = [(judge, KINDS.get(judge.kind)) for judge in selectors.list_judges()]
+    return render(request, "judging/judge_list.html", {"judges": judges})
+
+
+@permission_required("judging.add_judge", raise_exception=True)
+def judge_create(request: PageRequest) -> HttpResponse:
+    """Add a judge of the kind named in the address."""
+    kind = request.GET.get("kind", "")
+    if kind not in KINDS:
+        endpoint = whole_number(request.GET.get("endpoint", ""))
+        kinds = [(one, [NEEDS[need] for need in sorted(one.needs)]) for one in KINDS.values()]
+        context = {"kinds": kinds, "endpoint_id": "" if endpoint is None else endpoint}
+        return render(request, "judging/judge_kinds.html", context)
+    return _edit_judge(request, None, kind)
+
+
+@require_GET
+@permission_required("judging.view_judge", raise_exception=True)
+def judge_detail(request: PageRequest, judge_id: int) -> HttpResponse:
+    """Show a judge: what it is, its versions with their figures, and the runs that used it."""
+    judge = _judge(judge_id)
+    page = page_of(request, judge_uses.runs_of(judge))
+    context = {"page_obj": page, "facts": _option_words(judge)}
+    return render(request, "judging/judge_detail.html", _context(judge) | context)
+
+
+@require_GET
+@permission_required("judging.view_judge", raise_exception=True)
+def judge_prompts(request: PageRequest, judge_id: int) -> HttpResponse:
+    """Show what a judge sends, and where two versions of it differ: those of the address, else the newest two."""
+    judge = _judge(judge_id)
+    versions = judge_uses.prompt_versions(judge)
+    keys = [version.prompt_hash for version in versions]
+    chosen = [request.GET.get(name, "") for name in ("before", "after")]
+    if not set(chosen) <= set(keys):
+        chosen = [keys[min(1, len(keys) - 1)], keys[0]] if keys else []
+    context: JsonDict = {"versions": versions, **_prompts(judge, judge.kind)}
+    context["choices"] = list(zip(("before", "after"), ("Before", "After"), chosen, strict=False))
+    if len(set(chosen)) > 1:
+        before, after = (next(version for version in versions if version.prompt_hash == key) for key in chosen)
+        context |= {"before": before, "after": after, "differences": _differences(before, after)}
+    return render(request, "judging/judge_prompts.html", _context(judge) | context)
+
+
+def _option_words(judge: Judge) -> list[tuple[str, str]]:
+    """Return each option of a judge with its value in words."""
+    kind = judge_kind(judge.kind)
+    values = kind.complete_options(judge.options)
+    return [(option.title, option.word_for(values[option.name])) for option in kind.options]
+
+
+def _differences(before: judge_uses.PromptUse, after: judge_uses.PromptUse) -> list[JsonDict]:
+    """Return every text that the two versions do not share, with the words marked where they can be compared."""
+    names = dict.fromkeys([*before.texts, *after.texts])
+    pairs = [(name, before.texts.get(name, ""), after.texts.get(name, "")) for name in names]
+    return [
+        {"name": name, "before": old, "after": new, "marked": compare(old, new)}
+        for name, old, new in pairs
+        if old != new
+    ]
+
+
+@permission_required("judging.add_run", raise_exception=True)
+def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
+    """Try a judge on a response of a suite: the one the address names, else the newest; a worker asks."""
+    judge = _judge(judge_id)
+    suites = judge_uses.suites_to_try()
+    key = whole_number(request.GET.get("suite", ""))
+    suite = next((one for one in suites if one.pk == key), suites[0] if suites else None)
+    responses = judge_uses.responses_to_try(suite) if suite is not None else []
+    context: JsonDict = {"suites": suites, "suite": suite, "can_try": judge.is_active and judge.kind not in COMPARING}
+    if not (responses and context["can_try"]):
+        return render(request, "judging/judge_try.html", _context(judge) | context)
+    form = JudgeTrialForm(request.POST or None, judge=judge, responses=responses)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        prompt_text = data["prompt"].text if data["prompt"] else ""
+        try:
+            with transaction.atomic():
+                wish = Wish(data["response"], judge, data["rubric"], prompt_text)
+                run = judge_once(wish=wish, actor=request.user, at=timezone.now())
+                launch_single(run_id=run.pk)
+            return redirect("judging:trial-detail", data["response"].pk, run.pk)
+        except RunNotPossible as refusal:
+            form.add_error(None, str(refusal))
+    context |= {"form": form, "trials": judge_uses.trials_of(judge)}
+    status = 400 if form.is_bound and form.errors else 200
+    return render(request, "judging/judge_try.html", _context(judge) | context, status=status)
+
+
+@permission_required("judging.add_judge", raise_exception=True)
+def judge_update(request: PageRequest, judge_id: int) -> HttpResponse:
+    """Change a judge's options; runs keep those that they were started with."""
+    judge = _judge(judge_id)
+    return _edit_judge(request, judge, judge.kind)
+
+
+@permission_required("judging.add_judge", raise_exception=True)
+@require_POST
+def judge_control(request: PageRequest, judge_id: int, *, is_active: bool) -> HttpResponse:
+    """Offer a judge for nothing new, whose verdicts stay, or offer a retired one again."""
+    judge = get_object_or_404(Judge, pk=judge_id)
+    set_judge_active(judge=judge, is_active=is_active, actor=request.user)
+    messages.success(request, f"{judge} is {'restored.' if is_active else 'retired. Its verdicts are kept.'}")
+    return redirect(judge)
+
+
+@permission_required("judging.add_judge", raise_exception=True)
+@require_POST
+def judge_delete(request: PageRequest, judge_id: int) -> HttpResponse:
+    """Delete a judge that no run used."""
+    judge = get_object_or_404(Judge, pk=judge_id)
+    with refusals_shown(request, JudgeInUse):
+        delete_judge(judge=judge, actor=request.user)
+        messages.success(request, f"{judge} is deleted.")
+        return redirect("judging:judge-list")
+    return redirect(judge)
+
+
+def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpResponse:
+    initial = {"endpoint": request.GET.get("endpoint", "")}
+    version = PromptVersion.objects.filter(pk=whole_number(request.GET.get("prompt", "")) or 0).first()
+    if version is not None:
+        chosen = judge_kind(kind).prompts.get(version.name, {})
+        initial |= {"option_prompt_text": version.text}
+        initial |= {f"option_{name}": json.dumps(value) for name, value in chosen.items()}
+    elif "copy" in request.GET and judge_kind(kind).asks_model:
+        initial["option_prompt_text"] = judge_kind(kind).prompts_sent(judge.options if judge else {})[0].text
+    form = JudgeForm(request.POST or None, kind=kind, judge=judge, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            saved = save_judge(
+                judge=judge,
+                name=data["name"],
+                kind=kind,
+                endpoint=data.get("endpoint"),
+                options=form.options(),
+                actor=request.user,
+            )
+            messages.success(request, f"{saved} is saved. Existing runs keep their settings.")
+            is_tried = judge is None and request.user.has_perm("judging.add_run") and kind not in COMPARING
+            return redirect("judging:judge-try", saved.pk) if is_tried else redirect(saved)
+        except JudgeNotValid as error:
+            form.add_error(None, str(error))
+    context = {"form": form, **_prompts(judge, kind), **(_context(judge) if judge else {})}
+    page = "judging/judge_update.html" if judge else "judging/judge_create.html"
+    return render(request, page, context, status=400 if form.is_bound and form.errors else 200)
+
+
+def _prompts(judge: Judge | None, kind: str) -> dict[str, object]:
+    """Return what the judge sends now."""
+    described = judge_kind(kind)
+    options = judge.options if judge else {}
+    texts = described.prompts_sent(options)
+    return {
+        "kind": described,
+        "prompt": texts[0] if texts else None,
+        "placeholders": sorted(texts[0].placeholders) if texts else [],
+        "edited": bool(options.get("prompt_text")),
+        "prompts": texts,
+        "prompt_hash": described.prompt_hash(options),
+    }
+
+
+def _judge(judge_id: int) -> Judge:
+    return get_object_or_404(Judge.objects.select_related("endpoint"), pk=judge_id)
+
+
+def _context(judge: Judge) -> JsonDict:
+    """Return what every page of a judge shows at its head."""
+    return {"judge": judge, "kind": KINDS[judge.kind], "is_used": judge.evaluators.exists()}

@@ -1,0 +1,279 @@
+"""Pages of judges: what each is, what it sent in which version, a try on a response, and its changes."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from evalsite.accounts.roles import Role
+from judging.judges.prompt_texts import load_prompt
+from judging.judges.registry import judge_kind
+from judging.models import Judge, Run, RunKind
+from judging.services.endpoints import save_judge
+from tests import factories
+from tests.judging.services.run_rows import judged_run
+from tests.judging.views.sent_forms import filled
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_baselines")]
+
+SHELL_QUERIES = 4  # session, person with permissions, groups, what waits for review
+
+
+def _tab(judge: Judge, name: str = "update") -> str:
+    return reverse(f"judging:judge-{name}", args=[judge.pk])
+
+
+def _judge_of(run: Run) -> Judge:
+    judge = run.evaluators.get().judge
+    assert judge is not None
+    return judge
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_judge_list_needs_the_same_queries_for_any_number(
+    client: Client, admin: User, rows: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(rows):
+        factories.judge()
+
+    with django_assert_num_queries(SHELL_QUERIES + 1):  # judges with their endpoints
+        answer = client.get(reverse("judging:judge-list"))
+
+    assert len(answer.context["judges"]) == rows
+
+
+def test_judge_create_offers_kinds_then_stores(client: Client, admin: User) -> None:
+    endpoint = factories.endpoint()
+    kinds = client.get(reverse("judging:judge-create")).content.decode()
+    url = f"{reverse('judging:judge-create')}?kind=accuracy"
+    wanted = {"name": "strict", "endpoint": endpoint.pk, "option_strictness": '"L3"', "option_max_tokens": "500"}
+
+    answer = client.post(url, filled(client, url, **wanted))
+
+    judge = Judge.objects.get()
+    assert "?kind=accuracy" in kinds
+    assert answer.headers["Location"] == _tab(judge, "try")
+    assert (judge.options["strictness"], judge.options["max_tokens"], judge.options["top_p"]) == ("L3", 500, None)
+
+
+def test_judge_create_refuses_a_prompt_without_its_placeholders(client: Client, admin: User) -> None:
+    url = f"{reverse('judging:judge-create')}?kind=accuracy"
+    wanted = {"name": "edited", "endpoint": factories.endpoint().pk, "option_prompt_text": "Is it right?"}
+
+    answer = client.post(url, filled(client, url, **wanted))
+
+    assert answer.status_code == 400
+    assert "exactly the placeholders" in answer.content.decode()
+    assert not Judge.objects.exists()
+
+
+def test_judge_detail_shows_what_it_is_and_the_runs_that_used_it(client: Client, admin: User) -> None:
+    run = judged_run()
+    judge = _judge_of(run)
+
+    answer = client.get(judge.get_absolute_url())
+
+    assert [(evaluator.run, evaluator.judge) for evaluator in answer.context["page_obj"]] == [(run, judge)]
+    assert ("Mode", "holistic") in answer.context["facts"]
+    assert ("Prompt text", "as shipped") in answer.context["facts"]
+    assert "Lexical baseline" in answer.text
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_judge_detail_needs_the_same_queries_for_any_number_of_runs(
+    client: Client, admin: User, runs: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    judge = factories.judge(kind="relevance")
+    for _ in range(runs):
+        factories.evaluator(kind="judge", judge=judge, name="Fit")
+    client.get(judge.get_absolute_url())  # computes the figures
+
+    # the judge, whether it is used, names and evaluators of versions to compare, their rubrics and labels, the report,
+    # the count of runs and the runs
+    with django_assert_num_queries(SHELL_QUERIES + 16):
+        client.get(judge.get_absolute_url())
+
+
+def test_judge_prompts_shows_where_two_versions_differ(client: Client, admin: User) -> None:
+    judge = factories.judge(kind="relevance", endpoint=factories.endpoint())
+    kind, shipped = judge_kind("relevance"), judge_kind("relevance").prompts_sent()[0]
+    edited = {**judge.options, "prompt_text": shipped.text + "\nBe brief."}
+    for options in (judge.options, judge.options, edited):
+        frozen = {"judge_kind": "relevance", "judge_options": options, "prompt_hash": kind.prompt_hash(options)}
+        factories.evaluator(kind="judge", judge=judge, name="Fit", options=frozen)
+
+    page = client.get(_tab(judge, "prompts"))
+    turned = client.get(_tab(judge, "prompts"), {"before": kind.prompt_hash(edited), "after": kind.prompt_hash()})
+    wrong = client.get(_tab(judge, "prompts"), {"before": "x", "after": "y"})
+
+    versions = [(version.prompt_hash, version.runs, version.is_current) for version in page.context["versions"]]
+    assert versions == [(kind.prompt_hash(edited), 1, False), (kind.prompt_hash(), 2, True)]
+    (text,) = page.context["differences"]
+    marks = [[piece.text.strip() for piece in side if piece.differs] for side in (text["marked"].a, text["marked"].b)]
+    assert (text["name"], marks) == (shipped.name, [[], ["Be brief."]])
+    assert [text["after"] for text in turned.context["differences"]] == [shipped.text]
+    assert wrong.context["differences"] == page.context["differences"]
+
+
+def test_judge_prompts_offers_the_current_version_before_any_run_used_it(client: Client, admin: User) -> None:
+    run = judged_run(url="http://127.0.0.1:9/v1")
+    judge = _judge_of(run)
+    before = judge_kind(judge.kind).prompt_hash(judge.options)
+    save_judge(
+        judge=judge, name=judge.name, kind=judge.kind, endpoint=judge.endpoint, actor=None,
+        options={**judge_kind(judge.kind).complete_options(judge.options), "mode": "itemised"},
+    )  # fmt: skip
+
+    page = client.get(_tab(judge, "prompts"))
+
+    assert [(version.prompt_hash == before, version.runs) for version in page.context["versions"]] == [
+        (False, 0),
+        (True, 1),
+    ]
+    assert {text["name"] for text in page.context["differences"]} >= {"level_cascade_holistic"}
+
+
+def test_judge_try_asks_about_the_chosen_response(client: Client, admin: User) -> None:
+    run = judged_run()
+    judge = _judge_of(run)
+    other = judged_run()  # of a newer suite
+
+    opened = client.get(_tab(judge, "try"))
+    chosen = client.get(_tab(judge, "try"), {"suite": run.suite_id})
+    response = chosen.context["form"].fields["response"].queryset.order_by("-pk").first()
+    asked = client.post(
+        f"{_tab(judge, 'try')}?suite={run.suite_id}",
+        filled(client, f"{_tab(judge, 'try')}?suite={run.suite_id}", response=response.pk),
+    )
+
+    trial = Run.objects.get(kind=RunKind.SINGLE)
+    assert (opened.context["suite"], chosen.context["suite"]) == (other.suite, run.suite)
+    assert len(chosen.context["form"].fields["response"].choices) == 3
+    assert asked["Location"] == reverse("judging:trial-detail", args=[response.pk, trial.pk])
+    assert trial.evaluators.get().judge == judge
+    assert client.get(_tab(judge, "try")).context["trials"] == [(trial, response.pk)]
+
+
+def test_judge_try_says_what_is_missing(client: Client, admin: User) -> None:
+    retired, comparing = factories.judge(is_active=False), factories.judge(kind="pairwise")
+    ready = factories.judge()
+
+    pages = [client.get(_tab(judge, "try")).text for judge in (ready, retired, comparing)]
+    factories.suite()
+    empty = client.get(_tab(ready, "try")).text
+
+    assert "No responses yet" in pages[0]
+    assert "No responses yet" in empty
+    assert ["This judge cannot be tried" in page for page in pages] == [False, True, True]
+
+
+def test_judge_update_changes_options_and_keeps_runs_as_they_were(client: Client, admin: User) -> None:
+    run = judged_run()
+    evaluator = run.evaluators.get()
+    judge = _judge_of(run)
+    url = _tab(judge)
+
+    answer = client.post(url, filled(client, url, name="renamed", option_mode='"itemised"'))
+
+    judge.refresh_from_db()
+    evaluator.refresh_from_db()
+    assert answer.status_code == 302
+    assert (judge.name, judge.options["mode"], evaluator.options["judge_options"]) == ("renamed", "itemised", {})
+
+
+def test_judge_update_is_refused_to_readers(client: Client) -> None:
+    judge = factories.judge()
+    client.force_login(factories.user("eve", Role.VIEWER))
+
+    assert (client.get(_tab(judge)).status_code, client.post(_tab(judge)).status_code) == (403, 403)
+    assert (client.get(judge.get_absolute_url()).status_code, client.post(judge.get_absolute_url()).status_code) == (
+        200,
+        405,
+    )
+
+
+@pytest.mark.usefixtures("admin")
+def test_judge_update_folds_what_becomes_of_odd_scores(client: Client) -> None:
+    page = client.get(_tab(factories.judge(kind="level_cascade")))
+
+    html = page.content.decode()
+    opened, folded = html.index("Prompt text"), html.index("<summary>Unusual scores</summary>")
+    assert opened < folded < html.index("An impossible score")
+    assert "Leave the response without a score" in html
+    assert "Unusual scores" not in client.get(_tab(factories.judge(kind="relevance"))).content.decode()
+
+
+def test_judge_retire_takes_a_judge_out_of_new_runs_and_restore_brings_it_back(client: Client, admin: User) -> None:
+    run = judged_run()
+    judge = run.evaluators.get().judge
+    assert judge is not None
+    new_run = f"{reverse('judging:run-create')}?suite={run.suite_id}"
+
+    def offered() -> list[Judge]:
+        return list(client.get(new_run).context["form"].fields["judges"].queryset)
+
+    before = offered()
+    retired = client.post(reverse("judging:judge-retire", args=[judge.pk]), follow=True)
+    without = offered()
+    listed = client.get(reverse("judging:judge-list")).text
+    old = client.get(run.get_absolute_url())
+    restored = client.post(reverse("judging:judge-restore", args=[judge.pk]), follow=True)
+
+    assert (before, without, offered()) == ([judge], [], [judge])
+    assert f"{judge} is retired. Its verdicts are kept." in retired.text
+    assert reverse("judging:judge-restore", args=[judge.pk]) in retired.text
+    assert reverse("judging:judge-retire", args=[judge.pk]) not in retired.text
+    assert "Retired" in listed
+    assert (old.status_code, judge.name in old.text) == (200, True)
+    assert f"{judge} is restored." in restored.text
+
+
+def test_judge_delete_removes_an_unused_judge_only(client: Client, admin: User) -> None:
+    used, unused = judged_run().evaluators.get().judge, factories.judge()
+    assert used is not None
+
+    refused = client.post(reverse("judging:judge-delete", args=[used.pk]), follow=True)
+    deleted = client.post(reverse("judging:judge-delete", args=[unused.pk]), follow=True)
+
+    assert f"{used} is used by 1 run and cannot be deleted. Retire it instead." in refused.text
+    assert reverse("judging:judge-delete", args=[used.pk]) not in refused.text
+    assert f"{unused.name} is deleted." in deleted.text
+    assert list(Judge.objects.all()) == [used]
+
+
+@pytest.mark.parametrize("name", ["retire", "restore", "delete"])
+def test_judge_states_are_changed_by_researchers_only(client: Client, name: str) -> None:
+    client.force_login(factories.user("bo", Role.ANNOTATOR))
+    judge = factories.judge()
+
+    assert client.post(reverse(f"judging:judge-{name}", args=[judge.pk])).status_code == 403
+    assert Judge.objects.get() == judge
+
+
+def test_judge_create_keeps_the_newlines_of_a_prompt_that_a_browser_sends(client: Client, admin: User) -> None:
+    text = load_prompt("integrity").text + "\n\nBe stern."
+    url = f"{reverse('judging:judge-create')}?kind=integrity"
+    sent = filled(
+        client, url, name="stern", endpoint=factories.endpoint().pk, option_prompt_text=text.replace("\n", "\r\n")
+    )
+
+    client.post(url, sent)
+
+    assert Judge.objects.get().options["prompt_text"] == text
+
+
+def test_judge_update_offers_a_copy_of_its_prompt_to_edit(client: Client, admin: User) -> None:
+    judge = factories.judge(kind="relevance")
+    shipped = judge_kind("relevance").prompts_sent()[0]
+
+    page, copy = client.get(_tab(judge)), client.get(_tab(judge), {"copy": "1"})
+
+    assert "?copy=1#id_option_prompt_text" in page.text
+    assert [name for name in shipped.placeholders if f"<code>{{{{{name}}}}}</code>" not in page.text] == []
+    assert (page.context["form"]["option_prompt_text"].value(), copy.context["form"]["option_prompt_text"].value()) == (
+        "",
+        shipped.text,
+    )
