@@ -13,9 +13,10 @@ from evalsite.base.tables import CONTENT_TYPES
 from judging.models import Rubric
 from judging.selectors import benchmarks, rubrics
 from judging.services.rubric_files import RubricNotTable, rubric_json, rubric_workbook_bytes
-from judging.specs.rubrics.outlines import Outline, mark_differences, outline_of_tree
+from judging.specs.rubrics.outlines import Outline, mark_differences, outline_of_tree, outline_table
 
 TREES_PER_PAGE = 10
+ROWS_PER_PAGE = 25
 
 
 @require_safe
@@ -40,10 +41,16 @@ def rubric_detail(request: PageRequest, rubric_id: int) -> HttpResponse:
         diff = rubrics.rubric_diff(before=before, after=rubric)
         context |= {"tab": "changes", "diff": diff, "sides": [(one, *_sides(one)) for one in diff.shown]}
     else:
-        page = page_of(request, rubrics.rubric_items(rubric, query=query), per_page=TREES_PER_PAGE)
+        as_table = rubric.item_count > 1 and request.GET.get("tab") == "table"
+        size = ROWS_PER_PAGE if as_table else TREES_PER_PAGE
+        page = page_of(request, rubrics.rubric_items(rubric, query=query), per_page=size)
         cases = rubrics.newest_cases(rubric, keys=[item.case_key for item in page])
         trees = [(item, cases.get(item.case_key), outline_of_tree(item.tree)) for item in page]
         context |= {"page_obj": page, "trees": trees}
+        if as_table:
+            columns, rows = outline_table([tree for _, _, tree in trees])
+            named = [(item, case, row) for (item, case, _), row in zip(trees, rows, strict=True)]
+            context |= {"tab": "table", "columns": columns, "rows": named}
     return render(request, "judging/rubric_detail.html", context)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,6 +47,25 @@ class Outline:
 
 
 Line = tuple[str, str, tuple[str, ...], tuple[str, ...]]  # label, text, facts, and the labels above it
+
+
+def outline_table(outlines: Sequence[Outline]) -> tuple[tuple[str, ...], list[list[tuple[str, ...]]]]:
+    """Return the parts of trees as columns, and what each tree says in each of them: the texts from the top down."""
+    columns = tuple(dict.fromkeys(part.label for outline in outlines for part in outline.children))
+    rows = []
+    for outline in outlines:
+        cells: dict[str, tuple[str, ...]] = {}
+        for part in outline.children:
+            cells[part.label] = cells.get(part.label, ()) + tuple(_texts(part))
+        rows.append([cells.get(column, ()) for column in columns])
+    return columns, rows
+
+
+def _texts(outline: Outline) -> Iterator[str]:
+    if outline.text:
+        yield outline.text
+    for child in outline.children:
+        yield from _texts(child)
 
 
 def mark_differences(before: Outline, after: Outline) -> tuple[Outline, Outline]:

@@ -13,6 +13,7 @@ from django.urls import reverse
 from evalsite.accounts.roles import Role
 from judging.models import Benchmark, Suite
 from judging.services.file_imports.suites import store_suite
+from judging.specs.rubrics.outlines import outline_of_tree
 from judging.specs.types import CaseSpec, NodeSpec, ResponseSpec, RubricItemSpec, RubricSpec, ScaleSpec, SuiteSpec
 from tests import factories
 from tests.content import store_responses, store_rubric
@@ -234,6 +235,19 @@ def test_rubric_detail_links_its_cases(reader: Client) -> None:
 
     assert f'<a href="{newest.get_absolute_url()}">c0</a>' in page
     assert "Nested criteria for 3 cases of" in " ".join(page.split())
+
+
+def test_rubric_detail_shows_its_cases_as_a_table(reader: Client) -> None:
+    rubric = filled(3).benchmark.rubrics.get()
+
+    page = reader.get(f"{rubric.get_absolute_url()}?tab=table&q=c1")
+
+    ((item, case, cells),) = page.context["rows"]
+    trees = outline_of_tree(item.tree).children
+    assert (item.case_key, page.context["columns"]) == ("c1", tuple(part.label for part in trees))
+    assert len(cells) == len(trees) > 0
+    assert f'<a href="{case.get_absolute_url()}">c1</a>' in page.text
+    assert 'name="tab" value="table"' in page.text
 
 
 def test_rubric_workbook_gives_json_where_no_table_holds_it(reader: Client) -> None:

@@ -11,6 +11,7 @@ from judging.specs.rubrics.outlines import (
     outline_of_data,
     outline_of_grading,
     outline_of_tree,
+    outline_table,
 )
 from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
@@ -27,6 +28,17 @@ def test_outline_of_tree_names_levels_and_how_they_add_up() -> None:
     leaf = Outline("50.1", "Names the river.")
     inner = Outline("Level 50", "", ("50 points for each criterion met",), (leaf,))
     assert outline == Outline("Score", "", ("the highest level with a met criterion decides",), (inner,))
+
+
+def test_outline_table_has_a_column_for_each_part_and_an_empty_cell_where_a_tree_lacks_it() -> None:
+    top, low = Outline("Level 100", children=(Outline("100.1", "a"), Outline("100.2", "b"))), Outline("Level 25", "c")
+    trees = [Outline("Score", children=(top, low)), Outline("Score", children=(Outline("Level 50", "d"), low))]
+
+    columns, rows = outline_table(trees)
+
+    assert columns == ("Level 100", "Level 25", "Level 50")
+    assert rows == [[("a", "b"), ("c",), ()], [(), ("c",), ("d",)]]
+    assert outline_table([]) == ((), [])
 
 
 def test_outline_of_tree_lists_anchors_points_and_tags() -> None:
