@@ -23,7 +23,7 @@ from judging.models import Benchmark, ImportBatch, Response, Rubric
 from judging.services.content_hashes import text_hash
 from judging.services.file_imports.import_batches import open_batch
 from judging.services.file_imports.imports import ImportRefused, refusal_message
-from judging.services.file_imports.intake import Files, ImportOptions, bundle_of
+from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.responses import (
     PromptKey,
     ResponsePlan,
@@ -38,6 +38,7 @@ from judging.services.file_imports.suites import NewSuite, benchmark_slug_of, us
 from judging.services.transactions import persistently
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.problems import Parsed, Problem
+from judging.specs.files.uploaded_files import Files, bundle_of
 from judging.specs.replies.scaleeval_responses import ScaleEvalImport, parse_scaleeval_responses
 from judging.specs.rubrics.criteria_yaml import find_criteria, parse_criteria
 from judging.specs.types import RubricSpec

@@ -11,6 +11,7 @@ from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark, Suite
 from judging.services.file_imports.intake import ImportOptions
 from judging.specs.replies.response_formats import RESPONSE_FORMATS
+from judging.specs.replies.table_columns import ColumnField
 from judging.specs.upload_kinds import UploadKind
 
 KINDS = (
@@ -41,6 +42,27 @@ class ManyFilesField(forms.FileField):
         listed = data if isinstance(data, list | tuple) else [data]
         single = super().clean
         return [single(one, initial) for one in listed] if any(listed) else [single(None, initial)]
+
+
+class ColumnsInput(forms.HiddenInput):
+    """Columns and their fields, as two inputs each, in order."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[tuple[str, str]]:
+        if not hasattr(data, "getlist"):
+            return []
+        return list(zip(data.getlist("column"), data.getlist("field"), strict=False))
+
+
+class ColumnsField(forms.Field):
+    """What the columns of tables are."""
+
+    widget = ColumnsInput
+
+    def clean(self, value: Any) -> tuple[tuple[str, str], ...]:
+        wrong = [field for _, field in value if field not in set(ColumnField)]
+        if wrong:
+            raise forms.ValidationError(f"A column cannot be {wrong[0]!r}. Choose what it is from the list.")
+        return tuple(value)
 
 
 class ImportOptionsForm(forms.Form):
@@ -77,6 +99,7 @@ class ImportOptionsForm(forms.Form):
         required=False,
         help_text="Tests that need files not in the upload are then reported as not run.",
     )
+    columns = ColumnsField(required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -94,6 +117,7 @@ class ImportOptionsForm(forms.Form):
             system=data["system"].strip(),
             rubric=data["rubric"].strip(),
             allow_missing_files=data["allow_missing_files"],
+            columns=data["columns"],
         )
 
 

@@ -15,7 +15,8 @@ from django_rq import job
 from judging.jobs.queued_jobs import enqueue_once
 from judging.models import Upload
 from judging.services.file_imports import uploads
-from judging.services.file_imports.intake import Files, ImportOptions
+from judging.services.file_imports.intake import ImportOptions
+from judging.specs.files.uploaded_files import Files
 
 logger = logging.getLogger(__name__)
 

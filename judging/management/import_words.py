@@ -12,24 +12,16 @@ from django.utils.timezone import now
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from judging.management.progress import progress_bar
+from judging.services.file_imports.import_commands import COMMANDS
 from judging.services.file_imports.imports import Checked, ImportRefused, check_import, refusal_message, store_checked
-from judging.services.file_imports.intake import LIMITS, Files, ImportOptions
+from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.rubrics import RubricOrigin
 from judging.specs.files.named_files import named_files
-from judging.specs.replies.response_formats import RESPONSE_FORMATS
-from judging.specs.upload_kinds import UploadKind
+from judging.specs.files.uploaded_files import LIMITS, Files
+from judging.specs.replies.table_columns import ColumnField
 
 PROBLEMS_PRINTED = 50
 YAML_SUFFIXES = (".yaml", ".yml")
-COMMANDS = {
-    UploadKind.SUITE: "import_suite",
-    UploadKind.QUESTIONS: "import_suite",
-    UploadKind.LEVEL_RUBRIC: "import_rubric",
-    UploadKind.CRITERIA: "import_criteria",
-    **dict.fromkeys(RESPONSE_FORMATS, "import_responses"),
-    UploadKind.RESPONSES_FOLDER: "import_responses",
-    UploadKind.SCALEEVAL_RESPONSES: "import_responses",
-}
 
 
 def read_path(path: Path) -> Files:
@@ -108,6 +100,31 @@ class ImportCommand(JsonCommand):
         parser.add_argument("path", type=Path, help="a file, a ZIP archive or a folder")
         parser.add_argument("--benchmark", default="", help="name or slug of a stored or new benchmark")
         parser.add_argument("--dry-run", action="store_true", help="report what would be imported and store nothing")
+
+    def add_map_argument(self, parser: CommandParser) -> None:
+        """Take what columns of tables are."""
+        parser.add_argument(
+            "--map",
+            action="append",
+            default=[],
+            metavar="FIELD=COLUMN",
+            help=f"what a column is, such as case=Question_ID; repeatable. Fields: {', '.join(ColumnField)}",
+        )
+
+    def columns_of(self, options: JsonDict) -> tuple[tuple[str, str], ...]:
+        """Return columns and their fields.
+
+        Raises:
+            BadInput: one is no pair, or its field does not exist.
+        """
+        columns: dict[str, str] = {}
+        for said in options["map"]:
+            field, _, column = said.partition("=")
+            if not column or field not in set(ColumnField):
+                fields = ", ".join(ColumnField)
+                raise BadInput(f"--map {said}: write FIELD=COLUMN, with one of these fields: {fields}.")
+            columns[column.strip()] = field
+        return tuple(columns.items())
 
     def read(self, path: Path) -> Files:
         """Return the files to import."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from judging.specs.files.bundles import Bundle
+from judging.specs.replies.column_guesses import holds_mapped_responses
 from judging.specs.replies.data_tables import SHEET_ENDINGS
-from judging.specs.replies.response_formats import RESPONSE_FORMATS, first_fields
+from judging.specs.replies.response_formats import RESPONSE_FORMATS, TABLES, first_fields
 from judging.specs.replies.responses import find_response_folders
 from judging.specs.replies.scaleeval_responses import scaleeval_files
 from judging.specs.rubrics.criteria_yaml import find_criteria, find_criteria_lists
@@ -46,6 +47,9 @@ def sniff_all(bundle: Bundle) -> tuple[str, ...]:
 
 def kind_of_table(bundle: Bundle, path: str) -> str | None:
     """Return what the rows of one file are, responses of a format or questions; None where they are neither."""
+    if path in bundle.columns:
+        fields = bundle.columns[path]
+        return TABLES.kind if holds_mapped_responses(fields) else UploadKind.QUESTIONS
     fitting = [form for form in RESPONSE_FORMATS.values() if path.lower().endswith(form.endings)]
     read = [(form, form.names(bundle, path)) for form in fitting]
     responses = next((form.kind for form, names in read if form.holds(names)), None)

@@ -24,10 +24,12 @@ from judging.forms.imports import ImportForm, ImportOptionsForm, benchmark_names
 from judging.models import ImportStatus, Upload
 from judging.services.file_imports import uploads
 from judging.services.file_imports.file_readers import has_own_reader
+from judging.services.file_imports.import_commands import command_of
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.upload_store import BytesGone
 from judging.services.file_imports.uploads import UploadRefused
 from judging.specs.files.example_files import EXAMPLES
+from judging.specs.replies.table_columns import LABELS
 
 PROBLEM_COLUMNS = ("severity", "file", "place", "message", "offending", "hint", "code")
 PROBLEMS_SHOWN = 200
@@ -168,8 +170,9 @@ def _progress(upload: Upload) -> JsonDict:
 def _kept_options(upload: Upload) -> list[tuple[str, str]]:
     """Return the fields that say again what was said of an upload."""
     initial = options_initial(ImportOptions.of_json(upload.options))
-    names = ImportOptionsForm.base_fields
-    return [(name, "on" if initial[name] is True else str(initial[name])) for name in names if initial.get(name)]
+    names = [name for name in ImportOptionsForm.base_fields if initial.get(name) and name != "columns"]
+    said = [(name, "on" if initial[name] is True else str(initial[name])) for name in names]
+    return said + [pair for column, field in initial["columns"] for pair in (("column", column), ("field", field))]
 
 
 def _rubric_field(upload: Upload) -> BoundField | None:
@@ -189,6 +192,8 @@ def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None
         "preview": upload.preview,
         "kept_options": _kept_options(upload),
         "rubric_field": _rubric_field(upload),
+        "column_fields": LABELS.items(),
+        "command": command_of(upload),
         "problems": (errors + warnings)[:PROBLEMS_SHOWN],
         "problem_count": len(upload.problems),
         "problem_kinds": Counter(str(problem.get("code", "")) for problem in upload.problems).most_common(),

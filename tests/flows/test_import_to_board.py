@@ -59,3 +59,38 @@ def test_a_file_becomes_a_leaderboard_in_five_clicks(signed_in: SignIn, tmp_path
     expect(board.locator("tbody tr").first).to_contain_text(re.compile("oak of rivers.*100", re.DOTALL))
     assert click.count == 5
     assert faults(page) == []
+
+
+def test_columns_are_mapped_without_javascript(signed_in: SignIn, tmp_path: Path) -> None:
+    page = signed_in("demo-researcher", java_script_enabled=False)
+    table = tmp_path / "unknown.csv"
+    table.write_text("Where;What;By\nrhine;The North Sea.;birch of rivers\n", encoding="utf-16")
+    page.goto("/imports/new/")
+    page.locator("input[name=uploaded]").set_input_files(table)
+    page.get_by_role("button", name="Check the files").click()
+    columns = page.locator("#import-columns")
+    for name, label in {"Where": "Prompt", "What": "Response", "By": "System"}.items():
+        columns.get_by_role("combobox", name=name, exact=True).select_option(label=label)
+    columns.get_by_role("button", name="Check again with these columns").click()
+
+    main = page.get_by_role("main")
+    expect(main).to_contain_text("This upload can be imported.")
+    expect(main).to_contain_text("birch of rivers (1)")
+    expect(page.get_by_label("Command", exact=True)).to_have_value(
+        "manage.py import_responses unknown.csv --map prompt=Where --map response=What --map system=By"
+    )
+
+
+def test_mapped_columns_are_accessible_on_desk_and_phone(signed_in: SignIn, tmp_path: Path) -> None:
+    page = signed_in("demo-researcher")
+    path = tmp_path / "wide.csv"
+    path.write_text("My question,oak,elm\nInto which sea flows the Po?,The Adriatic Sea.,The Black Sea.\n")
+    page.goto("/imports/new/")
+    page.locator("input[name=uploaded]").set_input_files(path)
+    page.get_by_role("button", name="Check the files").click()
+
+    expect(page.get_by_role("combobox", name="oak", exact=True)).to_have_value("system-responses")
+    for size in (DESK, {"width": 390, "height": 844}):
+        page.set_viewport_size(size)  # type: ignore[arg-type]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert faults(page) == []

@@ -14,10 +14,10 @@ from debate.services.record_imports import RecordsPlan, plan_records, read_recor
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from judging.management.progress import progress_bar
-from judging.services.file_imports.intake import bundle_of
 from judging.services.file_imports.responses import UnknownCases
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.problems import Problem
+from judging.specs.files.uploaded_files import bundle_of
 
 LISTED = 20  # findings shown without --json
 

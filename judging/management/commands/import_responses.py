@@ -26,17 +26,19 @@ class Command(ImportCommand):
         super().add_own_arguments(parser)
         parser.add_argument("--suite", type=int, help="id of the suite of the responses; default: the newest")
         parser.add_argument("--system", default="", help="system of the responses if the file does not name it")
+        self.add_map_argument(parser)
         parser.add_argument("--allow-missing-files", action="store_true", help="accept missing files")
 
     def options_of(self, options: JsonDict) -> ImportOptions:
         # Beside a question, `answer` is a reference unless it is said who answered.
-        is_table = options["path"].name.lower().endswith(TABLE_ENDINGS)
+        is_table = options["path"].name.lower().endswith(TABLE_ENDINGS) and not options["map"]
         return ImportOptions(
             kind=TABLES.kind if is_table and options["system"] else "",
             benchmark=options["benchmark"],
             suite_id=options["suite"],
             system=options["system"],
             allow_missing_files=options["allow_missing_files"],
+            columns=self.columns_of(options),
         )
 
     def other_kind_hint(self, found: tuple[str, ...]) -> str:

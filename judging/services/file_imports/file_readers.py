@@ -9,10 +9,11 @@ from typing import Protocol
 from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark
 from judging.services.file_imports.imports import check_import
-from judging.services.file_imports.intake import Files, ImportOptions
+from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.rubrics import RubricOrigin
 from judging.services.file_imports.staged_rubrics import Watch
 from judging.specs.files.problems import Problem
+from judging.specs.files.uploaded_files import Files
 
 
 class WrittenFiles(Protocol):

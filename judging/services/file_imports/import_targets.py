@@ -46,7 +46,7 @@ class ImportTarget:
 def new_target(named: str, suite_name: str) -> ImportTarget:
     """Return the benchmark that a suite goes to: the named one, else the one of the suite's name, stored or new."""
     name = named or suite_name
-    stored = _benchmark_named(name)
+    stored = benchmark_named(name)
     if stored is None:
         return ImportTarget(benchmark_slug_of(name), name)
     return ImportTarget(stored.slug, stored.name, stored, newest_suite(stored))
@@ -63,7 +63,7 @@ def find_target(*, keys: Sequence[str], named: str, suite_id: int | None) -> Imp
         if suite is None:
             raise UnknownTarget("The chosen suite no longer exists.")
         return ImportTarget(suite.benchmark.slug, suite.benchmark.name, suite.benchmark, suite)
-    benchmark = _benchmark_named(named) if named else _benchmark_with(keys)
+    benchmark = benchmark_named(named) if named else _benchmark_with(keys)
     if benchmark is None:
         raise UnknownTarget(f"There is no benchmark {named!r}.")
     return ImportTarget(benchmark.slug, benchmark.name, benchmark, newest_suite(benchmark))
@@ -98,22 +98,28 @@ def _cases_of(suites: Sequence[Suite]) -> KnownCases:
     return KnownCases(frozenset(keys), by_path, by_question)
 
 
-def _benchmark_named(name: str) -> Benchmark | None:
+def benchmark_named(name: str) -> Benchmark | None:
+    """Return the stored benchmark of this name or slug."""
     by_slug = Benchmark.objects.filter(slug=name).first() or Benchmark.objects.filter(name__iexact=name).first()
     return by_slug or Benchmark.objects.filter(slug=benchmark_slug_of(name)).first()
 
 
 def _benchmark_with(keys: Sequence[str]) -> Benchmark:
-    """Return the benchmark that has most of the cases, named by key or by the question itself."""
-    sample = list(dict.fromkeys(keys))[:SAMPLE]
-    best = _having(Q(key__in=sample)) or _having(Q(text__in=sample))
+    """Return the one benchmark that has most of the cases."""
+    best = benchmarks_with(keys)
     if not best:
-        shown = ", ".join(shorten(key) for key in sample[:3]) or "none"
+        shown = ", ".join(shorten(key) for key in list(dict.fromkeys(keys))[:3]) or "none"
         raise UnknownTarget(f"No benchmark here has these cases ({shown}).")
     if len(best) > 1:
         message = f"More than one benchmark has these cases: {', '.join(benchmark.name for benchmark in best)}."
         raise UnknownTarget(message, tuple(BenchmarkChoice(benchmark.slug, benchmark.name) for benchmark in best))
     return best[0]
+
+
+def benchmarks_with(keys: Sequence[str]) -> list[Benchmark]:
+    """Return the benchmarks that have most of the cases, named by key or by the question itself."""
+    sample = list(dict.fromkeys(keys))[:SAMPLE]
+    return _having(Q(key__in=sample)) or _having(Q(text__in=sample))
 
 
 def _having(prompts: Q) -> list[Benchmark]:

@@ -15,7 +15,7 @@ from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark, ImportBatch, Suite
 from judging.services.file_imports.import_batches import open_batch
 from judging.services.file_imports.import_plans import plan_import
-from judging.services.file_imports.intake import Files, ImportOptions, Intake, read_intake
+from judging.services.file_imports.intake import ImportOptions, Intake, read_intake
 from judging.services.file_imports.responses import (
     ResponsePlan,
     coming_prompts,
@@ -28,6 +28,7 @@ from judging.services.file_imports.staged_rubrics import Watch, unwatched
 from judging.services.file_imports.suites import NewSuite, use_suite, write_suite
 from judging.services.transactions import persistently
 from judging.specs.files.problems import Problem, Severity
+from judging.specs.files.uploaded_files import Files
 
 
 class ImportRefused(ValueError):
@@ -74,6 +75,9 @@ class Checked:
             "changes_nothing": self.changes_nothing,
             "target": target.name if target else "",
             "choices": [asdict(choice) for choice in self.intake.choices],
+            "columns": [asdict(column) for column in self.intake.columns.columns],
+            "tables": list(self.intake.columns.fields),
+            "is_mapped": bool(self.intake.columns.used),
         }
 
     @contextmanager

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, field, replace
 
 from evalsite.base.json_types import JsonDict
 from judging.services.file_imports.import_targets import (
@@ -14,6 +12,8 @@ from judging.services.file_imports.import_targets import (
     BenchmarkChoice,
     ImportTarget,
     UnknownTarget,
+    benchmark_named,
+    benchmarks_with,
     cases_of_any,
     find_target,
     known_cases,
@@ -21,17 +21,19 @@ from judging.services.file_imports.import_targets import (
 )
 from judging.services.file_imports.staged_rubrics import StagedRubric, Watch, stage_reading, stage_rubric, unwatched
 from judging.services.gc_pause import calm_collector
-from judging.specs.files.archives import ArchiveLimits, bundle_from_upload, without_common_folder
-from judging.specs.files.bundles import Bundle, bundle_from_files
+from judging.specs.column_choices import READ_KINDS, ColumnChoices, choose_columns
+from judging.specs.files.bundles import Bundle
 from judging.specs.files.file_formats import foreign_format
 from judging.specs.files.findings import Findings, error_rule, warning_rule
 from judging.specs.files.problems import Parsed, Problem, Severity
+from judging.specs.files.uploaded_files import Files, bundle_of
 from judging.specs.files.yaml_reading import unreadable_yaml
-from judging.specs.replies.data_tables import SHEET_ENDINGS, TABLE_ENDINGS, header_names, question_rows
+from judging.specs.replies.data_tables import SHEET_ENDINGS, TABLE_ENDINGS, case_rows, header_names, question_rows
 from judging.specs.replies.response_formats import RESPONSE_FORMATS, ROW_ENDINGS
 from judging.specs.replies.response_rows import KnownCases
-from judging.specs.replies.responses import parse_responses_folder
+from judging.specs.replies.responses import parse_responses_folder, system_from_path
 from judging.specs.replies.scaleeval_responses import parse_scaleeval_responses, scaleeval_files
+from judging.specs.replies.table_columns import ColumnField
 from judging.specs.rubrics.criteria_yaml import find_criteria, find_criteria_lists, parse_criteria
 from judging.specs.rubrics.rubric_tables import open_rubric
 from judging.specs.suites.case_files import MissingFiles
@@ -48,21 +50,21 @@ UNKNOWN_KIND = error_rule(
 NOTHING_READ = error_rule("nothing-read", "Is this the right file?")
 FOREIGN_FORMAT = error_rule("foreign-format")
 LEFT_OUT = warning_rule("foreign-format", "The rest of the upload is read without this file.")
-TOO_LARGE = error_rule("upload-too-large", "Import it in parts.")
 EMPTY_FILE = error_rule("empty-file", "Is this the right file?")
 READ_AS_QUESTIONS = warning_rule(
     "read-as-questions",
     "If the column `answer` contains responses of a system, choose Responses as the kind, or add a column `system`.",
 )
+UNREAD_TABLE = warning_rule("unread-table", "Choose under Columns what its columns are.")
+NEW_CASES = warning_rule("new-benchmark", "Choose a benchmark if the questions are cases of a stored one.")
 SEVERAL_QUESTION_FILES = error_rule("several-question-files", "Import the files one at a time.")
 GUESSED_RUBRIC = warning_rule("read-as-rubric", "Choose the kind of the file if this is wrong.")
 
 RUBRIC_ENDINGS = (*TABLE_ENDINGS, ".json", ".jsonl", ".yaml", ".yml")
 QUESTION_ENDINGS = (*ROW_ENDINGS, *TABLE_ENDINGS)
 SUITE_KINDS = frozenset({UploadKind.SUITE, UploadKind.QUESTIONS, UploadKind.SCALEEVAL_RESPONSES})
-LIMITS = ArchiveLimits()
+NO_COLUMNS = ColumnChoices()
 
-Files = Sequence[tuple[str, bytes]]
 Responses = tuple[ResponseSpec, ...]
 Parser = Callable[[KnownCases | None], Parsed[Responses]]
 
@@ -77,13 +79,15 @@ class ImportOptions:
     system: str = ""  # for responses that name none
     rubric: str = ""  # name of the rubric, of its newest version or of a new one
     allow_missing_files: bool = False
+    columns: tuple[tuple[str, str], ...] = ()  # of tables, each with its ColumnField; one that is not named: guessed
 
     def as_json(self) -> JsonDict:
         return asdict(self)
 
     @classmethod
     def of_json(cls, data: JsonDict) -> ImportOptions:
-        return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
+        options = cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
+        return replace(options, columns=tuple((name, field) for name, field in options.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,7 @@ class Intake:
     rubrics: tuple[StagedRubric, ...] = ()
     problems: tuple[Problem, ...] = ()
     choices: tuple[BenchmarkChoice, ...] = ()  # benchmarks that fit, where more than one does
+    columns: ColumnChoices = NO_COLUMNS
 
     @property
     def has_errors(self) -> bool:
@@ -105,35 +110,6 @@ class Intake:
 
 def _some(bundle: Bundle) -> str:
     return ", ".join(list(bundle)[:3])
-
-
-def bundle_of(files: Files) -> Parsed[Bundle]:
-    """Return all uploaded files as one bundle; archives are unpacked into it."""
-    findings = Findings()
-    total = sum(len(data) for _, data in files)
-    if total > LIMITS.max_total_bytes or len(files) > LIMITS.max_entries:
-        message = f"The upload has {len(files):,} files and {total:,} bytes, which exceeds the limit."
-        findings.add(TOO_LARGE, "", "", message)
-        return Parsed(None, findings.as_tuple())
-    if len(files) == 1 and "/" not in files[0][0]:
-        return bundle_from_upload(*files[0])
-    gathered: list[tuple[str, bytes]] = []
-    for name, data in files:
-        if zipfile.is_zipfile(io.BytesIO(data)) and name.lower().endswith(".zip"):
-            unpacked = bundle_from_upload(name, data)
-            findings.extend(unpacked.problems)
-            gathered += list(unpacked.value.files.items()) if unpacked.value is not None else []
-        else:
-            gathered.append((name, data))
-    bundle = bundle_from_files(without_common_folder(dict(gathered)).items() if _is_folder(gathered) else gathered)
-    findings.extend(bundle.problems)
-    return Parsed(None if findings.has_errors else bundle.value, findings.as_tuple())
-
-
-def _is_folder(files: Files) -> bool:
-    """Return whether all files lie in one folder, each once."""
-    names = [name for name, _ in files]
-    return all("/" in name for name in names) and len(set(names)) == len(names)
 
 
 @calm_collector()
@@ -159,6 +135,7 @@ class _UploadReader:
     target: ImportTarget | None = None
     kinds: tuple[str, ...] = ()
     choices: tuple[BenchmarkChoice, ...] = ()
+    columns: ColumnChoices = NO_COLUMNS
 
     @property
     def missing_files(self) -> MissingFiles:
@@ -181,10 +158,17 @@ class _UploadReader:
             tuple(self.rubrics),
             self.findings.as_tuple(),
             self.choices,
+            self.columns,
         )
 
     def _read_all(self) -> None:
-        self.kinds = self._kinds()
+        sniffed = sniff_all(self.bundle)
+        if not self.options.kind or self.options.kind in READ_KINDS:
+            self.columns = choose_columns(self.bundle, sniffed, dict(self.options.columns), self.findings)
+        self._map_columns(self.columns.used)
+        self.kinds = self._kinds(sniff_all(self.bundle) if self.columns.used else sniffed)
+        if sniffed and not self.options.kind:
+            self._name_unread_tables()
         for kind in self.kinds:
             self._read_kind(kind)
         if self.suite is not None or not set(self.kinds) & SUITE_KINDS:  # without its suite, every case is unknown
@@ -207,12 +191,22 @@ class _UploadReader:
             self.findings.add(LEFT_OUT if rest.files else FOREIGN_FORMAT, path, "", words)
         self.bundle = rest
 
-    def _kinds(self) -> tuple[str, ...]:
+    def _name_unread_tables(self) -> None:
+        """Warn of tables beside other files that nothing reads until it is said what their columns are."""
+        for path in self.columns.fields:
+            if kind_of_table(self.bundle, path) is None and not path.lower().endswith(SHEET_ENDINGS):
+                self.findings.add(UNREAD_TABLE, path, "", "The columns of this table are not known; it is left out.")
+
+    def _map_columns(self, paths: Collection[str]) -> None:
+        """Have these tables read by columns."""
+        mapped = {path: fields for path, fields in self.columns.fields.items() if path in paths}
+        self.bundle = replace(self.bundle, columns={**self.bundle.columns, **mapped})
+
+    def _kinds(self, sniffed: tuple[str, ...]) -> tuple[str, ...]:
         if self.options.kind:
             return (self.options.kind,)
-        kinds = sniff_all(self.bundle)
-        if kinds:
-            return kinds
+        if sniffed:
+            return sniffed
         if not any(self.bundle.read(path).strip() for path in self.bundle):
             self.findings.add(EMPTY_FILE, _some(self.bundle), "", "The file is empty.")
             return ()
@@ -262,10 +256,11 @@ class _UploadReader:
             self._take_suite(self._questions(path))
 
     def _questions(self, path: str) -> Parsed[SuiteSpec]:
-        if not path.lower().endswith(TABLE_ENDINGS):
+        if not path.lower().endswith(TABLE_ENDINGS) and path not in self.bundle.columns:
             return parse_questions_jsonl(self.bundle, path, tell=self.tell)
         findings = Findings()
-        if not self.options.kind and "answer" in header_names(self.bundle, path):
+        is_guess = not self.options.kind and path not in self.bundle.columns
+        if is_guess and "answer" in header_names(self.bundle, path):
             message = "Each row has a question, so `answer` was read as its reference answer."
             findings.add(READ_AS_QUESTIONS, path, "", message)
         return suite_of_rows(question_rows(self.bundle, path, findings), path, findings)
@@ -344,6 +339,8 @@ class _UploadReader:
         """Return the cases of the suite that the responses answer; None, with a finding, where none can be found."""
         if self.target is None:
             self._find_target(parse)
+        if self.suite is not None:
+            return KnownCases.of(self.suite)
         if self.target is None:
             return None
         if self.target.suite is None:
@@ -353,12 +350,17 @@ class _UploadReader:
         return known_cases(self.target.suite)
 
     def _find_target(self, parse: Parser) -> None:
-        """Find the benchmark of responses. Where none can be told, all that is wrong with them is said anyway."""
-        if self.options.benchmark or self.options.suite_id:
+        """Find the benchmark of responses, or make a new one of the questions that stand beside them.
+
+        Where none can be told, all that is wrong with the responses is said anyway.
+        """
+        if self.options.suite_id or (self.options.benchmark and benchmark_named(self.options.benchmark)):
             self._set_target(())
             return
         known = KnownCases(named=[])
         parsed = parse(known)
+        if not benchmarks_with(known.named or ()) and self._take_new_cases():
+            return
         self._set_target(known.named or ())
         if self.target is None:
             self.findings.extend((parse(cases_of_any(self.choices)) if self.choices else parsed).problems)
@@ -369,6 +371,20 @@ class _UploadReader:
         except UnknownTarget as refusal:
             self.findings.add(NO_TARGET, "", "", str(refusal), self.options.benchmark)
             self.choices = refusal.choices
+
+    def _take_new_cases(self) -> bool:
+        """Make a suite of the questions of all responses; return whether every response has one."""
+        paths = [path for kind in self.kinds for path in self._response_tables(kind)]
+        fields = [self.columns.fields.get(path, {}) for path in paths]
+        if not paths or not all(ColumnField.PROMPT in chosen.values() for chosen in fields):
+            return False
+        self._map_columns(paths)
+        rows, findings = case_rows(self.bundle, paths, Findings()), Findings()  # the responses are read again below
+        name = self.options.benchmark or system_from_path(paths[0])
+        message = f"No benchmark has these questions, so they become the cases of a new one, {name}."
+        self.findings.add(NEW_CASES, paths[0], "", message)
+        self._take_suite(suite_of_rows(rows, paths[0], findings, name))
+        return True
 
     def _place_rubrics(self) -> None:
         """Find the benchmark of rubrics by case; one for a whole benchmark needs none unless it is named."""

@@ -31,7 +31,7 @@ from judging.services.file_imports.import_progress import (
     read_progress,
 )
 from judging.services.file_imports.imports import ImportRefused
-from judging.services.file_imports.intake import Files, ImportOptions
+from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.responses import UnknownCases
 from judging.services.file_imports.rubrics import RubricOrigin
 from judging.services.file_imports.staged_rubrics import unwatched
@@ -39,6 +39,7 @@ from judging.services.file_imports.upload_store import BytesGone
 from judging.services.storable import storable
 from judging.services.transactions import persistently
 from judging.specs.files.problems import Problem
+from judging.specs.files.uploaded_files import Files
 
 logger = logging.getLogger(__name__)
 

@@ -38,6 +38,7 @@ class Bundle:
     """Files by normalised relative path. A single upload is a bundle of one."""
 
     files: Mapping[str, bytes]
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # path of a table -> its column -> its field
     _made: JsonDict = field(default_factory=dict, compare=False, repr=False)
 
     def __contains__(self, path: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
+from judging.specs.files.json_depth import nests_too_deep
 from judging.specs.files.problems import Parsed
 from judging.specs.files.row_counts import Tell, told, untold
 from judging.specs.files.text_reading import decode_text
@@ -61,21 +62,47 @@ def read_rows(
     Characters that no database stores (NUL, lone surrogates) are replaced by U+FFFD, with a warning. Other texts are
     kept to the character: escapes such as \\r inside a JSON string are the author's.
     """
-    limits = limits or RowLimits()
     findings = Findings()
-    text = decode_text(bundle.read(path), path, max_bytes=limits.max_bytes)
-    if text.value is None:
-        return Parsed(None, text.problems)
-    is_array = text.value.lstrip().startswith("[")
-    if is_array:
-        rows = _array_rows(text.value, path, findings)
-    else:
-        rows = _line_rows(told(text.value.split("\n"), tell), path, findings, limits)
-    if len(rows) > limits.max_rows:
-        findings.add(ROW_LIMIT, path, "", f"The file has more than {limits.max_rows:,} rows.")
-    if not rows and not findings.has_errors:
-        findings.add(NO_ROWS, path, "", "The file contains no rows.")
+    rows = readable_rows(bundle, path, findings, limits, tell)
     return Parsed(None if findings.has_errors else tuple(rows), findings.as_tuple())
+
+
+def readable_rows(
+    bundle: Bundle, path: str, findings: Findings, limits: RowLimits | None = None, tell: Tell = untold
+) -> list[JsonLine]:
+    """Return the objects that can be read, as `read_rows` does; what is wrong with the others is among the findings."""
+    limits = limits or RowLimits()
+    before = Findings()
+    text = decode_text(bundle.read(path), path, max_bytes=limits.max_bytes)
+    before.extend(text.problems)
+    rows: list[JsonLine] = []
+    if text.value is not None:
+        if text.value.lstrip().startswith("["):
+            rows = _array_rows(text.value, path, before)
+        else:
+            rows = _line_rows(told(text.value.split("\n"), tell), path, before, limits)
+        if len(rows) > limits.max_rows:
+            before.add(ROW_LIMIT, path, "", f"The file has more than {limits.max_rows:,} rows.")
+        if not rows and not before.has_errors:
+            before.add(NO_ROWS, path, "", "The file contains no rows.")
+    findings.extend(before.as_tuple())
+    return rows
+
+
+def decode_document(bundle: Bundle, path: str) -> JsonDict | None:
+    """Return the one object that a JSON file is; None where it is none, such as JSON Lines."""
+    return bundle.once(path, _decode_document) if path.lower().endswith(".json") else None
+
+
+def _decode_document(data: bytes) -> JsonDict | None:
+    text = decode_text(data, "", max_bytes=RowLimits().max_bytes).value or ""
+    if not text.lstrip().startswith("{") or nests_too_deep(text):
+        return None
+    try:
+        document = _DECODER.decode(text.strip())
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def _line_rows(lines: Iterable[str], path: str, findings: Findings, limits: RowLimits) -> list[JsonLine]:
@@ -129,18 +156,25 @@ def _reason(failure: Exception) -> str:
 
 
 def _keep(rows: list[JsonLine], value: object, line: int, path: str, findings: Findings) -> None:
+    row = storable_row(value, path, at_line(line), findings)
+    if row is not None:
+        rows.append(JsonLine(line, row))
+
+
+def storable_row(value: object, path: str, place: str, findings: Findings) -> JsonDict | None:
+    """Return a row as it can be stored; None, with a finding, where it is no object."""
     if not isinstance(value, dict):
-        findings.add(NOT_AN_OBJECT, path, at_line(line), "The row is not an object.", json.dumps(value)[:200])
-        return
+        findings.add(NOT_AN_OBJECT, path, place, "The row is not an object.", json.dumps(value)[:200])
+        return None
     try:
         cleaned, changed = _storable(value)
     except _BadValue as failure:
-        findings.add(BAD_JSON, path, at_line(line), f"The row cannot be used: {failure}.")
-        return
+        findings.add(BAD_JSON, path, place, f"The row cannot be used: {failure}.")
+        return None
     if changed:
-        message = "NUL characters or broken Unicode were replaced by U+FFFD."
-        findings.add(MENDED_TEXT, path, at_line(line), message)
-    rows.append(JsonLine(line, cleaned))
+        findings.add(MENDED_TEXT, path, place, "NUL characters or broken Unicode were replaced by U+FFFD.")
+    row: JsonDict = cleaned
+    return row
 
 
 def _storable(value: object, depth: int = 0) -> tuple[Any, bool]:

@@ -111,7 +111,6 @@ class Collector:
         system = first_text(fields, SYSTEM_FIELDS) or self.system
         if not system.strip():
             self.findings.add(NO_SYSTEM, origin.file, origin.place, "The system of the response is not given.")
-            return
         name = next((name for name in TEXT_FIELDS if name in fields), "")
         text = fields.get(name)
         if name and text is None:

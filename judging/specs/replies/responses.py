@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path
 from judging.specs.files.findings import Findings, at_line, error_rule
-from judging.specs.files.jsonl_reading import RowLimits, first_text, read_rows
+from judging.specs.files.jsonl_reading import RowLimits, first_text, readable_rows
 from judging.specs.files.problems import Parsed
 from judging.specs.files.row_counts import Tell, told, untold
 from judging.specs.files.text_reading import read_text
 from judging.specs.files.yaml_reading import Node, read_yaml
 from judging.specs.lint.lint_notes import NOT_A_LIST, NOT_A_MAPPING, NOT_TEXT, Lint
-from judging.specs.replies.data_tables import FILE_COLUMN, table_rows
+from judging.specs.replies.data_tables import table_rows
 from judging.specs.replies.response_rows import (
     CASE_FIELDS,
     NO_CASE_ID,
@@ -30,6 +30,7 @@ from judging.specs.replies.response_rows import (
     KnownCases,
     Origin,
 )
+from judging.specs.replies.table_columns import FILE_COLUMN, OF_CASES
 from judging.specs.suites.case_files import MISSING_ERROR, MISSING_WARNING, MissingFiles
 from judging.specs.suites.questions_jsonl import QUESTION_FIELDS
 from judging.specs.types import ResponseSpec
@@ -58,13 +59,11 @@ def parse_responses_jsonl(
     `system`, else the file's name, is the system of rows that name none. With `known`, a row for a case that is not
     there is an error.
     """
-    rows = read_rows(bundle, path, limits, tell)
-    if rows.value is None:
-        return Parsed(None, rows.problems)
+    if path in bundle.columns:
+        return parse_responses_table(bundle, path, system=system, known=known, limits=limits, tell=tell)
     findings = Findings()
-    findings.extend(rows.problems)
     collector = Collector(findings, system or system_from_path(path), known)
-    for number, row in enumerate(rows.value, start=1):
+    for number, row in enumerate(readable_rows(bundle, path, findings, limits, tell), start=1):
         key = first_text(row.fields, CASE_FIELDS)
         if key is None and "prompt" in row.fields:
             category = first_text(row.fields, ("category", "scenario"))
@@ -92,16 +91,18 @@ def parse_responses_table(
     limits: RowLimits | None = None,
     tell: Tell = untold,
 ) -> Parsed[Responses]:
-    """Return the responses of a CSV table or a workbook.
+    """Return the responses of a CSV table, a workbook, or any file for whose columns the bundle says what they are.
 
     Without a column for the case, `question` says which it is, by its text or its id.
     """
     findings = Findings()
     collector = Collector(findings, system or system_from_path(path), known)
+    of_cases = OF_CASES if path in bundle.columns else ()  # no details of a response
     for row in told(table_rows(bundle, path, findings, limits or RowLimits()), tell):
         key = _case_of(row.fields, known or KnownCases())
         if key:
-            collector.add_row(row.fields, Origin(path, row.place), key.strip())
+            fields = {name: value for name, value in row.fields.items() if name not in of_cases}
+            collector.add_row(fields, Origin(path, row.place), key.strip())
         else:
             findings.add(NO_CASE_ID, path, row.place, "The case of the response is not given.")
     return _result(collector)

@@ -143,6 +143,14 @@ def open_rubric(bundle: Bundle, path: str, findings: Findings) -> RubricReading 
     return open_level_grids(grids, name=name, findings=findings)
 
 
+def is_rubric_table(bundle: Bundle, path: str) -> bool:
+    """Return whether a CSV file or a workbook has a sheet with the header of a rubric."""
+    if path.lower().rpartition(".")[2] not in TABLE_ENDINGS:
+        return False
+    grids = bundle_grids(bundle, path, Findings(path))
+    return any(_find_header(grid) is not None or find_level_layout(grid) is not None for grid in grids)
+
+
 def _find_header(grid: Grid) -> Header | None:
     for number, row in grid.head():
         shown = tuple(plain_text(cell).strip() for cell in row[:MAX_COLUMNS])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
-from judging.specs.files.jsonl_reading import JsonLine, RowLimits, first_text, read_rows
+from judging.specs.files.jsonl_reading import JsonLine, RowLimits, first_text, readable_rows
 from judging.specs.files.problems import Parsed
 from judging.specs.files.row_counts import Tell, untold
 from judging.specs.suites.cases_yaml import BAD_ROLE, CONTEXT_ROLES
@@ -36,10 +36,8 @@ def parse_questions_jsonl(
     bundle: Bundle, path: str, *, name: str = "", limits: RowLimits | None = None, tell: Tell = untold
 ) -> Parsed[SuiteSpec]:
     """Return a suite with one case per row; the suite has the file's name unless one is given."""
-    rows = read_rows(bundle, path, limits, tell)
     findings = Findings()
-    findings.extend(rows.problems)
-    return suite_of_rows(rows.value or (), path, findings, name)
+    return suite_of_rows(readable_rows(bundle, path, findings, limits, tell), path, findings, name)
 
 
 def suite_of_rows(rows: Iterable[JsonLine], path: str, findings: Findings, name: str = "") -> Parsed[SuiteSpec]:

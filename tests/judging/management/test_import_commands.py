@@ -199,3 +199,27 @@ def test_lint_suite_prints_problems_without_a_file_as_sentences(tmp_path: Path) 
         "There is no suite file; the one case file is taken. "
         "Add a suite file to define order, weights and the attempt mode."
     )
+
+
+def test_import_responses_takes_what_columns_are(tmp_path: Path) -> None:
+    run("import_suite", write(tmp_path, import_files.suite()))
+    path = write(tmp_path, ("t.csv", b"Where;What;By\nfrance;Paris;ada\n"))
+    maps = [word for pair in ("case=Where", "response=What", "system=By") for word in ("--map", pair)]
+
+    run("import_responses", path, *maps)
+
+    assert list(Response.objects.values_list("prompt__key", "system__name", "text")) == [("france", "ada", "Paris")]
+
+
+def test_import_suite_takes_what_columns_are(tmp_path: Path) -> None:
+    path = write(tmp_path, ("t.csv", b"Where;What\nfrance;Why?\n"))
+
+    run("import_suite", path, "--map", "case=Where", "--map", "prompt=What")
+
+    assert list(Suite.objects.get().cases.values_list("key", "prompt__text")) == [("france", "Why?")]
+
+
+@pytest.mark.parametrize("said", ["case", "case=", "colour=What", "=What"])
+def test_import_responses_refuses_a_map_that_is_none(tmp_path: Path, said: str) -> None:
+    with pytest.raises(BadInput, match="write FIELD=COLUMN, with one of these fields: case, prompt"):
+        run("import_responses", write(tmp_path, import_files.responses()), "--map", said)

@@ -32,12 +32,12 @@ def importer(client: Client) -> Client:
     return client
 
 
-def send(client: Client, *files: import_files.File, **fields: str) -> HttpResponse:
+def send(client: Client, *files: import_files.File, **fields: str | list[str]) -> HttpResponse:
     uploaded = [SimpleUploadedFile(name, data) for name, data in files]
     return client.post(reverse("judging:import-create"), {"uploaded": uploaded, **fields})  # type: ignore[return-value]
 
 
-def upload_of(client: Client, *files: import_files.File, **fields: str) -> Upload:
+def upload_of(client: Client, *files: import_files.File, **fields: str | list[str]) -> Upload:
     assert send(client, *files, **fields).status_code == 302
     return Upload.objects.latest("pk")
 
@@ -354,3 +354,48 @@ def test_run_create_ticks_every_system_for_an_import_that_is_not_there(importer:
     form = importer.get(reverse("judging:run-create"), query).context["form"]
 
     assert (form["systems"].value(), form["judges"].value()) == ([System.objects.get().pk], None)
+
+
+def test_import_detail_shows_what_columns_are_and_computes_the_preview_again(importer: Client) -> None:
+    confirm(importer, upload_of(importer, import_files.suite()))
+    upload = upload_of(importer, ("t.csv", b"Where;What;By\nfrance;Paris;ada\n"))
+    html = importer.get(upload.get_absolute_url()).content.decode()
+    columns = {"column": ["Where", "What", "By"], "field": ["case", "response", "system"]}
+
+    importer.post(reverse("judging:import-recheck", args=[upload.pk]), columns)
+
+    again = Upload.objects.get(pk=upload.pk)
+    page = importer.get(upload.get_absolute_url())
+    shown = page.content.decode()
+    assert (upload.status, again.status) == (ImportStatus.REFUSED, ImportStatus.CHECKED)
+    assert "If this is a table of responses or of questions, choose what its columns are." in html
+    assert '<div class="clip">Paris</div>' in html
+    assert '<option value="response" selected>' in shown
+    assert "manage.py import_responses t.csv --map case=Where --map response=What --map system=By" in shown
+    assert ("column", "Where") in page.context["kept_options"]
+    assert confirm(importer, again).result["responses"]["systems"] == ["ada"]
+
+
+def test_import_recheck_refuses_a_field_that_does_not_exist(importer: Client) -> None:
+    upload = upload_of(importer, ("t.csv", b"Where;What\nfrance;Paris\n"))
+
+    page = importer.post(
+        reverse("judging:import-recheck", args=[upload.pk]), {"column": ["Where"], "field": ["colour"]}
+    )
+
+    assert page.context["form"].errors["columns"] == ["A column cannot be 'colour'. Choose what it is from the list."]
+    assert "A column cannot be &#x27;colour&#x27;." in page.content.decode()
+
+
+def test_import_choices_keep_what_columns_are(importer: Client) -> None:
+    confirm(importer, upload_of(importer, import_files.suite()))
+    confirm(importer, upload_of(importer, import_files.suite(), benchmark="Copies"))
+    upload = upload_of(
+        importer, ("t.csv", b"Where;What\nfrance;Paris\n"), column=["Where", "What"], field=["case", "response"]
+    )
+
+    html = importer.get(upload.get_absolute_url()).content.decode()
+
+    choices = html[html.index('id="import-choices"') :]
+    assert choices.index('name="column" value="Where"') < choices.index('name="field" value="case"')
+    assert [choice["name"] for choice in upload.preview["choices"]] == ["Capitals", "Copies"]

@@ -1,0 +1,129 @@
+"""Records of JSON files as rows of a table: JSON Lines, a list, or the longest fitting list inside a document.
+
+What lies inside a record is addressed by a path with dots: `doc.question`, `output.choices.0.message.content`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.findings import Findings, at_line
+from judging.specs.files.jsonl_reading import RowLimits, decode_document, readable_rows, storable_row
+from judging.specs.replies.column_guesses import guess_fields
+from judging.specs.replies.table_columns import ColumnField
+
+JSON_ENDINGS = (".jsonl", ".json", ".ndjson")
+MAX_COLUMNS = 80
+HEAD_RECORDS = 20  # in which columns are looked for
+_HEAD_BYTES = 1024 * 1024
+_DEPTH = 5
+_ITEMS = 2  # of a list inside a record
+_LIST_DEPTH = 3  # at which a document's list of records may lie
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record. `number` is its line, or its place in the list from 1."""
+
+    number: int
+    place: str
+    fields: JsonDict
+
+
+def read_records(bundle: Bundle, path: str, findings: Findings, limits: RowLimits | None = None) -> list[Record]:
+    """Return the records of a file that can be read; what cannot is among the findings."""
+    document = decode_document(bundle, path)
+    if document is None:
+        rows = readable_rows(bundle, path, findings, limits)
+        return [Record(row.line, at_line(row.line), row.fields) for row in rows]
+    where, found = max(_record_lists(document), key=_fit, default=("", [document]))
+    records: list[Record] = []
+    for number, item in enumerate(found, 1):
+        place = f"{where}[{number - 1}]" if where else ""
+        fields = storable_row(item, path, place, findings)
+        if fields is not None:
+            records.append(Record(number, place, fields))
+    return records
+
+
+def first_records(bundle: Bundle, path: str) -> list[Record]:
+    """Return the first records of a file; of a large one no more is read than they need."""
+    data, records = bundle.read(path), list[Record]()
+    if len(data) > _HEAD_BYTES and decode_document(bundle, path) is None:
+        head = data[:_HEAD_BYTES]
+        whole = head if data.lstrip().startswith(b"[") else head[: head.rfind(b"\n") + 1]
+        records = read_records(Bundle({path: whole}), path, Findings())
+    return (records or read_records(bundle, path, Findings()))[:HEAD_RECORDS]
+
+
+def _record_lists(document: JsonObject, where: str = "", depth: int = 1) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the lists of objects in a document, by path."""
+    for name, value in document.items():
+        path = f"{where}.{name}" if where else name
+        if isinstance(value, dict) and depth < _LIST_DEPTH:
+            yield from _record_lists(value, path, depth + 1)
+        elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            yield path, value
+
+
+def _fit(found: tuple[str, list[Any]]) -> tuple[int, int]:
+    """Return how many fields the records of a list seem to have, and how many records there are."""
+    guessed = guess_fields(record_columns(found[1][:HEAD_RECORDS])).values()
+    return len(set(guessed) - {ColumnField.DETAIL, ColumnField.IGNORE}), len(found[1])
+
+
+def record_columns(records: Sequence[JsonObject]) -> list[str]:
+    """Return the paths to texts, numbers and lists of texts in records, the least deep first."""
+    found: dict[str, None] = {}
+    for record in records:
+        found.update(dict.fromkeys(_paths(record)))
+    return sorted(found, key=lambda path: path.count("."))[:MAX_COLUMNS]
+
+
+def _paths(value: object, where: str = "", depth: int = 0) -> Iterator[str]:
+    inside: list[tuple[str, object]] = []
+    if isinstance(value, dict):
+        inside = [(str(name), part) for name, part in value.items()]
+    elif isinstance(value, list) and not all(isinstance(part, str) for part in value):
+        inside = [(str(place), part) for place, part in enumerate(value[:_ITEMS])]
+    elif where:
+        yield where
+    if depth < _DEPTH:
+        for name, part in inside:
+            yield from _paths(part, f"{where}.{name}" if where else name, depth + 1)
+
+
+def value_at(value: object, path: str) -> object:
+    """Return what lies at a path; None where nothing does. A name may itself have dots."""
+    if isinstance(value, dict) and path in value:
+        found: object = value[path]
+        return found
+    head, dot, rest = path.partition(".")
+    while dot:
+        part = _part(value, head)
+        if part is not None and (found := value_at(part, rest)) is not None:
+            return found
+        step, dot, rest = rest.partition(".")
+        head = f"{head}.{step}"
+    return _part(value, head)
+
+
+def _part(value: object, name: str) -> object:
+    if isinstance(value, dict):
+        return value.get(name)
+    is_place = isinstance(value, list) and name in map(str, range(min(len(value), _ITEMS)))
+    return value[int(name)] if isinstance(value, list) and is_place else None
+
+
+def text_of(value: object) -> str | None:
+    """Return a value as text: a list of texts as its parts, numbers as JSON writes them; None for null."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return "\n\n".join(value)
+    return json.dumps(value, ensure_ascii=False)
