@@ -1,0 +1,89 @@
+"""The pages of the researcher's desk without JavaScript, on paper and by keyboard alone."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.flows.axe import DESK
+from tests.flows.conftest import LiveSite, SignIn
+
+pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+
+PAGES = (
+    "/reports/results/1/?grader=1",
+    "/reports/results/1/?grader=1&show=differ",
+    "/reports/leaderboards/1/board/",
+    "/reports/spend/",
+    "/runs/1/",
+    "/judges/",
+    "/judges/1/",
+    "/judges/1/prompts/",
+    "/judges/1/try/",
+    "/rubrics/1/?tab=table",
+    "/systems/1/",
+    "/cases/1/",
+    "/search/?q=git",
+)
+PAPER = {"width": 794, "height": 1123}  # A4 at 96 dots an inch
+OVERHANG = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def computed(site: LiveSite) -> None:
+    """Compute what the pages show before two browsers look at them."""
+    for report in (("leaderboard", "--suite", "desk-questions"), ("judges",), ("results", "--suite", "desk-questions")):
+        done = site.command("report", *report, "--json")
+        assert done.returncode == 0, done.stderr
+
+
+def _opened(page: Page, address: str) -> Page:
+    page.goto(address)
+    for _ in range(20):  # what another flow changed meanwhile is computed again
+        if not page.locator("[hx-trigger='every 3s']").count():
+            break
+        page.wait_for_timeout(500)
+        page.goto(address)
+    return page
+
+
+@pytest.mark.parametrize("address", PAGES)
+@pytest.mark.usefixtures("computed")
+def test_a_page_says_the_same_without_javascript(signed_in: SignIn, address: str) -> None:
+    plain = _opened(signed_in("demo-researcher", java_script_enabled=False), address)
+    lively = _opened(signed_in("demo-researcher"), address)
+
+    heading = plain.get_by_role("heading", level=1).inner_text()
+    expect(lively.get_by_role("heading", level=1)).to_have_text(heading)
+    rows = [page.locator("main tbody tr").count() for page in (plain, lively)]
+    assert rows[0] == rows[1]
+    for form in plain.locator("main form[data-autosubmit]").all():
+        assert form.locator("[type=submit]").first.is_visible()
+
+
+@pytest.mark.parametrize("address", PAGES)
+@pytest.mark.usefixtures("computed")
+def test_a_page_fits_on_paper_without_the_rail(signed_in: SignIn, address: str) -> None:
+    page = signed_in("demo-researcher", viewport=PAPER)
+    _opened(page, address)
+    page.emulate_media(media="print")
+
+    assert page.evaluate(OVERHANG) <= 0
+    assert not page.get_by_role("navigation", name="Main").is_visible()
+    assert page.get_by_role("heading", level=1).is_visible()
+
+
+def test_a_judge_is_reached_and_tried_by_keyboard_alone(signed_in: SignIn) -> None:
+    page = signed_in("demo-researcher")
+    page.set_viewport_size(DESK)  # type: ignore[arg-type]
+    page.goto("/judges/")
+    for link in ("Lexical levels (reference)", "Try"):
+        page.get_by_role("link", name=link, exact=True).focus()
+        page.keyboard.press("Enter")
+        page.wait_for_load_state()
+    page.get_by_label("Response").focus()
+    page.keyboard.press("ArrowDown")
+    page.get_by_role("button", name="Ask").focus()
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("main")).to_contain_text("Parsed verdict", timeout=60_000)
