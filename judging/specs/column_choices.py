@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -15,15 +16,21 @@ from judging.specs.replies.data_tables import TABLE_ENDINGS, TableHead, table_he
 from judging.specs.replies.json_records import JSON_ENDINGS
 from judging.specs.replies.response_formats import RESPONSE_FORMATS
 from judging.specs.replies.scaleeval_responses import scaleeval_files
-from judging.specs.replies.table_columns import ColumnField
+from judging.specs.replies.table_columns import LABELS, ColumnField
 from judging.specs.rubrics.rubric_tables import is_rubric_table
 from judging.specs.upload_kinds import UploadKind, kind_of_table
 
 UNKNOWN_COLUMN = error_rule("unknown-column", "Write the column as the header of the file does.")
+SAME_FIELD = error_rule("same-field", "Choose one of them and keep the others as details, or ignore them.")
+MISSING_FIELD = error_rule(
+    "missing-field",
+    "Responses need a column for the response and one for the case ID or the prompt, questions a prompt.",
+)
 READ_KINDS = frozenset({UploadKind.QUESTIONS, *RESPONSE_FORMATS})  # whose tables may be read by columns
 SAMPLES = 3
 SAMPLE_CHARACTERS = 120
 
+_REPEATED = frozenset({ColumnField.DETAIL, ColumnField.IGNORE, ColumnField.RESPONSES_OF})  # by any number of columns
 _TELLING = frozenset({ColumnField.PROMPT, ColumnField.RESPONSE, ColumnField.RESPONSES_OF})  # of no rubric
 _RUBRIC_KEYS = frozenset(
     {"criteria", "criterion", "root", "nodes", "rubrics", "rubric", "requirements", "score_rubric", "checklist"}
@@ -71,6 +78,8 @@ def choose_columns(
     for name in chosen:
         if name not in seen:
             findings.add(UNKNOWN_COLUMN, "", "", f"No table of the upload has a column {name!r}.", name)
+    for table in tables:
+        _check_fields(table, findings)
     return _choices(tables)
 
 
@@ -101,6 +110,26 @@ def _look(bundle: Bundle, path: str, chosen: Mapping[str, str]) -> _ReadTable | 
     return _ReadTable(path, head, guess, fields, is_used=bool(told) or (is_fit and (is_wide or not is_known)))
 
 
+def _check_fields(table: _ReadTable, findings: Findings) -> None:
+    """Note two columns that cannot both be what was chosen for them, and what is missing."""
+    if not table.is_used:
+        return
+    columns: dict[ColumnField, list[str]] = defaultdict(list)
+    for name, column_field in table.fields.items():
+        columns[column_field].append(name)
+    for column_field in set(columns) - _REPEATED:
+        if len(columns[column_field]) > 1:
+            message = f"{len(columns[column_field])} columns are read as {LABELS[column_field].lower()}."
+            findings.add(SAME_FIELD, table.path, "", message, ", ".join(columns[column_field]))
+    both = columns[ColumnField.RESPONSE] + columns[ColumnField.RESPONSES_OF]
+    if columns[ColumnField.RESPONSE] and columns[ColumnField.RESPONSES_OF]:
+        message = "A column of responses stands beside columns of the responses of single systems."
+        findings.add(SAME_FIELD, table.path, "", message, ", ".join(both))
+    if not (holds_mapped_responses(table.fields) or holds_mapped_questions(table.fields)):
+        message = "The columns are those of neither responses nor questions."
+        findings.add(MISSING_FIELD, table.path, "", message, ", ".join(table.head.names))
+
+
 def _is_rubric(bundle: Bundle, path: str, head: TableHead) -> bool:
     if not path.lower().endswith(JSON_ENDINGS):
         return is_rubric_table(bundle, path)
@@ -110,7 +139,7 @@ def _is_rubric(bundle: Bundle, path: str, head: TableHead) -> bool:
 
 def _without_taken(guess: Mapping[str, ColumnField], told: Mapping[str, ColumnField]) -> dict[str, ColumnField]:
     """Return a guess without the fields that were given to other columns."""
-    taken = set(told.values()) - {ColumnField.DETAIL, ColumnField.IGNORE, ColumnField.RESPONSES_OF}
+    taken = set(told.values()) - _REPEATED
     return {name: ColumnField.DETAIL if field in taken else field for name, field in guess.items()}
 
 

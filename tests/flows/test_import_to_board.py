@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.flows.axe import DESK, faults
 from tests.flows.clicks import Clicks
 from tests.flows.conftest import SignIn
+from tests.judging import import_files
 
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
@@ -59,6 +60,31 @@ def test_a_file_becomes_a_leaderboard_in_five_clicks(signed_in: SignIn, tmp_path
     expect(board.locator("tbody tr").first).to_contain_text(re.compile("oak of rivers.*100", re.DOTALL))
     assert click.count == 5
     assert faults(page) == []
+
+
+def test_a_judge_that_exists_is_ticked_for_a_rubric_that_was_imported(signed_in: SignIn, tmp_path: Path) -> None:
+    page: Page = signed_in("demo-researcher")
+    page.set_viewport_size(DESK)  # type: ignore[arg-type]
+    suite, responses = files(tmp_path)
+    suite.write_text(re.sub(r", grading: {keywords: \[\w+\]}", "", SUITE).replace("Rivers", "Judged rivers"))
+    name, data = import_files.workbook(("danube", "elbe"), "levels of rivers.xlsx")
+    rubric = tmp_path / name
+    rubric.write_bytes(data)
+    page.goto("/benchmarks/")
+    click = Clicks(page)
+    with page.expect_file_chooser() as chooser:
+        click(page.locator("label.dropzone"))
+    chooser.value.set_files([suite, responses, rubric])
+    click(page.get_by_role("button", name="Confirm", exact=True))
+    click(page.get_by_role("link", name="New run on this", exact=True))
+    expect(page.get_by_role("group", name="Judges").get_by_role("checkbox", checked=True)).to_have_count(1)
+    expect(page.get_by_role("group", name="Rubrics").get_by_role("checkbox", checked=True)).to_have_count(1)
+    click(page.get_by_role("button", name="Start the run"))
+    expect(page.get_by_role("main")).to_contain_text("Finished", timeout=60_000)
+    click(page.get_by_role("link", name="Leaderboard", exact=True).first)
+
+    expect(page.locator("#leaderboard-systems")).to_contain_text("oak of rivers", timeout=60_000)
+    assert click.count == 5
 
 
 def test_columns_are_mapped_without_javascript(signed_in: SignIn, tmp_path: Path) -> None:

@@ -165,6 +165,8 @@ class _UploadReader:
         sniffed = sniff_all(self.bundle)
         if not self.options.kind or self.options.kind in READ_KINDS:
             self.columns = choose_columns(self.bundle, sniffed, dict(self.options.columns), self.findings)
+            if self.findings.has_errors:  # of what was chosen; all that follows from it would be wrong too
+                return
         self._map_columns(self.columns.used)
         self.kinds = self._kinds(sniff_all(self.bundle) if self.columns.used else sniffed)
         if sniffed and not self.options.kind:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import Bundle
-from judging.specs.files.findings import Findings, at_line, error_rule
+from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.files.jsonl_reading import ROW_LIMIT, JsonLine, RowLimits
 from judging.specs.files.text_reading import normalise_newlines
 from judging.specs.replies.column_guesses import guess_fields
@@ -46,6 +46,8 @@ BAD_CSV = error_rule("bad-csv", "Save the table again as CSV, with a header and 
 BAD_HEADER = error_rule(
     "csv-header", "Name the columns case_id, system, attempt, response; or filename and completion."
 )
+
+OTHER_SHEET = warning_rule("other-sheet", "Save each sheet as a file of its own.")
 
 SHEET_ENDINGS = (".xlsx", ".xlsm")
 TABLE_ENDINGS = (*CSV_ENDINGS, *SHEET_ENDINGS)
@@ -280,6 +282,9 @@ def _open_sheet(bundle: Bundle, path: str, findings: Findings, score: Score) -> 
             findings.add(BAD_HEADER, path, "", "No visible sheet has columns for case and response.")
         return None
     grid, header, names = found
+    for other in dict.fromkeys(other.sheet for other, _, row in rows if other.sheet != grid.sheet and score(row)):
+        message = f"The sheet {other!r} was not read; one sheet of a workbook is."
+        findings.add(OTHER_SHEET, path, other, message)
 
     def cells(read: frozenset[int], of_rows: Findings) -> Iterator[tuple[int, str, tuple[str, ...]]]:
         for number, row in grid.rows:

@@ -110,3 +110,21 @@ def test_choose_columns_shows_the_first_cells_shortened() -> None:
     samples = choose(table(rows)).columns[1].samples
 
     assert samples == ("x y" + "z" * 116 + "…", "v")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "codes"),
+    [
+        ({"a": "case", "b": "response", "c": "response"}, ["same-field"]),
+        ({"a": "case", "b": "response", "c": "system-responses"}, ["same-field"]),
+        ({"a": "case", "b": "system-responses", "c": "system-responses"}, []),
+        ({"a": "case", "b": "reference"}, ["missing-field"]),
+        ({"a": "detail", "b": "detail", "c": "ignore"}, ["missing-field"]),
+    ],
+)
+def test_choose_columns_refuses_fields_that_do_not_go_together(chosen: dict[str, str], codes: list[str]) -> None:
+    findings = Findings()
+
+    choose(table([["a", "b", "c"], ["france", "Paris", "Lyon"]]), findings=findings, **chosen)
+
+    assert [problem.code for problem in findings.listed] == codes

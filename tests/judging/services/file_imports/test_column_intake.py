@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
+from openpyxl import Workbook
 
 from judging.models import Response
 from judging.services.file_imports.imports import Checked, check_import, store_import
@@ -226,3 +228,24 @@ def test_read_intake_says_which_column_is_not_there() -> None:
     checked = check(table(KEYED), columns=(("Nope", "case"),))
 
     assert "No table of the upload has a column 'Nope'." in [problem.message for problem in checked.errors]
+
+
+def test_read_intake_says_nothing_that_only_follows_from_columns_that_do_not_go_together() -> None:
+    checked = check(table(KEYED), columns=(("LLM Answer", "case"), ("Question_ID", "case")))
+
+    assert said(checked) == [("error", "", "same-field"), ("error", "", "missing-field")]
+    assert [column.field for column in checked.intake.columns.columns] == ["case", "case", "system"]
+
+
+def test_read_intake_names_the_sheets_that_it_does_not_read() -> None:
+    store(import_files.suite())
+    workbook, buffer = Workbook(), io.BytesIO()
+    for number in (1, 2, 3):
+        sheet = workbook.create_sheet(f"Part {number}")
+        sheet.append(["case_id", "response"] if number < 3 else ["notes"])
+        sheet.append(["france", f"Paris {number}"])
+    workbook.save(buffer)
+
+    checked = check(("ada.xlsx", buffer.getvalue()))
+
+    assert (read(checked), said(checked)) == ([("france", "ada", "Paris 1")], [("warning", "Part 2", "other-sheet")])
