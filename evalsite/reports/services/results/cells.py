@@ -9,14 +9,8 @@ import numpy as np
 from judging.statistics.estimates import Ints
 
 Shares = np.ndarray  # of float32, from 0 to 1; NaN: none
-LAYOUT = (  # of the packed bytes, behind the two lengths
-    ("shares", "<f4"),
-    ("labels", "<f4"),
-    ("responses", "<i8"),
-    ("attempts", "u1"),
-)
-CASE_LAYOUT = (("cases", "<i8"), ("scenarios", "<i2"), ("languages", "<i2"))
 MOST_ATTEMPTS = 255
+SMALL_KEYS = 2**32  # below it, four bytes hold the key of a response
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,24 +26,33 @@ class ResultCells:
     languages: np.ndarray
 
     def pack(self) -> bytes:
-        """Return what `unpack` reads: 17 bytes a cell."""
-        shape = np.array(self.shares.shape, dtype="<i8").tobytes()
-        arrays = (
-            np.ascontiguousarray(getattr(self, name), dtype=kind).tobytes() for name, kind in (*LAYOUT, *CASE_LAYOUT)
-        )
-        return b"".join((shape, *arrays))
+        """Return what `unpack` reads: 9 bytes a cell and 8 a label, as long as keys are small."""
+        labelled = np.flatnonzero(~np.isnan(self.labels))
+        is_small = not self.responses.size or int(self.responses.max()) < SMALL_KEYS
+        head = np.array([*self.shares.shape, len(labelled), is_small], dtype="<i8")
+        columns = (head, self.shares, self.responses, self.attempts, labelled, self.labels.reshape(-1)[labelled])
+        kinds = ("<i8", *_kinds(is_small=is_small))
+        arrays = zip((*columns, self.cases, self.scenarios, self.languages), kinds, strict=True)
+        return b"".join(np.ascontiguousarray(array, dtype=kind).tobytes() for array, kind in arrays)
 
     @classmethod
     def unpack(cls, packed: bytes) -> ResultCells:
-        """Return what `pack` packed; the arrays are views of the bytes and cannot be written to."""
-        systems, cases = np.frombuffer(packed, dtype="<i8", count=2).tolist()
-        start, found = 16, dict[str, np.ndarray]()
-        for name, kind in (*LAYOUT, *CASE_LAYOUT):
-            count = cases if (name, kind) in CASE_LAYOUT else systems * cases
-            array = np.frombuffer(packed, dtype=kind, count=count, offset=start)
-            found[name] = array if (name, kind) in CASE_LAYOUT else array.reshape(systems, cases)
-            start += array.nbytes
-        return cls(**found)
+        """Return what `pack` packed; most arrays are views of the bytes and cannot be written to."""
+        systems, cases, labelled, is_small = np.frombuffer(packed, dtype="<i8", count=4).tolist()
+        size, start, found = systems * cases, 32, []
+        counts = (size, size, size, labelled, labelled, cases, cases, cases)
+        for kind, count in zip(_kinds(is_small=bool(is_small)), counts, strict=True):
+            found.append(np.frombuffer(packed, dtype=kind, count=count, offset=start))
+            start += found[-1].nbytes
+        shares, responses, attempts = (array.reshape(systems, cases) for array in found[:3])
+        labels = np.full(size, np.nan, dtype=np.float32)
+        labels[found[3]] = found[4]
+        return cls(shares, labels.reshape(systems, cases), responses, attempts, *found[5:])
+
+
+def _kinds(*, is_small: bool) -> tuple[str, ...]:
+    """Return how the arrays are packed, in their order behind the four numbers at the head."""
+    return ("<f4", "<u4" if is_small else "<i8", "u1", "<i8", "<f4", "<i8", "<i2", "<i2")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +68,8 @@ class ResultGrid:
 
     def rows(self, places: np.ndarray) -> ResultGrid:
         """Return the grid of these rows alone, in their order."""
+        if len(places) == len(self.cases) and (places == np.arange(len(places))).all():
+            return self
         return ResultGrid(**{field.name: getattr(self, field.name)[..., places] for field in fields(self)})
 
 
@@ -91,11 +96,12 @@ def grid_of_graders(columns: list[tuple[ResultCells, Ints]]) -> ResultGrid:
 
     def laid(name: str, absent: float) -> np.ndarray:
         """Return one array of every grader, case by case."""
-        by_grader = (
-            np.where((places >= 0)[:, None], getattr(cells, name)[places], getattr(cells, name).dtype.type(absent))
-            for cells, places in columns
-        )
-        return np.array([found.T.reshape(-1) for found in by_grader])
+        kind = np.result_type(*(getattr(cells, name) for cells, _ in columns))
+        found = np.empty((len(columns), count, width), dtype=kind)
+        for layer, (cells, places) in zip(found, columns, strict=True):
+            layer[:] = getattr(cells, name).T[:, places]
+            layer[:, places < 0] = absent
+        return found.reshape(len(columns), -1)
 
     grid = ResultGrid(
         shares=laid("shares", np.nan),

@@ -46,8 +46,8 @@ def compare_columns(grid: ResultGrid) -> list[ColumnComparison]:
 
 def _compared(grid: ResultGrid, other: int) -> ColumnComparison:
     both = ~np.isnan(grid.shares[[0, other]]).any(axis=0)
-    first, second = grid.shares[0, both].astype(np.float64), grid.shares[other, both].astype(np.float64)
-    differences = second - first
+    first, second = grid.shares[0, both], grid.shares[other, both]
+    differences = second.astype(np.float64) - first
     higher, lower = int((differences > SAME).sum()), int((differences < -SAME).sum())
     table, levels = _table(first, second)
     is_scale = 1 < len(levels) <= MOST_LEVELS
@@ -63,19 +63,21 @@ def _compared(grid: ResultGrid, other: int) -> ColumnComparison:
         kappa=cohen_of(table, tuple(map(str, levels)), weights).estimate if is_scale else None,
         levels=levels if is_scale else (),
         counts=tuple(map(tuple, table.tolist())) if is_scale else (),
-        pairs=() if is_scale else _pairs(first, second),
+        pairs=() if is_scale else _pairs(table, levels),
     )
 
 
-def _pairs(first: np.ndarray, second: np.ndarray) -> tuple[tuple[float, float, int], ...]:
+def _pairs(table: Ints, levels: tuple[float, ...]) -> tuple[tuple[float, float, int], ...]:
     """Return each pair of scores with how often it occurs, in steps of 1 / COARSE where there are too many."""
-    for steps in (STEPS, COARSE):
-        places = np.rint(np.stack([first, second]) * steps).astype(np.int64)
-        found, counts = np.unique(places, axis=1, return_counts=True)
-        if len(counts) <= MOST_PAIRS:
-            break
-    shares = found / steps
-    return tuple((float(x), float(y), int(n)) for x, y, n in zip(shares[0], shares[1], counts, strict=True))
+    rows, columns = np.nonzero(table)
+    scores, counts = np.array(levels), table[rows, columns]
+    if len(counts) > MOST_PAIRS:
+        steps = np.rint(scores * COARSE).astype(np.int64)
+        coarse = np.zeros((COARSE + 1, COARSE + 1), dtype=np.int64)
+        np.add.at(coarse, (steps[rows], steps[columns]), counts)
+        rows, columns = np.nonzero(coarse)
+        scores, counts = np.arange(COARSE + 1) / COARSE, coarse[rows, columns]
+    return tuple((float(scores[x]), float(scores[y]), int(n)) for x, y, n in zip(rows, columns, counts, strict=True))
 
 
 def _by_case(values: np.ndarray, cases: Ints) -> np.ndarray:
@@ -87,12 +89,12 @@ def _by_case(values: np.ndarray, cases: Ints) -> np.ndarray:
 
 def _table(first: np.ndarray, second: np.ndarray) -> tuple[Ints, tuple[float, ...]]:
     """Return how often which score stands beside which, and the scores in ascending order."""
-    steps = np.rint(np.concatenate([first, second]) * STEPS).astype(np.int64)
+    steps = np.rint(np.concatenate([first, second]) * STEPS).astype(np.int32)
     if not len(steps):
         return np.zeros((0, 0), dtype=np.int64), ()
     lowest = int(steps.min())
     known = np.flatnonzero(np.bincount(steps - lowest))
-    places = np.zeros(int(known[-1]) + 1, dtype=np.int64)
+    places = np.zeros(int(known[-1]) + 1, dtype=np.int32)
     places[known] = np.arange(len(known))
     rows, columns = np.split(places[steps - lowest], 2)
     table = np.bincount(rows * len(known) + columns, minlength=len(known) ** 2).reshape(len(known), len(known))

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from evalsite.reports.services.results.cells import ResultGrid
+from evalsite.reports.services.results.cells import ResultGrid, Shares
 from judging.statistics.estimates import Ints
 
 SAME = 0.005  # shares that differ by no more print alike
@@ -47,16 +47,19 @@ class RowChoice:
     sort: str = CASE_ORDER  # CASE_ORDER, SPREAD or the place of a column, with - in front for the other way
 
 
-def spread_of(grid: ResultGrid) -> np.ndarray:
+def spread_of(shares: Shares) -> np.ndarray:
     """Return how far the scores of each row lie apart; 0 where fewer than two columns have one. Shape (rows,)."""
-    low = np.where(np.isnan(grid.shares), np.inf, grid.shares).min(axis=0)
-    high = np.where(np.isnan(grid.shares), -np.inf, grid.shares).max(axis=0)
-    return np.where((~np.isnan(grid.shares)).sum(axis=0) > 1, high - low, 0.0)
+    return np.nan_to_num(np.fmax.reduce(shares, axis=0) - np.fmin.reduce(shares, axis=0))
 
 
 def choose_rows(grid: ResultGrid, choice: RowChoice, *, scenarios: np.ndarray, languages: np.ndarray) -> Ints:
     """Return the places of the wanted rows in order; `scenarios` and `languages` are those of each case."""
-    wanted = _compared(grid, choice) if choice.shown in COMPARED else _SHOWN[choice.shown](grid)
+    needs_spread = choice.shown == Shown.DIFFER or choice.sort.removeprefix("-") == SPREAD
+    spread = spread_of(grid.shares) if needs_spread else grid.shares[0]
+    if choice.shown == Shown.DIFFER:
+        wanted = spread > SAME
+    else:
+        wanted = _compared(grid, choice) if choice.shown in COMPARED else _SHOWN[choice.shown](grid)
     for chosen, places in ((choice.scenario, scenarios), (choice.language, languages)):
         if chosen is not None:
             wanted &= places[grid.cases] == chosen
@@ -68,18 +71,12 @@ def choose_rows(grid: ResultGrid, choice: RowChoice, *, scenarios: np.ndarray, l
     if choice.found is not None:
         wanted &= choice.found
     places = np.flatnonzero(wanted)
-    return places[_order(grid.rows(places), choice.sort)]
-
-
-def _order(grid: ResultGrid, sort: str) -> Ints:
-    """Return the order of a grid's rows; those without a value come last either way, equals as in the suite."""
-    name, count = sort.removeprefix("-"), len(grid.cases)
-    turned = -1.0 if sort.startswith("-") else 1.0
-    if name == SPREAD:
-        return np.argsort(turned * spread_of(grid), kind="stable")
-    if name.isdigit() and int(name) < len(grid.shares):
-        return np.argsort(turned * grid.shares[int(name)], kind="stable")  # NaN sorts last
-    return np.arange(count)[:: int(turned)]
+    name = choice.sort.removeprefix("-")
+    turned = -1.0 if choice.sort.startswith("-") else 1.0
+    if name != SPREAD and not (name.isdigit() and int(name) < len(grid.shares)):
+        return places[:: int(turned)]
+    values = spread if name == SPREAD else grid.shares[int(name)]
+    return places[np.argsort(turned * values[places], kind="stable")]  # NaN last, equals as in the suite
 
 
 def _compared(grid: ResultGrid, choice: RowChoice) -> np.ndarray:
@@ -89,10 +86,6 @@ def _compared(grid: ResultGrid, choice: RowChoice) -> np.ndarray:
     difference = grid.shares[choice.other] - grid.shares[0]
     with np.errstate(invalid="ignore"):
         return np.asarray(difference > SAME if choice.shown == Shown.HIGHER else difference < -SAME)
-
-
-def _differs(grid: ResultGrid) -> np.ndarray:
-    return np.asarray(spread_of(grid) > SAME)
 
 
 def _is_low(grid: ResultGrid) -> np.ndarray:
@@ -111,7 +104,6 @@ def _is_overruled(grid: ResultGrid) -> np.ndarray:
 
 _SHOWN: Mapping[Shown, Callable[[ResultGrid], np.ndarray]] = {
     Shown.ALL: lambda grid: np.ones(len(grid.cases), dtype=bool),
-    Shown.DIFFER: _differs,
     Shown.LOW: _is_low,
     Shown.UNSCORED: _lacks_score,
     Shown.OVERRULED: _is_overruled,

@@ -179,7 +179,7 @@ class SuiteResults:
         ids = set(grid.responses.ravel().tolist()) - {0}
         texts = first_words(ids)
         told = score_words([pk for column in self.columns for pk in column.evaluators], ids)
-        found, spreads = [], spread_of(grid).tolist()
+        found, spreads = [], spread_of(grid.shares).tolist()
         for place, row in enumerate(rows):
             cells = []
             for number, column in enumerate(self.columns):

@@ -28,7 +28,7 @@ def chosen(**choice: object) -> list[int]:
 
 
 def test_spread_of_is_the_distance_of_the_outer_scores() -> None:
-    np.testing.assert_allclose(spread_of(GRID), [0.6, 0, 0, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(spread_of(GRID.shares), [0.6, 0, 0, 0, 0], atol=1e-6)
 
 
 @pytest.mark.parametrize(
