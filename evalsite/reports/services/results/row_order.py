@@ -49,7 +49,7 @@ class RowChoice:
 
 def spread_of(shares: Shares) -> np.ndarray:
     """Return how far the scores of each row lie apart; 0 where fewer than two columns have one. Shape (rows,)."""
-    return np.nan_to_num(np.fmax.reduce(shares, axis=0) - np.fmin.reduce(shares, axis=0))
+    return np.asarray(np.nan_to_num(np.fmax.reduce(shares, axis=0) - np.fmin.reduce(shares, axis=0)))
 
 
 def choose_rows(grid: ResultGrid, choice: RowChoice, *, scenarios: np.ndarray, languages: np.ndarray) -> Ints:
