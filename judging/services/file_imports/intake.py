@@ -40,7 +40,7 @@ from judging.specs.suites.case_files import MissingFiles
 from judging.specs.suites.questions_jsonl import parse_questions_jsonl, suite_of_rows
 from judging.specs.suites.suites_yaml import parse_suite
 from judging.specs.types import ResponseSpec, SuiteSpec
-from judging.specs.upload_kinds import UploadKind, kind_of_table, sniff_all
+from judging.specs.upload_kinds import UploadKind, find_rubric_tables, kind_of_table, sniff_all
 
 UNKNOWN_KIND = error_rule(
     "unknown-kind",
@@ -278,7 +278,7 @@ class _UploadReader:
         asked = self.options.kind == UploadKind.LEVEL_RUBRIC
         books = [path for path in self.bundle if path.lower().endswith(SHEET_ENDINGS)]
         if not asked:
-            books = [path for path in books if kind_of_table(self.bundle, path) is None]
+            books = find_rubric_tables(self.bundle)
         books += find_criteria_lists(self.bundle)
         paths = books or [path for path in self.bundle if path.lower().endswith(RUBRIC_ENDINGS)]
         for path in paths:

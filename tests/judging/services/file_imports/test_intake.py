@@ -184,3 +184,21 @@ def test_read_intake_names_a_broken_suite_and_does_not_guess_a_rubric() -> None:
     assert [(problem.code, problem.place, problem.offending) for problem in checked.problems] == [
         ("bad-yaml", "line 4, column 2", "prompt: b")
     ]
+
+
+RUBRIC = b"query id,25,50\nfrance,(1) a city,(1) Paris\n"
+
+
+def test_read_intake_reads_a_rubric_as_csv_beside_its_suite() -> None:
+    checked = check(import_files.suite(), ("seas.csv", RUBRIC))
+
+    assert ([part["kind"] for part in checked.parts], said(checked)) == (["suite", "rubric"], [])
+    assert said(check(("seas.csv", RUBRIC))) == said(check(("seas.csv", RUBRIC), kind="level_rubric"))
+
+
+def test_read_intake_leaves_csv_files_of_cases_alone() -> None:
+    suite = import_files.SUITE.replace(b"reference: Paris", b"reference: Paris\n  data: named.csv")
+
+    checked = check(("s.yaml", suite), ("named.csv", RUBRIC), ("data/seas.csv", RUBRIC))
+
+    assert [part["kind"] for part in checked.parts] == ["suite"]
