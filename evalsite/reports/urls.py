@@ -20,6 +20,7 @@ from evalsite.reports.views import (
     saved_views,
     shares,
     spend,
+    suite_charts,
     trust,
 )
 
@@ -38,6 +39,12 @@ urlpatterns = [
         "leaderboards/<int:suite_id>/exports/<slug:table>.<slug:format_name>",
         leaderboards.leaderboard_export,
         name="leaderboard-export",
+    ),
+    path("leaderboards/<int:suite_id>/charts/", suite_charts.charts_detail, name="charts-detail"),
+    path(
+        "leaderboards/<int:suite_id>/charts/exports/<slug:table>.<slug:format_name>",
+        suite_charts.charts_export,
+        name="charts-export",
     ),
     path("results/", results.results_newest, name="results-newest"),
     path("results/<int:suite_id>/", results.results_detail, name="results-detail"),

@@ -182,6 +182,8 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "reports:results-send": RESEARCHERS_OBJECT,
     "reports:case-export": READERS_OBJECT,
     "reports:leaderboard-list": READERS,
+    "reports:charts-detail": READERS_OBJECT,
+    "reports:charts-export": READERS_OBJECT,
     "reports:board-detail": READERS_OBJECT,
     "reports:board-export": READERS_OBJECT,
     "reports:board-pin": RESEARCHERS_ACT,

@@ -14,6 +14,7 @@ PAGES = (
     "/reports/results/1/?grader=1",
     "/reports/results/1/?grader=1&show=differ",
     "/reports/leaderboards/1/board/",
+    "/reports/leaderboards/1/charts/",
     "/reports/spend/",
     "/runs/1/",
     "/judges/",

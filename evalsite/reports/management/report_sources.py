@@ -25,7 +25,7 @@ from evalsite.reports.forms import (
     two_systems,
 )
 from evalsite.reports.models import OfficialBoard
-from evalsite.reports.selectors.graders import board_options, first_graders, graders_of
+from evalsite.reports.selectors.graders import board_options, first_graders, grader_named, graders_of
 from evalsite.reports.selectors.judges.certificates import all_certificates
 from evalsite.reports.selectors.leaderboards import evaluators_of, suite_named
 from evalsite.reports.services.boards.breakdowns import BREAKDOWN
@@ -56,6 +56,8 @@ from evalsite.reports.services.results.results import RESULTS
 from evalsite.reports.services.results.suite_results import EXPORT_COLUMNS, StoredResults, SuiteResults, columns_wanted
 from evalsite.reports.services.spend_figures import spend_content, spend_tables
 from evalsite.reports.services.spend_reports import SPEND
+from evalsite.reports.services.suite_charts.contents import SUITE_CHARTS
+from evalsite.reports.services.suite_charts.tables import chart_tables
 from evalsite.review.models import LabelTable, Queue
 from judging.models import EvaluatorKind, Run, RunEvaluator, Suite
 from judging.selectors.runs import open_budgets
@@ -150,6 +152,15 @@ def _results(options: Options) -> Printed:
         raise BadInput("No run has scored this suite.")
     rows = list(SuiteResults(suite.pk, choice, stored).exported(site=""))
     return Printed({"suite": str(suite), "rows": rows}, {"rows": Table("results", EXPORT_COLUMNS, rows)})
+
+
+def _charts(options: Options) -> Printed:
+    suite = _suite(options)
+    grader = grader_named(graders_of(suite.pk), results_choice(QueryDict(options["query"])).graders)
+    if grader is None:
+        raise BadInput("No run has scored this suite.")
+    content = jobs.require(SUITE_CHARTS, subject_id=grader.key, options=grader.options, at=timezone.now())
+    return Printed({"suite": str(suite), "grader": grader.label, **content}, chart_tables(content))
 
 
 def _comparison(options: Options) -> Printed:
@@ -264,6 +275,7 @@ REPORTS: dict[str, Callable[[Options], Printed]] = {
     "comparison": _comparison,
     "results": _results,
     "board": _board,
+    "charts": _charts,
     "agreement": _agreement,
     "judges": _judges,
     "debates": _debates,

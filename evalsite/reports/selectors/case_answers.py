@@ -10,7 +10,7 @@ from django.db.models.functions import Substr
 from evalsite.reports.selectors.graders import Grader
 from evalsite.reports.selectors.result_texts import FIRST_WORDS
 from evalsite.review.selectors.labels.final_labels import SubjectLabel, criterion_of, labels_on_case
-from judging.models import Case, Response, Score
+from judging.models import Case, Response, RunEvaluator, Score
 
 
 def answers_to(case: Case) -> QuerySet[Response]:
@@ -48,9 +48,11 @@ def labels_of_people(
     graders: Sequence[Grader], case: Case, response_ids: Sequence[int]
 ) -> Mapping[int, Sequence[SubjectLabel]]:
     """Return people's labels by response: one for each criterion that a grader scores."""
-    by_criterion = {criterion_of(grader.newest): grader.newest for grader in graders}
+    by_criterion: dict[object, list[RunEvaluator]] = {}
+    for evaluator in sorted((row for grader in graders for row in grader.evaluators), key=lambda row: -row.run_id):
+        by_criterion.setdefault(criterion_of(evaluator), []).append(evaluator)
     found: dict[int, list[SubjectLabel]] = {}
-    for evaluator in by_criterion.values():
-        for label in labels_on_case(evaluator, case, response_ids):
+    for evaluators in by_criterion.values():
+        for label in labels_on_case(evaluators, case, response_ids):
             found.setdefault(label.response_ids[0], []).append(label)
     return found

@@ -70,6 +70,12 @@ def graders_named(graders: Sequence[Grader], evaluator_ids: Collection[int]) -> 
     return [grader for grader in graders if any(grader.holds(pk) for pk in evaluator_ids)]
 
 
+def grader_named(graders: Sequence[Grader], evaluator_ids: Sequence[int]) -> Grader | None:
+    """Return the one that holds the first known of these evaluators, else the first one; None where there is none."""
+    asked = (grader for pk in evaluator_ids for grader in graders if grader.holds(pk))
+    return next(asked, next(iter(graders), None))
+
+
 def board_options(graders: Sequence[Grader]) -> JsonDict:
     """Return the options of the board of these graders."""
     return {"graders": [[row.pk for row in grader.evaluators] for grader in graders]}

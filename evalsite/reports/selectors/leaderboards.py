@@ -77,6 +77,27 @@ def evaluators_with_run(evaluator_ids: Sequence[int]) -> list[RunEvaluator]:
     return [rows[pk] for pk in evaluator_ids]
 
 
+MOST_HISTORY = 24  # runs
+
+
+def history_of(evaluator: RunEvaluator) -> list[RunEvaluator]:
+    """Return the evaluators of this name and criterion in every version of the suite, the newest runs, oldest first.
+
+    Run, suite and benchmark are loaded, here and in the result.
+    """
+    rows = RunEvaluator.objects.filter(
+        name=evaluator.name,
+        criterion=evaluator.criterion,
+        kind=evaluator.kind,
+        run__suite__benchmark=evaluator.run.suite.benchmark_id,
+        run__kind__in=SCORED_KINDS,
+        run__archived_at__isnull=True,
+        done__gt=0,
+    )
+    newest = rows.select_related("run__suite__benchmark", "rubric").order_by("-run__created_at", "-pk")[:MOST_HISTORY]
+    return list(newest)[::-1]
+
+
 def suite_named(name: str) -> Suite | None:
     """Return the suite of this id, or the newest of the benchmark with this slug."""
     suites = Suite.objects.select_related("benchmark").order_by("-number", "-pk")

@@ -40,3 +40,12 @@ def response_lengths(response_ids: Iterable[int]) -> dict[int, int]:
         rows = Response.objects.filter(pk__in=ids[start : start + MANY]).order_by()
         found |= dict(rows.values_list("pk", Length("text")))
     return found
+
+
+def output_tokens(response_ids: Iterable[int]) -> dict[int, int]:
+    """Return the number of tokens of the responses that were imported with it."""
+    ids, found = sorted(set(response_ids)), dict[int, int]()
+    for start in range(0, len(ids), MANY):
+        rows = Response.objects.filter(pk__in=ids[start : start + MANY], completion_tokens__isnull=False).order_by()
+        found |= {pk: tokens for pk, tokens in rows.values_list("pk", "completion_tokens") if tokens is not None}
+    return found

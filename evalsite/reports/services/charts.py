@@ -14,18 +14,19 @@ STEPS = (1, 2, 2.5, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point with its interval, if it has one, and its words."""
+    """One point with its interval, if it has one, its words, and a label that stands beside it."""
 
     x: float
     y: float
     low: float | None = None
     high: float | None = None
     says: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A named line; `tone` is main, second or guide. Guides have no dots."""
+    """A named line; `tone` is one of TONES, cloud (of many dots) or guide. Guides have no dots."""
 
     name: str
     points: Sequence[Point]
@@ -53,6 +54,7 @@ class PlacedPoint:
     low: float | None
     high: float | None
     says: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Line:
     path: str  # the points of a polyline; empty where dots stand alone
     dots: tuple[PlacedPoint, ...]
     legend_x: float
+    legend_y: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +96,45 @@ class Chart:
     middle: int = (TOP + HEIGHT - BOTTOM) // 2
 
 
+TONES = ("main", "second", "third", "fourth", "fifth", "sixth")
 LETTER = 7.0  # about as wide as a letter of the legend
 SAMPLE = 30.0  # of a line in the legend, with its gaps
+LEGEND_Y, LEGEND_ROW = 12.0, 16
 
 
 def draw(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> Chart:
     """Return the chart of some series; what lies outside the axes is cut to them."""
+    places = _legend_places([one.name for one in series])
+    frame = _Frame(TOP + int(places[-1][1] - LEGEND_Y if places else 0))
     lines: list[Line] = []
-    legend_x = float(LEFT)
-    for one in series:
-        dots = tuple(_placed(point, x, y) for point in one.points)
+    for one, legend in zip(series, places, strict=True):
+        dots = tuple(_placed(point, x, y, frame) for point in one.points)
         path = " ".join(f"{dot.x},{dot.y}" for dot in dots) if one.has_line else ""
-        lines.append(Line(one.name, one.tone, path, dots if one.has_dots else (), legend_x))
-        legend_x += SAMPLE + LETTER * len(one.name)
+        lines.append(Line(one.name, one.tone, path, dots if one.has_dots else (), *legend))
     return Chart(
         title=title,
         x_title=x.title,
         y_title=y.title,
         x_ticks=tuple(Tick(_x(at, x), text) for at, text in x.ticks),
-        y_ticks=tuple(Tick(_y(at, y), text) for at, text in y.ticks),
+        y_ticks=tuple(Tick(frame.y(at, y), text) for at, text in y.ticks),
         lines=tuple(lines),
+        height=frame.bottom + BOTTOM,
+        top=frame.top,
+        bottom=frame.bottom,
+        middle=(frame.top + frame.bottom) // 2,
     )
+
+
+def _legend_places(names: Sequence[str]) -> list[tuple[float, float]]:
+    """Return where the entry of each name begins; one that does not fit into the row begins the next."""
+    found, x, y = list[tuple[float, float]](), float(LEFT), LEGEND_Y
+    for name in names:
+        width = SAMPLE + LETTER * len(name)
+        if x > LEFT and x + width > WIDTH:
+            x, y = float(LEFT), y + LEGEND_ROW
+        found.append((x, y))
+        x += width
+    return found
 
 
 def percent_axis(title: str, *, high: float = 1.0) -> Axis:
@@ -143,18 +164,29 @@ def highest(values: Iterable[float], *, least: float) -> float:
     return max([least, *values])
 
 
-def _placed(point: Point, x: Axis, y: Axis) -> PlacedPoint:
-    low = None if point.low is None else _y(point.low, y)
-    high = None if point.high is None else _y(point.high, y)
-    return PlacedPoint(_x(point.x, x), _y(point.y, y), low, high, point.says)
+def _placed(point: Point, x: Axis, y: Axis, frame: _Frame) -> PlacedPoint:
+    low = None if point.low is None else frame.y(point.low, y)
+    high = None if point.high is None else frame.y(point.high, y)
+    return PlacedPoint(_x(point.x, x), frame.y(point.y, y), low, high, point.says, point.label)
 
 
 def _x(value: float, axis: Axis) -> float:
     return round(LEFT + _share(value, axis) * (WIDTH - LEFT - RIGHT), 1)
 
 
-def _y(value: float, axis: Axis) -> float:
-    return round(HEIGHT - BOTTOM - _share(value, axis) * (HEIGHT - TOP - BOTTOM), 1)
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The field that values are drawn in: it begins below the legend, and is always as high."""
+
+    top: int
+
+    @property
+    def bottom(self) -> int:
+        return self.top + HEIGHT - TOP - BOTTOM
+
+    def y(self, value: float, axis: Axis) -> float:
+        """Return the height of a value."""
+        return round(self.bottom - _share(value, axis) * (self.bottom - self.top), 1)
 
 
 def _share(value: float, axis: Axis) -> float:

@@ -18,11 +18,12 @@ from evalsite.reports.services.results.results import RESULTS
 from evalsite.reports.services.run_results import RUN_RESULTS
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.services.spend_reports import SPEND
+from evalsite.reports.services.suite_charts.contents import SUITE_CHARTS
 
 KINDS: dict[str, ReportKind] = {
     kind.name: kind
     for kind in (
-        *(LEADERBOARD, COMPARISON, BREAKDOWN, SUITE_BOARD, RESULTS, RUN_RESULTS),
+        *(LEADERBOARD, COMPARISON, BREAKDOWN, SUITE_BOARD, RESULTS, RUN_RESULTS, SUITE_CHARTS),
         *(AGREEMENT, LABEL_AGREEMENT),
         *(JUDGES, JUDGE, JUDGE_TRUST, JUDGE_BIAS),
         *(DEBATES, DEBATE_BIAS, ARENA, ROBUSTNESS),

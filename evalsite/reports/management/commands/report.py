@@ -31,9 +31,11 @@ class Command(JsonCommand):
         parser.add_argument(
             "--suite",
             default="",
-            help="leaderboard, board, results, comparison: id of a suite, or slug of a benchmark (newest)",
+            help="leaderboard, board, charts, results, comparison: id of a suite, or slug of a benchmark (newest)",
         )
-        parser.add_argument("--query", default="", help="results, comparison: what the page's address says after ?")
+        parser.add_argument(
+            "--query", default="", help="charts, results, comparison: what the page's address says after ?"
+        )
         parser.add_argument("--run", type=int, help="leaderboard: the suite and evaluators of this run")
         parser.add_argument("--evaluator", default="", help="leaderboard: name of the grader or judge")
         parser.add_argument(

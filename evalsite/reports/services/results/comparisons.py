@@ -10,7 +10,7 @@ from evalsite.reports.services.results.cells import ResultGrid
 from evalsite.reports.services.results.row_order import SAME
 from judging.statistics.coefficients.kappa import Weights, cohen_of
 from judging.statistics.coefficients.rank_agreement import tau_of
-from judging.statistics.estimates import Estimate, Ints
+from judging.statistics.estimates import Estimate, Floats, Ints
 from judging.statistics.estimators.strata import DIFFERENCE, census_mean
 
 STEPS = 1000  # scores closer together than 1 / STEPS count as one level
@@ -55,7 +55,7 @@ def _compared(grid: ResultGrid, other: int) -> ColumnComparison:
     return ColumnComparison(
         other=other,
         n=len(differences),
-        difference=census_mean(_by_case(differences, grid.cases[both]), scale=DIFFERENCE),
+        difference=census_mean(by_case(differences, grid.cases[both]), scale=DIFFERENCE),
         higher=higher,
         same=len(differences) - higher - lower,
         lower=lower,
@@ -80,8 +80,8 @@ def _pairs(table: Ints, levels: tuple[float, ...]) -> tuple[tuple[float, float, 
     return tuple((float(scores[x]), float(scores[y]), int(n)) for x, y, n in zip(rows, columns, counts, strict=True))
 
 
-def _by_case(values: np.ndarray, cases: Ints) -> np.ndarray:
-    """Return the mean of each case that has a value."""
+def by_case(values: Floats, cases: Ints) -> Floats:
+    """Return the mean of each case that has a value, in the order of the cases."""
     counts = np.bincount(cases)
     sums = np.bincount(cases, weights=values, minlength=len(counts))
     return np.asarray(sums[counts > 0] / counts[counts > 0])

@@ -115,9 +115,13 @@ def labels_of_evaluators(
     return {evaluator.pk: read(evaluator) for evaluator in evaluators}
 
 
-def labels_on_case(evaluator: RunEvaluator, case: Case, response_ids: Sequence[int]) -> list[SubjectLabel]:
-    """Return the labels of responses to one case under the criterion of an evaluator; other cases are not read."""
-    return LabelReader({evaluator.run.suite_id: {case.prompt_id: case}}).labels_on(evaluator, response_ids)
+def labels_on_case(evaluators: Sequence[RunEvaluator], case: Case, response_ids: Sequence[int]) -> list[SubjectLabel]:
+    """Return the labels of responses to one case under the one criterion of some evaluators, newest run first.
+
+    Other cases are not read.
+    """
+    reader = LabelReader({evaluators[0].run.suite_id: {case.prompt_id: case}})
+    return reader.labels_on(evaluators, response_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +167,11 @@ class LabelReader:
         referred = self._referred_of(evaluator)
         return self._rows_of(evaluator, responses_of(evaluator, referred), referred) if referred is not None else []
 
-    def labels_on(self, evaluator: RunEvaluator, response_ids: Sequence[int]) -> list[SubjectLabel]:
-        """Return the labels of these responses under the criterion of an evaluator, in their order."""
-        rows = Referral.objects.filter(
-            run=evaluator.run_id, subject__criterion=evaluator.criterion, response__in=response_ids
-        )
-        return self._rows_of(evaluator, response_ids, _referred(rows, "response_id"))
+    def labels_on(self, evaluators: Sequence[RunEvaluator], response_ids: Sequence[int]) -> list[SubjectLabel]:
+        """Return the labels of these responses under the one criterion of some evaluators, newest run first."""
+        runs, newest = [evaluator.run_id for evaluator in evaluators], evaluators[0]
+        rows = Referral.objects.filter(run__in=runs, subject__criterion=newest.criterion, response__in=response_ids)
+        return self._rows_of(newest, response_ids, _referred(rows, "response_id"))
 
     def asked_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
         """Return the labels of what the evaluator's run asked people about, by a rule or its audit."""

@@ -95,6 +95,9 @@ def test_items_without_a_decision_are_in_review(scored: Scored, researcher: Clie
     queue = factories.queue(run=scored.run, labels=labels_to_json(JUDGEMENT))
     score = scored.rules.scores.get(response=response_of(scored, scored.bob))
     item = factories.review_item(queue=queue, score=score, arm="routed")
+    later = factories.run(suite=scored.suite, status="finished", created_at=LATER)
+    again = factories.evaluator(run=later, total=1, done=1)
+    factories.score(evaluator=again, response=response_of(scored, scored.bob), share=0)
 
     answer = researcher.get(scored.cases[0].get_absolute_url())
 
@@ -157,7 +160,7 @@ def test_labels_on_a_case_are_those_of_the_whole_evaluator(scored: Scored) -> No
     label_of(scored, scored.bob)
     ids = [response_of(scored, system).pk for system in (scored.ada, scored.bob)]
 
-    found = labels_on_case(scored.rules, scored.cases[0], ids)
+    found = labels_on_case([scored.rules], scored.cases[0], ids)
 
     whole = LabelReader().labels_of(scored.rules)
     assert found == [label for label in whole if label.response_ids[0] in ids]
