@@ -10,6 +10,7 @@ from judging.models import Judge, Run
 
 if TYPE_CHECKING:
     from judging.views.cases import ShownCase
+    from judging.views.responses import ShownSystem
 
 
 def add_parts() -> None:
@@ -18,6 +19,7 @@ def add_parts() -> None:
     add_part("judging.case_responses", "reports/_case_responses.html", _case_responses)
     add_part("judging.run_actions", "reports/_run_actions.html", _run_actions)
     add_part("judging.run_results", "reports/_run_results.html", _run_results)
+    add_part("judging.system", "reports/_system_profile.html", _system_profile)
     add_part("judging.judges_tabs", "reports/_judges_tab.html", subject_as("tab"))
     add_part("judging.judge_actions", "reports/_judge_actions.html", _judge_actions)
     add_part("judging.judge", "reports/_judge_versions.html", _judge_versions)
@@ -25,6 +27,12 @@ def add_parts() -> None:
     add_part("debate.experiment_actions", "reports/_experiment_actions.html", subject_as("experiment"))
     add_part("review.queue_figures", "reports/_queue_figures.html", subject_as("queue"))
     add_part("review.run_people", "reports/_run_labels.html", subject_as("run"))
+
+
+def _system_profile(shown: ShownSystem) -> JsonDict | None:
+    from evalsite.reports.views.systems import profile_shown  # late, as below
+
+    return profile_shown(shown)
 
 
 def _case_responses(shown: ShownCase) -> JsonDict:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.contrib.auth.decorators import permission_required
 from django.db.models import Count
 from django.http import HttpResponse
@@ -40,6 +42,14 @@ def response_detail(request: PageRequest, response_id: int) -> HttpResponse:
     return render(request, "judging/response_detail.html", context)
 
 
+@dataclass(frozen=True, slots=True)
+class ShownSystem:
+    """A system as the parts of its page know it."""
+
+    system: System
+    request: PageRequest
+
+
 @require_safe
 @permission_required("judging.view_benchmark", raise_exception=True)
 def system_detail(request: PageRequest, system_id: int) -> HttpResponse:
@@ -60,4 +70,4 @@ def system_detail(request: PageRequest, system_id: int) -> HttpResponse:
         "slug": slug,
         "query": query,
     }
-    return render(request, "judging/system_detail.html", context)
+    return render(request, "judging/system_detail.html", context | {"shown": ShownSystem(system, request)})

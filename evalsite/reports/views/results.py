@@ -69,7 +69,7 @@ def results_page(request: PageRequest, suite_id: int) -> HttpResponse:
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
     choice, graders = results_choice(request.GET), graders_of(suite_id)
     wanted = columns_wanted(graders, choice)
-    reports = _reports(wanted)
+    reports = reports_of(wanted)
     context: JsonDict = {
         "suite": suite,
         "suites": scored_suites()[:SUITES_OFFERED],
@@ -79,7 +79,7 @@ def results_page(request: PageRequest, suite_id: int) -> HttpResponse:
         "column_choices": COLUMN_WORDS.items(),
         "shown_choices": SHOWN_WORDS.items(),
         "formats": exports.FORMATS,
-        "report": _slowest(reports),
+        "report": slowest(reports),
         "command": report_command("results", suite=suite.pk, query=request.GET.urlencode()),
     }
     if request.user.is_authenticated:
@@ -89,7 +89,8 @@ def results_page(request: PageRequest, suite_id: int) -> HttpResponse:
     return report_page(request, "results", context)
 
 
-def _reports(graders: list[Grader]) -> list[Report]:
+def reports_of(graders: list[Grader]) -> list[Report]:
+    """Return the results of each grader with their rows, as far as they are computed."""
     now = timezone.now()
     with labels_read_once():
         return [
@@ -98,7 +99,7 @@ def _reports(graders: list[Grader]) -> list[Report]:
         ]
 
 
-def _slowest(reports: list[Report]) -> Report | None:
+def slowest(reports: list[Report]) -> Report | None:
     """Return the report that says how old the page's figures are: one that is missing, else the oldest."""
     return min(reports, key=lambda report: (report.is_current, not report.is_computing), default=None)
 
@@ -112,7 +113,7 @@ def results_asked(request: PageRequest, suite_id: int) -> SuiteResults:
     """Return what the page of this address shows. Raises: BeingComputed where a column has no figures yet."""
     choice = results_choice(request.GET)
     wanted = columns_wanted(graders_of(suite_id), choice)
-    reports = _reports(wanted)
+    reports = reports_of(wanted)
     if not reports or not all(report.rows for report in reports):
         raise BeingComputed
     return _results(suite_id, choice, wanted, reports)

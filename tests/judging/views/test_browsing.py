@@ -85,7 +85,7 @@ PAGES: dict[str, tuple[Callable[[Suite], str], int]] = {
     "suite": (lambda suite: suite.get_absolute_url(), 4),
     "case": (case_url, 10),
     "response": (response_url, 7),
-    "system": (system_url, 4),
+    "system": (system_url, 5),
     "rubrics of all": (lambda suite: reverse("judging:rubric-list"), 2),
     "rubric": (lambda suite: suite.benchmark.rubrics.get().get_absolute_url(), 5),
 }

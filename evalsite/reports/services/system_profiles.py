@@ -1,0 +1,81 @@
+"""One system's scores of a suite: its means by part of the suite under each grader, its best and worst responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalsite.base.json_types import JsonDict
+from evalsite.reports.selectors.result_texts import case_words, first_words
+from evalsite.reports.services.results.cells import ResultCells
+from evalsite.reports.services.results.suite_results import StoredResults
+from judging.statistics.estimates import Estimate, Ints
+from judging.statistics.estimators.strata import census_mean
+
+MOST_PARTS = 60  # scenarios and languages together
+EXTREMES = 5  # best and worst responses each
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePart:
+    """A part of the suite, as the address of Results names it, and the system's mean in it under each grader."""
+
+    title: str
+    field: str  # "", "scenario" or "lang"
+    means: tuple[Estimate, ...]
+
+
+def profile_of(stored: Sequence[StoredResults], system_id: int) -> list[ProfilePart]:
+    """Return the whole suite and each of its scenarios and languages that a grader has a score of the system in."""
+    first = stored[0]
+    named = [("", "")]
+    for field, names in (("scenario", first.scenarios), ("lang", first.languages)):
+        known = [name for name in names if name]
+        named += [(field, name) for name in known] if len(known) > 1 else []
+    parts = [
+        ProfilePart(title or "All cases", field, tuple(_mean(told, system_id, field, title) for told in stored))
+        for field, title in named[: MOST_PARTS + 1]
+    ]
+    return [part for part in parts if any(mean.value is not None for mean in part.means)]
+
+
+def _mean(told: StoredResults, system_id: int, field: str, name: str) -> Estimate:
+    shares, wanted = _shares(told, system_id), np.ones(len(told.cells.cases), dtype=bool)
+    if field:
+        names, places = (
+            (told.scenarios, told.cells.scenarios) if field == "scenario" else (told.languages, told.cells.languages)
+        )
+        wanted = places == (names.index(name) if name in names else -1)
+    return census_mean(shares[wanted & ~np.isnan(shares)])
+
+
+def _shares(told: StoredResults, system_id: int) -> np.ndarray:
+    place = int(told.places_of([system_id])[0])
+    return told.cells.shares[place] if place >= 0 else np.full(len(told.cells.cases), np.nan)
+
+
+def extremes_of(told: StoredResults, system_id: int) -> tuple[list[JsonDict], list[JsonDict]]:
+    """Return the best and the worst scored responses under a grader with their first words. Two queries."""
+    shares = _shares(told, system_id)
+    known = np.flatnonzero(~np.isnan(shares))
+    order = known[np.argsort(shares[known], kind="stable")]
+    worst, best = order[:EXTREMES], order[::-1][: min(EXTREMES, max(0, len(order) - EXTREMES))]
+    rows = list(_rows(told.cells, shares, np.concatenate([best, worst]), told.places_of([system_id])))
+    return rows[: len(best)], rows[len(best) :]
+
+
+def _rows(cells: ResultCells, shares: np.ndarray, places: Ints, system: Ints) -> Iterator[JsonDict]:
+    if not len(places):
+        return
+    responses = [int(key) for key in cells.responses[system[0], places]]
+    keys = [int(key) for key in cells.cases[places]]
+    cases, words = case_words(keys), first_words(responses)
+    for place, case, response in zip(places.tolist(), keys, responses, strict=True):
+        yield {
+            "case": cases.get(case),
+            "response_id": response,
+            "share": float(shares[place]),
+            "words": words.get(response, ""),
+        }

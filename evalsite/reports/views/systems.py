@@ -1,0 +1,53 @@
+"""The figures of one system on its own page: its profile in a suite, its best and worst responses, its runs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.utils import timezone
+
+from evalsite.base.http import whole_number
+from evalsite.base.json_types import JsonDict
+from evalsite.reports import jobs
+from evalsite.reports.selectors.graders import graders_of
+from evalsite.reports.selectors.leaderboards import scored_suites
+from evalsite.reports.services.results.suite_results import StoredResults
+from evalsite.reports.services.suite_charts.contents import SUITE_CHARTS
+from evalsite.reports.services.system_profiles import extremes_of, profile_of
+from evalsite.reports.views.results import reports_of, slowest
+from judging.views.responses import ShownSystem
+
+MOST_GRADERS = 4  # side by side
+MOST_SUITES = 50  # that are offered
+
+
+def profile_shown(shown: ShownSystem) -> JsonDict | None:
+    """Return what the part of a system's page shows; None where no run has scored it."""
+    suites = list(scored_suites().filter(runs__systems=shown.system).distinct()[:MOST_SUITES])
+    if not suites:
+        return None
+    key = whole_number(shown.request.GET.get("suite", ""))
+    suite = next((one for one in suites if one.pk == key), suites[0])
+    graders = list(graders_of(suite.pk))[:MOST_GRADERS]
+    reports = reports_of(graders)
+    context: JsonDict = {"system": shown.system, "suite": suite, "suites": suites, "graders": graders}
+    context["report"] = slowest(reports)
+    if not all(report.rows for report in reports):
+        return context
+    stored = [StoredResults.of(report.content, report.rows) for report in reports]
+    best, worst = extremes_of(stored[0], shown.system.pk)
+    charts = jobs.obtain(SUITE_CHARTS, subject_id=graders[0].key, options=graders[0].options, at=timezone.now())
+    runs = charts.content["runs"] if charts.content is not None else []
+    own = str(shown.system.pk)
+    return context | {
+        "parts": [
+            (part, [(grader.key, mean) for grader, mean in zip(graders, part.means, strict=True)])
+            for part in profile_of(stored, shown.system.pk)
+        ],
+        "extremes": (("Best responses", best, "-0"), ("Worst responses", worst, "0")),
+        "runs": [
+            run | {"figure": run["figures"][own], "at": datetime.fromisoformat(run["at"])}
+            for run in reversed(runs)
+            if own in run["figures"]
+        ],
+    }
