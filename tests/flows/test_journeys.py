@@ -122,7 +122,7 @@ def test_whether_a_new_prompt_is_better_takes_three_clicks(
     click.page.goto("/judges/")
     click.link("Halley")
     click.link("Prompts")
-    expect(click.page.locator("ins")).to_have_text("Be strict.")
+    expect(click.page.locator("pre ins")).to_have_text("Be strict.")
 
 
 def test_from_an_endpoint_to_a_judge_that_was_tried_takes_eight_clicks(signed_in: SignIn, fake_llm: FakeLLM) -> None:
