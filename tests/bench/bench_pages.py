@@ -125,12 +125,13 @@ def run_jobs() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def compute_results(suite_id: int) -> None:
-    """Compute what the page of results shows, for every grader of a suite."""
+    """Compute what the pages of results and of charts show, for every grader of a suite."""
     from evalsite.reports.jobs import compute_report
     from evalsite.reports.selectors.graders import graders_of
 
     for grader in graders_of(suite_id):
         compute_report("results", grader.key, grader.options)
+        compute_report("suite-charts", grader.key, grader.options)
 
 
 def scale_jobs() -> Iterator[tuple[str, Callable[[], object]]]:

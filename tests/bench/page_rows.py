@@ -48,6 +48,8 @@ def load_run(responses: int) -> dict[str, str]:
         "results, differ": f"/reports/results/{suite.pk}/?show=differ",
         "results, judges": f"/reports/results/{suite.pk}/?columns=judges&show=differ",
         "results, search": f"/reports/results/{suite.pk}/?q=nowhere+to+be+found",
+        "charts": f"/reports/leaderboards/{suite.pk}/charts/",
+        "system, scores": f"/systems/{systems[0].pk}/",
         "results, send": f"/reports/results/{suite.pk}/send/?show=low",
     }
 

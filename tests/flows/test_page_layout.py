@@ -156,7 +156,7 @@ def test_the_meta_evaluation_opens_short_and_a_link_or_a_key_unfolds_its_pairs(s
     page.keyboard.press("Enter")
     shown.append(pairs.first.is_visible())
 
-    assert height < 3500
+    assert height < 4000  # with the sets of debates of other flows
     assert said.startswith(f"{pairs.count()} pairs of evaluators, ")
     assert shown == [False, True, False, True]
 

@@ -37,6 +37,7 @@ def profile_shown(shown: ShownSystem) -> JsonDict | None:
     stored = [StoredResults.of(report.content, report.rows) for report in reports]
     best, worst = extremes_of(stored[0], shown.system.pk)
     charts = jobs.obtain(SUITE_CHARTS, subject_id=graders[0].key, options=graders[0].options, at=timezone.now())
+    context["report"] = slowest([*reports, charts])
     runs = charts.content["runs"] if charts.content is not None else []
     own = str(shown.system.pk)
     return context | {
