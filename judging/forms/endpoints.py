@@ -10,6 +10,8 @@ from django import forms
 from evalsite.base.json_types import JsonDict
 from judging.judges.judge_kinds import OptionField
 from judging.judges.registry import KINDS
+from judging.llm.endpoints import BEARER
+from judging.llm.presets import KEY_HEADERS
 from judging.models import Judge, ModelEndpoint
 from judging.services.endpoints import EndpointFields
 
@@ -45,18 +47,38 @@ class EndpointForm(EndpointModelForm):
         error_messages={"invalid": 'Enter a JSON object, such as {"reasoning_effort": "low"}.'},
     )
 
+    preset = forms.CharField(required=False, widget=forms.HiddenInput)
+    key_header = forms.ChoiceField(
+        label="Key header",
+        required=False,
+        choices=[(name, f"{name}: Bearer KEY" if name == BEARER else f"{name}: KEY") for name in KEY_HEADERS],
+        help_text="How the key is sent. Azure takes api-key, most others Authorization.",
+    )
+    headers = ExtraFields(
+        label="Further headers",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
+        help_text='JSON object of headers sent with each request, such as {"X-Title": "Evalsite"}. Never a key.',
+        error_messages={"invalid": 'Enter a JSON object, such as {"X-Title": "Evalsite"}.'},
+    )
+
     class Meta:
         model = ModelEndpoint
         fields = [
+            "preset",
             "name",
             "base_url",
             "model",
             "key_variable",
+            "key_header",
             "max_concurrency",
             "reasoning",
             "min_output_tokens",
             "reuse_days",
+            "read_timeout",
             "extra",
+            "headers",
+            "query",
             "input_price",
             "output_price",
             "is_active",
@@ -69,6 +91,7 @@ class EndpointForm(EndpointModelForm):
             "reasoning": "Reasoning model",
             "min_output_tokens": "Minimum output limit",
             "reuse_days": "Reuse of replies",
+            "read_timeout": "Reply timeout",
             "input_price": "Input price",
             "output_price": "Output price",
             "is_active": "Active",
@@ -81,7 +104,7 @@ class EndpointForm(EndpointModelForm):
                 "The key itself is never stored."
             ),
             "max_concurrency": "For all workers together. It is lowered when the endpoint reports too many requests.",
-            "reasoning": "It gets up to 10 minutes and at least 8,192 tokens for a reply.",
+            "reasoning": "It gets up to 10 minutes and at least 8,192 tokens for a reply, unless set otherwise below.",
             "min_output_tokens": (
                 "Tokens. Applies if a judge requests fewer, because reasoning tokens count as output. "
                 "Default: 8,192 for a reasoning model, otherwise the limit of the judge."
@@ -90,12 +113,20 @@ class EndpointForm(EndpointModelForm):
                 "Days. Older replies are requested and paid for again. Useful for a model that changes without "
                 "changing its name. Default: no limit."
             ),
+            "read_timeout": "Seconds. Default: 180, or 600 for a reasoning model.",
+            "query": "Follows the address of each request, such as api-version=2024-10-21. Usually empty.",
             "input_price": "USD per million tokens. Default: the listed price, if there is one.",
             "output_price": "USD per million tokens.",
         }
 
     def clean_extra(self) -> Any:
         return self.cleaned_data["extra"] or {}
+
+    def clean_headers(self) -> Any:
+        return self.cleaned_data["headers"] or {}
+
+    def clean_key_header(self) -> str:
+        return self.cleaned_data["key_header"] or BEARER
 
     def clean_max_concurrency(self) -> int:
         value: int = self.cleaned_data["max_concurrency"]

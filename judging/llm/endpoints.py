@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 from evalsite.base.choices import LabelledEnum
 from evalsite.base.json_types import JsonObject
 
+BEARER = "Authorization"  # the header of most providers' keys
 REASONING_TOKENS = 8_192  # what thinking and an answer take; judges ask for 256 to 2,048
 
 
@@ -54,6 +55,9 @@ class EndpointConfig:
     model: str = ""
     kind: EndpointKind = EndpointKind.OPENAI
     api_key: str = field(default="", repr=False)
+    key_header: str = BEARER  # that takes "Bearer KEY"; any other takes the bare key
+    query: str = ""  # behind the path, e.g. api-version=2024-10-21
+    headers: JsonObject = field(default_factory=dict)  # further headers of each request; never a key
     reasoning: bool = False
     connect_timeout: float = 10.0  # seconds
     read_timeout: float | None = None  # seconds; None: 180, or 600 for a reasoning model

@@ -20,10 +20,11 @@ NOT_IDENTITY = frozenset({"endpoint", "material", "is_probe"})
 def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
     """Return the SHA-256 (64 hex digits) of the call's canonical JSON.
 
-    It covers URL, model, messages, every sampling field, the endpoint's extra fields, response_format, sample index and
-    schema version. A field added to `ChatRequest` later takes part by itself.
+    It covers URL, model, messages, every sampling field, the endpoint's extra fields, query and headers,
+    response_format, sample index and schema version. A field added to `ChatRequest` later takes part by itself.
     """
     asked = {field.name: getattr(request, field.name) for field in fields(request) if field.name not in NOT_IDENTITY}
+    further = {"query": endpoint.query, "headers": endpoint.headers}
     asked["messages"] = [[message.role, message.content] for message in request.messages]
     return sha256(
         canonical_json(
@@ -33,6 +34,7 @@ def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
                 "extra": endpoint.extra,
                 "request": asked,
                 "schema_version": SCHEMA_VERSION,
+                **{name: value for name, value in further.items() if value},  # most have none, as all once had
             }
         )
     ).hexdigest()

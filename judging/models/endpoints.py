@@ -8,7 +8,8 @@ from django.urls import reverse
 
 from evalsite.base.choices import choices_of
 from judging.judges.registry import KINDS
-from judging.llm.endpoints import EndpointKind
+from judging.llm.endpoints import BEARER, EndpointKind
+from judging.llm.presets import PRESETS
 
 
 class ModelEndpoint(models.Model):
@@ -18,7 +19,12 @@ class ModelEndpoint(models.Model):
     kind = models.CharField(max_length=20, choices=choices_of(EndpointKind), default=EndpointKind.OPENAI)
     base_url = models.URLField(max_length=300, blank=True)
     model = models.CharField(max_length=200)  # model id; for a lexical endpoint the lens
+    preset = models.CharField(max_length=20, blank=True)  # a name in judging.llm.presets
     key_variable = models.CharField(max_length=100, blank=True)
+    key_header = models.CharField(max_length=20, default=BEARER)
+    query = models.CharField(max_length=200, blank=True)  # behind the address, such as api-version=2024-10-21
+    headers = models.JSONField(default=dict, blank=True)  # further headers of each request, by name
+    read_timeout = models.PositiveIntegerField(null=True, blank=True)  # seconds; None: judging.llm.endpoints says
     reasoning = models.BooleanField(default=False)
     extra = models.JSONField(default=dict, blank=True)  # further fields of each request, such as reasoning_effort
     min_output_tokens = models.PositiveIntegerField(null=True, blank=True)  # None: judging.llm.endpoints says
@@ -45,6 +51,11 @@ class ModelEndpoint(models.Model):
     def failed_test(self) -> str:
         """Why the last test failed; empty where it worked or there was none."""
         return str(self.last_test.get("problem", ""))
+
+    @property
+    def provider(self) -> str:
+        """The preset's name for people; empty without one."""
+        return PRESETS[self.preset].title if self.preset in PRESETS else ""
 
     @property
     def offered_as(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import fields as dataclass_fields
@@ -17,14 +18,26 @@ from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.prompt_texts import BadPrompt
 from judging.judges.registry import UnknownJudge, judge_kind
 from judging.llm.chat import ReplyStatus
-from judging.llm.endpoints import EndpointKind, EndpointRefused, check_base_url, key_variable_refusal
+from judging.llm.endpoints import BEARER, EndpointKind, EndpointRefused, check_base_url, key_variable_refusal
 from judging.llm.identity import canonical_json
+from judging.llm.presets import KEY_HEADERS, PRESETS
 from judging.models import Judge, ModelEndpoint
 from judging.selectors.targets import address_policy
 
 MOST_EXTRA = 4_000  # characters
 MOST_TOKENS = 1_000_000
 MOST_DAYS = 3_650
+SHORTEST_WAIT, LONGEST_WAIT = 10, 1_800  # seconds for a reply
+QUERY = re.compile(r"(?:[\w.~-]+=[\w.~%:+-]*(?:&[\w.~-]+=[\w.~%:+-]*)*)?", re.ASCII)
+HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,60}")
+HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,498}[\x21-\x7e])?")
+SECRET_HEADER = re.compile(r"key|token|secret|authori[sz]ation|cookie", re.IGNORECASE)
+OUR_HEADERS = frozenset(
+    [
+        *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
+        *("host", "te", "trailer", "transfer-encoding", "upgrade"),
+    ]
+)
 OUR_FIELDS = frozenset(
     [
         "model",
@@ -69,6 +82,11 @@ class EndpointFields:
     reasoning: bool = False
     min_output_tokens: int | None = None
     reuse_days: int | None = None
+    preset: str = ""
+    key_header: str = BEARER
+    query: str = ""
+    headers: JsonObject = field(default_factory=dict)
+    read_timeout: int | None = None  # seconds
     extra: JsonObject = field(default_factory=dict)
     max_concurrency: int = 50
     input_price: Decimal | None = None
@@ -78,18 +96,21 @@ class EndpointFields:
 
 @transaction.atomic
 def save_endpoint(*, endpoint: ModelEndpoint | None, fields: EndpointFields, actor: User | None) -> ModelEndpoint:
-    """Store a new endpoint, or new fields of an old one. A new address or model forgets what was learned.
+    """Store a new endpoint, or new fields of an old one. A new address or model forgets what was learned;
+    what its preset is known to refuse is not tried.
 
     Raises:
-        EndpointNotValid: an address that may not be called, a key variable that is not one, or another address or model
-            for an endpoint that has answered already.
+        EndpointNotValid: an address that may not be called, a key variable, header or query that is not one, or another
+            address or model for an endpoint that has answered already.
     """
     url = _checked(fields)
     row = endpoint or ModelEndpoint(kind=EndpointKind.OPENAI)
     if endpoint is not None:
         _check_unused(endpoint, url, fields.model)
-    if (row.base_url, row.model, row.extra) != (url, fields.model, fields.extra):
-        row.capabilities, row.last_test = {}, {}
+    before = (row.base_url, row.model, row.extra, row.preset, row.query, row.headers)
+    if before != (url, fields.model, fields.extra, fields.preset, fields.query, fields.headers):
+        preset = PRESETS.get(fields.preset)
+        row.capabilities, row.last_test = preset.known if preset else {}, {}
     for entered in dataclass_fields(fields):
         setattr(row, entered.name, getattr(fields, entered.name))
     row.base_url = url
@@ -121,6 +142,8 @@ def _checked(fields: EndpointFields) -> str:
     if refusal:
         raise EndpointNotValid(refusal)
     _check_extra(fields.extra)
+    _check_sending(fields)
+    _check_headers(fields.headers)
     if fields.min_output_tokens is not None and fields.min_output_tokens > MOST_TOKENS:
         raise EndpointNotValid(f"The minimum output limit can be at most {MOST_TOKENS:,} tokens.")
     if fields.reuse_days is not None and not 1 <= fields.reuse_days <= MOST_DAYS:
@@ -133,6 +156,31 @@ def _checked(fields: EndpointFields) -> str:
         return check_base_url(fields.base_url, address_policy())
     except EndpointRefused as refused:
         raise EndpointNotValid(str(refused)) from None
+
+
+def _check_sending(fields: EndpointFields) -> None:
+    if fields.preset and fields.preset not in PRESETS:
+        raise EndpointNotValid(f"There is no preset {fields.preset!r}; there are {', '.join(PRESETS)}.")
+    if fields.key_header not in KEY_HEADERS:
+        raise EndpointNotValid(f"The header of the key is {' or '.join(KEY_HEADERS)}, not {fields.key_header!r}.")
+    if QUERY.fullmatch(fields.query) is None:
+        raise EndpointNotValid("Enter the query as NAME=VALUE, such as api-version=2024-10-21, without the ?.")
+    if fields.read_timeout is not None and not SHORTEST_WAIT <= fields.read_timeout <= LONGEST_WAIT:
+        raise EndpointNotValid(f"The reply timeout is from {SHORTEST_WAIT} to {LONGEST_WAIT:,} seconds.")
+
+
+def _check_headers(headers: Any) -> None:
+    if not isinstance(headers, Mapping):
+        raise EndpointNotValid('Headers must be a JSON object, such as {"X-Title": "Evalsite"}.')
+    for name, value in headers.items():
+        if HEADER.fullmatch(name) is None or not isinstance(value, str) or HEADER_VALUE.fullmatch(value) is None:
+            raise EndpointNotValid(
+                f"{name!r} is no header: names are letters, digits and dashes, values are ASCII text."
+            )
+        if name.lower() in OUR_HEADERS or SECRET_HEADER.search(name):
+            raise EndpointNotValid(f"The header {name} cannot be set here: keys are named by their variable only.")
+    if len(canonical_json(headers)) > MOST_EXTRA:
+        raise EndpointNotValid(f"Headers can have at most {MOST_EXTRA:,} characters.")
 
 
 def _check_extra(extra: Any) -> None:

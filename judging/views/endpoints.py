@@ -16,6 +16,7 @@ from evalsite.base.http import PageRequest
 from judging.forms.endpoints import EndpointForm
 from judging.judges.registry import KINDS
 from judging.llm.endpoints import EndpointKind
+from judging.llm.presets import PRESETS
 from judging.models import ModelEndpoint
 from judging.selectors import endpoints as selectors
 from judging.selectors.targets import config_of, key_is_set, target_of
@@ -56,7 +57,9 @@ def endpoint_update(request: PageRequest, endpoint_id: int) -> HttpResponse:
 
 
 def _edit_endpoint(request: PageRequest, endpoint: ModelEndpoint | None) -> HttpResponse:
-    form = EndpointForm(request.POST or None, instance=endpoint)
+    preset = PRESETS.get(request.GET.get("preset", "")) if endpoint is None else None
+    first = preset.first_values() if preset else None
+    form = EndpointForm(request.POST or None, instance=endpoint, initial=first)
     if request.method == "POST" and form.is_valid():
         current = ModelEndpoint.objects.get(pk=endpoint.pk) if endpoint else None  # the form wrote into its instance
         try:
@@ -65,7 +68,13 @@ def _edit_endpoint(request: PageRequest, endpoint: ModelEndpoint | None) -> Http
         except EndpointNotValid as error:
             form.add_error(None, str(error))
     status = 400 if form.is_bound and form.errors else 200
-    context = {"form": form, "endpoint": endpoint, "name": form.initial.get("name", "")}
+    context = {
+        "form": form,
+        "endpoint": endpoint,
+        "name": form.initial.get("name", ""),
+        "preset": preset,
+        "presets": PRESETS.values(),
+    }
     return render(request, "judging/endpoint_form.html", context, status=status)
 
 
@@ -73,12 +82,15 @@ def _edit_endpoint(request: PageRequest, endpoint: ModelEndpoint | None) -> Http
 def endpoint_detail(request: PageRequest, endpoint_id: int) -> HttpResponse:
     """Show an endpoint: what it accepts, its limiter, spending and errors."""
     endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id)
+    config = config_of(endpoint)
     context = {
         "endpoint": endpoint,
         "price": None if endpoint.is_baseline else target_of(endpoint).price,
         "key_is_set": key_is_set(endpoint),
-        "least_tokens": config_of(endpoint).output_limit(0),
+        "least_tokens": config.output_limit(0),
+        "read_seconds": config.read_seconds,
         "extra": json.dumps(endpoint.extra, ensure_ascii=False),
+        "headers": json.dumps(endpoint.headers, ensure_ascii=False),
         "limiter": selectors.limiter_state(endpoint),
         "days": selectors.spend_by_day(endpoint, at=timezone.now()),
         "errors": selectors.recent_errors(endpoint),

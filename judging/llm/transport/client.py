@@ -15,7 +15,7 @@ from evalsite.base.json_types import JsonObject
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.bodies import build_body
 from judging.llm.chat import ChatRequest
-from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointRefused
+from judging.llm.endpoints import BEARER, AddressPolicy, Capabilities, EndpointConfig, EndpointRefused
 from judging.llm.replies.completions import read_completion
 from judging.llm.replies.error_pages import read_error
 from judging.llm.replies.errors import RequestFields, classify_error
@@ -53,7 +53,7 @@ class ChatClient:
             connections=2 * threads,  # see `LEAST_SHARE`
             proxy=proxy,
         )
-        self._heads: dict[tuple[str, str], requests.PreparedRequest] = {}  # by base URL and key
+        self._heads: dict[tuple[object, ...], requests.PreparedRequest] = {}  # by all that they hold
 
     def close(self) -> None:
         self._adapter.close()
@@ -117,14 +117,19 @@ class ChatClient:
 
     def _head(self, endpoint: EndpointConfig) -> requests.PreparedRequest:
         """Return the request to this endpoint without its body; it is checked and spelt out once."""
-        key = (endpoint.base_url, endpoint.api_key)
+        key = (
+            *(endpoint.base_url, endpoint.query, endpoint.api_key, endpoint.key_header),
+            *endpoint.headers.items(),
+        )
         head = self._heads.get(key)
         if head is None:
-            headers = {"Content-Type": "application/json", "Accept": "application/json"}
+            headers = {**endpoint.headers, "Content-Type": "application/json", "Accept": "application/json"}
             if endpoint.api_key:
-                headers["Authorization"] = f"Bearer {endpoint.api_key}"
+                is_bearer = endpoint.key_header == BEARER
+                headers[endpoint.key_header] = f"Bearer {endpoint.api_key}" if is_bearer else endpoint.api_key
+            url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
             head = requests.PreparedRequest()
-            head.prepare(method="POST", url=f"{endpoint.base_url.rstrip('/')}/chat/completions", headers=headers)
+            head.prepare(method="POST", url=f"{url}?{endpoint.query}" if endpoint.query else url, headers=headers)
             self._heads[key] = head
         return head
 

@@ -13,6 +13,7 @@ from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import EndpointForm
 from judging.llm.endpoints import EndpointKind
+from judging.llm.presets import KEY_HEADERS, PRESETS
 from judging.models import ModelEndpoint
 from judging.services.endpoint_trials import try_endpoint
 from judging.services.endpoints import EndpointNotValid, forget_capabilities, save_endpoint
@@ -25,10 +26,17 @@ class Command(JsonCommand):
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--name", required=True)
-        parser.add_argument("--url", required=True, help="address including /v1")
+        parser.add_argument("--preset", default="", choices=["", *PRESETS], metavar="NAME", help=", ".join(PRESETS))
+        parser.add_argument("--url", help="address including /v1; default: that of the preset")
         parser.add_argument("--model", required=True, help="the model id that the endpoint expects")
-        parser.add_argument("--key-variable", default="", help="NAME of the environment variable that contains the key")
-        parser.add_argument("--max-concurrency", type=int, default=50, help="concurrent calls of all workers")
+        parser.add_argument("--key-variable", help="NAME of the environment variable that contains the key")
+        parser.add_argument("--key-header", choices=KEY_HEADERS, help="how the key is sent")
+        parser.add_argument("--query", help="follows the address of each request, such as api-version=2024-10-21")
+        parser.add_argument("--headers", default="", help="JSON object of further headers; never a key")
+        parser.add_argument(
+            "--read-timeout", default="", help="seconds for a reply; default: 180, reasoning models 600"
+        )
+        parser.add_argument("--max-concurrency", type=int, help="concurrent calls of all workers; default: 50")
         parser.add_argument("--reasoning", action="store_true", help="allow 10 minutes and 8,192 tokens for a reply")
         parser.add_argument("--min-output-tokens", default="", help="minimum output limit of each request")
         parser.add_argument(
@@ -70,12 +78,17 @@ class Command(JsonCommand):
 
 
 def _entered(options: JsonDict) -> JsonDict:
+    preset = PRESETS.get(options["preset"])
+    first = {"max_concurrency": 50, **(preset.first_values() if preset else {})}
+    given = {name: options[name] for name in ("key_variable", "key_header", "query", "max_concurrency")}
+    given["base_url"] = options["url"]
     return {
+        **first,
+        **{name: value for name, value in given.items() if value is not None},
         "name": options["name"],
-        "base_url": options["url"],
         "model": options["model"],
-        "key_variable": options["key_variable"],
-        "max_concurrency": options["max_concurrency"],
+        "headers": options["headers"],
+        "read_timeout": options["read_timeout"],
         "reasoning": options["reasoning"],
         "min_output_tokens": options["min_output_tokens"],
         "reuse_days": options["reuse_days"],

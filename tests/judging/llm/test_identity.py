@@ -54,6 +54,9 @@ def test_call_key_is_stable_over_releases() -> None:
         (replace(ENDPOINT, base_url="https://api.example.org/v2"), False),
         (replace(ENDPOINT, model="model-b"), False),
         (replace(ENDPOINT, extra={"reasoning_effort": "low"}), False),
+        (replace(ENDPOINT, query="api-version=2024-10-21"), False),
+        (replace(ENDPOINT, headers={"anthropic-beta": "a"}), False),
+        (replace(ENDPOINT, key_header="api-key"), True),
     ],
 )
 def test_call_key_depends_on_what_answers_not_on_how_it_is_called_here(endpoint: EndpointConfig, same: bool) -> None:

@@ -236,6 +236,18 @@ def test_add_endpoint_stores_changes_and_tests(fake_llm: FakeLLM) -> None:
     assert (row.model, row.input_price, row.max_concurrency) == ("two", Decimal(1), 7)
 
 
+def test_add_endpoint_takes_a_preset_and_what_differs_from_it() -> None:
+    added = run_command(
+        "add_endpoint", "--name", "a", "--preset", "anthropic", "--model", "m", "--max-concurrency", "2"
+    )
+
+    row = ModelEndpoint.objects.get(name="a")
+    assert added["base_url"] == row.base_url == "https://api.anthropic.com/v1"
+    assert (row.key_variable, row.max_concurrency, row.capabilities["json_schema"]) == ("ANTHROPIC_API_KEY", 2, False)
+    refused = refusal("add_endpoint", "--name", "b", "--preset", "azure", "--model", "m")
+    assert refused == "Address: This field is required."
+
+
 def test_add_endpoint_refuses_keys_and_baselines() -> None:
     factories.endpoint(name="words", kind="lexical", base_url="", model="criterion")
     given = ("add_endpoint", "--url", "http://127.0.0.1:9/v1", "--model", "m", "--name")

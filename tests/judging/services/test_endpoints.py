@@ -51,6 +51,19 @@ def test_save_endpoint_stores_and_enters_it_in_the_audit_log() -> None:
         ({"extra": {"max_completion_tokens": 9, "model": "x"}}, "cannot set max_completion_tokens, model"),
         ({"extra": {"stop": "x" * 5000}}, "at most 4,000 characters"),
         ({"min_output_tokens": 2_000_000}, "at most 1,000,000 tokens"),
+        ({"preset": "openia"}, "no preset 'openia'; there are openai, azure"),
+        ({"key_header": "X-Key"}, "Authorization or api-key, not 'X-Key'"),
+        ({"query": "?api-version=1"}, "NAME=VALUE"),
+        ({"query": "a=1#b"}, "NAME=VALUE"),
+        ({"query": "a=1\r\nHost: b"}, "NAME=VALUE"),
+        ({"read_timeout": 5}, "from 10 to 1,800 seconds"),
+        ({"headers": ["X-Title"]}, "must be a JSON object"),
+        ({"headers": {"X-Title": "a\r\nHost: b"}}, "'X-Title' is no header"),
+        ({"headers": {"X-Title": 1}}, "'X-Title' is no header"),
+        ({"headers": {"X Title": "a"}}, "'X Title' is no header"),
+        ({"headers": {"Host": "a"}}, "The header Host cannot be set here"),
+        ({"headers": {"X-Api-Key": "sk-1"}}, "The header X-Api-Key cannot be set here"),
+        ({"headers": {f"X-{number}": "x" * 500 for number in range(9)}}, "at most 4,000 characters"),
     ],
 )
 def test_save_endpoint_refuses(changes: dict[str, Any], says: str) -> None:
@@ -127,3 +140,16 @@ def test_forget_capabilities_lets_everything_be_tried_again() -> None:
 
     row.refresh_from_db()
     assert (row.capabilities, acts()) == ({}, [("endpoint.forgotten", row.name)])
+
+
+def test_save_endpoint_does_not_try_what_its_preset_is_known_to_refuse() -> None:
+    added = save_endpoint(endpoint=None, fields=replace(FIELDS, preset="mistral"), actor=None)
+    known = dict(added.capabilities)
+
+    added.capabilities = {**known, "json_schema": True}
+    added.save()
+    kept = save_endpoint(endpoint=added, fields=replace(FIELDS, preset="mistral", max_concurrency=9), actor=None)
+    assert kept.capabilities == {"max_completion_tokens": False, "seed": False, "json_schema": True}
+    changed = save_endpoint(endpoint=added, fields=replace(FIELDS, preset="mistral", query="v=2"), actor=None)
+
+    assert known == changed.capabilities == {"max_completion_tokens": False, "seed": False}

@@ -220,3 +220,36 @@ def test_endpoints_are_read_by_researchers_and_changed_by_admins(client: Client)
 
     assert pages == {"list": 200, "detail": 200, "create": 403, "update": 403}
     assert (tested, client.get(reverse("judging:endpoint-list")).status_code) == (403, 403)
+
+
+def test_endpoint_create_begins_with_the_values_of_a_preset(client: Client, admin: User) -> None:
+    page = client.get(reverse("judging:endpoint-create"), {"preset": "azure"})
+    form = page.context["form"]
+    shown = {name: form[name].value() for name in ("preset", "key_variable", "key_header", "max_concurrency")}
+
+    client.post(
+        reverse("judging:endpoint-create"),
+        FORM | shown | {"query": "api-version=2024-10-21", "headers": '{"X-Title": "Evalsite"}', "read_timeout": "300"},
+    )
+
+    endpoint = ModelEndpoint.objects.get()
+    assert shown == {
+        "preset": "azure",
+        "key_variable": "AZURE_OPENAI_API_KEY",
+        "key_header": "api-key",
+        "max_concurrency": 8,
+    }
+    assert (endpoint.key_header, endpoint.query, endpoint.headers, endpoint.read_timeout) == (
+        "api-key",
+        "api-version=2024-10-21",
+        {"X-Title": "Evalsite"},
+        300,
+    )
+    page = client.get(endpoint.get_absolute_url())
+    assert all(text in page.text for text in ("Azure OpenAI", "api-version=2024-10-21", "X-Title", "5 min"))
+
+
+def test_endpoint_create_ignores_an_unknown_preset(client: Client, admin: User) -> None:
+    page = client.get(reverse("judging:endpoint-create"), {"preset": "nobody"})
+
+    assert (page.status_code, page.context["preset"]) == (200, None)

@@ -306,3 +306,59 @@ def test_send_gives_up_on_a_reply_that_floods(client: ChatClient) -> None:
         attempt = client.send(EndpointConfig("flood", url, "m"), asking("hello"))
 
     assert (attempt.outcome, attempt.error_kind) == (AttemptOutcome.PASSING, "too-large")
+
+
+@contextmanager
+def recorded_requests() -> Iterator[tuple[str, list[bytes]]]:
+    """Yield the address of a server that hangs up, and the requests that it was sent, each up to its body."""
+    seen: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    head = b""
+                    while b"\r\n\r\n" not in head and (part := connection.recv(65_536)):
+                        head += part
+                    seen.append(head.split(b"\r\n\r\n")[0])
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/openai", seen
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "line", "sent", "unsent"),
+    [
+        ({}, b"POST /openai/chat/completions HTTP/1.1", [b"authorization: bearer sk-1234"], [b"api-key"]),
+        (
+            {"key_header": "api-key", "query": "api-version=2024-10-21"},
+            b"POST /openai/chat/completions?api-version=2024-10-21 HTTP/1.1",
+            [b"api-key: sk-1234"],
+            [b"authorization"],
+        ),
+        (
+            {"headers": {"X-Title": "Evalsite", "anthropic-beta": "a,b"}},
+            b"POST /openai/chat/completions HTTP/1.1",
+            [b"x-title: evalsite", b"anthropic-beta: a,b", b"content-type: application/json"],
+            [],
+        ),
+    ],
+)
+def test_send_uses_the_endpoints_header_query_and_headers(
+    client: ChatClient, changes: dict[str, object], line: bytes, sent: list[bytes], unsent: list[bytes]
+) -> None:
+    with recorded_requests() as (url, seen):
+        client.send(EndpointConfig("recorded", url, "m", api_key="sk-1234", **changes), asking("hello"))  # type: ignore[arg-type]
+
+    first, *headers = seen[0].split(b"\r\n")
+    lowered = [header.lower() for header in headers]
+    assert first == line
+    assert [header for header in sent if header not in lowered] == []
+    assert [header for header in lowered if header.split(b":")[0] in unsent] == []
