@@ -79,3 +79,13 @@ def test_without_javascript_the_tables_scroll_sideways(signed_in: SignIn) -> Non
 
     head = page.locator("#leaderboard-systems thead th").nth(4)
     expect(head).to_be_visible()
+
+
+def test_a_preset_fills_in_the_form_of_an_endpoint_on_a_phone(signed_in: SignIn) -> None:
+    page = signed_in("demo-admin", viewport=PHONE, has_touch=True)
+    page.goto("/endpoints/new/")
+
+    page.get_by_role("link", name="Azure OpenAI").click()  # its note holds the longest address
+
+    expect(page.get_by_label("Key variable")).to_have_value("AZURE_OPENAI_API_KEY")
+    assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("window.innerWidth")
