@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 
+from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict
 from judging.judges.judge_kinds import OptionField
 from judging.judges.registry import KINDS
-from judging.llm.endpoints import BEARER
-from judging.llm.presets import KEY_HEADERS
+from judging.llm.endpoints import KeyHeader
 from judging.models import Judge, ModelEndpoint
-from judging.services.endpoints import EndpointFields
+from judging.services.endpoints import EXTRA_EXAMPLE, HEADERS_EXAMPLE, EndpointFields
 
 if TYPE_CHECKING:
     EndpointModelForm = forms.ModelForm[ModelEndpoint]
@@ -21,8 +21,20 @@ else:
     EndpointModelForm = forms.ModelForm
 
 
-class ExtraFields(forms.JSONField):
+class JsonObjectField(forms.JSONField):
     """A JSON object; an empty one is an empty field, neither {} nor null."""
+
+    def __init__(self, *, example: str, rows: int, **kwargs: Any) -> None:
+        super().__init__(
+            required=False,
+            widget=forms.Textarea(attrs={"rows": rows, "spellcheck": "false"}),
+            error_messages={"invalid": f"Enter a JSON object, such as {example}."},
+            **kwargs,
+        )
+
+    def to_python(self, value: Any) -> Any:
+        """Return what was entered; an empty object for nothing."""
+        return super().to_python(value) or {}
 
     def prepare_value(self, value: object) -> Any:
         """Return what the field shows."""
@@ -39,27 +51,24 @@ class EndpointForm(EndpointModelForm):
         help_text="Including /v1, such as https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1.",
     )
 
-    extra = ExtraFields(
+    extra = JsonObjectField(
         label="Extra fields",
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text='JSON object added to each request, such as {"reasoning_effort": "low"}.',
-        error_messages={"invalid": 'Enter a JSON object, such as {"reasoning_effort": "low"}.'},
+        example=EXTRA_EXAMPLE,
+        rows=3,
+        help_text=f"JSON object added to each request, such as {EXTRA_EXAMPLE}.",
     )
-
     preset = forms.CharField(required=False, widget=forms.HiddenInput)
     key_header = forms.ChoiceField(
         label="Key header",
         required=False,
-        choices=[(name, f"{name}: Bearer KEY" if name == BEARER else f"{name}: KEY") for name in KEY_HEADERS],
+        choices=choices_of(KeyHeader),
         help_text="How the key is sent. Azure takes api-key, most others Authorization.",
     )
-    headers = ExtraFields(
+    headers = JsonObjectField(
         label="Further headers",
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
-        help_text='JSON object of headers sent with each request, such as {"X-Title": "Evalsite"}. Never a key.',
-        error_messages={"invalid": 'Enter a JSON object, such as {"X-Title": "Evalsite"}.'},
+        example=HEADERS_EXAMPLE,
+        rows=2,
+        help_text=f"JSON object of headers sent with each request, such as {HEADERS_EXAMPLE}. Never a key.",
     )
 
     class Meta:
@@ -119,14 +128,8 @@ class EndpointForm(EndpointModelForm):
             "output_price": "USD per million tokens.",
         }
 
-    def clean_extra(self) -> Any:
-        return self.cleaned_data["extra"] or {}
-
-    def clean_headers(self) -> Any:
-        return self.cleaned_data["headers"] or {}
-
     def clean_key_header(self) -> str:
-        return self.cleaned_data["key_header"] or BEARER
+        return self.cleaned_data["key_header"] or KeyHeader.BEARER
 
     def clean_max_concurrency(self) -> int:
         value: int = self.cleaned_data["max_concurrency"]

@@ -10,7 +10,6 @@ from urllib.parse import SplitResult, urlsplit
 from evalsite.base.choices import LabelledEnum
 from evalsite.base.json_types import JsonObject
 
-BEARER = "Authorization"  # the header of most providers' keys
 REASONING_TOKENS = 8_192  # what thinking and an answer take; judges ask for 256 to 2,048
 
 
@@ -19,6 +18,20 @@ class EndpointKind(LabelledEnum):
 
     OPENAI = "openai", "OpenAI-compatible"
     LEXICAL = "lexical", "Lexical baseline (not a language model)"
+
+
+class KeyHeader(LabelledEnum):
+    """The header that takes a key."""
+
+    BEARER = "Authorization", "Authorization: Bearer KEY"
+    API_KEY = "api-key", "api-key: KEY"
+
+    def value_of(self, key: str) -> str:
+        """Return what the header holds."""
+        return f"Bearer {key}" if self is KeyHeader.BEARER else key
+
+
+SERVER_FIELDS = ("base_url", "model", "extra", "query", "headers")  # what was learned holds for one value of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +68,7 @@ class EndpointConfig:
     model: str = ""
     kind: EndpointKind = EndpointKind.OPENAI
     api_key: str = field(default="", repr=False)
-    key_header: str = BEARER  # that takes "Bearer KEY"; any other takes the bare key
+    key_header: KeyHeader = KeyHeader.BEARER
     query: str = ""  # behind the path, e.g. api-version=2024-10-21
     headers: JsonObject = field(default_factory=dict)  # further headers of each request; never a key
     reasoning: bool = False

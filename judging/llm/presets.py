@@ -1,7 +1,7 @@
 """What providers and servers of models are known to want: address, key, and the fields that they refuse.
 
-A preset fills the form of an endpoint; every value can be changed there, and what an answer teaches comes on top. Facts
-from the providers' own pages, read in November 2026. Only what a provider documents or was seen to refuse is listed.
+A preset fills the form of an endpoint; every value can be changed there, and what an answer teaches comes on top. The
+facts were collected in November 2026 from documentation and public reports; no provider was called to verify them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evalsite.base.json_types import JsonDict
-from judging.llm.endpoints import BEARER
-
-AZURE_HEADER = "api-key"
-KEY_HEADERS = (BEARER, AZURE_HEADER)
+from judging.llm.endpoints import KeyHeader
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +22,7 @@ class EndpointPreset:
     base_url: str = ""  # empty: everybody has one of their own
     key_variable: str = ""  # empty: usually without a key
     max_concurrency: int = 4
-    key_header: str = BEARER
+    key_header: KeyHeader = KeyHeader.BEARER
     query: str = ""
     refused: frozenset[str] = field(default_factory=frozenset)
     note: str = ""  # what to know before the form is filled in
@@ -66,7 +63,7 @@ PRESETS: Mapping[str, EndpointPreset] = {
             "Azure OpenAI",
             key_variable="AZURE_OPENAI_API_KEY",
             max_concurrency=8,
-            key_header=AZURE_HEADER,
+            key_header=KeyHeader.API_KEY,
             refused=frozenset({"max_tokens"}),
             note="Address: https://RESOURCE.openai.azure.com/openai/v1 with the deployment as the model. Older "
             "resources: https://RESOURCE.openai.azure.com/openai/deployments/DEPLOYMENT, query api-version=VERSION.",

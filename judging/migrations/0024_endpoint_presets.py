@@ -18,7 +18,11 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='modelendpoint',
             name='key_header',
-            field=models.CharField(default='Authorization', max_length=20),
+            field=models.CharField(
+                choices=[("Authorization", "Authorization: Bearer KEY"), ("api-key", "api-key: KEY")],
+                default="Authorization",
+                max_length=20,
+            ),
         ),
         migrations.AddField(
             model_name='modelendpoint',

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from evalsite.base.choices import choices_of
 from judging.judges.registry import KINDS
-from judging.llm.endpoints import BEARER, EndpointKind
+from judging.llm.endpoints import EndpointKind, KeyHeader
 from judging.llm.presets import PRESETS
 
 
@@ -21,7 +21,7 @@ class ModelEndpoint(models.Model):
     model = models.CharField(max_length=200)  # model id; for a lexical endpoint the lens
     preset = models.CharField(max_length=20, blank=True)  # a name in judging.llm.presets
     key_variable = models.CharField(max_length=100, blank=True)
-    key_header = models.CharField(max_length=20, default=BEARER)
+    key_header = models.CharField(max_length=20, choices=choices_of(KeyHeader), default=KeyHeader.BEARER)
     query = models.CharField(max_length=200, blank=True)  # behind the address, such as api-version=2024-10-21
     headers = models.JSONField(default=dict, blank=True)  # further headers of each request, by name
     read_timeout = models.PositiveIntegerField(null=True, blank=True)  # seconds; None: judging.llm.endpoints says

@@ -7,12 +7,21 @@ from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from evalsite.base.json_types import JsonDict
 from judging.judges.kinds import lexical
 from judging.llm import prices
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
-from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointKind, is_forbidden_variable
+from judging.llm.endpoints import (
+    SERVER_FIELDS,
+    AddressPolicy,
+    Capabilities,
+    EndpointConfig,
+    EndpointKind,
+    KeyHeader,
+    is_forbidden_variable,
+)
 from judging.models import ModelEndpoint
 
 UNSENT = frozenset({"messages", "endpoint", "material", "is_probe"})
@@ -70,7 +79,7 @@ def config_of(endpoint: ModelEndpoint) -> EndpointConfig:
         model=endpoint.model,
         kind=kind,
         api_key="" if is_forbidden_variable(endpoint.key_variable) else os.environ.get(endpoint.key_variable, ""),
-        key_header=endpoint.key_header,
+        key_header=KeyHeader(endpoint.key_header),
         query=endpoint.query,
         headers=endpoint.headers,
         read_timeout=endpoint.read_timeout,
@@ -81,6 +90,11 @@ def config_of(endpoint: ModelEndpoint) -> EndpointConfig:
         extra={"lexical_version": lexical.VERSION} if kind is EndpointKind.LEXICAL else endpoint.extra,
         min_output_tokens=endpoint.min_output_tokens,
     )
+
+
+def unchanged_endpoints(config: EndpointConfig) -> QuerySet[ModelEndpoint]:
+    """Return the endpoints that are still asked as this one was, so that what it taught holds for them."""
+    return ModelEndpoint.objects.filter(**{name: getattr(config, name) for name in SERVER_FIELDS})
 
 
 def target_of(endpoint: ModelEndpoint) -> Target:

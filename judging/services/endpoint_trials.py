@@ -16,7 +16,7 @@ from judging.llm.endpoints import Capabilities, EndpointConfig, is_forbidden_var
 from judging.llm.transport.client import ChatClient
 from judging.llm.transport.tunnels import proxy_of
 from judging.models import ModelEndpoint
-from judging.selectors.targets import address_policy, config_of
+from judging.selectors.targets import address_policy, config_of, unchanged_endpoints
 
 TEST_SECONDS = 20.0
 TEST_SECONDS_REASONING = 45.0  # the page that waits for it is cut off after 60
@@ -68,8 +68,7 @@ def try_endpoint(*, endpoint: ModelEndpoint, at: datetime) -> EndpointTrial:
         trial, capabilities = _ask(config)
     trial = replace(trial, at=at.isoformat())
     endpoint.last_test, endpoint.capabilities = asdict(trial), asdict(capabilities)
-    same = {"base_url": endpoint.base_url, "model": endpoint.model, "extra": endpoint.extra}
-    rows = ModelEndpoint.objects.filter(pk=endpoint.pk, **same)  # none where it was edited meanwhile
+    rows = unchanged_endpoints(config).filter(pk=endpoint.pk)  # none where it was edited meanwhile
     rows.update(capabilities=endpoint.capabilities, last_test=json.loads(json.dumps(endpoint.last_test)))
     return trial
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from decimal import Decimal
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -18,13 +17,22 @@ from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.prompt_texts import BadPrompt
 from judging.judges.registry import UnknownJudge, judge_kind
 from judging.llm.chat import ReplyStatus
-from judging.llm.endpoints import BEARER, EndpointKind, EndpointRefused, check_base_url, key_variable_refusal
+from judging.llm.endpoints import (
+    SERVER_FIELDS,
+    EndpointKind,
+    EndpointRefused,
+    KeyHeader,
+    check_base_url,
+    key_variable_refusal,
+)
 from judging.llm.identity import canonical_json
-from judging.llm.presets import KEY_HEADERS, PRESETS
+from judging.llm.presets import PRESETS
 from judging.models import Judge, ModelEndpoint
 from judging.selectors.targets import address_policy
 
 MOST_EXTRA = 4_000  # characters
+EXTRA_EXAMPLE = '{"reasoning_effort": "low"}'
+HEADERS_EXAMPLE = '{"X-Title": "Evalsite"}'
 MOST_TOKENS = 1_000_000
 MOST_DAYS = 3_650
 SHORTEST_WAIT, LONGEST_WAIT = 10, 1_800  # seconds for a reply
@@ -83,7 +91,7 @@ class EndpointFields:
     min_output_tokens: int | None = None
     reuse_days: int | None = None
     preset: str = ""
-    key_header: str = BEARER
+    key_header: str = KeyHeader.BEARER
     query: str = ""
     headers: JsonObject = field(default_factory=dict)
     read_timeout: int | None = None  # seconds
@@ -103,17 +111,15 @@ def save_endpoint(*, endpoint: ModelEndpoint | None, fields: EndpointFields, act
         EndpointNotValid: an address that may not be called, a key variable, header or query that is not one, or another
             address or model for an endpoint that has answered already.
     """
-    url = _checked(fields)
+    fields = replace(fields, base_url=_checked(fields))
     row = endpoint or ModelEndpoint(kind=EndpointKind.OPENAI)
     if endpoint is not None:
-        _check_unused(endpoint, url, fields.model)
-    before = (row.base_url, row.model, row.extra, row.preset, row.query, row.headers)
-    if before != (url, fields.model, fields.extra, fields.preset, fields.query, fields.headers):
+        _check_unused(endpoint, fields.base_url, fields.model)
+    if any(getattr(row, name) != getattr(fields, name) for name in (*SERVER_FIELDS, "preset")):
         preset = PRESETS.get(fields.preset)
         row.capabilities, row.last_test = preset.known if preset else {}, {}
     for entered in dataclass_fields(fields):
         setattr(row, entered.name, getattr(fields, entered.name))
-    row.base_url = url
     row.save()
     record(
         actor,
@@ -141,6 +147,8 @@ def _checked(fields: EndpointFields) -> str:
     refusal = key_variable_refusal(fields.key_variable) if fields.key_variable else ""
     if refusal:
         raise EndpointNotValid(refusal)
+    _check_object("Extra fields", fields.extra, EXTRA_EXAMPLE)
+    _check_object("Headers", fields.headers, HEADERS_EXAMPLE)
     _check_extra(fields.extra)
     _check_sending(fields)
     _check_headers(fields.headers)
@@ -161,17 +169,22 @@ def _checked(fields: EndpointFields) -> str:
 def _check_sending(fields: EndpointFields) -> None:
     if fields.preset and fields.preset not in PRESETS:
         raise EndpointNotValid(f"There is no preset {fields.preset!r}; there are {', '.join(PRESETS)}.")
-    if fields.key_header not in KEY_HEADERS:
-        raise EndpointNotValid(f"The header of the key is {' or '.join(KEY_HEADERS)}, not {fields.key_header!r}.")
+    if fields.key_header not in set(KeyHeader):
+        raise EndpointNotValid(f"The header of the key is {' or '.join(KeyHeader)}, not {fields.key_header!r}.")
     if QUERY.fullmatch(fields.query) is None:
         raise EndpointNotValid("Enter the query as NAME=VALUE, such as api-version=2024-10-21, without the ?.")
     if fields.read_timeout is not None and not SHORTEST_WAIT <= fields.read_timeout <= LONGEST_WAIT:
         raise EndpointNotValid(f"The reply timeout is from {SHORTEST_WAIT} to {LONGEST_WAIT:,} seconds.")
 
 
-def _check_headers(headers: Any) -> None:
-    if not isinstance(headers, Mapping):
-        raise EndpointNotValid('Headers must be a JSON object, such as {"X-Title": "Evalsite"}.')
+def _check_object(title: str, value: object, example: str) -> None:
+    if not isinstance(value, Mapping):
+        raise EndpointNotValid(f"{title} must be a JSON object, such as {example}.")
+    if len(canonical_json(value)) > MOST_EXTRA:
+        raise EndpointNotValid(f"{title} can have at most {MOST_EXTRA:,} characters.")
+
+
+def _check_headers(headers: JsonObject) -> None:
     for name, value in headers.items():
         if HEADER.fullmatch(name) is None or not isinstance(value, str) or HEADER_VALUE.fullmatch(value) is None:
             raise EndpointNotValid(
@@ -179,18 +192,12 @@ def _check_headers(headers: Any) -> None:
             )
         if name.lower() in OUR_HEADERS or SECRET_HEADER.search(name):
             raise EndpointNotValid(f"The header {name} cannot be set here: keys are named by their variable only.")
-    if len(canonical_json(headers)) > MOST_EXTRA:
-        raise EndpointNotValid(f"Headers can have at most {MOST_EXTRA:,} characters.")
 
 
-def _check_extra(extra: Any) -> None:
-    if not isinstance(extra, Mapping):
-        raise EndpointNotValid('Extra fields must be a JSON object, such as {"reasoning_effort": "low"}.')
+def _check_extra(extra: JsonObject) -> None:
     ours = sorted(OUR_FIELDS.intersection(extra))
     if ours:
         raise EndpointNotValid(f"Extra fields cannot set {', '.join(ours)}: the judge or this form sets them.")
-    if len(canonical_json(extra)) > MOST_EXTRA:
-        raise EndpointNotValid(f"Extra fields can have at most {MOST_EXTRA:,} characters.")
 
 
 @transaction.atomic

@@ -15,7 +15,7 @@ from evalsite.base.json_types import JsonObject
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.bodies import build_body
 from judging.llm.chat import ChatRequest
-from judging.llm.endpoints import BEARER, AddressPolicy, Capabilities, EndpointConfig, EndpointRefused
+from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointRefused
 from judging.llm.replies.completions import read_completion
 from judging.llm.replies.error_pages import read_error
 from judging.llm.replies.errors import RequestFields, classify_error
@@ -125,8 +125,7 @@ class ChatClient:
         if head is None:
             headers = {**endpoint.headers, "Content-Type": "application/json", "Accept": "application/json"}
             if endpoint.api_key:
-                is_bearer = endpoint.key_header == BEARER
-                headers[endpoint.key_header] = f"Bearer {endpoint.api_key}" if is_bearer else endpoint.api_key
+                headers[endpoint.key_header.value] = endpoint.key_header.value_of(endpoint.api_key)
             url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
             head = requests.PreparedRequest()
             head.prepare(method="POST", url=f"{url}?{endpoint.query}" if endpoint.query else url, headers=headers)

@@ -12,8 +12,8 @@ from django.utils import timezone
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import EndpointForm
-from judging.llm.endpoints import EndpointKind
-from judging.llm.presets import KEY_HEADERS, PRESETS
+from judging.llm.endpoints import EndpointKind, KeyHeader
+from judging.llm.presets import PRESETS
 from judging.models import ModelEndpoint
 from judging.services.endpoint_trials import try_endpoint
 from judging.services.endpoints import EndpointNotValid, forget_capabilities, save_endpoint
@@ -30,7 +30,12 @@ class Command(JsonCommand):
         parser.add_argument("--url", help="address including /v1; default: that of the preset")
         parser.add_argument("--model", required=True, help="the model id that the endpoint expects")
         parser.add_argument("--key-variable", help="NAME of the environment variable that contains the key")
-        parser.add_argument("--key-header", choices=KEY_HEADERS, help="how the key is sent")
+        parser.add_argument(
+            "--key-header",
+            choices=list(KeyHeader),
+            metavar="HEADER",
+            help="how the key is sent: " + " or ".join(KeyHeader),
+        )
         parser.add_argument("--query", help="follows the address of each request, such as api-version=2024-10-21")
         parser.add_argument("--headers", default="", help="JSON object of further headers; never a key")
         parser.add_argument(

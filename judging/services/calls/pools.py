@@ -21,8 +21,7 @@ from judging.llm.pool import CallPool, PoolOptions
 from judging.llm.sender_process import SendingProcess
 from judging.llm.transport.client import ChatClient
 from judging.llm.transport.tunnels import proxy_of
-from judging.models import ModelEndpoint
-from judging.selectors.targets import Target, address_policy
+from judging.selectors.targets import Target, address_policy, unchanged_endpoints
 
 logger = logging.getLogger(__name__)
 
@@ -131,9 +130,8 @@ class OpenPool:
         """Store what was learned of endpoints, unless they have been changed since."""
         learned, self.learned = dict(self.learned), {}
         for name, (config, capabilities) in learned.items():
-            same = {"base_url": config.base_url, "model": config.model, "extra": config.extra}
             try:
-                ModelEndpoint.objects.filter(name=name, **same).update(capabilities=asdict(capabilities))
+                unchanged_endpoints(config).filter(name=name).update(capabilities=asdict(capabilities))
             except (OperationalError, InterfaceError):  # the database is away for a moment; it can be noted later
                 self.learned.setdefault(name, (config, capabilities))
 

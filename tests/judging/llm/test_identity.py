@@ -6,7 +6,7 @@ from types import MappingProxyType
 import pytest
 
 from judging.llm.chat import ChatRequest, Message
-from judging.llm.endpoints import Capabilities, EndpointConfig
+from judging.llm.endpoints import Capabilities, EndpointConfig, KeyHeader
 from judging.llm.identity import NOT_IDENTITY, call_key, canonical_json
 
 ENDPOINT = EndpointConfig("judge", "https://api.example.org/v1", "model-a", api_key="key-1")
@@ -56,7 +56,7 @@ def test_call_key_is_stable_over_releases() -> None:
         (replace(ENDPOINT, extra={"reasoning_effort": "low"}), False),
         (replace(ENDPOINT, query="api-version=2024-10-21"), False),
         (replace(ENDPOINT, headers={"anthropic-beta": "a"}), False),
-        (replace(ENDPOINT, key_header="api-key"), True),
+        (replace(ENDPOINT, key_header=KeyHeader.API_KEY), True),
     ],
 )
 def test_call_key_depends_on_what_answers_not_on_how_it_is_called_here(endpoint: EndpointConfig, same: bool) -> None:

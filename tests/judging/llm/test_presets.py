@@ -6,11 +6,11 @@ from dataclasses import fields
 
 import pytest
 
-from judging.llm.endpoints import AddressPolicy, Capabilities, check_base_url, key_variable_refusal
-from judging.llm.presets import KEY_HEADERS, PRESETS, EndpointPreset
+from judging.llm.endpoints import AddressPolicy, Capabilities, KeyHeader, check_base_url, key_variable_refusal
+from judging.llm.presets import PRESETS, EndpointPreset
 
 HERE = AddressPolicy(allow_private=True, allow_loopback=True)
-# The spelling of the limit by the providers' own pages of November 2026.
+# The spelling of the limit as collected in November 2026.
 LIMIT_NAMES = {
     "openai": "max_completion_tokens",
     "azure": "max_completion_tokens",
@@ -30,7 +30,7 @@ def test_preset_fills_in_what_an_endpoint_takes(preset: EndpointPreset) -> None:
     names = {field.name for field in fields(Capabilities)}
 
     assert preset.refused <= names
-    assert preset.key_header in KEY_HEADERS
+    assert preset.key_header in set(KeyHeader)
     assert not preset.key_variable or key_variable_refusal(preset.key_variable) == ""
     assert preset.base_url == "" or check_base_url(preset.base_url, HERE) == preset.base_url
 

@@ -141,3 +141,13 @@ def test_judge_attempt_guesses_what_the_address_lacks(url: str, hint: str) -> No
     trial = judge_attempt(attempt, frozenset(), EndpointConfig("a", url))
 
     assert (trial.works, trial.problem) == (False, f"Nothing is there.{hint}")
+
+
+def test_try_endpoint_teaches_nothing_about_another_query(fake_llm: FakeLLM) -> None:
+    asked = at(fake_llm)
+    ModelEndpoint.objects.update(query="api-version=2")  # edited while the test call is under way
+
+    trial = try_endpoint(endpoint=asked, at=NOON)
+
+    stored = ModelEndpoint.objects.get(pk=asked.pk)
+    assert (trial.works, stored.capabilities, stored.last_test) == (True, {}, {})

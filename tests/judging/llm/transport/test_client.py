@@ -15,7 +15,7 @@ import pytest
 
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.chat import ChatRequest, Message
-from judging.llm.endpoints import AddressPolicy, EndpointConfig
+from judging.llm.endpoints import AddressPolicy, EndpointConfig, KeyHeader
 from judging.llm.transport.client import ChatClient
 from tests.fake_llm.fixture import FakeLLM
 
@@ -260,8 +260,10 @@ def test_send_ignores_proxies_and_passwords_of_the_environment(
 
 
 @contextmanager
-def raw_server(chunks: list[bytes], *, pause_seconds: float, certificate: Path | None = None) -> Iterator[str]:
-    """A server that reads one request and answers it in pieces."""
+def raw_server(
+    chunks: list[bytes], *, pause_seconds: float, certificate: Path | None = None, seen: list[bytes] | None = None
+) -> Iterator[str]:
+    """A server that reads one request, into `seen` too, and answers it in pieces."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -275,8 +277,11 @@ def raw_server(chunks: list[bytes], *, pause_seconds: float, certificate: Path |
                 connection.close()
                 return
         with connection:
-            while not connection.recv(65536).endswith(b"}"):  # head and body come apart
-                pass
+            request = b""
+            while not request.endswith(b"}"):  # head and body come apart
+                request += connection.recv(65536)
+            if seen is not None:
+                seen.append(request)
             for chunk in chunks:
                 try:
                     connection.sendall(chunk)
@@ -308,37 +313,12 @@ def test_send_gives_up_on_a_reply_that_floods(client: ChatClient) -> None:
     assert (attempt.outcome, attempt.error_kind) == (AttemptOutcome.PASSING, "too-large")
 
 
-@contextmanager
-def recorded_requests() -> Iterator[tuple[str, list[bytes]]]:
-    """Yield the address of a server that hangs up, and the requests that it was sent, each up to its body."""
-    seen: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                with connection:
-                    head = b""
-                    while b"\r\n\r\n" not in head and (part := connection.recv(65_536)):
-                        head += part
-                    seen.append(head.split(b"\r\n\r\n")[0])
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}/openai", seen
-        server.shutdown(socket.SHUT_RDWR)
-    thread.join(5)
-
-
 @pytest.mark.parametrize(
     ("changes", "line", "sent", "unsent"),
     [
         ({}, b"POST /openai/chat/completions HTTP/1.1", [b"authorization: bearer sk-1234"], [b"api-key"]),
         (
-            {"key_header": "api-key", "query": "api-version=2024-10-21"},
+            {"key_header": KeyHeader.API_KEY, "query": "api-version=2024-10-21"},
             b"POST /openai/chat/completions?api-version=2024-10-21 HTTP/1.1",
             [b"api-key: sk-1234"],
             [b"authorization"],
@@ -354,10 +334,12 @@ def recorded_requests() -> Iterator[tuple[str, list[bytes]]]:
 def test_send_uses_the_endpoints_header_query_and_headers(
     client: ChatClient, changes: dict[str, object], line: bytes, sent: list[bytes], unsent: list[bytes]
 ) -> None:
-    with recorded_requests() as (url, seen):
-        client.send(EndpointConfig("recorded", url, "m", api_key="sk-1234", **changes), asking("hello"))  # type: ignore[arg-type]
+    seen: list[bytes] = []
+    with raw_server([], pause_seconds=0, seen=seen) as url:
+        address = url.replace("/v1", "/openai")
+        client.send(EndpointConfig("recorded", address, "m", api_key="sk-1234", **changes), asking("hello"))  # type: ignore[arg-type]
 
-    first, *headers = seen[0].split(b"\r\n")
+    first, *headers = seen[0].split(b"\r\n\r\n")[0].split(b"\r\n")
     lowered = [header.lower() for header in headers]
     assert first == line
     assert [header for header in sent if header not in lowered] == []
