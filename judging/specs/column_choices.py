@@ -11,7 +11,12 @@ from judging.specs.files.findings import Findings, error_rule
 from judging.specs.files.jsonl_reading import decode_document
 from judging.specs.files.named_files import named_files
 from judging.specs.files.yaml_reading import yaml_paths
-from judging.specs.replies.column_guesses import guess_fields, holds_mapped_questions, holds_mapped_responses
+from judging.specs.replies.column_guesses import (
+    guess_fields,
+    has_provider_columns,
+    holds_mapped_questions,
+    holds_mapped_responses,
+)
 from judging.specs.replies.data_tables import TABLE_ENDINGS, TableHead, table_head
 from judging.specs.replies.json_records import JSON_ENDINGS
 from judging.specs.replies.response_formats import RESPONSE_FORMATS
@@ -27,7 +32,8 @@ MISSING_FIELD = error_rule(
     "Responses need a column for the response and one for the case ID or the prompt, questions a prompt.",
 )
 READ_KINDS = frozenset({UploadKind.QUESTIONS, *RESPONSE_FORMATS})  # whose tables may be read by columns
-SAMPLES = 3
+GUESSED_FROM = 20  # rows that guesses look at
+SAMPLES = 3  # rows whose cells are shown
 SAMPLE_CHARACTERS = 120
 
 _REPEATED = frozenset({ColumnField.DETAIL, ColumnField.IGNORE, ColumnField.RESPONSES_OF})  # by any number of columns
@@ -96,14 +102,15 @@ def _candidates(bundle: Bundle, kinds: Collection[str]) -> list[str]:
 
 def _look(bundle: Bundle, path: str, chosen: Mapping[str, str]) -> _ReadTable | None:
     """Return a table and what its columns are; None for one that is a rubric or none at all."""
-    head = table_head(bundle, path, SAMPLES)
+    head = table_head(bundle, path, GUESSED_FROM)
     if head is None or not any(head.names):
         return None
     is_known = kind_of_table(bundle, path) is not None
     guess = guess_fields(head.names, head.samples, is_known=is_known)
     told = {name: ColumnField(field) for name, field in chosen.items() if name in guess}
     fields = {**_without_taken(guess, told), **told}
-    if not is_known and _TELLING.isdisjoint(told.values()) and _is_rubric(bundle, path, head):
+    is_told = is_known or has_provider_columns(head.names) or not _TELLING.isdisjoint(told.values())
+    if not is_told and _is_rubric(bundle, path, head):
         return None
     is_wide = ColumnField.RESPONSES_OF in guess.values()
     is_fit = holds_mapped_responses(fields) or holds_mapped_questions(fields)
@@ -148,7 +155,7 @@ def _choices(tables: list[_ReadTable]) -> ColumnChoices:
     for table in tables:
         for place, name in enumerate(table.head.names):
             if name and name not in columns:
-                cells = (row[place] for row in table.head.samples if place < len(row))
+                cells = (row[place] for row in table.head.samples[:SAMPLES] if place < len(row))
                 samples = tuple(_cut(cell) for cell in cells if cell.strip())
                 columns[name] = ColumnChoice(name, table.fields[name], table.guess[name], samples)
     return ColumnChoices(

@@ -65,7 +65,9 @@ def find_target(*, keys: Sequence[str], named: str, suite_id: int | None) -> Imp
         return ImportTarget(suite.benchmark.slug, suite.benchmark.name, suite.benchmark, suite)
     benchmark = benchmark_named(named) if named else _benchmark_with(keys)
     if benchmark is None:
-        raise UnknownTarget(f"There is no benchmark {named!r}.")
+        fitting = benchmarks_with(keys)
+        having = f" These cases are in {', '.join(row.name for row in fitting)}." if fitting else ""
+        raise UnknownTarget(f"There is no benchmark {named!r}.{having}", _choices(fitting))
     return ImportTarget(benchmark.slug, benchmark.name, benchmark, newest_suite(benchmark))
 
 
@@ -112,8 +114,12 @@ def _benchmark_with(keys: Sequence[str]) -> Benchmark:
         raise UnknownTarget(f"No benchmark here has these cases ({shown}).")
     if len(best) > 1:
         message = f"More than one benchmark has these cases: {', '.join(benchmark.name for benchmark in best)}."
-        raise UnknownTarget(message, tuple(BenchmarkChoice(benchmark.slug, benchmark.name) for benchmark in best))
+        raise UnknownTarget(message, _choices(best))
     return best[0]
+
+
+def _choices(benchmarks: Sequence[Benchmark]) -> tuple[BenchmarkChoice, ...]:
+    return tuple(BenchmarkChoice(benchmark.slug, benchmark.name) for benchmark in benchmarks)
 
 
 def benchmarks_with(keys: Sequence[str]) -> list[Benchmark]:

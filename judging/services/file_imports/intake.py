@@ -33,7 +33,7 @@ from judging.specs.replies.response_formats import RESPONSE_FORMATS, ROW_ENDINGS
 from judging.specs.replies.response_rows import KnownCases
 from judging.specs.replies.responses import parse_responses_folder, system_from_path
 from judging.specs.replies.scaleeval_responses import parse_scaleeval_responses, scaleeval_files
-from judging.specs.replies.table_columns import ColumnField
+from judging.specs.replies.table_columns import has_mapped_question
 from judging.specs.rubrics.criteria_yaml import find_criteria, find_criteria_lists, parse_criteria
 from judging.specs.rubrics.rubric_tables import open_rubric
 from judging.specs.suites.case_files import MissingFiles
@@ -378,12 +378,12 @@ class _UploadReader:
         """Make a suite of the questions of all responses; return whether every response has one."""
         paths = [path for kind in self.kinds for path in self._response_tables(kind)]
         fields = [self.columns.fields.get(path, {}) for path in paths]
-        if not paths or not all(ColumnField.PROMPT in chosen.values() for chosen in fields):
+        if not paths or not all(map(has_mapped_question, fields)):
             return False
         self._map_columns(paths)
         rows, findings = case_rows(self.bundle, paths, Findings()), Findings()  # the responses are read again below
         name = self.options.benchmark or system_from_path(paths[0])
-        message = f"No benchmark has these questions, so they become the cases of a new one, {name}."
+        message = f"The questions become the cases of a new benchmark, {name}."
         self.findings.add(NEW_CASES, paths[0], "", message)
         self._take_suite(suite_of_rows(rows, paths[0], findings, name))
         return True

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from judging.specs.replies.response_rows import ATTEMPT_FIELDS, CASE_FIELDS, SYSTEM_FIELDS, TEXT_FIELDS
-from judging.specs.replies.table_columns import ColumnField, mapped_columns
+from judging.specs.replies.table_columns import ColumnField, has_mapped_question, mapped_columns
 from judging.specs.suites.questions_jsonl import ANSWER_FIELDS, QUESTION_FIELDS, SCENARIO_FIELDS
 
 Names = tuple[str, ...]
@@ -19,7 +19,7 @@ _MEANINGS: Mapping[ColumnField, Names] = {
     ColumnField.CASE: (
         *CASE_FIELDS,
         *("query_id", "item_id", "prompt_id", "task_id", "test_id", "example_id", "instance_id", "doc_id", "sample_id"),
-        *("test_idx", "test_index", "qid", "uid", "uuid", "index", "no", "nr", "number"),
+        *("qid", "uid", "uuid", "index", "no", "nr", "number"),
     ),
     ColumnField.PROMPT: (
         *QUESTION_FIELDS,
@@ -82,8 +82,11 @@ def guess_fields(
         free = [name for name in meanings if name not in guessed and meanings[name] in known]
         if free:
             guessed[min(free, key=lambda name: (not any(cells[name]), known.index(meanings[name])))] = field
+    _drop_row_ids(meanings, cells, guessed)
     _guess_answer(meanings, guessed)
     _guess_by_words(meanings, guessed)
+    if has_provider_columns(names):
+        return _guess_of_providers(names, guessed)
     if ColumnField.RESPONSE not in guessed.values() and {ColumnField.CASE, ColumnField.PROMPT} & set(guessed.values()):
         systems = _system_columns(cells, guessed, is_known=is_known)
         if systems:  # each names its own, and what stands beside it is not about the others
@@ -99,6 +102,41 @@ def _meant(name: str) -> str:
     match = _CONTAINERS.fullmatch(name)
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", match[1] if match else name)
     return re.sub(r"[^a-z0-9]+", "_", snake.lower()).strip("_")
+
+
+def has_provider_columns(names: Sequence[str]) -> bool:
+    """Return whether a table has columns "[provider] prompt", as promptfoo's CSV has."""
+    return any(map(_PROVIDER_HEADER.fullmatch, names))
+
+
+def _guess_of_providers(names: Sequence[str], guessed: Mapping[str, ColumnField]) -> dict[str, ColumnField]:
+    """Return the fields of promptfoo's CSV: the variables of a test first, then the columns of each provider."""
+    found: dict[str, ColumnField] = {}
+    for name in filter(None, names):
+        if _PROVIDER_HEADER.fullmatch(name):
+            found[name] = ColumnField.RESPONSES_OF
+        elif ColumnField.RESPONSES_OF in found.values():
+            found[name] = ColumnField.IGNORE
+        else:
+            field = guessed.get(name, ColumnField.DETAIL)
+            found[name] = ColumnField.DETAIL if field is ColumnField.SYSTEM else field
+    return found
+
+
+def _drop_row_ids(
+    meanings: Mapping[str, str], cells: Mapping[str, Sequence[str]], guessed: dict[str, ColumnField]
+) -> None:
+    """Take no column for the case that numbers the rows: where one prompt has several of its values.
+
+    promptfoo's results are such rows; they name the test by `testIdx`.
+    """
+    columns = {field: name for name, field in guessed.items()}
+    case, prompt = columns.get(ColumnField.CASE), columns.get(ColumnField.PROMPT)
+    if case is None or prompt is None:
+        return
+    pairs = {(asked, key) for asked, key in zip(cells[prompt], cells[case], strict=False) if asked and key}
+    if "test_idx" in meanings.values() or len(pairs) > len({asked for asked, _ in pairs}):
+        del guessed[case]
 
 
 def _guess_answer(meanings: Mapping[str, str], guessed: dict[str, ColumnField]) -> None:
@@ -127,11 +165,8 @@ def _guess_by_words(meanings: Mapping[str, str], guessed: dict[str, ColumnField]
 def _system_columns(
     cells: Mapping[str, Sequence[str]], guessed: Mapping[str, ColumnField], *, is_known: bool
 ) -> list[str]:
-    """Return the columns that each hold the responses of one system: "[provider] prompt", models, or else texts."""
+    """Return the columns that each hold the responses of one system: named by models, or else texts."""
     free = [name for name in cells if name not in guessed]
-    with_provider = [name for name in free if _PROVIDER_HEADER.fullmatch(name)]
-    if with_provider:
-        return with_provider
     models = [name for name in free if _MODEL.match(name.lower())]
     if models or is_known:
         return models
@@ -154,5 +189,4 @@ def holds_mapped_responses(fields: Mapping[str, str]) -> bool:
 
 def holds_mapped_questions(fields: Mapping[str, str]) -> bool:
     """Return whether rows with columns of these fields are questions."""
-    found = set(mapped_columns(list(fields), fields).found)
-    return "question" in found and "response" not in found
+    return has_mapped_question(fields) and "response" not in mapped_columns(list(fields), fields).found

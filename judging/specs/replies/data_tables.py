@@ -22,6 +22,7 @@ from judging.specs.replies.column_guesses import guess_fields
 from judging.specs.replies.json_records import (
     JSON_ENDINGS,
     first_records,
+    prompt_of,
     read_records,
     record_columns,
     text_of,
@@ -180,12 +181,16 @@ def _rows(bundle: Bundle, path: str, findings: Findings) -> Iterator[TableRow]:
 def _json_rows(bundle: Bundle, path: str, chosen: Mapping[str, str], findings: Findings) -> Iterator[TableRow]:
     names = list(chosen)
     columns = mapped_columns(names, chosen)
-    details = {place for place, name in enumerate(names) if chosen[name] == ColumnField.DETAIL}
+    as_text = {ColumnField.DETAIL: _as_it_is, ColumnField.PROMPT: prompt_of}
+    readers = [as_text.get(ColumnField(chosen[name]), text_of) for name in names]
     for record in read_records(bundle, path, findings):
-        values = [value_at(record.fields, name) for name in names]
-        cells = [value if place in details else text_of(value) for place, value in enumerate(values)]
+        cells = [read(value_at(record.fields, name)) for name, read in zip(names, readers, strict=True)]
         for fields in columns.rows(cells):
             yield TableRow(record.number, record.place, fields)
+
+
+def _as_it_is(value: object) -> object:
+    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,3 +127,22 @@ def text_of(value: object) -> str | None:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return "\n\n".join(value)
     return json.dumps(value, ensure_ascii=False)
+
+
+def prompt_of(value: object) -> str | None:
+    """Return what was asked as text: of a conversation, which lm-evaluation-harness writes as JSON in a text, the
+    messages, each behind its role where they are several."""
+    told = value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) else value
+    try:
+        messages = json.loads(told) if isinstance(told, str) and told.startswith("[{") else told
+    except ValueError:
+        messages = told
+    if not isinstance(messages, list) or not messages or not all(map(_is_message, messages)):
+        return text_of(value)
+    if len(messages) == 1:
+        return str(messages[0]["content"])
+    return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)

@@ -35,14 +35,14 @@ class ResponseFormat:
 
 
 def first_fields(bundle: Bundle, path: str) -> set[str]:
-    """Return the names of the first row's fields; empty where there is no readable row."""
+    """Return the first row's fields that hold no object of their own; empty where there is no readable row."""
     data = bundle.read(path)
     first_line = data.split(b"\n", 1)[0] if not data.lstrip().startswith(b"[") else data[:_HEAD]
     limits = RowLimits(max_bytes=_HEAD)
     rows = read_rows(Bundle({path: first_line}), path, limits).value
     if rows is None:
         rows = read_rows(Bundle({path: data}), path).value
-    return set(rows[0].fields) if rows else set()
+    return {name for name, value in rows[0].fields.items() if not isinstance(value, dict)} if rows else set()
 
 
 def _rows_ask(fields: Collection[str]) -> bool:

@@ -82,6 +82,23 @@ _SAME = {
     **dict.fromkeys(("model_id", "system_name"), "system"),
 }
 _PROVIDER = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)
+_VARIABLE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")  # of a template
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOf:
+    """The variables of a test of promptfoo, and the template of its prompt; empty where systems differ by theirs."""
+
+    variables: Mapping[str, int]  # with the position of each
+    template: str
+
+    def question(self, cells: Sequence[object]) -> str:
+        """Return the prompt of a row: the filled template, else the variables, by name where they are several."""
+        texts = {name: str(cells[place]) for name, place in self.variables.items() if place < len(cells)}
+        if self.template:
+            return _VARIABLE.sub(lambda match: texts.get(match[1], match[0]), self.template)
+        named = (f"{name}: {text}" for name, text in texts.items())
+        return "\n".join(named if len(texts) > 1 else texts.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +107,13 @@ class TableColumns:
 
     names: tuple[str, ...]  # under which readers find the cells; empty: the column is not read
     systems: Mapping[int, str] = field(default_factory=dict)  # whose responses a column holds
+    asked: AskedOf | None = None  # what the question is made of, where no column holds it
 
     @property
     def found(self) -> list[str]:
         """The names of all fields that rows have."""
-        return [name for name in self.names if name] + (["system", "response"] if self.systems else [])
+        named = [name for name in self.names if name] + (["question"] if self.asked else [])
+        return named + (["system", "response"] if self.systems else [])
 
     @property
     def read(self) -> frozenset[int]:
@@ -104,6 +123,8 @@ class TableColumns:
     def rows(self, cells: Sequence[object]) -> Iterator[JsonDict]:
         """Yield what a row says by name: once, or once for each system that has a response in it."""
         fields = {name: cell for name, cell in zip(self.names, cells, strict=False) if name}
+        if self.asked is not None:
+            fields["question"] = self.asked.question(cells)
         if not self.systems:
             yield fields
         for place, system in self.systems.items():
@@ -145,13 +166,30 @@ def mapped_columns(names: Sequence[str], fields: Mapping[str, str]) -> TableColu
     """Return what columns are by what was chosen for each; one for which nothing was is a detail."""
     chosen = [ColumnField(fields.get(name, ColumnField.DETAIL if name else ColumnField.IGNORE)) for name in names]
     systems = {place: name for place, name in enumerate(names) if chosen[place] is ColumnField.RESPONSES_OF}
-    return TableColumns(tuple(map(_read_as, names, chosen)), _named_systems(systems))
+    read_as = tuple(map(_read_as, names, chosen))
+    return TableColumns(read_as, _named_systems(systems), _asked_of(names, chosen, systems))
+
+
+def has_mapped_question(fields: Mapping[str, str]) -> bool:
+    """Return whether rows with columns of these fields say what was asked."""
+    return READ_AS[ColumnField.PROMPT] in mapped_columns(list(fields), fields).found
 
 
 def _read_as(name: str, chosen: ColumnField) -> str:
     if chosen is ColumnField.DETAIL:
         return f"column_{_compared(name)}" if _compared(name) in _LOOKED_FOR else _compared(name)
     return READ_AS.get(chosen, "")
+
+
+def _asked_of(names: Sequence[str], chosen: Sequence[ColumnField], systems: Mapping[int, str]) -> AskedOf | None:
+    """Return what the question of a table of promptfoo is made of; None where a column holds it, or names the case."""
+    matches = [match for name in systems.values() if (match := _PROVIDER.fullmatch(name))]
+    if not matches or not {ColumnField.CASE, ColumnField.PROMPT}.isdisjoint(chosen):
+        return None
+    first = min(systems)
+    variables = {name: place for place, name in enumerate(names[:first]) if chosen[place] is ColumnField.DETAIL}
+    templates = {match[2] for match in matches}
+    return AskedOf(variables, templates.pop() if len(templates) == 1 else "") if variables else None
 
 
 def _named_systems(headers: Mapping[int, str]) -> dict[int, str]:

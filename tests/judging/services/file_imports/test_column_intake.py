@@ -104,8 +104,8 @@ def test_read_intake_reads_a_wide_sheet_below_merged_cells() -> None:
         ),
         (
             column_files.promptfoo_json(),
-            [("0", FRANCE, ""), ("1", POLAND, "")],
-            [("0", "openai:ada", "Paris"), ("1", "openai:ada", "Warsaw")],
+            [("1", FRANCE, ""), ("2", POLAND, "")],
+            [("1", "openai:ada", "Paris"), ("2", "openai:ada", "Warsaw")],
         ),
         (
             column_files.inspect_log(),
@@ -126,6 +126,23 @@ def test_read_intake_makes_a_benchmark_of_the_results_of_other_programs(
     assert {code for _, _, code in said(checked)} <= {"new-benchmark", "row-without-answer"}
     assert Response.objects.count() == len(responses)
     assert check(file).changes_nothing
+
+
+def test_read_intake_asks_the_variables_where_providers_of_promptfoo_have_prompts_of_their_own() -> None:
+    store(import_files.suite())
+    rows = [
+        ["country", "year", "[ada] In {{country}}?", "Status", "[ada] Say of {{ country }} in {{year}}!", "Status"],
+        ["France", "1900", "Paris", "PASS", "Lyon", "FAIL"],
+    ]
+
+    checked = check(table(rows), benchmark="Capitals of old")
+
+    assert checked.intake.suite is not None
+    assert [case.prompt for case in checked.intake.suite.cases] == ["country: France\nyear: 1900"]
+    assert [system for _, system, _ in read(checked)] == [
+        "[ada] In {{country}}?",
+        "[ada] Say of {{ country }} in {{year}}!",
+    ]
 
 
 def test_read_intake_takes_each_question_of_several_files_once() -> None:
@@ -153,6 +170,8 @@ def test_read_intake_makes_no_benchmark_of_a_stored_one_under_a_name_that_is_mis
     checked = check(table(ASKED), benchmark="Capitls")
 
     assert (checked.intake.suite, said(checked)[0]) == (None, ("error", "", "no-benchmark"))
+    assert checked.problems[0].message == "There is no benchmark 'Capitls'. These cases are in Capitals."
+    assert [choice.name for choice in checked.intake.choices] == ["Capitals"]
 
 
 def test_read_intake_reads_questions_without_references_by_their_column() -> None:

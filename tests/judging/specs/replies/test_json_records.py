@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings
-from judging.specs.replies.json_records import first_records, read_records, record_columns, text_of, value_at
+from judging.specs.replies.json_records import first_records, prompt_of, read_records, record_columns, text_of, value_at
 from tests.judging import column_files
 
 
@@ -66,3 +68,24 @@ def test_text_of_writes_values_as_their_author_sees_them() -> None:
     values = ["x", 3, 0.5, True, None, ["a", "b"], {"ä": 1}]
 
     assert [text_of(value) for value in values] == ["x", "3", "0.5", "true", None, "a\n\nb", '{"ä": 1}']
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("Why?", "Why?"),
+        (["Why?"], "Why?"),
+        (['[{"role": "user", "content": "Why?"}]'], "Why?"),
+        (
+            '[{"role": "system", "content": "Be short."}, {"role": "user", "content": "Why?"}]',
+            "system: Be short.\n\nuser: Why?",
+        ),
+        ([{"role": "user", "content": "Why?"}], "Why?"),
+        ("[{not JSON", "[{not JSON"),
+        ('[{"name": "x"}]', '[{"name": "x"}]'),
+        (None, None),
+        (7, "7"),
+    ],
+)
+def test_prompt_of_reads_conversations(value: object, text: str | None) -> None:
+    assert prompt_of(value) == text
