@@ -1,9 +1,9 @@
-"""The broker's jobs and workers, for admins; failed jobs are queued again or deleted."""
+"""The broker's jobs and workers, and what each job is about; failed jobs are queued again or deleted."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,9 @@ from rq.job import Job
 from rq.registry import DeferredJobRegistry, FailedJobRegistry, ScheduledJobRegistry, StartedJobRegistry
 from rq.worker import BaseWorker
 
+from debate.models import DebateSet
 from evalsite.accounts.audit import record
+from judging.models import Run, RunEvaluator, Upload
 
 SHOWN = 100  # jobs of each state and queue
 PROC = Path("/proc")
@@ -44,12 +46,25 @@ class WorkerRow:
 
 
 @dataclass(frozen=True, slots=True)
+class JobSubject:
+    """The run, import or set of debates that a job works on; its page has its progress and its buttons."""
+
+    name: str
+    url: str
+    person: str = ""  # who started it
+    done: int | None = None  # of `total` tasks or rows; None: it has no progress of its own
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class JobRow:
     """One job of a queue."""
 
     pk: str
     queue: str
     work: str  # the function with its arguments
+    title: str  # what it does, in words; the same as `work` where nobody has named it
+    subject: JobSubject | None
     since: datetime | None  # when it came into its state
     reason: str  # the last line of the error of a failed job
     trace: str
@@ -121,14 +136,69 @@ def change_failed_job(*, queue_name: str, job_id: str, actor: User, delete: bool
 
 
 def _job_list(title: str, queues: Sequence[Queue], ids_of: Any) -> JobList:
-    rows: list[JobRow] = []
+    jobs: list[tuple[str, Job]] = []
     total = 0
     for queue in queues:
         ids = ids_of(queue)
         total += len(ids)
-        jobs = Job.fetch_many(ids[:SHOWN], connection=queue.connection, serializer=queue.serializer)
-        rows += [_job_row(queue.name, job) for job in jobs if job is not None]
-    return JobList(title, tuple(rows), total)
+        known = Job.fetch_many(ids[:SHOWN], connection=queue.connection, serializer=queue.serializer)
+        jobs += [(queue.name, job) for job in known if job is not None]
+    subjects = _subjects_of([job for _, job in jobs])
+    return JobList(title, tuple(_job_row(queue, job, subjects.get(job.id)) for queue, job in jobs), total)
+
+
+_Subject = Run | Upload | DebateSet | RunEvaluator
+
+# what jobs do, in words, and what their first argument is the key of
+JOBS: Mapping[str, tuple[str, type[_Subject] | None]] = {
+    "judging.jobs.runs.work_runs": ("Work on all waiting runs", None),
+    "judging.jobs.runs.work_run": ("Work on a run", Run),
+    "judging.jobs.imports.work_import": ("Check or store an import", Upload),
+    "judging.jobs.score_recomputation.work_rescoring": ("Recompute scores", RunEvaluator),
+    "judging.jobs.edits.work_edit_trial": ("Try changed grading", None),
+    "evalsite.reports.jobs.compute_report": ("Compute a report", None),
+    "evalsite.reports.jobs.refresh_run": ("Update the reports of a run", Run),
+    "evalsite.reports.jobs.refresh_judges": ("Update the figures of judges", None),
+    "evalsite.reports.jobs.refresh_queue": ("Update the agreement of a queue", None),
+    "evalsite.review.jobs.route_run": ("Send a run's open responses to people", Run),
+    "evalsite.review.jobs.send_rest_of_run": ("Send the rest of a run to people", Run),
+    "evalsite.review.jobs.route_debates": ("Send undecided debates to people", DebateSet),
+    "evalsite.review.jobs.refresh_benchmark": ("Update review items of a benchmark", None),
+    "evalsite.review.jobs.mail_notices": ("Send notices by e-mail", None),
+}
+
+
+def _subjects_of(jobs: Sequence[Job]) -> dict[str, JobSubject]:
+    """Return what jobs are about, by job: a query for each kind of subject."""
+    wanted: dict[type[_Subject], dict[str, int]] = {}
+    for job in jobs:
+        _, model = JOBS.get(job.func_name or "", ("", None))
+        if model is not None and job.args and isinstance(job.args[0], int):
+            wanted.setdefault(model, {})[job.id] = job.args[0]
+    found: dict[str, JobSubject] = {}
+    for model, keys in wanted.items():
+        rows = model._default_manager.select_related(*OWNERS[model]).in_bulk(set(keys.values()))
+        found |= {job_id: _subject_of(rows[key]) for job_id, key in keys.items() if key in rows}
+    return found
+
+
+OWNERS: Mapping[type[_Subject], tuple[str, ...]] = {
+    Run: ("created_by",),
+    Upload: ("created_by",),
+    DebateSet: (),
+    RunEvaluator: ("run__created_by",),
+}
+
+
+def _subject_of(row: _Subject) -> JobSubject:
+    if isinstance(row, RunEvaluator):
+        return _subject_of(row.run)
+    if isinstance(row, DebateSet):
+        return JobSubject(row.name, row.get_absolute_url())
+    person = row.created_by.get_username() if row.created_by is not None else ""
+    if isinstance(row, Upload):
+        return JobSubject(row.file_name, row.get_absolute_url(), person)
+    return JobSubject(row.name, row.get_absolute_url(), person, row.done + row.failed, row.total)
 
 
 def _waiting_ids(queue: Queue) -> list[str]:
@@ -140,12 +210,14 @@ def _scheduled_ids(queue: Queue) -> list[str]:
     return list(registry.get_job_ids())
 
 
-def _job_row(queue: str, job: Job) -> JobRow:
+def _job_row(queue: str, job: Job, subject: JobSubject | None) -> JobRow:
     since = job.ended_at or job.started_at or job.enqueued_at or job.created_at
     result = job.latest_result() if job.is_failed else None
     trace = (result.exc_string if result else "") or ""
     reason = trace.strip().rsplit("\n", 1)[-1]
-    return JobRow(job.id, queue, _work_of(job), _aware(since), reason, trace)
+    work = _work_of(job)
+    title, _ = JOBS.get(job.func_name or "", (work, None))
+    return JobRow(job.id, queue, work, title, subject, _aware(since), reason, trace)
 
 
 def _work_of(job: Job) -> str:

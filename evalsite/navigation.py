@@ -50,7 +50,7 @@ ENTRIES = (
     ("Languages", "judging:language-list", "terminal", "judging.change_modelendpoint", "Site"),
     ("People", "accounts:person-list", "person-gear", "auth.view_user", "Site"),
     ("Audit", "accounts:audit-list", "clock-history", "accounts.view_auditentry", "Site"),
-    ("Jobs", "job-list", "list-ol", "accounts.view_auditentry", "Site"),
+    ("Jobs", "job-list", "list-ol", "judging.change_run", "Site"),
     ("Health", "site-health", "heart-pulse", "accounts.view_auditentry", "Site"),
     ("Help", "help", "question-circle", "", ""),
 )

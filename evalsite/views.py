@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required, permission_required
 from django.core.paginator import Paginator
@@ -19,7 +21,7 @@ from evalsite.demo.content import load_content
 from evalsite.demo.work import start_work
 from evalsite.health import database_state, read_health
 from evalsite.help import find_topic, topics_for
-from evalsite.home import home_of, live_runs
+from evalsite.home import LiveRun, home_of, live_runs
 from evalsite.job_queues import JobRefused, change_failed_job, read_job_queues
 from evalsite.search import MOST, kinds_for, search
 from judging.judges.registry import KINDS
@@ -68,10 +70,12 @@ def site_health(request: PageRequest) -> HttpResponse:
 
 
 @require_GET
-@permission_required("accounts.view_auditentry", raise_exception=True)
+@permission_required("judging.change_run", raise_exception=True)
 def job_list(request: PageRequest) -> HttpResponse:
-    """Show the broker's workers and jobs to admins."""
-    return render(request, "evalsite/job_list.html", {"queues": read_job_queues()})
+    """Show what runs, waits and failed; admins see errors whole, and may queue failed jobs again."""
+    live = live_runs(at=timezone.now())
+    context = {"queues": read_job_queues(), "live": live, "is_moving": _is_moving(live)}
+    return render(request, "evalsite/job_list.html", context)
 
 
 @require_POST
@@ -97,8 +101,12 @@ def home(request: PageRequest) -> HttpResponse:
 def home_running(request: PageRequest) -> HttpResponse:
     """Show what runs now, for the home page to refresh itself."""
     live = live_runs(at=timezone.now())
-    moving = any(row.run.status != RunStatus.PAUSED for row in live)
-    return render(request, "evalsite/_home_running.html", {"live": live, "is_moving": moving})
+    return render(request, "evalsite/_home_running.html", {"live": live, "is_moving": _is_moving(live)})
+
+
+def _is_moving(live: Iterable[LiveRun]) -> bool:
+    """Return whether a run is on its way, so that the page asks again."""
+    return any(row.run.status != RunStatus.PAUSED for row in live)
 
 
 @require_POST

@@ -122,16 +122,25 @@ def run_jobs() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "agreement", lambda: compute_report("agreement", Queue.objects.get().pk, {})
     yield "judges", lambda: compute_report("judges", 0, {})
     yield "results", lambda: compute_results(evaluator.run.suite_id)
+    yield "board", lambda: compute_board(evaluator.run.suite_id)
 
 
 def compute_results(suite_id: int) -> None:
-    """Compute what the pages of results and of charts show, for every grader of a suite."""
+    """Compute what the pages of results, charts and systems show, for every grader of a suite."""
     from evalsite.reports.jobs import compute_report
     from evalsite.reports.selectors.graders import graders_of
 
     for grader in graders_of(suite_id):
-        compute_report("results", grader.key, grader.options)
-        compute_report("suite-charts", grader.key, grader.options)
+        for kind in ("results", "suite-charts", "criteria"):
+            compute_report(kind, grader.key, grader.options)
+
+
+def compute_board(suite_id: int) -> None:
+    """Compute the board of a suite that its page opens with."""
+    from evalsite.reports.jobs import compute_report
+    from evalsite.reports.selectors.graders import board_options, first_graders, graders_of
+
+    compute_report("suite-board", suite_id, board_options(first_graders(graders_of(suite_id), None)))
 
 
 def scale_jobs() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -144,6 +153,8 @@ def scale_jobs() -> Iterator[tuple[str, Callable[[], object]]]:
     evaluator = RunEvaluator.objects.order_by("pk")[0]
     yield "leaderboard", lambda: compute_report("leaderboard", evaluator.pk, {})
     yield "results", lambda: compute_results(evaluator.run.suite_id)
+    yield "board", lambda: compute_board(evaluator.run.suite_id)
+    yield "spend", lambda: compute_report("spend", 0, {})
     yield "judges, first", lambda: compute_report("judges", 0, {})
     Snapshot.objects.filter(kind="judges").delete()
     yield "judges, next run", lambda: compute_report("judges", 0, {})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 if TYPE_CHECKING:
     from django.db.backends.utils import CursorWrapper
@@ -65,8 +66,9 @@ def load_site(responses: int) -> None:
 
 def pages(responses: int) -> dict[str, str]:
     """Return the pages to time of the site that `load_site` wrote."""
-    from judging.models import Run, System
+    from judging.models import Case, Judge, Run, System
 
+    judge, case = Judge.objects.order_by("pk")[0], Case.objects.filter(suites__isnull=False).order_by("pk")[0]
     runs = list(Run.objects.filter(name__startswith="Run ").select_related("suite__benchmark").order_by("name"))
     suite, system = runs[0].suite, System.objects.order_by("pk")[0]
     largest, deep, newest_big, newest = (f"/runs/{runs[number - 1].pk}/" for number in (1, 105, 109, 110))
@@ -98,6 +100,15 @@ def pages(responses: int) -> dict[str, str]:
         "results, differ": f"/reports/results/{suite.pk}/?show=differ",
         "results, judges": f"/reports/results/{suite.pk}/?columns=judges&show=differ",
         "results, worst": f"/reports/results/{suite.pk}/?sort=0&page=40",
+        "results, send": f"/reports/results/{suite.pk}/send/?show=low&most=0.01",
+        "board": f"/reports/leaderboards/{suite.pk}/board/",
+        "charts": f"/reports/leaderboards/{suite.pk}/charts/",
+        "case": f"/cases/{case.pk}/",
+        "judge": f"/judges/{judge.pk}/",
+        "judge's figures": f"/reports/judges/detail/?{urlencode({'name': judge.name})}",
+        "spend": "/reports/spend/",
+        "jobs": "/jobs/",
+        "search": "/search/?q=answer",
     }
 
 

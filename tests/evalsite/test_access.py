@@ -43,7 +43,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "home-running": READERS,
     "demo-load": {"post": (403, 403, 302, 302)},
     "site-health": ADMINS,
-    "job-list": ADMINS,
+    "job-list": RESEARCHERS,
     "search": EVERYBODY,
     "job-requeue": {"post": (403, 403, 403, 302)},
     "job-delete": {"post": (403, 403, 403, 302)},

@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
+from django.utils.module_loading import import_string
 from django_rq import get_queue
 from redis import Redis
 from rq import SimpleWorker
@@ -17,7 +18,7 @@ from rq.job import Job
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.job_queues import memory_of, read_job_queues
+from evalsite.job_queues import JOBS, JobSubject, memory_of, read_job_queues
 from evalsite.serving.broker import EmbeddedBroker
 from tests import factories
 
@@ -45,9 +46,9 @@ def admin(client: Client) -> Client:
     return client
 
 
-def _enqueue(queue: str, job_id: str, *given: int) -> None:
+def _enqueue(queue: str, job_id: str, *given: int, work: str = WORK) -> None:
     connection, serializer = get_queue(queue).connection, get_queue(queue).serializer
-    job = Job.create(WORK, args=given, id=job_id, origin=queue, connection=connection, serializer=serializer)
+    job = Job.create(work, args=given, id=job_id, origin=queue, connection=connection, serializer=serializer)
     get_queue(queue).enqueue_job(job)
 
 
@@ -96,6 +97,32 @@ def test_job_delete_deletes_a_failed_job(broker: Redis, admin: Client) -> None:
     assert (found.waiting.total, found.failed.total) == (0, 0)
     assert [str(one) for one in page.context["messages"]] == ["The job was deleted."]
     assert not Job.exists("failing", connection=broker)
+
+
+def test_job_list_shows_researchers_what_a_job_is_about_and_lets_only_admins_act(broker: Redis, client: Client) -> None:
+    rita = factories.user("rita", Role.RESEARCHER)
+    run = factories.run(name="Nightly", status="running", total=8, done=2, failed=1, created_by=rita)
+    _enqueue("default", "routing", run.pk, work="evalsite.review.jobs.route_run")
+    _enqueue("default", "gone", 999_999, work="judging.jobs.runs.work_run")
+    _fail_a_job()
+    client.force_login(rita)
+
+    page = client.get(reverse("job-list"))
+
+    waiting = page.context["queues"].waiting.rows
+    assert [(row.title, row.subject) for row in waiting] == [
+        ("Send a run's open responses to people", JobSubject("Nightly", run.get_absolute_url(), "rita", 3, 8)),
+        ("Work on a run", None),
+    ]
+    assert "3 of 8 tasks" in " ".join(page.text.split())
+    assert [live.run.name for live in page.context["live"]] == ["Nightly"]
+    assert "TypeError: " in page.text  # why it failed
+    assert ("Traceback" in page.text, reverse("job-requeue", kwargs=FAILED) in page.text) == (False, False)
+
+
+def test_every_named_job_exists() -> None:
+    for path in JOBS:
+        assert callable(import_string(path))
 
 
 def test_job_list_shows_host_process_and_memory_of_workers(broker: Redis, admin: Client) -> None:

@@ -24,7 +24,7 @@ from evalsite.reports.forms import (
     results_choice,
     two_systems,
 )
-from evalsite.reports.models import OfficialBoard
+from evalsite.reports.models import OfficialBoard, SavedView
 from evalsite.reports.selectors.graders import board_options, first_graders, grader_named, graders_of
 from evalsite.reports.selectors.judges.certificates import all_certificates
 from evalsite.reports.selectors.leaderboards import evaluators_of, suite_named
@@ -142,8 +142,8 @@ def _evaluator(options: Options) -> RunEvaluator:
 
 
 def _results(options: Options) -> Printed:
-    suite, query = _suite(options), QueryDict(options["query"])
-    choice = results_choice(query)
+    suite = _suite(options)
+    choice = results_choice(QueryDict(_saved_query(suite, options["view"]) if options["view"] else options["query"]))
     stored = []
     for grader in columns_wanted(graders_of(suite.pk), choice):
         report = jobs.require_with_rows(RESULTS, subject_id=grader.key, options=grader.options, at=timezone.now())
@@ -152,6 +152,17 @@ def _results(options: Options) -> Printed:
         raise BadInput("No run has scored this suite.")
     rows = list(SuiteResults(suite.pk, choice, stored).exported(site=""))
     return Printed({"suite": str(suite), "rows": rows}, {"rows": Table("results", EXPORT_COLUMNS, rows)})
+
+
+def _saved_query(suite: Suite, name: str) -> str:
+    views = SavedView.objects.filter(suite=suite).order_by("name", "pk")
+    found = list(views.filter(name=name))
+    if len(found) == 1:
+        return found[0].query
+    known = ", ".join(dict.fromkeys(views.values_list("name", flat=True)[:50])) or "none yet"
+    problem = "Several people have saved a view" if found else "There is no saved view"
+    advice = "Use --query with what the page's address says after ?." if found else f"Saved views: {known}."
+    raise BadInput(f"{problem} “{name}” of this suite (--view). {advice}")
 
 
 def _charts(options: Options) -> Printed:

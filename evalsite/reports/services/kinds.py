@@ -5,6 +5,7 @@ from __future__ import annotations
 from evalsite.reports.services.boards.breakdowns import BREAKDOWN
 from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD
 from evalsite.reports.services.boards.suite_boards import SUITE_BOARD
+from evalsite.reports.services.criterion_profiles import CRITERIA
 from evalsite.reports.services.debates.arena_reports import ARENA
 from evalsite.reports.services.debates.debate_bias import DEBATE_BIAS
 from evalsite.reports.services.debates.debate_reports import DEBATES
@@ -23,7 +24,7 @@ from evalsite.reports.services.suite_charts.contents import SUITE_CHARTS
 KINDS: dict[str, ReportKind] = {
     kind.name: kind
     for kind in (
-        *(LEADERBOARD, COMPARISON, BREAKDOWN, SUITE_BOARD, RESULTS, RUN_RESULTS, SUITE_CHARTS),
+        *(LEADERBOARD, COMPARISON, BREAKDOWN, SUITE_BOARD, RESULTS, RUN_RESULTS, SUITE_CHARTS, CRITERIA),
         *(AGREEMENT, LABEL_AGREEMENT),
         *(JUDGES, JUDGE, JUDGE_TRUST, JUDGE_BIAS),
         *(DEBATES, DEBATE_BIAS, ARENA, ROBUSTNESS),

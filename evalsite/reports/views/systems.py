@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.utils import timezone
@@ -9,13 +10,16 @@ from django.utils import timezone
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
-from evalsite.reports.selectors.graders import graders_of
+from evalsite.reports.selectors.graders import Grader, graders_of
 from evalsite.reports.selectors.leaderboards import scored_suites
+from evalsite.reports.services.criterion_profiles import CRITERIA
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.results.suite_results import StoredResults
 from evalsite.reports.services.suite_charts.contents import SUITE_CHARTS
 from evalsite.reports.services.system_profiles import extremes_of, profile_of
 from evalsite.reports.views.results import reports_of, slowest
 from judging.views.responses import ShownSystem
+from judging.views.score_pages import CRITERIA_NAMES
 
 MOST_GRADERS = 4  # side by side
 MOST_SUITES = 50  # that are offered
@@ -37,18 +41,38 @@ def profile_shown(shown: ShownSystem) -> JsonDict | None:
     stored = [StoredResults.of(report.content, report.rows) for report in reports]
     best, worst = extremes_of(stored[0], shown.system.pk)
     charts = jobs.obtain(SUITE_CHARTS, subject_id=graders[0].key, options=graders[0].options, at=timezone.now())
-    context["report"] = slowest([*reports, charts])
-    runs = charts.content["runs"] if charts.content is not None else []
-    own = str(shown.system.pk)
+    criteria = [jobs.obtain(CRITERIA, subject_id=row.key, options=row.options, at=timezone.now()) for row in graders]
+    context["report"] = slowest([*reports, charts, *criteria])
+    runs, own = charts.content["runs"] if charts.content is not None else [], str(shown.system.pk)
     return context | {
         "parts": [
             (part, [(grader.key, mean) for grader, mean in zip(graders, part.means, strict=True)])
             for part in profile_of(stored, shown.system.pk)
         ],
+        "criteria": _criteria_shown(graders, [report.content for report in criteria], own),
         "extremes": (("Best responses", best, "-0"), ("Worst responses", worst, "0")),
         "runs": [
             run | {"figure": run["figures"][own], "at": datetime.fromisoformat(run["at"])}
             for run in reversed(runs)
             if own in run["figures"]
         ],
+    }
+
+
+def _criteria_shown(
+    graders: Sequence[Grader], contents: Sequence[ReportContent | None], system: str
+) -> JsonDict | None:
+    """Return the graders with several criteria, and a row for each criterion with its mean under each of them."""
+    told = [(grader, content) for grader, content in zip(graders, contents, strict=True) if content]
+    told = [
+        (grader, content) for grader, content in told if any(system in row["figures"] for row in content["criteria"])
+    ]
+    if not told:
+        return None
+    means = [{row["title"]: row["figures"].get(system) for row in content["criteria"]} for _, content in told]
+    titles = dict.fromkeys(title for of_grader in means for title in of_grader)
+    return {
+        "graders": [grader for grader, _ in told],
+        "rows": [(CRITERIA_NAMES.get(title, title), [of_grader.get(title) for of_grader in means]) for title in titles],
+        "left_out": max(content["left_out"] for _, content in told),
     }

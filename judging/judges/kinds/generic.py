@@ -9,7 +9,7 @@ from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.assertions import BadAssertion, computed_verdicts
-from judging.grading.rubric_tree import is_rated, is_scored_leaf, on_scale, score_tree, walk
+from judging.grading.rubric_tree import Value, is_rated, is_scored_leaf, on_scale, score_tree, walk
 from judging.judges import reply_text
 from judging.judges.judge_kinds import CONFIDENCE, JSON_SCHEMA, JudgeKind, OptionField, asking_options
 from judging.judges.kinds.relevance import CONTEXT_NOTES
@@ -157,6 +157,24 @@ def full_score(node: NodeSpec) -> Fraction:
             best[leaf.key] = _best_value(leaf, wanted=worth > 0)
     score = score_tree(node, best).score if all(value is not None for value in best.values()) else None
     return score if score is not None and score > 0 else Fraction(1)
+
+
+def leaf_share(leaf: NodeSpec, verdict: Value) -> float | None:
+    """Return a verdict on one leaf as a part of the best there, 0 to 1; None where it is not on the leaf's scale.
+
+    A leaf that takes points away is best where it is not met.
+    """
+    alone = NodeSpec("alone", "group", aggregator={"type": "mean"}, children=(leaf._replace(rules=()),))
+    score = score_tree(alone, {leaf.key: verdict}).score
+    if score is None:
+        return None
+    share = float(score / full_score(alone))
+    return 1 - share if is_penalty(leaf) else share
+
+
+def is_penalty(leaf: NodeSpec) -> bool:
+    """Return whether a leaf takes points away."""
+    return leaf.points is not None and leaf.points < 0
 
 
 def _best_value(leaf: NodeSpec, *, wanted: bool) -> Any:

@@ -14,7 +14,9 @@ from django.urls import reverse
 from openpyxl import load_workbook
 
 from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
+from evalsite.reports.services.saved_views import save_view
 from tests import factories
 from tests.debate import rows
 from tests.evalsite.reports.conftest import Scored
@@ -164,3 +166,18 @@ def test_export_scores_names_the_command_for_debates(tmp_path: Path) -> None:
         call_command("export_scores", "--run", str(run.pk), "--output", str(tmp_path / "scores.csv"))
 
     assert (refused.value.returncode, list(tmp_path.iterdir())) == (2, [])
+
+
+def test_report_results_prints_a_saved_view(scored: Scored) -> None:
+    author, other = factories.user("rita", Role.RESEARCHER), factories.user("rob", Role.RESEARCHER)
+    for person, name in ((author, "Bob's worst"), (author, "Ours"), (other, "Ours")):
+        query = f"most=0.5&system={scored.bob.pk}"
+        save_view(suite=scored.suite, name=name, query=query, is_shared=False, actor=person, at=factories.NOON)
+
+    rows = json.loads(printed("results", "--suite", "sums", "--view", "Bob's worst", "--json"))["rows"]
+
+    assert {(row["system"], row["score"]) for row in rows} == {("bob", 0.0)}
+    with pytest.raises(BadInput, match=r"There is no saved view “Mine” .* Saved views: Bob's worst, Ours"):
+        call_command("report", "results", "--suite", "sums", "--view", "Mine")
+    with pytest.raises(BadInput, match="Several people have saved a view “Ours”"):
+        call_command("report", "results", "--suite", "sums", "--view", "Ours")

@@ -36,6 +36,7 @@ class Command(JsonCommand):
         parser.add_argument(
             "--query", default="", help="charts, results, comparison: what the page's address says after ?"
         )
+        parser.add_argument("--view", default="", help="results: name of a saved view")
         parser.add_argument("--run", type=int, help="leaderboard: the suite and evaluators of this run")
         parser.add_argument("--evaluator", default="", help="leaderboard: name of the grader or judge")
         parser.add_argument(

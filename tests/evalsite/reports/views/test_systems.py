@@ -46,6 +46,30 @@ def test_a_system_shows_its_means_by_scenario_and_language(scored: Scored, resea
     assert [[cell["share"] for cell in row["cells"]] for row in opened.context["rows"]] == [[0.5], [1.0]]
 
 
+def test_a_system_shows_its_means_by_criterion_under_each_grader_that_has_several(
+    scored: Scored, researcher: Client
+) -> None:
+    judge = factories.evaluator(
+        run=scored.run, position=2, kind="judge", name="Marks", options={"judge_kind": "relevance"}, total=1, done=1
+    )
+    response = scored.cases[0].prompt.responses.get(system=scored.ada)
+    nodes = {"accuracy": 8, "comprehensiveness": 6, "context_precision": 9}
+    factories.verdict(evaluator=judge, response=response, value={"nodes": nodes}, share=0.7)
+
+    answer = researcher.get(page(scored))
+
+    shown = answer.context["criteria"]
+    assert [grader.newest for grader in shown["graders"]] == [judge]  # the rules' details name no criteria
+    assert [(title, [mean["value"] for mean in means]) for title, means in shown["rows"]] == [
+        ("accuracy", [0.8]),
+        ("comprehensiveness", [0.6]),
+        ("context_precision", [0.9]),
+    ]
+    assert "By criterion" in answer.text
+    other = researcher.get(scored.bob.get_absolute_url())
+    assert ("By criterion" in other.text, other.context["criteria"]) == (False, None)
+
+
 def test_its_worst_and_best_responses_lead_to_their_texts(scored: Scored, researcher: Client) -> None:
     for number in range(5, 11):  # ten in all: 1, 1, 1, 0.5, then 0.05 to 0.1
         case = factories.case(prompt=factories.prompt(benchmark=scored.suite.benchmark, key=f"case-{number}"))

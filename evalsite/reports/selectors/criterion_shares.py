@@ -1,0 +1,153 @@
+"""What graders gave each criterion inside their scores: checks and dimensions of a rubric, metrics of a rule grader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from django.db.models import QuerySet
+from django.db.models.fields.json import KeyTextTransform
+
+from evalsite.base.json_types import JsonObject
+from judging.grading.rubric_tree import BadRubric, is_scored_leaf, walk
+from judging.judges.kinds.generic import is_penalty, leaf_share
+from judging.judges.kinds.relevance import DIMENSIONS_TREE
+from judging.models import EvaluatorKind, RubricItem, RunEvaluator, Score, Verdict
+from judging.services.trees import tree_from_json
+from judging.specs.types import NodeSpec
+
+CHUNK = 5_000
+CUSTOM = "customized"  # the metric of a custom grader, which names its own
+RELEVANCE = "relevance"  # the kind of judge that brings its own dimensions
+SHARE = np.dtype([("response", "i8"), ("system", "i8"), ("prompt", "i8"), ("criterion", "i4"), ("share", "f8")])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CriterionShares:
+    """The shares of each criterion, 0 to 1, one row for each response and criterion."""
+
+    titles: tuple[str, ...]  # in the order of the rubric; some may have no row
+    rows: np.ndarray  # of SHARE; `criterion` is a place in `titles`
+
+
+@dataclass(slots=True)
+class _Criteria:
+    """The criteria met so far: those of one name are one criterion, whatever the case."""
+
+    places: dict[str, int] = field(default_factory=dict)
+
+    def place(self, title: str) -> int:
+        return self.places.setdefault(title, len(self.places))
+
+
+def read_criterion_shares(evaluators: Sequence[RunEvaluator]) -> CriterionShares:
+    """Return what evaluators of one version, the newest first, gave each criterion; of several, the newest counts.
+
+    Two queries for each, streamed. Responses that were replaced are left out.
+    """
+    criteria = _Criteria()
+    found = np.empty(0, SHARE)
+    for evaluator in evaluators:
+        rows = (
+            _of_rules(evaluator, criteria) if evaluator.kind == EvaluatorKind.GRADER else _judged(evaluator, criteria)
+        )
+        told = np.fromiter(rows, SHARE)
+        found = np.concatenate([found, told[~np.isin(told["response"], found["response"])]])
+    return CriterionShares(tuple(criteria.places), found)
+
+
+Row = tuple[int, int, int, int, float]  # as SHARE
+
+
+def _of_rules(evaluator: RunEvaluator, criteria: _Criteria) -> Iterator[Row]:
+    scores = Score.objects.filter(evaluator=evaluator, share__isnull=False)
+    for response, system, prompt, text in _read(scores, "criteria", "detail"):
+        for criterion in json.loads(text):
+            got, total = criterion.get("got"), criterion.get("total")
+            if got is not None and total:
+                yield response, system, prompt, criteria.place(_metric_of(criterion)), float(got) / float(total)
+
+
+def _metric_of(criterion: JsonObject) -> str:
+    name = str(criterion["name"])
+    return str(criterion.get("detail", {}).get("real_metric_type", name)) if name == CUSTOM else name
+
+
+def _judged(evaluator: RunEvaluator, criteria: _Criteria) -> Iterator[Row]:
+    leaves = _Leaves.of(evaluator)
+    for title in (leaf.title for tree in leaves.by_key.values() for leaf in tree.values()):
+        criteria.place(title)
+    verdicts = Verdict.objects.filter(evaluator=evaluator)
+    for response, system, prompt, text in _read(verdicts, "nodes", "value"):
+        known = leaves.of_prompt(prompt)
+        for key, value in json.loads(text).items():
+            leaf = known.get(key)
+            share = leaf.share(value) if leaf is not None and value is not None else None
+            if leaf is not None and share is not None:
+                yield response, system, prompt, criteria.place(leaf.title), share
+
+
+def _read(rows: QuerySet[Any], key: str, column: str) -> Iterator[tuple[int, int, int, str]]:
+    """Yield response, system, prompt and the JSON under a key as text, of the rows that have it."""
+    current = rows.filter(response__superseded_at__isnull=True).annotate(told=KeyTextTransform(key, column))
+    fields = ("response_id", "response__system_id", "response__prompt_id", "told")
+    yield from current.exclude(told=None).order_by("response_id").values_list(*fields).iterator(chunk_size=CHUNK)
+
+
+@dataclass(slots=True)
+class _Leaf:
+    """A scored leaf with the title that it counts under, and the shares of its values."""
+
+    title: str
+    node: NodeSpec
+    known: dict[tuple[type, object], float | None] = field(default_factory=dict)
+
+    def share(self, value: Any) -> float | None:
+        about = (type(value), value)
+        if about not in self.known:
+            try:
+                self.known[about] = leaf_share(self.node, value)
+            except BadRubric:
+                self.known[about] = None
+        return self.known[about]
+
+
+Tree = Mapping[str, _Leaf]
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaves:
+    """The leaves that an evaluator judged a prompt by."""
+
+    by_key: Mapping[str, Tree]  # by case; "" where one tree holds for all
+    case_keys: Mapping[int, str]  # by prompt
+
+    @classmethod
+    def of(cls, evaluator: RunEvaluator) -> _Leaves:
+        if evaluator.options.get("judge_kind") == RELEVANCE:
+            return cls({"": _leaves_of(DIMENSIONS_TREE)}, {})
+        rows = (
+            RubricItem.objects.filter(rubric=evaluator.rubric_id).order_by("position").values_list("case_key", "tree")
+        )
+        trees = {key: _leaves_of(tree_from_json(tree)) for key, tree in rows.iterator(chunk_size=CHUNK)}
+        cases = evaluator.run.suite.cases.values_list("prompt_id", "key") if set(trees) - {""} else ()
+        return cls(trees, dict(cases))
+
+    def of_prompt(self, prompt_id: int) -> Tree:
+        found = self.by_key.get(self.case_keys.get(prompt_id, ""))
+        return found if found is not None else self.by_key.get("", {})
+
+
+def _leaves_of(tree: NodeSpec) -> dict[str, _Leaf]:
+    """Return the leaves of a tree: a cascade counts by its levels, for their criteria differ from case to case."""
+    if tree.aggregator.get("type") == "cascade":
+        return {leaf.key: _Leaf(f"Level {level.key}", leaf) for level in tree.children for leaf in level.children}
+    leaves = (node for node in walk(tree) if is_scored_leaf(node))
+    return {leaf.key: _Leaf(_title(leaf), leaf) for leaf in leaves}
+
+
+def _title(leaf: NodeSpec) -> str:
+    return f"{leaf.key}, avoided" if is_penalty(leaf) else leaf.key
