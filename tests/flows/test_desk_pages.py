@@ -25,6 +25,8 @@ PAGES = (
     "/systems/1/",
     "/cases/1/",
     "/search/?q=git",
+    "/jobs/",
+    "/reports/results/1/send/?show=low",
 )
 PAPER = {"width": 794, "height": 1123}  # A4 at 96 dots an inch
 OVERHANG = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -10,7 +10,7 @@ from django.utils import timezone
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
-from evalsite.reports.selectors.graders import Grader, graders_of
+from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader, graders_of
 from evalsite.reports.selectors.leaderboards import scored_suites
 from evalsite.reports.services.criterion_profiles import CRITERIA
 from evalsite.reports.services.report_content import ReportContent
@@ -32,7 +32,8 @@ def profile_shown(shown: ShownSystem) -> JsonDict | None:
         return None
     key = whole_number(shown.request.GET.get("suite", ""))
     suite = next((one for one in suites if one.pk == key), suites[0])
-    graders = list(graders_of(suite.pk))[:MOST_GRADERS]
+    known = list(graders_of(suite.pk))[:MOST_COLUMNS]
+    graders = known[:MOST_GRADERS]
     reports = reports_of(graders)
     context: JsonDict = {"system": shown.system, "suite": suite, "suites": suites, "graders": graders}
     context["report"] = slowest(reports)
@@ -41,7 +42,7 @@ def profile_shown(shown: ShownSystem) -> JsonDict | None:
     stored = [StoredResults.of(report.content, report.rows) for report in reports]
     best, worst = extremes_of(stored[0], shown.system.pk)
     charts = jobs.obtain(SUITE_CHARTS, subject_id=graders[0].key, options=graders[0].options, at=timezone.now())
-    criteria = [jobs.obtain(CRITERIA, subject_id=row.key, options=row.options, at=timezone.now()) for row in graders]
+    criteria = [jobs.obtain(CRITERIA, subject_id=row.key, options=row.options, at=timezone.now()) for row in known]
     context["report"] = slowest([*reports, charts, *criteria])
     runs, own = charts.content["runs"] if charts.content is not None else [], str(shown.system.pk)
     return context | {
@@ -49,7 +50,7 @@ def profile_shown(shown: ShownSystem) -> JsonDict | None:
             (part, [(grader.key, mean) for grader, mean in zip(graders, part.means, strict=True)])
             for part in profile_of(stored, shown.system.pk)
         ],
-        "criteria": _criteria_shown(graders, [report.content for report in criteria], own),
+        "criteria": _criteria_shown(known, [report.content for report in criteria], own),
         "extremes": (("Best responses", best, "-0"), ("Worst responses", worst, "0")),
         "runs": [
             run | {"figure": run["figures"][own], "at": datetime.fromisoformat(run["at"])}
