@@ -95,6 +95,7 @@ asking: list[URLPattern] = [
     path("judges/", judges.judge_list, name="judge-list"),
     path("judges/new/", judges.judge_create, name="judge-create"),
     path("judges/<int:judge_id>/", judges.judge_detail, name="judge-detail"),
+    path("judges/<int:judge_id>/judge.yaml", judges.judge_export, name="judge-export"),
     path("judges/<int:judge_id>/prompts/", judges.judge_prompts, name="judge-prompts"),
     path("judges/<int:judge_id>/try/", judges.judge_try, name="judge-try"),
     path("judges/<int:judge_id>/change/", judges.judge_update, name="judge-update"),

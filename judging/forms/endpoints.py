@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 
 from evalsite.base.choices import choices_of
-from evalsite.base.json_types import JsonDict
-from judging.judges.judge_kinds import OptionField
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.judges.judge_kinds import JudgeKind, OptionField
 from judging.judges.registry import KINDS
 from judging.llm.endpoints import KeyHeader
 from judging.models import Judge, ModelEndpoint
-from judging.services.endpoints import EXTRA_EXAMPLE, HEADERS_EXAMPLE, EndpointFields
+from judging.services.endpoints import EXTRA_EXAMPLE, HEADERS_EXAMPLE, EndpointFields, JudgeFields
 
 if TYPE_CHECKING:
     EndpointModelForm = forms.ModelForm[ModelEndpoint]
@@ -153,6 +153,12 @@ class JudgeForm(forms.Form):
     """A judge of one kind, with a field for each of its options."""
 
     name = forms.CharField(max_length=120, help_text="Shown in runs and reports.")
+    description = forms.CharField(
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="What it judges, for people.",
+    )
     endpoint = EndpointField(ModelEndpoint.objects.none(), empty_label="Choose an endpoint")
 
     def __init__(self, *args: Any, kind: str, judge: Judge | None = None, **kwargs: Any) -> None:
@@ -165,7 +171,8 @@ class JudgeForm(forms.Form):
         else:
             del self.fields["endpoint"]
         if judge is not None:
-            self.initial = {**self.initial, "name": judge.name, "endpoint": judge.endpoint_id}
+            own = {"name": judge.name, "description": judge.description, "endpoint": judge.endpoint_id}
+            self.initial = {**self.initial, **own}
         for option in self.kind.options:
             value = judge.options.get(option.name, option.default) if judge else option.value_for_new
             self.fields[f"option_{option.name}"] = option_field(option, value)
@@ -196,6 +203,11 @@ class JudgeForm(forms.Form):
                 groups.setdefault(option.group, []).append(f"option_{option.name}")
         return groups
 
+    def entered(self) -> JudgeFields:
+        """Return what was entered beside the options; the form must be valid."""
+        data = self.cleaned_data
+        return JudgeFields(data["name"], data.get("endpoint"), data["description"])
+
     def options(self) -> JsonDict:
         """Return the options as entered; the form must be valid."""
         found: JsonDict = {}
@@ -207,6 +219,14 @@ class JudgeForm(forms.Form):
         return found
 
 
+def shown_options(kind: JudgeKind, options: JsonObject) -> JsonDict:
+    """Return options as the form's fields hold them, by field."""
+    return {
+        f"option_{option.name}": json.dumps(options[option.name]) if option.kind == "choice" else options[option.name]
+        for option in kind.options
+    }
+
+
 def option_field(option: OptionField, value: object) -> forms.Field:
     """Return the field of one option of a judge."""
     common: JsonDict = {"label": option.title, "help_text": option.help, "initial": value, "required": False}
@@ -216,6 +236,8 @@ def option_field(option: OptionField, value: object) -> forms.Field:
         return forms.ChoiceField(**common | {"choices": choices, "initial": json.dumps(value), "required": True})
     if option.kind == "boolean":
         return forms.BooleanField(**common)
+    if option.kind == "line":
+        return forms.CharField(**common, max_length=1000)
     if option.kind == "text":
         return forms.CharField(**common, widget=forms.Textarea(attrs={"rows": 8}), strip=False)
     limits: JsonDict = {"min_value": option.low, "max_value": option.high}

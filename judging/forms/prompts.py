@@ -13,6 +13,7 @@ from judging.forms.runs import pair_judges
 from judging.judges.registry import COMPARING, judge_kind
 from judging.models import Judge, PromptVersion, Response, Rubric
 from judging.selectors.endpoints import active_judges
+from judging.selectors.suggested_judges import needs_rubric
 
 
 class PromptForm(forms.Form):
@@ -70,7 +71,7 @@ class TrialForm(forms.Form):
 
     def _rubric_for(self, judge: Judge, chosen: Rubric | None) -> Rubric | None:
         """Return the chosen rubric or the only one that fits the judge; none for a judge that reads no rubric."""
-        if not judge_kind(judge.kind).needs & {"rubric", "levels"}:
+        if not needs_rubric(judge):
             return None
         fitting = [choice.rubric for choice in pair_judges([judge], list(self.rubrics))[0]]
         return chosen or (fitting[0] if len(fitting) == 1 else None)
@@ -91,7 +92,7 @@ class JudgeTrialForm(TrialForm):
         chosen.choices = [(row.pk, f"{row.prompt.key}, {row.system}") for row in responses]
         sent = prompt_name_of(judge)
         self._models("prompt").queryset = PromptVersion.objects.filter(is_active=True, name=sent).order_by("label")
-        if not judge_kind(judge.kind).needs & {"rubric", "levels"}:
+        if not needs_rubric(judge):
             del self.fields["rubric"]
         elif not self.initial.get("rubric"):
             fitting = [choice.rubric for choice in pair_judges([judge], list(self.rubrics))[0] if choice.rubric]

@@ -11,7 +11,7 @@ from django.db.models import Q
 from evalsite.base.json_types import JsonDict
 from judging.forms.new_runs import NewRunForm
 from judging.forms.selections import SelectionForm
-from judging.judges.registry import COMPARING, judge_kind
+from judging.judges.registry import COMPARING
 from judging.llm.endpoints import EndpointKind
 from judging.models import Case, Judge, Rubric, RunKind, Suite, System
 from judging.selectors.endpoints import active_judges
@@ -126,8 +126,7 @@ class RunForm(NewRunForm, SelectionForm):
             raise forms.ValidationError("Choose the rule graders, a judge, or both.")
         choices, lacking = pair_judges(judges, rubrics)
         for judge in lacking:
-            levels = "levels" in judge_kind(judge.kind).needs
-            wanted = "a level rubric" if levels else "a rubric with criteria"
+            wanted = NEEDED_RUBRICS[next(need for need in NEEDED_RUBRICS if need in judge.needs)]
             self.add_error("rubrics", f"{judge.name} needs {wanted}; choose one or deselect the judge.")
         unused = [rubric for rubric in rubrics if not any(choice.rubric == rubric for choice in choices)]
         for rubric in unused:
@@ -151,6 +150,9 @@ class RunForm(NewRunForm, SelectionForm):
             audit_share=None if data["audit_percent"] is None else data["audit_percent"] / 100,
             selection=data["selection"],
         )
+
+
+NEEDED_RUBRICS = {"levels": "a level rubric", "rubric": "a rubric with criteria", "any_rubric": "a rubric"}
 
 
 def pair_judges(judges: Iterable[Judge], rubrics: Sequence[Rubric]) -> tuple[list[EvaluatorChoice], list[Judge]]:

@@ -28,7 +28,7 @@ class OptionField:
     """One option as a form shows it."""
 
     name: str
-    kind: str  # choice | integer | number | boolean | text
+    kind: str  # choice | integer | number | boolean | line | text
     default: Any
     help: str
     choices: tuple[Any, ...] = ()
@@ -37,7 +37,7 @@ class OptionField:
     affects_calls: bool = True  # False: only how verdicts become scores; stored verdicts stay good
     scoring_only_if: JsonObject = field(default_factory=dict)  # with these options too, only scores depend on it
     label: str = ""  # empty: the name
-    words: tuple[str, ...] = ()  # the choices as a form shows them; empty: as they are
+    words: tuple[str, ...] = ()  # the choices as a form shows them; of a text: where there is none, and where one is
     group: str = ""  # heading under which a form folds the option
     initial: Any = None  # what a new judge gets; None: the default, which stands for judges stored without the option
 
@@ -52,6 +52,8 @@ class OptionField:
 
     def word_for(self, value: Any) -> str:
         """Return a value as pages show it; of a text only whether there is one, for it is shown elsewhere."""
+        if self.kind == "text" and self.words:
+            return self.words[bool(value)]
         if self.words and value in self.choices:
             return self.words[self.choices.index(value)]
         if isinstance(value, bool):
@@ -68,7 +70,7 @@ class OptionField:
 
 @dataclass(frozen=True, slots=True)
 class JudgeKind:
-    """A kind of judge. `needs` is any of rubric (with something to rate), levels, reference and pair."""
+    """A kind of judge. `needs` is any of rubric (with something to rate), levels, any_rubric, reference and pair."""
 
     name: str
     title: str
@@ -77,6 +79,7 @@ class JudgeKind:
     options: tuple[OptionField, ...]
     builder: Callable[[JsonObject], JudgeProgram]
     prompts: Mapping[str, JsonObject] = field(default_factory=dict)  # editable file -> the options that choose it
+    needs_by: Callable[[JsonObject], frozenset[str]] = lambda _: frozenset()  # further needs, by the options
 
     @property
     def asks_model(self) -> bool:
@@ -110,16 +113,21 @@ class JudgeKind:
         """Return every option as a new judge gets it."""
         return {option.name: option.value_for_new for option in self.options}
 
-    def missing_needs(self, subject: JudgeSubject) -> tuple[str, ...]:
-        """Return which needs a subject does not meet."""
+    def needs_with(self, options: JsonObject) -> frozenset[str]:
+        """Return what a judge with these options needs."""
+        return self.needs | self.needs_by(options)
+
+    def missing_needs(self, subject: JudgeSubject, options: JsonObject) -> tuple[str, ...]:
+        """Return which needs of a judge with these options a subject does not meet."""
         levels = subject.rubric is not None and all(node.kind == "level" for node in subject.rubric.children)
         there = {
             "rubric": subject.rubric is not None and any(map(is_rated, walk(subject.rubric))),
+            "any_rubric": subject.rubric is not None,
             "levels": levels and subject.rubric is not None and bool(subject.rubric.children),
             "reference": bool(subject.reference.strip()),
             "pair": bool(subject.other_response),
         }
-        return tuple(sorted(need for need in self.needs if not there[need]))
+        return tuple(sorted(need for need in self.needs_with(options) if not there[need]))
 
     def prompts_sent(self, options: JsonObject | None = None) -> list[VersionedPrompt]:
         """Return every prompt text that the judge sends with these options, the editable one first."""
@@ -137,7 +145,7 @@ def _checked(option: OptionField, value: Any) -> Any:
         if value not in option.choices or isinstance(value, bool):
             raise BadJudgeOption(f"{option.name} is one of {', '.join(map(str, option.choices))}, not {value!r}.")
         return value
-    if option.kind == "boolean" or option.kind == "text":
+    if option.kind in ("boolean", "line", "text"):
         if not isinstance(value, bool if option.kind == "boolean" else str):
             raise problem
         return value

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from judging.judges.judge_kinds import JudgeKind
-from judging.judges.kinds import accuracy, generic, integrity, level_cascade, pairwise, relevance
+from judging.judges.kinds import accuracy, custom, generic, integrity, level_cascade, pairwise, relevance
+from judging.judges.prompt_templates import read_template
+from judging.judges.prompt_texts import chosen_prompt
 
 KINDS: Mapping[str, JudgeKind] = {
     module.KIND.name: module.KIND
@@ -16,10 +18,19 @@ KINDS: Mapping[str, JudgeKind] = {
         integrity,
         pairwise,
         generic,
+        custom,
     )
 }
 EDITABLE: Mapping[str, str] = {prompt: kind.name for kind in KINDS.values() for prompt in kind.prompts}
 COMPARING = frozenset(kind.name for kind in KINDS.values() if "pair" in kind.needs)  # two responses, as debates do
+
+
+def check_judge_prompt(name: str, text: str) -> None:
+    """Accept an edited text for a shipped file. Raises: BadPrompt."""
+    if name == custom.NAME:
+        read_template(text)
+    else:
+        chosen_prompt(name, text)
 
 
 class UnknownJudge(LookupError):

@@ -19,8 +19,12 @@ def reply_form(name: str, part: str, values: Mapping[str, JsonObject]) -> JsonDi
     """
     if len(values) > MOST_KEYS:
         return JSON_OBJECT
-    schema = _closed({"reasoning": {"type": "string"}, part: _closed(values)})
-    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+    return reply_schema(name, {"reasoning": {"type": "string"}, part: _closed(values)})
+
+
+def reply_schema(name: str, properties: Mapping[str, JsonObject]) -> JsonDict:
+    """Return the schema of an object with just these properties, all of them required."""
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": _closed(properties)}}
 
 
 def scale_schema(scale: ScaleSpec | None) -> JsonDict:

@@ -25,6 +25,7 @@ class JudgeSubject:
     prompt_version: str = ""  # DIRECT | COT | EXPERT | own: how the answer was asked for
     lang: str = ""
     about: str = ""  # the description of the benchmark that the question belongs to
+    metadata: JsonObject = field(default_factory=dict)  # what the suite's file says further of the case
     facts: JsonObject = field(default_factory=dict)  # for the rubric's rules
 
     @property

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from evalsite.base.choices import choices_of
-from judging.judges.registry import KINDS
+from judging.judges.registry import KINDS, judge_kind
 from judging.llm.endpoints import EndpointKind, KeyHeader
 from judging.llm.presets import PRESETS
 
@@ -74,6 +74,7 @@ class Judge(models.Model):
     """A judge kind with its options, on an endpoint if it asks a model. What a run uses is frozen in its evaluator."""
 
     name = models.CharField(max_length=120, unique=True)
+    description = models.TextField(blank=True)
     kind = models.CharField(max_length=40)  # a name in judging.judges.registry
     endpoint = models.ForeignKey(ModelEndpoint, null=True, on_delete=models.PROTECT, related_name="judges")
     options = models.JSONField(default=dict, blank=True)
@@ -88,6 +89,11 @@ class Judge(models.Model):
         """The endpoint of a judge whose kind asks a model."""
         assert self.endpoint is not None
         return self.endpoint
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What it cannot be asked without; see `JudgeKind`."""
+        return judge_kind(self.kind).needs_with(self.options)
 
     @property
     def is_baseline(self) -> bool:

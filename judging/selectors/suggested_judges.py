@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import F, Max, Q
 
-from judging.judges.registry import COMPARING, judge_kind
+from judging.judges.registry import COMPARING
 from judging.models import EvaluatorKind, Judge, Rubric, Run, RunEvaluator, RunKind, Suite
 from judging.selectors.endpoints import active_judges
 
@@ -64,7 +64,7 @@ def _judges_by_use() -> list[Judge]:
 
 def _fits(judge: Judge, rubrics: Collection[Rubric], has_references: bool, *, is_asked: bool) -> bool:
     """Return whether a judge's needs are met; where a rubric was just imported, it must be one that uses it."""
-    if "reference" in judge_kind(judge.kind).needs and not has_references:
+    if "reference" in judge.needs and not has_references:
         return False
     if not needs_rubric(judge):
         return not is_asked
@@ -73,12 +73,14 @@ def _fits(judge: Judge, rubrics: Collection[Rubric], has_references: bool, *, is
 
 def needs_rubric(judge: Judge) -> bool:
     """Return whether a judge cannot be asked without a rubric."""
-    return bool(judge_kind(judge.kind).needs & {"rubric", "levels"})
+    return bool(judge.needs & {"rubric", "levels", "any_rubric"})
 
 
 def uses_rubric(judge: Judge, rubric: Rubric) -> bool:
     """Return whether a judge needs a rubric of this shape."""
-    return needs_rubric(judge) and (rubric.shape == LEVEL_SHAPE) == ("levels" in judge_kind(judge.kind).needs)
+    if "any_rubric" in judge.needs:
+        return True
+    return needs_rubric(judge) and (rubric.shape == LEVEL_SHAPE) == ("levels" in judge.needs)
 
 
 def _paired(judges: Collection[Judge], rubrics: Collection[Rubric]) -> SuggestedJudges:

@@ -200,10 +200,17 @@ def _check_extra(extra: JsonObject) -> None:
         raise EndpointNotValid(f"Extra fields cannot set {', '.join(ours)}: the judge or this form sets them.")
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeFields:
+    """What a judge has beside its kind and options."""
+
+    name: str
+    endpoint: ModelEndpoint | None = None
+    description: str = ""
+
+
 @transaction.atomic
-def save_judge(
-    *, judge: Judge | None, name: str, kind: str, endpoint: ModelEndpoint | None, options: JsonDict, actor: User | None
-) -> Judge:
+def save_judge(*, judge: Judge | None, fields: JudgeFields, kind: str, options: JsonDict, actor: User | None) -> Judge:
     """Store a judge. Runs keep what they were started with.
 
     Raises:
@@ -216,13 +223,15 @@ def save_judge(
         judge_kind(kind).prompt_hash(complete)  # reads the prompt, and with it an edited one's placeholders
     except (BadJudgeOption, BadPrompt, UnknownJudge) as error:
         raise JudgeNotValid(str(error)) from None
+    endpoint = fields.endpoint
     if judge_kind(kind).asks_model == (endpoint is None):
         title = judge_kind(kind).title
         raise JudgeNotValid(
             f"Choose the endpoint that {title!r} asks." if endpoint is None else f"{title!r} asks no endpoint."
         )
     row = judge or Judge()
-    row.name, row.kind, row.endpoint, row.options = name, kind, endpoint, complete
+    row.name, row.description, row.kind, row.endpoint = fields.name, fields.description, kind, endpoint
+    row.options = complete
     row.save()
     record(
         actor, "judge.changed" if judge else "judge.added", row, kind=kind, endpoint=endpoint.name if endpoint else ""

@@ -11,8 +11,8 @@ from django.db.models import Q
 
 from evalsite.accounts.audit import NamedSubject, record
 from judging.judges.answer_prompts import OWN, SHIPPED, check_worker_prompt
-from judging.judges.prompt_texts import BadPrompt, chosen_prompt
-from judging.judges.registry import EDITABLE
+from judging.judges.prompt_texts import BadPrompt
+from judging.judges.registry import EDITABLE, check_judge_prompt
 from judging.models import PromptVersion
 from judging.selectors.prompts import uses_of
 
@@ -79,7 +79,7 @@ def _check(name: str, label: str, text: str) -> None:
         if name == OWN:
             check_worker_prompt(text)
         else:
-            chosen_prompt(name, text)
+            check_judge_prompt(name, text)
     except BadPrompt as problem:
         raise PromptRefused(str(problem)) from None
     if name == OWN and label.upper() in SHIPPED:

@@ -6,26 +6,33 @@ import json
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.base.differences import compare
 from evalsite.base.http import PageRequest, page_of, refusals_shown, whole_number
 from evalsite.base.json_types import JsonDict
-from judging.forms.endpoints import JudgeForm
+from judging.forms.endpoints import JudgeForm, shown_options
 from judging.forms.prompts import JudgeTrialForm
 from judging.jobs import launch_single
+from judging.judges.kinds.custom import NAME as CUSTOM
+from judging.judges.prompt_templates import VARIABLES
 from judging.judges.registry import COMPARING, KINDS, judge_kind
-from judging.models import Judge, PromptVersion
+from judging.models import Judge, ModelEndpoint, PromptVersion
 from judging.selectors import endpoints as selectors
 from judging.selectors import judge_uses
 from judging.services.endpoints import JudgeInUse, JudgeNotValid, delete_judge, save_judge, set_judge_active
 from judging.services.evaluation.evaluator_tasks import NEEDS
+from judging.services.judge_files import BadJudgeFile, judge_file, read_judge_file
 from judging.services.runs.run_plans import RunNotPossible
 from judging.services.runs.single import Wish, judge_once
+
+MOST_FILE = 2**20 + 1  # bytes of a judge's file that are read
 
 
 @permission_required("judging.view_judge", raise_exception=True)
@@ -39,12 +46,46 @@ def judge_list(request: PageRequest) -> HttpResponse:
 def judge_create(request: PageRequest) -> HttpResponse:
     """Add a judge of the kind named in the address."""
     kind = request.GET.get("kind", "")
+    if kind not in KINDS and request.FILES:
+        return _judge_of_file(request)
     if kind not in KINDS:
         endpoint = whole_number(request.GET.get("endpoint", ""))
         kinds = [(one, [NEEDS[need] for need in sorted(one.needs)]) for one in KINDS.values()]
         context = {"kinds": kinds, "endpoint_id": "" if endpoint is None else endpoint}
         return render(request, "judging/judge_kinds.html", context)
     return _edit_judge(request, None, kind)
+
+
+def _judge_of_file(request: PageRequest) -> HttpResponse:
+    """Show the form of a new judge, filled in from an uploaded file; nothing is stored before it is saved."""
+    upload = request.FILES.get("file")
+    if not isinstance(upload, UploadedFile):
+        return redirect("judging:judge-create")
+    try:
+        read = read_judge_file(upload.read(MOST_FILE), upload.name or "judge.yaml")
+    except BadJudgeFile as problem:
+        messages.error(request, str(problem))
+        return redirect("judging:judge-create")
+    endpoint = ModelEndpoint.objects.filter(name=read.endpoint, is_active=True).first()
+    if read.endpoint and endpoint is None:
+        messages.warning(request, f"This site has no active endpoint {read.endpoint!r}. Choose another.")
+    initial = {"name": read.name, "description": read.description, "endpoint": endpoint}
+    initial |= shown_options(read.kind, read.options)
+    context = {"form": JudgeForm(kind=read.kind.name, initial=initial), **_prompts(None, read.kind.name)}
+    return render(request, "judging/judge_create.html", context)
+
+
+@require_GET
+@permission_required("judging.view_judge", raise_exception=True)
+def judge_export(request: PageRequest, judge_id: int) -> HttpResponse:
+    """Download a judge as YAML."""
+    judge = _judge(judge_id)
+    name = slugify(judge.name) or "judge"
+    return HttpResponse(
+        judge_file(judge),
+        content_type="application/yaml; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}.yaml"'},
+    )
 
 
 @require_GET
@@ -161,15 +202,9 @@ def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpRes
         initial["option_prompt_text"] = judge_kind(kind).prompts_sent(judge.options if judge else {})[0].text
     form = JudgeForm(request.POST or None, kind=kind, judge=judge, initial=initial)
     if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
         try:
             saved = save_judge(
-                judge=judge,
-                name=data["name"],
-                kind=kind,
-                endpoint=data.get("endpoint"),
-                options=form.options(),
-                actor=request.user,
+                judge=judge, fields=form.entered(), kind=kind, options=form.options(), actor=request.user
             )
             messages.success(request, f"{saved} is saved. Existing runs keep their settings.")
             is_tried = judge is None and request.user.has_perm("judging.add_run") and kind not in COMPARING
@@ -190,6 +225,7 @@ def _prompts(judge: Judge | None, kind: str) -> dict[str, object]:
         "kind": described,
         "prompt": texts[0] if texts else None,
         "placeholders": sorted(texts[0].placeholders) if texts else [],
+        "variables": VARIABLES.items() if kind == CUSTOM else (),
         "edited": bool(options.get("prompt_text")),
         "prompts": texts,
         "prompt_hash": described.prompt_hash(options),

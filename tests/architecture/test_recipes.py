@@ -83,7 +83,7 @@ def test_a_judge_that_calls_no_model_is_chosen_run_and_seen_on_a_leaderboard(
     work(run)
 
     assert "Length" in offered.text
-    assert list(form.context["form"].fields) == ["name", "option_most_words"]
+    assert list(form.context["form"].fields) == ["name", "description", "option_most_words"]
     assert (made.status_code, judge.endpoint, judge.options, judge.is_baseline) == (302, None, {"most_words": 3}, True)
     assert "Brief (baseline)" in chosen.text
     evaluator = run.evaluators.get()

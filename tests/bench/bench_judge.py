@@ -156,7 +156,7 @@ def make_run(url: str, *, calls: int, concurrency: int) -> int:
     from django.utils import timezone
 
     from judging.models import ModelEndpoint
-    from judging.services.endpoints import EndpointFields, save_endpoint, save_judge
+    from judging.services.endpoints import EndpointFields, JudgeFields, save_endpoint, save_judge
     from judging.services.file_imports import suites
     from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
     from judging.specs.types import CaseSpec, NodeSpec, ResponseSpec, RubricItemSpec, RubricSpec, ScaleSpec, SuiteSpec
@@ -182,7 +182,7 @@ def make_run(url: str, *, calls: int, concurrency: int) -> int:
     ).rubric
     fields = EndpointFields(name=name, base_url=url, model="fake", max_concurrency=concurrency)
     endpoint: ModelEndpoint = save_endpoint(endpoint=None, fields=fields, actor=None)
-    judge = save_judge(judge=None, name=name, kind="level_cascade", endpoint=endpoint, options={}, actor=None)
+    judge = save_judge(judge=None, fields=JudgeFields(name, endpoint), kind="level_cascade", options={}, actor=None)
     systems = list({response.system for prompt in suite.benchmark.prompts.all() for response in prompt.responses.all()})
     plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
     return create_run(plan=plan, actor=None, at=at).pk

@@ -114,6 +114,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "judging:judge-list": READERS,
     "judging:judge-create": RESEARCHERS,
     "judging:judge-detail": READERS_OBJECT,
+    "judging:judge-export": READERS_OBJECT,
     "judging:judge-prompts": READERS_OBJECT,
     "judging:judge-try": RESEARCHERS_OBJECT,
     "judging:judge-update": RESEARCHERS_OBJECT,

@@ -93,6 +93,22 @@ def _relevance(material: Material, lens: str) -> str:
     return f"Accuracy: {accuracy}\nComprehensiveness: {complete}\nContext Precision: {precise}\nFinal: {final:.1f}"
 
 
+def _custom(material: Material, lens: str) -> str:
+    """Return the place of the share on the scale, or the label at that place, in the form that was asked for."""
+    share, values = _share(material, lens, material["question"]), material["values"]
+    said = values[min(len(values) - 1, int(share * len(values)))]
+    if material["is_number"]:
+        low, high = map(float, values)
+        said = f"{round(low + share * (high - low)):g}"
+    reasoning = f"{_intro(lens)} The share is {share:.2f}."
+    if material["reply"] == "json":
+        value = float(said) if material["is_number"] else said
+        return json.dumps({"reasoning": reasoning, material["reply_key"]: value})
+    if material["reply"] == "tag":
+        return f"{reasoning}\n<{material['reply_key']}>{said}</{material['reply_key']}>"
+    return f"{reasoning}\n{said}"
+
+
 def _accuracy(material: Material, lens: str) -> str:
     share = _share(material, lens, material["reference"])
     wanted = STRICTNESS[material["strictness"]]
@@ -221,5 +237,6 @@ _WRITERS: Mapping[str, Callable[[Material, str], str]] = {
     "integrity": _integrity,
     "pairwise": _pairwise,
     "generic": _generic,
+    "custom": _custom,
     "debate_statement": _debate_statement,
 }

@@ -16,7 +16,6 @@ from judging.exports import write_esi_files
 from judging.forms.runs import pair_judges
 from judging.grading.esi import BadEsiOption
 from judging.jobs import launch_run
-from judging.judges.registry import judge_kind
 from judging.management import choices
 from judging.management.esi_arguments import NAMES as ESI_NAMES
 from judging.management.esi_arguments import add_esi_arguments, esi_plan_of
@@ -147,7 +146,7 @@ def _plan(options: JsonDict) -> RunPlan:
 def _judges(options: JsonDict) -> list[EvaluatorChoice]:
     rubrics = choices.rubrics_of(options["rubrics"])
     judges: list[Judge] = choices.judges_of(options["judges"])
-    pairwise = [judge.name for judge in judges if "pair" in judge_kind(judge.kind).needs]
+    pairwise = [judge.name for judge in judges if "pair" in judge.needs]
     if pairwise:
         raise BadInput(f"{', '.join(pairwise)} compares two responses; use run_debates.")
     chosen, lacking = pair_judges(judges, rubrics)

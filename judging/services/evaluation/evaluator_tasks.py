@@ -15,6 +15,7 @@ from judging.grading.rule_graders.programs import ProgramRunner
 from judging.grading.rule_graders.rules import GradedCase
 from judging.grading.stored import grade_to_json
 from judging.judges.judge_kinds import BadJudgeOption
+from judging.judges.prompt_texts import BadPrompt
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import PARSER_VERSION, JudgeScore, JudgeVerdict, VerdictStatus
@@ -42,6 +43,7 @@ from judging.services.trees import tree_from_json
 NEEDS = {
     "rubric": "a rubric",
     "levels": "a rubric with levels",
+    "any_rubric": "a rubric",
     "reference": "a reference answer",
     "pair": "a second response",
 }
@@ -192,6 +194,7 @@ def subject_of(*, case: Case, response: Response, tree: JsonDict | None, evaluat
         instruction=str(case.metadata.get("instruction", "")),
         prompt_version=str(response.metadata.get("prompt_version", "")),
         lang=case.lang,
+        metadata=case.metadata,
         about=_about_benchmark(evaluator),
     )
 
@@ -226,14 +229,20 @@ def _judge(
     """Ask the judge; everything happens inside, so that what cannot be read fails one task and not the claim."""
     subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
     kind = judge_kind(evaluator.options["judge_kind"])
-    missing = kind.missing_needs(subject)
+    missing = kind.missing_needs(subject, evaluator.options["judge_options"])
     if missing:
-        reason = f"This judge needs {' and '.join(NEEDS[need] for need in missing)} for the case."
-        return Judged(verdict=JudgeVerdict(VerdictStatus.FAILED, reason=reason, flags=("not-asked",)))
+        return _not_asked(f"This judge needs {' and '.join(NEEDS[need] for need in missing)} for the case.")
     judge = kind.build(evaluator.options["judge_options"])
-    verdict: JudgeVerdict = yield from judge.converse(subject)
+    try:
+        verdict: JudgeVerdict = yield from judge.converse(subject)
+    except BadPrompt as problem:
+        return _not_asked(str(problem))
     score = judge.score(verdict.value, subject) if verdict.value is not None else None
     return Judged(verdict=verdict, score=score)
+
+
+def _not_asked(reason: str) -> Judged:
+    return Judged(verdict=JudgeVerdict(VerdictStatus.FAILED, reason=reason, flags=("not-asked",)))
 
 
 def _read_stage(run: Run, tasks: Sequence[RunTask]) -> _ClaimContext:

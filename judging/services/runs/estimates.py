@@ -12,6 +12,8 @@ from django.db.models import Avg
 
 from judging.grading.answer_cleaning import clean_answer
 from judging.judges.answer_prompts import answer_request
+from judging.judges.interface import JudgeProgram
+from judging.judges.prompt_texts import BadPrompt
 from judging.judges.questions import QUOTED_REPLY, reask
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
@@ -200,15 +202,24 @@ def _estimate(
         return EvaluatorEstimate(choice.name, count, 0, 0, Decimal(0), 0.0, 0, 0)
     kind = judge_kind(choice.judge.kind)
     if choice.judge.endpoint is None:
-        lacking = sum(bool(kind.missing_needs(subject)) for subject in subjects)
+        lacking = sum(bool(kind.missing_needs(subject, choice.judge.options)) for subject in subjects)
         counts = (count, 0, 0, Decimal(0), 0.0, lacking, len(subjects))
         return EvaluatorEstimate(choice.name, *counts, is_baseline=choice.judge.is_baseline)
     judge = kind.build(freeze(judge=choice.judge, options=choice.options)["judge_options"])
     asked, guesses = (
-        [None if kind.missing_needs(one) else next(judge.converse(one)) for one in each] for each in (subjects, guessed)
+        [None if kind.missing_needs(one, choice.judge.options) else _first_requests(judge, one) for one in each]
+        for each in (subjects, guessed)
     )
     part = _priced(choice.name, target_of(choice.judge.endpoint), asked, guesses=guesses, count=count, when=when)
     return replace(part, tasks=count)
+
+
+def _first_requests(judge: JudgeProgram, subject: JudgeSubject) -> tuple[ChatRequest, ...] | None:
+    """Return what a judge asks first; None where its prompt cannot be filled in for this response."""
+    try:
+        return next(judge.converse(subject))
+    except BadPrompt:
+        return None
 
 
 def _priced(

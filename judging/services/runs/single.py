@@ -14,6 +14,7 @@ from django.db.models import Sum
 from evalsite.base.json_types import JsonDict
 from judging.judges.registry import judge_kind
 from judging.models import Judge, Response, Rubric, RubricItem, Run, RunEvaluator, RunKind, RunTask, Suite
+from judging.selectors.suggested_judges import needs_rubric
 from judging.services.evaluation.evaluator_tasks import NEEDS, subject_of
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 
@@ -45,10 +46,10 @@ def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
     suite = Suite.objects.filter(cases__prompt=response.prompt_id).order_by("-number", "-pk").first()
     if suite is None:
         raise RunNotPossible("No suite has the case of this response.")
-    needs = judge_kind(judge.kind).needs
+    needs = judge.needs
     if "pair" in needs:
         raise RunNotPossible(f"{judge.name} compares two responses; it cannot judge a single one.")
-    if needs & {"rubric", "levels"} and rubric is None:
+    if needs_rubric(judge) and rubric is None:
         raise RunNotPossible(f"{judge.name} needs a rubric.")
     if response.superseded_at is not None:
         raise RunNotPossible("This response was replaced by a newer one.")
@@ -91,6 +92,7 @@ def _check_needs(suite: Suite, response: Response, evaluator: RunEvaluator) -> N
         trees = dict(items.values_list("case_key", "tree"))
     tree = trees.get(case.key) or trees.get("")
     subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
-    missing = judge_kind(evaluator.options["judge_kind"]).missing_needs(subject)
+    frozen = evaluator.options
+    missing = judge_kind(frozen["judge_kind"]).missing_needs(subject, frozen["judge_options"])
     if missing:
         raise RunNotPossible(f"This judge needs {' and '.join(NEEDS[need] for need in missing)} for the case.")

@@ -31,6 +31,7 @@ LOWEST: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "accuracy": ('{"is_judged_correct": false, "reasoning": %j}', {"is_correct": False}),
     "integrity": ('{"integrity_score": 0, "integrity_reasoning": %j}', {"integrity": 0.0}),
+    "custom": ("The answer says: %s\n<score>0</score>", {"score": 0.0}),
     "pairwise": ("Answer A says: %s\nB is better.\n[[B]]", {"preference": -1}),
     "generic": (
         '{"reasoning": %j, "verdicts": {"100.1": false, "50.1": false}}',

@@ -57,12 +57,12 @@ def test_missing_needs_names_what_a_subject_lacks() -> None:
     levels = JudgeSubject("q", "a", rubric=NodeSpec("root", "group", children=(level,)))
     empty = JudgeSubject("q", "a", rubric=NodeSpec("root", "group"))
 
-    assert {name: kind.missing_needs(bare) for name, kind in KINDS.items()} == {
+    assert {name: kind.missing_needs(bare, {}) for name, kind in KINDS.items()} == {
         name: tuple(sorted(kind.needs)) for name, kind in KINDS.items()
     }
-    assert judge_kind("level_cascade").missing_needs(bare) == ("levels", "rubric")
-    assert judge_kind("level_cascade").missing_needs(levels) == ()
-    assert judge_kind("generic").missing_needs(empty) == ("rubric",)
+    assert judge_kind("level_cascade").missing_needs(bare, {}) == ("levels", "rubric")
+    assert judge_kind("level_cascade").missing_needs(levels, {}) == ()
+    assert judge_kind("generic").missing_needs(empty, {}) == ("rubric",)
 
 
 def test_prompt_hash_changes_with_what_is_sent_only() -> None:

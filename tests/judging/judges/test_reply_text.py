@@ -28,6 +28,7 @@ FORMS: dict[str, str] = {
     "relevance": "Accuracy: 10\nComprehensiveness: 10\nContext Precision: 10\nFinal: 1.0",
     "accuracy": '{"is_judged_correct": true, "reasoning": "fine"}',
     "integrity": '{"integrity_score": 100, "integrity_reasoning": "fine"}',
+    "custom": "<score>9</score>",
     "pairwise": "fine\n[[A]]",
     "generic": '{"verdicts": {"100.1": true, "50.1": true}, "reasoning": "fine"}',
 }

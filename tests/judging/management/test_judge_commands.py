@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
 from judging.judges.prompt_texts import load_prompt
+from judging.judges.registry import KINDS
 from judging.models import Judge, PromptVersion, RunEvaluator
 from judging.services.prompts import save_prompt_version
 from tests import factories
@@ -129,3 +132,43 @@ def test_judge_response_tries_a_prompt_version(fake_llm: FakeLLM) -> None:
     assert told == f"{other.name} does not use the prompt accuracy."
     frozen = RunEvaluator.objects.get(run=result["run"]).options["judge_options"]
     assert frozen["prompt_text"] == version.text
+
+
+def test_add_judge_reads_the_file_that_export_judge_writes(tmp_path: Path) -> None:
+    endpoint = factories.endpoint(name="local")
+    options = KINDS["custom"].new_options() | {"prompt_text": "Rate {{ response }}.", "highest": 5}
+    factories.judge(name="Helpful", description="It helps.", kind="custom", endpoint=endpoint, options=options)
+    path, out = tmp_path / "helpful.yaml", StringIO()
+
+    call_command("export_judge", "Helpful", "--output", str(path), stdout=out)
+    call_command("export_judge", "Helpful", stdout=(printed := StringIO()))
+    Judge.objects.all().delete()
+    made = run_command("add_judge", str(path))
+    changed = run_command("add_judge", str(path), "--option", "highest=4")
+
+    assert (printed.getvalue(), out.getvalue()) == (path.read_text(), f"Written: {path}\n")
+    assert (made["name"], made["endpoint"], made["options"], made["changed"]) == ("Helpful", "local", options, False)
+    judge = Judge.objects.get()
+    assert (judge.description, judge.options["highest"], changed["changed"]) == ("It helps.", 4, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["{file}", "--kind", "accuracy"], "judge.yaml is a judge of the kind custom. (--kind)"),
+        (["{file}"], "judge.yaml, line 3: There is no field 'colour'"),
+        (["/nowhere/judge.yaml"], "No such file"),
+        ([], "Name the judge (--name), or give its file."),
+    ],
+)
+def test_add_judge_says_what_is_wrong_with_a_file(tmp_path: Path, arguments: list[str], says: str) -> None:
+    path = tmp_path / "judge.yaml"
+    path.write_text("name: X\nkind: custom\n" + ("colour: red\n" if len(arguments) == 1 else ""))
+
+    assert says in refusal("add_judge", *(word.replace("{file}", str(path)) for word in arguments))
+
+
+def test_export_judge_names_the_judges_that_there_are() -> None:
+    factories.judge(name="Helpful")
+
+    assert refusal("export_judge", "Useful") == "There is no judge 'Useful'. Judges: Helpful."

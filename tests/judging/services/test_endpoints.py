@@ -13,6 +13,7 @@ from judging.models import Call, Judge, ModelEndpoint
 from judging.services.endpoints import (
     EndpointFields,
     EndpointNotValid,
+    JudgeFields,
     JudgeNotValid,
     forget_capabilities,
     save_endpoint,
@@ -107,8 +108,13 @@ def test_save_judge_completes_options_and_refuses_strange_ones() -> None:
     endpoint = factories.endpoint()
 
     judge = save_judge(
-        judge=None, name="strict", kind="accuracy", endpoint=endpoint, options={"strictness": "L3"}, actor=None
+        judge=None,
+        fields=JudgeFields("strict", endpoint, "Is it right?"),
+        kind="accuracy",
+        options={"strictness": "L3"},
+        actor=None,
     )
+    assert (judge.endpoint, judge.description) == (endpoint, "Is it right?")
     assert (judge.options["strictness"], judge.options["temperature"]) == ("L3", 0.0)
     assert acts() == [("judge.added", "strict")]
     for kind, options, says in (
@@ -117,7 +123,7 @@ def test_save_judge_completes_options_and_refuses_strange_ones() -> None:
         ("oracle", {}, "no judge 'oracle'"),
     ):
         with pytest.raises(JudgeNotValid, match=says):
-            save_judge(judge=None, name="other", kind=kind, endpoint=endpoint, options=options, actor=None)
+            save_judge(judge=None, fields=JudgeFields("other", endpoint), kind=kind, options=options, actor=None)
     assert Judge.objects.count() == 1
 
 
@@ -125,9 +131,8 @@ def test_save_judge_refuses_a_prompt_without_its_placeholders() -> None:
     with pytest.raises(JudgeNotValid, match="placeholders"):
         save_judge(
             judge=None,
-            name="edited",
+            fields=JudgeFields("edited", factories.endpoint()),
             kind="accuracy",
-            endpoint=factories.endpoint(),
             options={"prompt_text": "Is {{response}} right?"},
             actor=None,
         )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.roles import Role
 from judging.judges.prompt_texts import load_prompt
-from judging.judges.registry import judge_kind
+from judging.judges.registry import KINDS, judge_kind
 from judging.models import Judge, Run, RunKind
-from judging.services.endpoints import save_judge
+from judging.services.endpoints import JudgeFields, save_judge
 from tests import factories
 from tests.judging.services.run_rows import judged_run
 from tests.judging.views.sent_forms import filled
@@ -123,7 +124,7 @@ def test_judge_prompts_offers_the_current_version_before_any_run_used_it(client:
     judge = _judge_of(run)
     before = judge_kind(judge.kind).prompt_hash(judge.options)
     save_judge(
-        judge=judge, name=judge.name, kind=judge.kind, endpoint=judge.endpoint, actor=None,
+        judge=judge, fields=JudgeFields(judge.name, judge.endpoint), kind=judge.kind, actor=None,
         options={**judge_kind(judge.kind).complete_options(judge.options), "mode": "itemised"},
     )  # fmt: skip
 
@@ -277,3 +278,52 @@ def test_judge_update_offers_a_copy_of_its_prompt_to_edit(client: Client, admin:
         "",
         shipped.text,
     )
+
+
+def test_a_judge_is_exported_and_opened_again_as_a_new_one(client: Client, admin: User) -> None:
+    endpoint = factories.endpoint(name="local")
+    options = KINDS["custom"].new_options() | {"prompt_text": "Rate {{ response }}.", "reply": "last_line"}
+    judge = factories.judge(name="Helpful", description="It helps.", kind="custom", endpoint=endpoint, options=options)
+
+    exported = client.get(reverse("judging:judge-export", args=[judge.pk]))
+    judge.delete()
+    file = SimpleUploadedFile("helpful.yaml", exported.content)
+    opened = client.post(reverse("judging:judge-create"), {"file": file})
+    form = opened.context["form"]
+    sent = {field.html_name: field.value() for field in form if field.value() not in (None, False)}
+    sent["endpoint"] = endpoint.pk
+    saved = client.post(f"{reverse('judging:judge-create')}?kind=custom", sent)
+
+    assert exported["Content-Disposition"] == 'attachment; filename="helpful.yaml"'
+    assert saved.status_code == 302, saved.context["form"].errors if saved.context else ""
+    again = Judge.objects.get()
+    assert (again.name, again.description, again.endpoint, again.options) == ("Helpful", "It helps.", endpoint, options)
+    assert 'action="/judges/new/?kind=custom"' in opened.text
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name: X", "A judge has a name, and a kind that is one of"),
+        ("name: X\nkind: accuracy\nendpoint: elsewhere", "This site has no active endpoint &#x27;elsewhere&#x27;."),
+    ],
+)
+def test_a_file_that_cannot_be_opened_says_why_on_the_page(client: Client, admin: User, text: str, says: str) -> None:
+    page = client.post(
+        reverse("judging:judge-create"), {"file": SimpleUploadedFile("judge.yaml", text.encode())}, follow=True
+    )
+
+    assert says in page.text
+    assert not Judge.objects.exists()
+
+
+def test_the_form_of_ones_own_prompt_refuses_an_unknown_variable_with_its_line(client: Client, admin: User) -> None:
+    endpoint = factories.endpoint()
+    form = client.get(reverse("judging:judge-create"), {"kind": "custom"}).context["form"]
+    sent = {field.html_name: field.value() for field in form if field.value() not in (None, False)}
+    sent |= {"name": "Mine", "endpoint": endpoint.pk, "option_prompt_text": "Rate\n{{ answer }}"}
+
+    page = client.post(f"{reverse('judging:judge-create')}?kind=custom", sent)
+
+    assert page.status_code == 400
+    assert "Line 2 of the prompt: There is no variable" in page.text

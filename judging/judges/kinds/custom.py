@@ -1,0 +1,406 @@
+"""The judge of a researcher's own prompt: system text, template, examples, and how a reply becomes a score.
+
+What is sent is the researcher's text and nothing else, so that a published prompt keeps its published behaviour: one
+conversation with the examples as earlier turns, and one re-ask where a reply cannot be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.grading.grades import NotDecided, SpecFault
+from judging.grading.rubric_tree import is_scored_leaf, walk
+from judging.grading.rule_graders.regexes import compile_pattern
+from judging.judges import reply_text
+from judging.judges.judge_kinds import (
+    CONFIDENCE,
+    JSON_SCHEMA,
+    TOP_P,
+    BadJudgeOption,
+    JudgeKind,
+    OptionField,
+    asking_options,
+)
+from judging.judges.kinds.generic import scale_words
+from judging.judges.prompt_templates import read_template
+from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, load_prompt
+from judging.judges.questions import AskingOnce
+from judging.judges.reply_forms import JSON_OBJECT, reply_schema
+from judging.judges.subjects import JudgeSubject
+from judging.judges.verdicts import JudgeScore, JudgeVerdict
+from judging.llm.chat import ChatRequest, Message
+from judging.specs.files.yaml_reading import Node, read_yaml
+from judging.specs.types import NodeSpec
+
+NAME = "custom"
+TAG, LAST_LINE, JSON, PATTERN = "tag", "last_line", "json", "pattern"
+MAX_EXAMPLES = 50
+MAX_LABELS = 100
+MAX_LINE = 500  # characters of a last line that holds a label
+MOST_MATCHES = 1_000
+SEARCH_SECONDS = 0.25
+_KEY = re.compile(r"[A-Za-z][\w-]{0,39}")
+_EXAMPLE_FIELDS = frozenset({"question", "response", "reference", "context", "reply"})
+_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
+_LAST_NUMBER = re.compile(
+    r"(-?\d{1,9}(?:\.\d{1,9})?)(?:\s{0,3}/\s{0,3}\d{1,9}|\s{1,3}(?:points?|out of \d{1,9}))?$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CustomJudge(AskingOnce):
+    """Options of the judge; `labels` and the scale say what a reply may be and what it is worth."""
+
+    system_text: str = ""
+    examples: str = ""
+    reply: str = TAG
+    reply_key: str = "score"
+    labels_text: str = ""
+    lowest: float = 0
+    highest: float = 10
+    json_schema: bool = False
+    scores: Mapping[str, Fraction] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", read_labels(self.labels_text))
+        _check_scale(self)
+        _check_reply(self)
+
+    @property
+    def prompt(self) -> VersionedPrompt:
+        return VersionedPrompt(NAME, self.prompt_text.strip() or load_prompt(NAME).text)
+
+    @property
+    def prompts(self) -> tuple[VersionedPrompt, ...]:
+        """The system's text and the examples, where there are any, the template, and the text of a re-ask, checked.
+
+        Raises:
+            BadPrompt, BadJudgeOption: one of them cannot be used.
+        """
+        self.build_messages(JudgeSubject("", ""))
+        parts = (("custom_system", self.system_text.strip()), ("custom_examples", self.examples.strip()))
+        return (*(VersionedPrompt(name, text) for name, text in parts if text), self.prompt, load_prompt("reask"))
+
+    def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
+        """Return the system's text, the examples as earlier turns, and the question about the subject."""
+        found: list[Message] = []
+        if self.system_text.strip():
+            found.append(Message("system", read_template(self.system_text.strip()).fill(self._values(subject))))
+        for example in read_examples(self.examples):
+            found += [Message("user", self._fill(_as_subject(example))), Message("assistant", example["reply"])]
+        return (*found, Message("user", self._fill(subject)))
+
+    def _fill(self, subject: JudgeSubject) -> str:
+        return read_template(self.prompt.text).fill(self._values(subject))
+
+    def _values(self, subject: JudgeSubject) -> JsonDict:
+        criteria = list(_criteria_of(subject.rubric)) if subject.rubric is not None else []
+        return {
+            "question": subject.question,
+            "response": subject.response,
+            "reference": subject.reference,
+            "context": subject.context,
+            "context_role": subject.context_role,
+            "instruction": subject.instruction,
+            "description": subject.about,
+            "language": subject.lang,
+            "metadata": dict(subject.metadata),
+            "lowest": f"{self.lowest:g}",
+            "highest": f"{self.highest:g}",
+            "labels": ", ".join(self.scores),
+            "criteria": criteria,
+            "rubric": "\n".join(f"{row['key']}: {row['text']}" for row in criteria),
+        }
+
+    def request(self, subject: JudgeSubject) -> ChatRequest:
+        """Return the one call that judges a subject."""
+        material = {
+            "task": NAME,
+            "question": subject.question,
+            "reference": subject.reference,
+            "response": subject.response,
+            "reply": self.reply,
+            "reply_key": self.reply_key,
+            "values": list(self.scores) or [f"{self.lowest:g}", f"{self.highest:g}"],
+            "is_number": not self.scores,
+        }
+        return self.request_with(self.build_messages(subject), material, self._reply_form())
+
+    def _reply_form(self) -> JsonDict | None:
+        if self.reply != JSON:
+            return None
+        if not self.json_schema:
+            return JSON_OBJECT
+        value: JsonDict = {"type": "string", "enum": list(self.scores)} if self.scores else {"type": "number"}
+        return reply_schema("judgement", {"reasoning": {"type": "string"}, self.reply_key: value})
+
+    def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
+        """Return {"score": number} or {"label": label} as the reply says it in the form that was chosen."""
+        if self.reply == JSON:
+            return self._read_json(text, subject.material)
+        body = reply_text.body_of(text)
+        if isinstance(body, JudgeVerdict):
+            return body
+        readers = {TAG: self._tagged, LAST_LINE: self._on_last_line, PATTERN: self._matched}
+        found = readers[self.reply](body, reply_text.bare(subject.material))
+        return found if isinstance(found, JudgeVerdict) else self._verdict(*found)
+
+    def _read_json(self, text: str, material: str) -> JudgeVerdict:
+        found = reply_text.agreed_object(text, self.reply_key, repair=True, material=material)
+        if isinstance(found, JudgeVerdict):
+            return found
+        value, reasons = found.value[self.reply_key], found.value.get("reasoning")
+        said = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+        return self._verdict(
+            said,
+            reasons if isinstance(reasons, str) else reply_text.compact(reasons),
+            (found.rung,) if found.is_lenient else (),
+        )
+
+    def _tagged(self, body: str, judged: str) -> tuple[str, str] | JudgeVerdict:
+        """Return what the tags say that are the judge's own, and the text before the last of them."""
+        pattern = re.compile(rf"<{self.reply_key}>([^<]{{0,200}})</{self.reply_key}>", re.IGNORECASE)
+        whole = pattern.fullmatch(body.strip())
+        if whole is not None:
+            return whole[1], ""
+        found = list(islice(pattern.finditer(body), MOST_MATCHES))
+        own = [match for match in found if reply_text.bare(match[0]) not in judged]
+        if not own:
+            return reply_text.unread(f"The reply must hold <{self.reply_key}>VALUE</{self.reply_key}>.", "no_score_tag")
+        if len({match[1].strip().lower() for match in own}) > 1:
+            return reply_text.unread("The reply holds two different values.", "conflict")
+        if not reply_text.only_courtesy(body[own[-1].end() :]):
+            return reply_text.unread("Nothing may follow the verdict.", "text_after")
+        return own[-1][1], body[: own[-1].start()].strip()
+
+    def _on_last_line(self, body: str, judged: str) -> tuple[str, str] | JudgeVerdict:
+        """Return the label or number that ends the last line, and the text before."""
+        lines = [line for line in body.splitlines() if line.strip()]
+        while len(lines) > 1 and reply_text.only_courtesy(lines[-1]):
+            lines.pop()
+        line = lines[-1].strip().strip("*_`#>[](){}\"'. ")
+        if len(line) > MAX_LINE:
+            return reply_text.unread("The last line must hold the verdict and nothing else.", "long_line")
+        if len(lines) > 1 and reply_text.bare(lines[-2]) + reply_text.bare(lines[-1]) in judged:
+            return reply_text.unread("The last lines are quoted from what was judged.", "quoted")
+        match = (self._label_end() if self.scores else _LAST_NUMBER).search(line)
+        if match is None:
+            return reply_text.unread("The last line does not end with the verdict.", "no_verdict")
+        return match[1], "\n".join(lines[:-1]).strip()
+
+    def _label_end(self) -> re.Pattern[str]:
+        names = "|".join(re.escape(name) for name in sorted(self.scores, key=len, reverse=True))
+        return re.compile(rf"(?:^|[^\w])({names})$", re.IGNORECASE)
+
+    def _matched(self, body: str, judged: str) -> tuple[str, str] | JudgeVerdict:
+        """Return what the last match of the pattern says: its first group, or all of it."""
+        try:
+            matches = compile_pattern(self.reply_key).finditer(body, timeout=SEARCH_SECONDS)
+            found = [match for match in islice(matches, MOST_MATCHES) if reply_text.bare(match[0]) not in judged]
+        except TimeoutError:
+            return reply_text.unread("The pattern took too long on this reply.", "pattern_timeout")
+        if not found:
+            return reply_text.unread("The reply does not hold what its pattern looks for.", "no_match")
+        last = found[-1]
+        return (last[1] or "") if last.re.groups else last[0], body[: last.start()].strip()
+
+    def _verdict(self, said: str, rationale: str, flags: tuple[str, ...] = ()) -> JudgeVerdict:
+        """Return the verdict of what a reply says, where it is a label or on the scale."""
+        said = said.strip().strip("*_`[]()\"'").strip()
+        if self.scores:
+            label = next((name for name in self.scores if name.lower() == said.lower()), None)
+            if label is None:
+                return reply_text.unread(f"The verdict is one of {', '.join(self.scores)}.", "off_menu")
+            return reply_text.read({"label": label}, rationale=rationale, flags=flags, repaired=bool(flags))
+        number = said.split("/")[0].strip()
+        if not _NUMBER.fullmatch(number) or not self.lowest <= float(number) <= self.highest:
+            return reply_text.unread(f"The score is a number from {self.lowest:g} to {self.highest:g}.", "out_of_range")
+        return reply_text.read({"score": float(number)}, rationale=rationale, flags=flags, repaired=bool(flags))
+
+    def labels(self, subject: JudgeSubject) -> Mapping[str, JsonObject]:
+        """Return the labels, where each is one character."""
+        return {name: {"label": name} for name in self.scores} if all(len(name) == 1 for name in self.scores) else {}
+
+    def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
+        """Return the score of the label, or the number, of the best that can be had."""
+        if "label" in value:
+            return JudgeScore(self.scores[value["label"]], max(self.scores.values()))
+        return JudgeScore(Fraction(str(value["score"])), Fraction(str(self.highest)))
+
+
+def read_labels(text: str) -> dict[str, Fraction]:
+    """Return the score of each label from lines "LABEL = SCORE"; empty where numbers are asked for.
+
+    Raises:
+        BadJudgeOption: a line cannot be read, a label stands twice, or no label is worth more than 0.
+    """
+    found: dict[str, Fraction] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, equals, number = (part.strip() for part in line.rpartition("="))
+        if not equals or not name or not _NUMBER.fullmatch(number):
+            raise BadJudgeOption(f"Write each label as LABEL = SCORE, not {line!r}.")
+        if name.lower() in {known.lower() for known in found}:
+            raise BadJudgeOption(f"The label {name!r} stands twice.")
+        found[name] = Fraction(number)
+    if len(found) > MAX_LABELS:
+        raise BadJudgeOption(f"There are {len(found)} labels; {MAX_LABELS} at most.")
+    if found and (min(found.values()) < 0 or max(found.values()) <= 0):
+        raise BadJudgeOption("Scores of labels are 0 or more, and one of them is more than 0.")
+    return found
+
+
+@lru_cache(maxsize=64)
+def read_examples(text: str) -> tuple[JsonDict, ...]:
+    """Return the examples of a YAML list; each has a response and the reply that it should get.
+
+    Raises:
+        BadJudgeOption: the YAML cannot be read or an example lacks something; the message names it.
+    """
+    if not text.strip():
+        return ()
+    parsed = read_yaml(text.encode(), "examples")
+    if parsed.value is None:
+        problem = parsed.errors[0]
+        raise BadJudgeOption(f"The examples, {problem.place}: {problem.message}")
+    if not parsed.value.is_list or len(parsed.value.items) > MAX_EXAMPLES:
+        raise BadJudgeOption(f"The examples are a YAML list of at most {MAX_EXAMPLES} entries.")
+    return tuple(map(_example, parsed.value.items))
+
+
+def _example(entry: Node) -> JsonDict:
+    texts = {name: value.raw or str(value.content or "") for name, value in entry.fields.items()}
+    unknown = sorted(set(texts) - _EXAMPLE_FIELDS)
+    lacking = [name for name in ("response", "reply") if not texts.get(name, "").strip()]
+    where = f"The example on line {entry.line}"
+    if unknown:
+        raise BadJudgeOption(f"{where} has {unknown[0]!r}. Fields: {', '.join(sorted(_EXAMPLE_FIELDS))}.")
+    if lacking:
+        raise BadJudgeOption(f"{where} needs {' and '.join(lacking)}.")
+    return dict(texts)
+
+
+def _as_subject(example: Mapping[str, str]) -> JudgeSubject:
+    return JudgeSubject(
+        question=example.get("question", ""),
+        response=example["response"],
+        reference=example.get("reference", ""),
+        context=example.get("context", ""),
+    )
+
+
+def _criteria_of(tree: NodeSpec) -> Any:
+    """Yield what templates may say of each criterion of a rubric."""
+    levels = {child.key: level.key for level in tree.children if level.kind == "level" for child in level.children}
+    for node in walk(tree):
+        if is_scored_leaf(node):
+            yield {
+                "key": node.key,
+                "text": node.text,
+                "level": levels.get(node.key, ""),
+                "points": "" if node.points is None else f"{node.points:g}",
+                "scale": scale_words(node.scale),
+                "anchors": [{"value": anchor.range_words, "text": anchor.text} for anchor in node.anchors],
+            }
+
+
+def _check_scale(judge: CustomJudge) -> None:
+    if not judge.scores and not 0 <= judge.lowest < judge.highest:
+        raise BadJudgeOption("The lowest score is 0 or more, and the highest is higher.")
+
+
+def _check_reply(judge: CustomJudge) -> None:
+    """Pass where the reply's key is one of its form. The templates are checked as prompts are, on reading them."""
+    if judge.reply == PATTERN:
+        try:
+            compile_pattern(judge.reply_key)
+        except (NotDecided, SpecFault) as error:
+            raise BadJudgeOption(f"The pattern cannot be used: {error}") from None
+    elif not _KEY.fullmatch(judge.reply_key):
+        raise BadJudgeOption("The name of the tag or key begins with a letter and has letters, digits, - and _ only.")
+
+
+def _needs(options: JsonObject) -> frozenset[str]:
+    """Return a rubric as need, where the texts name it."""
+    texts = (str(options.get("prompt_text", "")).strip(), str(options.get("system_text", "")).strip())
+    try:
+        uses = any(read_template(text).uses_rubric for text in texts if text)
+    except BadPrompt:
+        return frozenset()
+    return frozenset({"any_rubric"}) if uses else frozenset()
+
+
+_TEXTS = (
+    OptionField(
+        "prompt_text",
+        "text",
+        "",
+        "Template of the question about a response, with the variables listed beside. Empty: the shipped one.",
+        label="Prompt",
+    ),
+    OptionField(
+        "system_text",
+        "text",
+        "",
+        "Sent as the system's message, with the same variables. Empty: none.",
+        label="System text",
+        words=("none", "set"),
+        initial=load_prompt("system").text,
+    ),
+    OptionField(
+        "examples",
+        "text",
+        "",
+        "Few-shot examples, sent as earlier turns: a YAML list with question, response, reference, context and reply.",
+        words=("none", "set"),
+    ),
+)
+_REPLY = (
+    OptionField(
+        "reply",
+        "choice",
+        TAG,
+        "Where the verdict stands in the reply.",
+        (TAG, LAST_LINE, JSON, PATTERN),
+        words=("in a tag", "at the end of the last line", "in a JSON object", "where a pattern finds it"),
+        label="Form of the reply",
+    ),
+    OptionField(
+        "reply_key",
+        "line",
+        "score",
+        "Name of the tag or JSON key. A pattern is a regular expression: its last match, or the first group, counts.",
+        label="Tag, key or pattern",
+    ),
+    OptionField(
+        "labels_text",
+        "text",
+        "",
+        "What the verdict may be and what it is worth, one per line: LABEL = SCORE. Empty: a number on the scale.",
+        label="Labels",
+        words=("none", "set"),
+    ),
+    OptionField("lowest", "number", 0, "Lowest number of the scale.", low=0, label="Lowest score"),
+    OptionField("highest", "number", 10, "Highest number of the scale; a full score.", low=0, label="Highest score"),
+)
+_ASKING = tuple(
+    replace(option, group="Sampling and confidence")
+    for option in (JSON_SCHEMA, TOP_P, CONFIDENCE, *asking_options(2048))
+    if option.name != "prompt_text"
+)
+KIND = JudgeKind(
+    NAME,
+    "Own prompt",
+    "A prompt of your own or a published one, with examples, in the form of reply that it asks for.",
+    frozenset(),
+    (*_TEXTS, *_REPLY, *_ASKING),
+    lambda options: CustomJudge(**options),
+    prompts={NAME: {}},
+    needs_by=_needs,
+)

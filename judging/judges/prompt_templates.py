@@ -1,0 +1,158 @@
+"""Templates of prompts that researchers write: a closed part of Jinja2, run in its sandbox, so that every text ends.
+
+A template may name variables, take their parts, filter, compare, branch, and go through the criteria. It calls nothing,
+computes nothing and nests loops only over parts of a criterion, so that time and size are bounded by what it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import ChainableUndefined, Template, TemplateError, TemplateSyntaxError, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from judging.judges.prompt_texts import BadPrompt, as_data
+
+MAX_TEMPLATE = 100_000  # characters of a template
+MAX_PROMPT = 1_000_000  # characters of a filled one
+MAX_LOOPS = 2  # one inside the other
+CRITERIA = "criteria"
+VARIABLES: Mapping[str, str] = {
+    "question": "what was asked",
+    "response": "the response to judge",
+    "reference": "the reference answer of the case; may be empty",
+    "context": "the context of the case; may be empty",
+    "context_role": "reference, supplementary, or empty",
+    "instruction": "what the system was told beside the question; may be empty",
+    "description": "the description of the benchmark; may be empty",
+    "language": "the language of the case; may be empty",
+    "metadata": "what the suite's file says further of the case, by name, such as metadata.topic",
+    "lowest": "the lowest score of the scale",
+    "highest": "the highest score of the scale",
+    "labels": "the labels of the reply, separated by commas",
+    "rubric": "the rubric of the case as text",
+    CRITERIA: "the criteria of the rubric, to go through: each has key, text, level, points, scale and anchors",
+}
+FILTERS = frozenset({"data", "trim", "upper", "lower", "capitalize", "length", "join", "first", "last", "default"})
+_OF_RUBRICS = frozenset({"rubric", CRITERIA})
+_ALLOWED = (
+    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const, nodes.Getattr, nodes.Getitem),
+    *(nodes.Filter, nodes.Test, nodes.If, nodes.For, nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not),
+    *(nodes.CondExpr, nodes.Concat, nodes.Keyword),
+)
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        undefined=ChainableUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    )
+    environment.globals.clear()
+    environment.filters = {name: function for name, function in environment.filters.items() if name in FILTERS}
+    environment.filters["data"] = lambda text, label="DATA": as_data(str(text), str(label))
+    return environment
+
+
+_ENVIRONMENT = _environment()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTemplate:
+    """A template that was checked, and which variables it names."""
+
+    template: Template
+    names: frozenset[str]
+
+    @property
+    def uses_rubric(self) -> bool:
+        return not _OF_RUBRICS.isdisjoint(self.names)
+
+    def fill(self, values: Mapping[str, Any]) -> str:
+        """Return the text with these values.
+
+        Raises:
+            BadPrompt: it cannot be filled with them, or grows beyond MAX_PROMPT.
+        """
+        try:
+            text = self.template.render(values).strip()
+        except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
+            raise BadPrompt(f"The prompt cannot be filled in for this response: {error}") from None
+        if len(text) > MAX_PROMPT:
+            raise BadPrompt(f"The prompt for this response has {len(text):,} characters; {MAX_PROMPT:,} at most.")
+        return text
+
+
+@lru_cache(maxsize=256)
+def read_template(text: str) -> PromptTemplate:
+    """Return a template, checked.
+
+    Raises:
+        BadPrompt: it is too long, no template, or names or does what is not offered; the message has the line.
+    """
+    if len(text) > MAX_TEMPLATE:
+        raise BadPrompt(f"The prompt has {len(text):,} characters; {MAX_TEMPLATE:,} at most.")
+    try:
+        tree = _ENVIRONMENT.parse(text)
+        names = frozenset(_names(tree, frozenset()))
+        template = _ENVIRONMENT.from_string(text)
+    except TemplateSyntaxError as error:
+        raise BadPrompt(f"Line {error.lineno} of the prompt: {error.message}") from None
+    except RecursionError:
+        raise BadPrompt("The prompt's blocks nest too deeply.") from None
+    return PromptTemplate(template, names)
+
+
+def _names(node: nodes.Node, own: frozenset[str], loops: int = 0) -> Iterator[str]:
+    """Yield the variables below a node; `own` are those of the loops around it."""
+    _check(node, own, loops)
+    if isinstance(node, nodes.For):
+        yield from _names(node.iter, own, loops)
+        inside = own | {target.name for target in (node.target,) if isinstance(target, nodes.Name)} | {"loop"}
+        for child in (*node.body, *node.else_):
+            yield from _names(child, inside, loops + 1)
+        return
+    if isinstance(node, nodes.Name) and node.name not in own:
+        yield node.name
+    for child in node.iter_child_nodes():
+        yield from _names(child, own, loops)
+
+
+def _check(node: nodes.Node, own: frozenset[str], loops: int) -> None:
+    problem = ""
+    if not isinstance(node, _ALLOWED):
+        problem = f"{_WORDS.get(type(node), 'This')} cannot be used in a prompt."
+    elif isinstance(node, nodes.Name) and node.name not in own and node.name not in VARIABLES:
+        problem = f"There is no variable {node.name!r}. Variables: {', '.join(VARIABLES)}."
+    elif isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
+        problem = f"The part {node.attr!r} cannot be used."
+    elif isinstance(node, nodes.For):
+        problem = _loop_problem(node, own, loops)
+    if problem:
+        raise BadPrompt(f"Line {node.lineno} of the prompt: {problem}")
+
+
+def _loop_problem(node: nodes.For, own: frozenset[str], loops: int) -> str:
+    is_whole = isinstance(node.iter, nodes.Name) and node.iter.name == CRITERIA and not loops
+    is_part = (
+        isinstance(node.iter, nodes.Getattr) and isinstance(node.iter.node, nodes.Name) and node.iter.node.name in own
+    )
+    if not (is_whole or is_part):
+        return "Only the criteria can be gone through, and inside them the anchors of one."
+    if loops >= MAX_LOOPS or node.recursive or node.test is not None or not isinstance(node.target, nodes.Name):
+        return "Write a loop as {% for criterion in criteria %}, at most one inside another."
+    return ""
+
+
+_WORDS: Mapping[type[nodes.Node], str] = {
+    nodes.Call: "A call",
+    nodes.Assign: "An assignment",
+    nodes.Macro: "A macro",
+    nodes.Include: "An include",
+    nodes.Import: "An import",
+    nodes.Mul: "Arithmetic",
+    nodes.Add: "Arithmetic",
+    nodes.Sub: "Arithmetic",
+    nodes.Pow: "Arithmetic",
+}

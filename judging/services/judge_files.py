@@ -1,0 +1,98 @@
+"""Judges as YAML files: what the page's form holds, to keep beside a paper and to set up again elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from evalsite.base.json_types import JsonDict
+from judging.judges.judge_kinds import BadJudgeOption, JudgeKind
+from judging.judges.registry import KINDS
+from judging.models import Judge
+from judging.specs.files.yaml_reading import Node, YamlLimits, read_yaml
+
+LIMITS = YamlLimits(max_bytes=1024 * 1024, max_nodes=10_000)
+FIELDS = ("name", "description", "kind", "endpoint", "options")
+
+
+class BadJudgeFile(ValueError):
+    """The file is no judge; the message names the line and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFile:
+    """A judge as a file says it. The endpoint is meant by name; empty: to be chosen."""
+
+    name: str
+    kind: JudgeKind
+    description: str = ""
+    endpoint: str = ""
+    options: JsonDict = field(default_factory=dict)  # complete and checked
+
+
+def judge_file(judge: Judge) -> str:
+    """Return a judge as YAML with all its options; texts of several lines stand as blocks."""
+    kind = KINDS[judge.kind]
+    content: JsonDict = {"name": judge.name}
+    if judge.description:
+        content["description"] = judge.description
+    content["kind"] = judge.kind
+    if judge.endpoint is not None:
+        content["endpoint"] = judge.endpoint.name
+    content["options"] = kind.complete_options(judge.options)
+    return yaml.dump(content, Dumper=_JudgeDumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+class _JudgeDumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, as people write them."""
+
+
+def _text(dumper: _JudgeDumper, text: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_JudgeDumper.add_representer(str, _text)
+
+
+def read_judge_file(data: bytes, file_name: str) -> JudgeFile:
+    """Return the judge of a file.
+
+    Raises:
+        BadJudgeFile: no YAML, an unknown key or kind, or options that the kind does not take.
+    """
+    parsed = read_yaml(data, file_name, LIMITS)
+    if parsed.value is None:
+        problem = parsed.errors[0]
+        raise BadJudgeFile(f"{file_name}, {problem.place}: {problem.message}")
+    found = parsed.value
+    for key, value in found.fields.items():
+        if key not in FIELDS:
+            raise _wrong(file_name, value, f"There is no field {key!r}. Fields: {', '.join(FIELDS)}.")
+    texts = {key: _text_of(found, key, file_name) for key in FIELDS if key != "options"}
+    if not found.is_mapping or not texts["name"] or texts["kind"] not in KINDS:
+        kinds = ", ".join(KINDS)
+        raise _wrong(file_name, found.get("kind") or found, f"A judge has a name, and a kind that is one of {kinds}.")
+    kind, options = KINDS[texts["kind"]], found.get("options")
+    given: Any = options.plain() if options is not None else {}
+    if not isinstance(given, dict):
+        raise _wrong(file_name, options or found, "The options are a mapping of names and values.")
+    try:
+        complete = kind.complete_options(given)
+    except BadJudgeOption as problem:
+        raise _wrong(file_name, options or found, str(problem)) from None
+    return JudgeFile(texts["name"], kind, texts["description"], texts["endpoint"], complete)
+
+
+def _text_of(found: Node, key: str, file_name: str) -> str:
+    value = found.get(key)
+    if value is None or value.content is None:
+        return ""
+    if value.is_mapping or value.is_list:
+        raise _wrong(file_name, value, f"The field {key!r} is a text.")
+    return (value.raw or str(value.content)).strip()
+
+
+def _wrong(file_name: str, node: Node, message: str) -> BadJudgeFile:
+    return BadJudgeFile(f"{file_name}, line {node.line}: {message}")
