@@ -21,8 +21,9 @@ RANDOM_FAULTS = ("429", "500", "malformed", "drop", "truncated")
 
 
 def http(status: int, body: bytes, extra: str = "", content_type: str = "application/json") -> bytes:
+    phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Own"  # 498 and 529 are providers' own
     head = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {content_type}\r\n"
+        f"HTTP/1.1 {status} {phrase}\r\nContent-Type: {content_type}\r\n"
         f"Content-Length: {len(body)}\r\nx-request-id: fake\r\n{extra}\r\n"
     )
     return head.encode() + body
@@ -137,7 +138,9 @@ class Server:
 
     def _obey_script(self, call: Call) -> None:
         reply = self.script.reply(call.model, call.text)
-        if isinstance(reply, dict) and "status" in reply:
+        if isinstance(reply, dict) and "raw" in reply:
+            call.fault, call.extra["raw"] = "raw", reply["raw"]
+        elif isinstance(reply, dict) and "status" in reply:
             call.fault = str(reply["status"])
         elif isinstance(reply, dict) and "text" in reply:
             call.reply, call.extra["completion_tokens"] = reply["text"], reply["completion_tokens"]
@@ -161,6 +164,8 @@ class Server:
 
     def _refusal(self, call: Call) -> tuple[float, int, bytes] | None:
         fault = call.fault or ""
+        if fault == "raw":
+            return self._raw(call.extra["raw"])
         if fault == "quota":
             return 1, 429, error(429, "You exceeded your current quota.", "insufficient_quota")
         if fault == "429":
@@ -180,6 +185,13 @@ class Server:
             kind = "server_error" if status >= 500 else "invalid_request_error"
             return (call.latency if status >= 500 else 1), status, error(status, f"asked for {fault}", kind)
         return None
+
+    @staticmethod
+    def _raw(said: dict[str, Any]) -> tuple[float, int, bytes]:
+        """A provider's documented answer, to the byte where its body is a text."""
+        body = said["body"] if isinstance(said["body"], str) else json.dumps(said["body"])
+        headers = "".join(f"{name}: {value}\r\n" for name, value in said.get("headers", {}).items())
+        return 1, said["status"], http(said["status"], body.encode(), headers)
 
     def _completion(self, call: Call) -> bytes:
         rule, reply = self._text(call)

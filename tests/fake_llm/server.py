@@ -16,8 +16,9 @@ Standard library alone is enough; uvloop and httptools are used when installed (
     GET  /stats  counters     POST /reset  zero them     POST /config  {"latency": 500, ...} changes options live
 
 A script's first rule whose two patterns are found (model name, prompt text) answers; a list of replies is used up by
-the calls that the rule answers, in order, the last repeating. A reply may be {"status": 400}, {"truncated": TEXT} or
-{"text": TEXT, "completion_tokens": 12}, where null leaves the usage out.
+the calls that the rule answers, in order, the last repeating. A reply may be {"status": 400}, {"truncated": TEXT},
+{"raw": {"status": 529, "headers": {...}, "body": ...}} or {"text": TEXT, "completion_tokens": 12}, where null leaves
+the usage out.
 Where a request asks for logprobs and the reply is a bare label, the answer carries made-up top_logprobs that depend on
 the prompt.
 

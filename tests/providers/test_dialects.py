@@ -1,0 +1,156 @@
+"""Every preset against a server that speaks its dialect: what it refuses, and the replies that are documented of it.
+
+The server is the fake one, over HTTP; its answers are those of the shared cases, to the byte. A provider of which a
+kind of reply is not documented gets that of another, for its endpoint must survive it too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from debate.models import DebateStatus
+from judging.llm.presets import PRESETS
+from judging.models import ModelEndpoint, Run, RunTask, Verdict
+from judging.services.endpoint_trials import try_endpoint
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from tests import factories
+from tests.debate.services.test_executors import hold
+from tests.debate.services.test_executors import work as work_debates
+from tests.factories import NOON
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.run_rows import LEVELS, answered_suite, work
+
+pytestmark = [pytest.mark.django_db, pytest.mark.shared_data]
+
+MET = '{"reasoning": "Permissions are mentioned.", "met": {"100.1": false, "50.1": true, "25.1": false}}'
+SPEAKER = {"match": "Speaker", "reply": "I have weighed both.\n\n1"}
+SENT = frozenset({"temperature", "max_tokens", "seed", "json_schema", "system_role"})  # by the judge of `judged`
+LONGEST_WAIT = 2.0  # seconds that a test waits because a reply says so; longer ones are held by the pool's tests
+PROVIDERS = {"anthropic": "anthropic-compat", "gemini": "gemini-compat"}  # as the cases call them
+EXTRA = {"reasoning_effort": "minimal", "thinking": {"type": "enabled"}}  # what some replies refuse
+PARTS = 6  # that tests run side by side
+Case = Mapping[str, Any]
+
+
+def is_quick(case: Case) -> bool:
+    """Whether a run goes on within a test after this reply, or stops at once."""
+    action = case["expected_action"]
+    if action.startswith(("drop:", "swap:", "fold:")):
+        return {part.split(":")[1].split(">")[0] for part in action.split(",")} <= SENT
+    wait = action.removeprefix("retry_after:")
+    return (
+        action != "pause:daily_quota"
+        and not action.startswith("requeue")
+        and (wait == action or float(wait) <= LONGEST_WAIT)
+    )
+
+
+KINDS: Mapping[str, Callable[[Case], bool]] = {
+    "reasoning": lambda case: case["status"] == 200 and ("think" in str(case["body"]) or "reason" in case["name"]),
+    "refusal": lambda case: case["expected_action"] == "refused",
+    "rate limit": lambda case: case["status"] == 429 and case["expected_action"].startswith("retry"),
+    "truncation": lambda case: case["expected_action"].startswith("truncated"),
+    "unsupported field": lambda case: case["expected_action"].startswith(("drop:", "swap:", "fold:")),
+}
+
+
+def all_cases(shared_data: Path) -> list[Case]:
+    lines = (shared_data / "calls" / "provider_cases.jsonl").read_text(encoding="utf-8").splitlines()
+    return [case for case in map(json.loads, lines) if is_quick(case)]
+
+
+def case_of(cases: list[Case], preset: str, kind: str) -> Case:
+    """Return a provider's documented reply of a kind, else the first that is documented of anybody, OpenAI first."""
+    fitting = [case for case in cases if KINDS[kind](case)]
+    own = [case for case in fitting if case["provider"] == PROVIDERS.get(preset, preset)]
+    others = sorted(fitting, key=lambda case: case["provider"] != "openai")
+    return (own or others)[0]
+
+
+def endpoint_of(preset: str, url: str, **fields: Any) -> ModelEndpoint:
+    known = PRESETS[preset]
+    given = {"capabilities": known.known, "key_header": known.key_header, "query": known.query} | fields
+    return factories.endpoint(preset=preset, base_url=url, model=f"{preset}-model", **given)
+
+
+def judged(endpoint: ModelEndpoint, *, cases: int = 1) -> Run:
+    """Return a run of a judge that sends a schema, a seed and a temperature."""
+    suite, systems = answered_suite(cases=cases)
+    judge = factories.judge(
+        kind="level_cascade", endpoint=endpoint, options={"mode": "itemised", "json_schema": True, "seed": 1}
+    )
+    rubric = factories.rubric(trees={"": LEVELS}, shape="levels")
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+    return create_run(plan=plan, actor=None, at=NOON)
+
+
+@pytest.mark.parametrize("preset", list(PRESETS))
+def test_a_test_call_a_judge_and_a_debate_meet_no_refusal_that_is_known(preset: str) -> None:
+    script = [SPEAKER, {"match": "water", "reply": '{"water_is_wet": true}'}, {"reply": MET}]
+    with FakeLLM(latency=1, script=script, reject=",".join(sorted(PRESETS[preset].refused))) as server:
+        endpoint = endpoint_of(preset, server.url)
+        trial = try_endpoint(endpoint=endpoint, at=NOON)
+        calls = server.stats()["calls"]
+        run = judged(endpoint, cases=2)
+        work(run)
+        asked = server.stats()["calls"] - calls
+        debates = hold("What is it?", speakers=[endpoint_of(preset, server.url) for _ in range(3)])
+        work_debates(debates)
+        refused = server.stats()["fault"].get("rejected", 0)
+
+    assert (trial.works, trial.problem) == (True, "")
+    assert (run.status, run.done, run.failed, asked) == ("finished", 2, 0, 2)
+    assert [debate.status for debate in debates.debates.all()] == [DebateStatus.AGREED]
+    assert refused == 0
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("preset", list(PRESETS))
+def test_an_endpoint_of_every_preset_survives_each_kind_of_reply(shared_data: Path, preset: str, kind: str) -> None:
+    case = case_of(all_cases(shared_data), preset, kind)
+
+    assert outcome_of(case, preset) == EXPECTED[case["expected_action"].split(":")[0]]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_documented_reply_ends_as_documented_through_worker_and_ledger(shared_data: Path, part: int) -> None:
+    cases = all_cases(shared_data)[part::PARTS]
+
+    found = {(case["provider"], case["name"]): outcome_of(case, "vllm") for case in cases}
+
+    assert found == {
+        (case["provider"], case["name"]): EXPECTED[case["expected_action"].split(":")[0]] for case in cases
+    }
+    assert len(cases) >= 90 // PARTS
+
+
+WAITING = 30  # tasks of a run that is to pause: more than may fail before it does
+DONE, REFUSED, FAILED, PAUSED = "done", "refused", "failed", "paused"
+EXPECTED = {
+    **dict.fromkeys(("finished", "retry", "retry_after", "drop", "swap", "fold", "truncated"), DONE),
+    "refused": REFUSED,
+    "fail": FAILED,
+    "pause": PAUSED,
+}
+
+
+def outcome_of(case: Case, preset: str) -> str:
+    """Return how a run ends whose first reply is this one and whose others are good; what pauses is said for ever."""
+    raw = {"raw": {name: case[name] for name in ("status", "headers", "body")}}
+    pauses = case["expected_action"].startswith("pause")
+    with FakeLLM(latency=1, script=[{"reply": [raw] if pauses else [raw, MET]}]) as server:
+        extra = EXTRA if case["expected_action"] == "pause:config" else {}
+        endpoint = endpoint_of(preset, server.url, capabilities={}, extra=extra)
+        run = judged(endpoint, cases=WAITING if pauses else 1)
+        work(run, threads=1)
+    if run.status == "paused":
+        return PAUSED
+    task = RunTask.objects.filter(run=run)[0]
+    if task.status == "done":
+        return DONE
+    return REFUSED if Verdict.objects.get(task=task).status == "refused" else FAILED
