@@ -21,24 +21,33 @@ from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 DIMENSIONS = ("accuracy", "comprehensiveness", "context_precision")
 LABELS = ("Accuracy", "Comprehensiveness", "Context Precision", "Final")
 _MARKS = ScaleSpec("numeric", 0, 10, 1)
-_MEANINGS = (  # of 0, 1 to 3, 4 to 6, 7 to 9 and 10, as the prompt has them
+_MEANINGS = (  # of each range, as the prompt has them
     (
         "Contradicts the context or is false throughout",
         "Mostly wrong",
-        "Right in part",
-        "Right with small slips",
+        "About half right",
+        "Mostly right",
+        "Right with one small slip",
         "Fully right",
     ),
-    ("Covers nothing that was asked", "A small part", "About half", "Nearly all", "Every part of the question"),
+    (
+        "Covers nothing that was asked",
+        "A small part",
+        "About half",
+        "Most of it",
+        "Nearly all",
+        "Every part of the question",
+    ),
     (
         "Makes no use of the context",
         "Little or mistaken use",
         "Some use with gaps",
-        "Good use with small slips",
+        "Uses most of what matters",
+        "Good use with one small slip",
         "Uses exactly what matters",
     ),
 )
-_RANGES = ((0, 0), (1, 3), (4, 6), (7, 9), (10, 10))
+_RANGES = ((0, 0), (1, 3), (4, 5), (6, 7), (8, 8), (9, 10))
 DIMENSIONS_TREE = NodeSpec(  # what people rate in the place of this judge; the score is `relevance_score`'s
     "relevance",
     "group",

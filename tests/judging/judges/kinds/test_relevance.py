@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from judging.judges.kinds.relevance import RelevanceJudge, read_relevance, score_of
+from judging.judges.kinds.relevance import DIMENSIONS_TREE, RelevanceJudge, read_relevance, score_of
+from judging.judges.prompt_texts import load_prompt
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import VerdictStatus
 
@@ -113,3 +114,12 @@ def test_build_messages_tells_the_role_of_the_context() -> None:
     assert "There is no context." in user()
     assert "the authority on what is right" in user(context="c", context_role="reference")
     assert "not the only source of truth" in user(context="c", context_role="supplementary")
+
+
+def test_the_prompt_and_people_have_the_same_meanings_of_the_same_bands() -> None:
+    prompt = load_prompt("relevance").text
+    for node in DIMENSIONS_TREE.children:
+        bands = [(f"{a.low:g}" if a.low == a.high else f"{a.low:g}-{a.high:g}", a.text) for a in node.anchors]
+        assert [band for band, _ in bands] == ["0", "1-3", "4-5", "6-7", "8", "9-10"]
+        said = "; ".join(f"{band} {text[0].lower()}{text[1:]}" for band, text in bands)
+        assert f"{node.text}: {said}." in prompt
