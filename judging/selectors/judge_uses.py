@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db.models import Count, Exists, Max, OuterRef, QuerySet
 
@@ -21,7 +20,6 @@ class PromptUse:
 
     prompt_hash: str
     runs: int
-    used_at: datetime | None  # by the newest run; None: by none so far
     texts: dict[str, str]
     is_current: bool
 
@@ -42,14 +40,13 @@ def prompt_versions(judge: Judge) -> list[PromptUse]:
         PromptUse(
             prompt_hash=(key := str(evaluator.options["prompt_hash"])),
             runs=uses[evaluator.pk],
-            used_at=evaluator.run.created_at,
             texts=_texts(kind.name, evaluator.options.get("judge_options") or {}, key),
             is_current=key == now,
         )
-        for evaluator in RunEvaluator.objects.filter(pk__in=uses).select_related("run").order_by("-pk")
+        for evaluator in RunEvaluator.objects.filter(pk__in=uses).order_by("-pk")
     ]
     if now and not any(version.is_current for version in versions):
-        versions.insert(0, PromptUse(now, 0, None, _texts(kind.name, judge.options, now), is_current=True))
+        versions.insert(0, PromptUse(now, 0, _texts(kind.name, judge.options, now), is_current=True))
     return versions
 
 
@@ -70,10 +67,9 @@ def suites_to_try() -> list[Suite]:
 
 def responses_to_try(suite: Suite) -> list[Response]:
     """Return the responses to the first cases of a suite."""
-    links = SuiteCase.objects.filter(suite=suite, case__prompt__responses__superseded_at__isnull=True)
-    first = links.filter(case__prompt__responses__isnull=False).order_by("position", "pk")
-    prompts = list(dict.fromkeys(first.values_list("case__prompt", flat=True)[: TRIED_CASES * TRIED_CASES]))
-    places = {key: place for place, key in enumerate(prompts[:TRIED_CASES])}
+    answered = Response.objects.filter(prompt=OuterRef("case__prompt"), superseded_at__isnull=True)
+    first = SuiteCase.objects.filter(Exists(answered), suite=suite).order_by("position", "pk")
+    places = {key: place for place, key in enumerate(first.values_list("case__prompt", flat=True)[:TRIED_CASES])}
     rows = Response.objects.filter(prompt__in=places, superseded_at__isnull=True).select_related("prompt", "system")
     return sorted(rows, key=lambda row: (places[row.prompt_id], row.system.name, row.attempt))
 

@@ -7,10 +7,8 @@ import json
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.core.files.uploadedfile import UploadedFile
-from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 
@@ -19,7 +17,6 @@ from evalsite.base.http import PageRequest, page_of, refusals_shown, whole_numbe
 from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import JudgeForm, shown_options
 from judging.forms.prompts import JudgeTrialForm
-from judging.jobs import launch_single
 from judging.judges.kinds.custom import NAME as CUSTOM
 from judging.judges.prompt_templates import VARIABLES
 from judging.judges.registry import COMPARING, KINDS, judge_kind
@@ -29,8 +26,7 @@ from judging.selectors import judge_uses
 from judging.services.endpoints import JudgeInUse, JudgeNotValid, delete_judge, save_judge, set_judge_active
 from judging.services.evaluation.evaluator_tasks import NEEDS
 from judging.services.judge_files import BadJudgeFile, judge_file, read_judge_file
-from judging.services.runs.run_plans import RunNotPossible
-from judging.services.runs.single import Wish, judge_once
+from judging.views.trials import ask_once
 
 MOST_FILE = 2**20 + 1  # bytes of a judge's file that are read
 
@@ -146,17 +142,11 @@ def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
     if not (responses and context["can_try"]):
         return render(request, "judging/judge_try.html", _context(judge) | context)
     form = JudgeTrialForm(request.POST or None, judge=judge, responses=responses)
-    if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
-        prompt_text = data["prompt"].text if data["prompt"] else ""
-        try:
-            with transaction.atomic():
-                wish = Wish(data["response"], judge, data["rubric"], prompt_text)
-                run = judge_once(wish=wish, actor=request.user, at=timezone.now())
-                launch_single(run_id=run.pk)
-            return redirect("judging:trial-detail", data["response"].pk, run.pk)
-        except RunNotPossible as refusal:
-            form.add_error(None, str(refusal))
+    if form.is_valid():
+        response = form.cleaned_data["response"]
+        run = ask_once(form, response, actor=request.user)
+        if run is not None:
+            return redirect("judging:trial-detail", response.pk, run.pk)
     context |= {"form": form, "trials": judge_uses.trials_of(judge)}
     status = 400 if form.is_bound and form.errors else 200
     return render(request, "judging/judge_try.html", _context(judge) | context, status=status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -35,19 +36,26 @@ def response_try(request: PageRequest, response_id: int) -> HttpResponse:
         response=response,
         initial={name: request.GET.get(name, "") for name in ("judge", "rubric")},
     )
-    if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
-        prompt_text = data["prompt"].text if data["prompt"] else ""
-        try:
-            with transaction.atomic():
-                wish = Wish(response, data["judge"], data["rubric"], prompt_text)
-                run = judge_once(wish=wish, actor=request.user, at=timezone.now())
-                launch_single(run_id=run.pk)
-            return redirect("judging:trial-detail", response_id, run.pk)
-        except RunNotPossible as refusal:
-            form.add_error(None, str(refusal))
+    run = ask_once(form, response, actor=request.user) if form.is_valid() else None
+    if run is not None:
+        return redirect("judging:trial-detail", response_id, run.pk)
     context = {"response": response, "form": form, "earlier": selectors.list_trials(response=response)[:EARLIER]}
     return render(request, "judging/response_try.html", context, status=400 if form.is_bound and form.errors else 200)
+
+
+def ask_once(form: TrialForm, response: Response, *, actor: User) -> Run | None:
+    """Let a worker ask the judge of a valid form; None where it cannot be asked, which the form then says."""
+    data = form.cleaned_data
+    prompt_text = data["prompt"].text if data["prompt"] else ""
+    try:
+        with transaction.atomic():
+            wish = Wish(response, data["judge"], data["rubric"], prompt_text)
+            run = judge_once(wish=wish, actor=actor, at=timezone.now())
+            launch_single(run_id=run.pk)
+            return run
+    except RunNotPossible as refusal:
+        form.add_error(None, str(refusal))
+        return None
 
 
 @require_safe
