@@ -1,4 +1,4 @@
-"""A leaderboard as pages that open from disk: the board, its results, and each row of them with its texts and reasons.
+"""A leaderboard as pages that open from disk: the board, its charts, its results, and each row with texts and reasons.
 
 They are the site's own pages, in which every link leads to another page of the bundle or is text.
 """
@@ -33,9 +33,10 @@ from evalsite.reports.jobs import BeingComputed
 from evalsite.reports.views.leaderboards import board_page
 from evalsite.reports.views.pages import waits_for_report
 from evalsite.reports.views.results import PER_PAGE, results_page
+from evalsite.reports.views.suite_charts import charts_page
 from judging.models import Suite
 
-INDEX = "index.html"
+INDEX, CHARTS = "index.html", "charts.html"
 MOST_ROWS = 300  # in a bundle that a page sends: about 20 s of a web thread
 LEFT_OUT = frozenset({"script", "form", "dialog", "noscript", "help-button", "nav-tabs", "row-choices", "toasts"})
 SPRITE = "vendor/icons.svg"
@@ -50,6 +51,7 @@ class BoardBundle:
     suite: Suite
     most_rows: int = MOST_ROWS
     _results: str = ""  # the choices of the results, as the leaderboard's first link to them says
+    _charts: str | None = None  # those of the charts
     _waiting: deque[tuple[str, str]] = field(default_factory=deque)  # files to write, each with its choices
     _named: set[str] = field(default_factory=set)
     _styles: set[str] = field(default_factory=set)
@@ -58,6 +60,8 @@ class BoardBundle:
     def files(self, query: str) -> Iterator[tuple[str, Iterable[bytes]]]:
         """Yield the files of the leaderboard under these choices by name, each page made when its turn comes."""
         yield INDEX, [self._page(board_page, query, self._from_board)]
+        if self._charts is not None:
+            yield CHARTS, [self._page(charts_page, self._charts, self._elsewhere)]
         while self._waiting:
             name, choices = self._waiting.popleft()
             yield name, [self._page(results_page, choices, self._from_results)]
@@ -73,6 +77,7 @@ class BoardBundle:
         request.GET = QueryDict(f"{query}&print=1")
         request.user = AnonymousUser()
         request.htmx = HtmxDetails(request)  # type: ignore[attr-defined]  # as the middleware does
+        request.is_bundle = True  # type: ignore[attr-defined]  # pages then lead to the charts beside them
         request.page_foot = f"Copied {timezone.localtime():%d %B %Y}"  # type: ignore[attr-defined]
         shown = page(request, self.suite.pk).text  # type: ignore[arg-type]  # as whoever has a share link
         if IS_COMPUTING in shown:
@@ -89,6 +94,9 @@ class BoardBundle:
                 choices.pop(name, None)
             self._results = self._results or choices.urlencode()
             return self._results_page(1)
+        if parts.path == reverse("reports:charts-detail", args=[self.suite.pk]):
+            self._charts = parts.query if self._charts is None else self._charts
+            return CHARTS
         return self._elsewhere(address)
 
     def _from_results(self, address: str) -> str | None:

@@ -26,6 +26,11 @@ from judging.models import Suite
 @vary_on_headers("HX-Request")
 def charts_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show distribution, time, length, tokens and agreement of one grader's scores, each with its table."""
+    return charts_page(request, suite_id)
+
+
+def charts_page(request: PageRequest, suite_id: int) -> HttpResponse:
+    """Return the charts of a suite, whoever reads them."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
     graders, choice = graders_of(suite_id), results_choice(request.GET)
     grader = grader_named(graders, choice.graders)

@@ -36,11 +36,19 @@ def test_a_bundle_links_only_to_its_own_files(researcher: Client, scored: Scored
 
     pages = {name: text for name, text in files.items() if name.endswith(".html")}
     rows = {f"row-{case.pk}.html" for case in scored.cases}
-    assert set(pages) == {"index.html", "results-1.html"} | rows
+    assert set(pages) == {"index.html", "charts.html", "results-1.html"} | rows
     links = {unescape(link) for text in pages.values() for link in LINKS.findall(text)}
     assert links <= set(files)
-    assert {"index.html", "results-1.html", "static/css/evalsite.css", *rows} <= links
+    assert {"index.html", "charts.html", "results-1.html", "static/css/evalsite.css", *rows} <= links
     assert [name for name, text in pages.items() if "<script" in text or "<form" in text or "rita" in text] == []
+
+
+def test_a_bundle_draws_the_charts_of_the_grader_of_the_board(researcher: Client, scored: Scored) -> None:
+    charts = _files(_bundle(researcher, scored))["charts.html"]
+
+    assert ("Score distribution" in charts, "Scored by rules" in charts) == (True, True)
+    assert charts.count("<svg") > 1
+    assert 'href="index.html"' in charts
 
 
 def test_a_bundle_holds_the_board_and_the_texts_of_each_row(researcher: Client, scored: Scored) -> None:
