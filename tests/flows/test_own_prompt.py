@@ -1,4 +1,4 @@
-"""A researcher pastes a published prompt with two examples, tries it, runs it, and finds its scores on a board."""
+"""A researcher pastes a published prompt with two examples, is told what is wrong with it, and tries it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ EXAMPLES = """- {question: What is 2+2?, reference: "4", response: Four., reply:
 - {question: What is 2+2?, reference: "4", response: Five., reply: "It says five. GRADE: I"}"""
 
 
-def test_a_pasted_prompt_is_tried_run_and_seen_on_a_leaderboard(
-    site: LiveSite, signed_in: SignIn, fake_llm: FakeLLM
-) -> None:
+def test_a_pasted_prompt_is_corrected_by_line_and_tried(site: LiveSite, signed_in: SignIn, fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=1)
-    site.command("add_endpoint", "--name", "Halley", "--url", fake_llm.url, "--model", "halley")
+    site.command("add_endpoint", "--name", "Expert model", "--url", fake_llm.url, "--model", "expert")
     page = signed_in("demo-researcher")
     page.goto("/judges/new/")
     page.get_by_role("row").filter(has_text="Own prompt").get_by_role("link", name="Choose").click()
     page.get_by_label("Name", exact=True).fill("Expert grade")
-    page.get_by_label("Endpoint").select_option(label="Halley")
+    page.get_by_label("Endpoint").select_option(label="Expert model")
     page.get_by_label("System text").fill("")
     page.get_by_label("Examples").fill(EXAMPLES)
     page.get_by_label("Form of the reply").select_option(label="at the end of the last line")
@@ -45,12 +43,5 @@ def test_a_pasted_prompt_is_tried_run_and_seen_on_a_leaderboard(
     expect(page.get_by_role("main")).to_contain_text("Parsed verdict", timeout=A_MINUTE)
     expect(page.get_by_role("main")).to_contain_text("The submission leaves one thing out.")
 
-    page.goto("/runs/new/?suite=1")
-    page.get_by_label("Expert grade").check()
-    page.get_by_label("Rule graders").uncheck()
-    page.get_by_role("button", name="Start the run").click()
-    expect(page.locator("#run-progress")).to_contain_text("Finished", timeout=A_MINUTE)
-    page.reload()
-    expect(page.locator("#run-results")).to_contain_text("50.0%", timeout=A_MINUTE)
     refused = "Failed to load resource: the server responded with a status of 400 (Bad Request)"
     assert signed_in.complaints == [refused]  # the unknown variable
