@@ -79,6 +79,7 @@ class JudgeKind:
     options: tuple[OptionField, ...]
     builder: Callable[[JsonObject], JudgeProgram]
     prompts: Mapping[str, JsonObject] = field(default_factory=dict)  # editable file -> the options that choose it
+    variables: Mapping[str, str] = field(default_factory=dict)  # of a free template, with what each holds
     needs_by: Callable[[JsonObject], frozenset[str]] = lambda _: frozenset()  # further needs, by the options
 
     @property

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from judging.judges.judge_kinds import JudgeKind
 from judging.judges.kinds import accuracy, custom, generic, integrity, level_cascade, pairwise, relevance
-from judging.judges.prompt_templates import read_template
-from judging.judges.prompt_texts import chosen_prompt
 
 KINDS: Mapping[str, JudgeKind] = {
     module.KIND.name: module.KIND
@@ -26,11 +24,9 @@ COMPARING = frozenset(kind.name for kind in KINDS.values() if "pair" in kind.nee
 
 
 def check_judge_prompt(name: str, text: str) -> None:
-    """Accept an edited text for a shipped file. Raises: BadPrompt."""
-    if name == custom.NAME:
-        read_template(text)
-    else:
-        chosen_prompt(name, text)
+    """Accept an edited text for a shipped file. Raises: BadPrompt, as its judge does."""
+    kind = KINDS[EDITABLE[name]]
+    kind.prompt_hash({**kind.prompts[name], "prompt_text": text})
 
 
 class UnknownJudge(LookupError):

@@ -17,18 +17,14 @@ from evalsite.base.http import PageRequest, page_of, refusals_shown, whole_numbe
 from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import JudgeForm, shown_options
 from judging.forms.prompts import JudgeTrialForm
-from judging.judges.kinds.custom import NAME as CUSTOM
-from judging.judges.prompt_templates import VARIABLES
 from judging.judges.registry import COMPARING, KINDS, judge_kind
 from judging.models import Judge, ModelEndpoint, PromptVersion
 from judging.selectors import endpoints as selectors
 from judging.selectors import judge_uses
 from judging.services.endpoints import JudgeInUse, JudgeNotValid, delete_judge, save_judge, set_judge_active
 from judging.services.evaluation.evaluator_tasks import NEEDS
-from judging.services.judge_files import BadJudgeFile, judge_file, read_judge_file
+from judging.services.judge_files import LIMITS, BadJudgeFile, judge_file, read_judge_file
 from judging.views.trials import ask_once
-
-MOST_FILE = 2**20 + 1  # bytes of a judge's file that are read
 
 
 @permission_required("judging.view_judge", raise_exception=True)
@@ -58,7 +54,7 @@ def _judge_of_file(request: PageRequest) -> HttpResponse:
     if not isinstance(upload, UploadedFile):
         return redirect("judging:judge-create")
     try:
-        read = read_judge_file(upload.read(MOST_FILE), upload.name or "judge.yaml")
+        read = read_judge_file(upload.read(LIMITS.max_bytes + 1), upload.name or "judge.yaml")
     except BadJudgeFile as problem:
         messages.error(request, str(problem))
         return redirect("judging:judge-create")
@@ -215,7 +211,7 @@ def _prompts(judge: Judge | None, kind: str) -> dict[str, object]:
         "kind": described,
         "prompt": texts[0] if texts else None,
         "placeholders": sorted(texts[0].placeholders) if texts else [],
-        "variables": VARIABLES.items() if kind == CUSTOM else (),
+        "variables": described.variables.items(),
         "edited": bool(options.get("prompt_text")),
         "prompts": texts,
         "prompt_hash": described.prompt_hash(options),

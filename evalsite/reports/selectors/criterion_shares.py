@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,16 +14,15 @@ from django.db.models import QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
 from evalsite.base.json_types import JsonObject
+from evalsite.review.selectors.labels.subjects import TREES, own_parts_of
 from judging.grading.rubric_tree import BadRubric, is_scored_leaf, walk
 from judging.judges.kinds.generic import is_penalty, leaf_share
-from judging.judges.kinds.relevance import DIMENSIONS_TREE
 from judging.models import EvaluatorKind, RubricItem, RunEvaluator, Score, Verdict
 from judging.services.trees import tree_from_json
 from judging.specs.types import NodeSpec
 
 CHUNK = 5_000
-CUSTOM = "customized"  # the metric of a custom grader, which names its own
-RELEVANCE = "relevance"  # the kind of judge that brings its own dimensions
+CUSTOM = "customized"
 SHARE = np.dtype([("response", "i8"), ("system", "i8"), ("prompt", "i8"), ("criterion", "i4"), ("share", "f8")])
 
 
@@ -33,14 +34,7 @@ class CriterionShares:
     rows: np.ndarray  # of SHARE; `criterion` is a place in `titles`
 
 
-@dataclass(slots=True)
-class _Criteria:
-    """The criteria met so far: those of one name are one criterion, whatever the case."""
-
-    places: dict[str, int] = field(default_factory=dict)
-
-    def place(self, title: str) -> int:
-        return self.places.setdefault(title, len(self.places))
+Criteria = defaultdict[str, int]  # the place of each title: those of one title are one criterion, whatever the case
 
 
 def read_criterion_shares(evaluators: Sequence[RunEvaluator]) -> CriterionShares:
@@ -48,38 +42,37 @@ def read_criterion_shares(evaluators: Sequence[RunEvaluator]) -> CriterionShares
 
     Two queries for each, streamed. Responses that were replaced are left out.
     """
-    criteria = _Criteria()
+    criteria = Criteria(count().__next__)
     found = np.empty(0, SHARE)
     for evaluator in evaluators:
-        rows = (
-            _of_rules(evaluator, criteria) if evaluator.kind == EvaluatorKind.GRADER else _judged(evaluator, criteria)
-        )
-        told = np.fromiter(rows, SHARE)
+        read = _of_rules if evaluator.kind == EvaluatorKind.GRADER else _judged
+        told = np.fromiter(read(evaluator, criteria), SHARE)
         found = np.concatenate([found, told[~np.isin(told["response"], found["response"])]])
-    return CriterionShares(tuple(criteria.places), found)
+    return CriterionShares(tuple(criteria), found)
 
 
 Row = tuple[int, int, int, int, float]  # as SHARE
 
 
-def _of_rules(evaluator: RunEvaluator, criteria: _Criteria) -> Iterator[Row]:
+def _of_rules(evaluator: RunEvaluator, criteria: Criteria) -> Iterator[Row]:
     scores = Score.objects.filter(evaluator=evaluator, share__isnull=False)
     for response, system, prompt, text in _read(scores, "criteria", "detail"):
         for criterion in json.loads(text):
             got, total = criterion.get("got"), criterion.get("total")
             if got is not None and total:
-                yield response, system, prompt, criteria.place(_metric_of(criterion)), float(got) / float(total)
+                yield response, system, prompt, criteria[metric_of(criterion)], float(got) / float(total)
 
 
-def _metric_of(criterion: JsonObject) -> str:
+def metric_of(criterion: JsonObject) -> str:
+    """Return the metric of a stored criterion of a rule grader; a custom grader names its own."""
     name = str(criterion["name"])
-    return str(criterion.get("detail", {}).get("real_metric_type", name)) if name == CUSTOM else name
+    return str(criterion.get("detail", {}).get("real_metric_type", "custom")) if name == CUSTOM else name
 
 
-def _judged(evaluator: RunEvaluator, criteria: _Criteria) -> Iterator[Row]:
+def _judged(evaluator: RunEvaluator, criteria: Criteria) -> Iterator[Row]:
     leaves = _Leaves.of(evaluator)
     for title in (leaf.title for tree in leaves.by_key.values() for leaf in tree.values()):
-        criteria.place(title)
+        criteria[title]  # takes its place in the order of the rubric
     verdicts = Verdict.objects.filter(evaluator=evaluator)
     for response, system, prompt, text in _read(verdicts, "nodes", "value"):
         known = leaves.of_prompt(prompt)
@@ -87,7 +80,7 @@ def _judged(evaluator: RunEvaluator, criteria: _Criteria) -> Iterator[Row]:
             leaf = known.get(key)
             share = leaf.share(value) if leaf is not None and value is not None else None
             if leaf is not None and share is not None:
-                yield response, system, prompt, criteria.place(leaf.title), share
+                yield response, system, prompt, criteria[leaf.title], share
 
 
 def _read(rows: QuerySet[Any], key: str, column: str) -> Iterator[tuple[int, int, int, str]]:
@@ -127,8 +120,9 @@ class _Leaves:
 
     @classmethod
     def of(cls, evaluator: RunEvaluator) -> _Leaves:
-        if evaluator.options.get("judge_kind") == RELEVANCE:
-            return cls({"": _leaves_of(DIMENSIONS_TREE)}, {})
+        own = TREES.get(own_parts_of(evaluator))
+        if own is not None:
+            return cls({"": _leaves_of(tree_from_json(own))}, {})
         rows = (
             RubricItem.objects.filter(rubric=evaluator.rubric_id).order_by("position").values_list("case_key", "tree")
         )

@@ -37,6 +37,7 @@ from evalsite.reports.views.suite_charts import charts_page
 from judging.models import Suite
 
 INDEX, CHARTS = "index.html", "charts.html"
+ON_REPORTS = 3  # files that come first: the board, its charts and its results, each of which may be being computed
 MOST_ROWS = 300  # in a bundle that a page sends: about 20 s of a web thread
 LEFT_OUT = frozenset({"script", "form", "dialog", "noscript", "help-button", "nav-tabs", "row-choices", "toasts"})
 SPRITE = "vendor/icons.svg"
@@ -161,7 +162,7 @@ def leaderboard_bundle(request: PageRequest, suite_id: int) -> StreamingHttpResp
     """Download a leaderboard with the first rows of its results as pages in a ZIP archive."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
     files = BoardBundle(suite).files(request.GET.urlencode())
-    first = list(islice(files, 2))  # so that a report that is being computed is told before anything is sent
+    first = list(islice(files, ON_REPORTS))  # so that what is being computed is told before anything is sent
     record(request.user, "report.exported", suite, table="pages", format="zip")
     headers = {"Content-Disposition": f'attachment; filename="{slugify(str(suite))}.zip"'}
     return StreamingHttpResponse(write_zip(chain(first, files)), content_type="application/zip", headers=headers)

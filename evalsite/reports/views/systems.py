@@ -64,10 +64,11 @@ def _criteria_shown(
     graders: Sequence[Grader], contents: Sequence[ReportContent | None], system: str
 ) -> JsonDict | None:
     """Return the graders with several criteria, and a row for each criterion with its mean under each of them."""
-    told = [(grader, content) for grader, content in zip(graders, contents, strict=True) if content]
     told = [
-        (grader, content) for grader, content in told if any(system in row["figures"] for row in content["criteria"])
-    ]
+        (grader, content)
+        for grader, content in zip(graders, contents, strict=True)
+        if content and any(system in row["figures"] for row in content["criteria"])
+    ][:MOST_GRADERS]
     if not told:
         return None
     means = [{row["title"]: row["figures"].get(system) for row in content["criteria"]} for _, content in told]

@@ -29,7 +29,7 @@ from judging.judges.judge_kinds import (
     asking_options,
 )
 from judging.judges.kinds.generic import scale_words
-from judging.judges.prompt_templates import read_template
+from judging.judges.prompt_templates import VARIABLES, read_template
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, load_prompt
 from judging.judges.questions import AskingOnce
 from judging.judges.reply_forms import JSON_OBJECT, reply_schema
@@ -402,5 +402,6 @@ KIND = JudgeKind(
     (*_TEXTS, *_REPLY, *_ASKING),
     lambda options: CustomJudge(**options),
     prompts={NAME: {}},
+    variables=VARIABLES,
     needs_by=_needs,
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from evalsite.base.command_base import BadInput
-from judging.models import Judge
+from judging.management import choices
+from judging.management.output import write_output
 from judging.services.judge_files import judge_file
 
 
@@ -24,13 +23,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         """Print or write the file."""
-        judge = Judge.objects.select_related("endpoint").filter(name=options["name"]).first()
-        if judge is None:
-            known = ", ".join(Judge.objects.order_by("name").values_list("name", flat=True)[:50]) or "none yet"
-            raise BadInput(f"There is no judge {options['name']!r}. Judges: {known}.")
-        text = judge_file(judge)
+        text = judge_file(choices.judge_of(options["name"]))
         if options["output"]:
-            Path(options["output"]).write_text(text, encoding="utf-8")
+            write_output(options["output"], [text.encode()])
             self.stdout.write(f"Written: {options['output']}")
         else:
             self.stdout.write(text, ending="")

@@ -201,13 +201,14 @@ def _estimate(
     if choice.judge is None:
         return EvaluatorEstimate(choice.name, count, 0, 0, Decimal(0), 0.0, 0, 0)
     kind = judge_kind(choice.judge.kind)
+    options = freeze(judge=choice.judge, options=choice.options)["judge_options"]
     if choice.judge.endpoint is None:
-        lacking = sum(bool(kind.missing_needs(subject, choice.judge.options)) for subject in subjects)
+        lacking = sum(bool(kind.missing_needs(subject, options)) for subject in subjects)
         counts = (count, 0, 0, Decimal(0), 0.0, lacking, len(subjects))
         return EvaluatorEstimate(choice.name, *counts, is_baseline=choice.judge.is_baseline)
-    judge = kind.build(freeze(judge=choice.judge, options=choice.options)["judge_options"])
+    judge = kind.build(options)
     asked, guesses = (
-        [None if kind.missing_needs(one, choice.judge.options) else _first_requests(judge, one) for one in each]
+        [None if kind.missing_needs(one, options) else _first_requests(judge, one) for one in each]
         for each in (subjects, guessed)
     )
     part = _priced(choice.name, target_of(choice.judge.endpoint), asked, guesses=guesses, count=count, when=when)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from judging.specs.replies.response_rows import ATTEMPT_FIELDS, CASE_FIELDS, SYSTEM_FIELDS, TEXT_FIELDS
-from judging.specs.replies.table_columns import ColumnField, has_mapped_question, mapped_columns
+from judging.specs.replies.table_columns import ColumnField, mapped_columns
 from judging.specs.suites.questions_jsonl import ANSWER_FIELDS, QUESTION_FIELDS, SCENARIO_FIELDS
 
 Names = tuple[str, ...]
@@ -189,4 +189,5 @@ def holds_mapped_responses(fields: Mapping[str, str]) -> bool:
 
 def holds_mapped_questions(fields: Mapping[str, str]) -> bool:
     """Return whether rows with columns of these fields are questions."""
-    return has_mapped_question(fields) and "response" not in mapped_columns(list(fields), fields).found
+    found = set(mapped_columns(list(fields), fields).found)
+    return "question" in found and "response" not in found

@@ -171,4 +171,4 @@ def test_add_judge_says_what_is_wrong_with_a_file(tmp_path: Path, arguments: lis
 def test_export_judge_names_the_judges_that_there_are() -> None:
     factories.judge(name="Helpful")
 
-    assert refusal("export_judge", "Useful") == "There is no judge 'Useful'. Judges: Helpful."
+    assert refusal("export_judge", "Useful") == "There is no judge 'Useful'. There are: Helpful."

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from evalsite.base.json_types import JsonObject
 from evalsite.reports.selectors.case_scores import CaseFacts, suite_cases
+from evalsite.reports.selectors.criterion_shares import metric_of
 from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.boards.leaderboards import LEADERBOARD
@@ -70,10 +71,7 @@ def _points_of(evaluator: RunEvaluator, system_id: int) -> dict[int, list[Points
 def _points(detail: JsonObject) -> Points:
     points: Points = {}
     for criterion in detail.get("criteria", ()):
-        name = str(criterion["name"])
-        if name == "customized":
-            name = str(criterion.get("detail", {}).get("real_metric_type", "custom"))
-        points[name] = (float(criterion.get("got") or 0.0), float(criterion["total"]))
+        points[metric_of(criterion)] = (float(criterion.get("got") or 0.0), float(criterion["total"]))
     return points
 
 

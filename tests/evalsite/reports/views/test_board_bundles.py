@@ -73,6 +73,20 @@ def test_a_bundle_waits_for_a_report_that_is_computed(
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
 
 
+@pytest.mark.parametrize("missing", ["leaderboard", "suite-charts", "results"])
+def test_a_bundle_says_before_it_begins_which_report_it_waits_for(
+    researcher: Client, scored: Scored, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    _bundle(researcher, scored)  # computes all of them
+    monkeypatch.setattr("evalsite.reports.services.snapshots.INLINE_ROWS", -1)
+    monkeypatch.setattr("evalsite.reports.jobs.launch_report", lambda *_, **__: True)
+    Snapshot.objects.filter(kind=missing).delete()
+
+    answer = researcher.get(reverse("reports:leaderboard-bundle", args=[scored.suite.pk]))
+
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+
+
 def test_export_board_writes_the_same_archive_and_keeps_to_its_rows(
     researcher: Client, scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
