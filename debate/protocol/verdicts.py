@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from judging.judges.reply_text import bare
+from judging.judges.replies.reply_text import bare
 from judging.llm.thinking_text import behind_thinking
 
 POSITIONS = {"1": 1, "2": 2, "0": 0}

@@ -36,7 +36,7 @@ def _system_profile(shown: ShownSystem) -> JsonDict | None:
 
 
 def _case_responses(shown: ShownCase) -> JsonDict:
-    from evalsite.reports.views.cases import answers_of  # late, as below
+    from evalsite.reports.views.results.cases import answers_of  # late, as below
 
     return answers_of(shown)
 

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from evalsite.reports.views import (
-    agreement,
-    bias,
-    board_bundles,
-    cases,
-    debate_items,
-    debates,
-    judges,
-    labels,
-    leaderboards,
-    result_questions,
-    results,
-    runs,
-    saved_views,
-    shares,
-    spend,
-    suite_charts,
-    trust,
-)
+from evalsite.reports.views import agreement, bias, debate_items, debates, judges, labels, runs, spend, trust
+from evalsite.reports.views.boards import board_bundles, leaderboards, shares, suite_charts
+from evalsite.reports.views.results import cases, result_questions, results, saved_views
 
 app_name = "reports"
 urlpatterns = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
 from judging.models import EvaluatorKind, ImportStatus, Run, RunKind, Suite, System, Upload
-from judging.selectors.suggested_judges import suggest_judges
+from judging.selectors.judges.suggested_judges import suggest_judges
 from judging.specs.selections import selection_from_json
 
 

@@ -15,7 +15,7 @@ from judging.judges.registry import COMPARING
 from judging.llm.endpoints import EndpointKind
 from judging.models import Case, Judge, Rubric, RunKind, Suite, System
 from judging.selectors.endpoints import active_judges
-from judging.selectors.suggested_judges import needs_rubric, uses_rubric
+from judging.selectors.judges.suggested_judges import needs_rubric, uses_rubric
 from judging.services.runs.run_archive import tags_in
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.states import RunRefused

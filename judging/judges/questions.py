@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from evalsite.base.json_types import JsonDict
 from judging.judges.interface import JudgeProgram
 from judging.judges.prompt_texts import VersionedPrompt, fill, load_prompt
-from judging.judges.reply_text import unread
+from judging.judges.replies.reply_text import unread
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, Message, ReplyStatus

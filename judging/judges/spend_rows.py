@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.judges.reply_rows import MICRO, UNPRICED
+from judging.judges.replies.reply_rows import MICRO, UNPRICED
 from judging.statistics.estimates import Ints
 
 NOBODY = 0  # in place of the key of a run, an evaluator or a person, where there is none

@@ -20,7 +20,7 @@ from judging.forms.prompts import JudgeTrialForm
 from judging.judges.registry import COMPARING, KINDS, judge_kind
 from judging.models import Judge, ModelEndpoint, PromptVersion
 from judging.selectors import endpoints as selectors
-from judging.selectors import judge_uses
+from judging.selectors.judges import judge_uses
 from judging.services.endpoints import JudgeInUse, JudgeNotValid, delete_judge, save_judge, set_judge_active
 from judging.services.evaluation.evaluator_tasks import NEEDS
 from judging.services.judge_files import LIMITS, BadJudgeFile, judge_file, read_judge_file

@@ -138,7 +138,8 @@ def main(root: Path) -> None:
     texts = {module: path.read_text(encoding="utf-8") for module, path in files.items()}
     trees = {module: ast.parse(text) for module, text in texts.items()}
     lines = sum(text.count("\n") for text in texts.values())
-    per_folder = Counter(path.parent for path in files.values() if path.parent.name != "commands")
+    modules = [path for path in files.values() if path.stem != "__init__" and path.parent.name != "commands"]
+    per_folder = Counter(path.parent for path in modules)
     behind = files_behind_views(trees)
     nodes = [node for tree in trees.values() for node in ast.walk(tree)]
     data = sum(isinstance(node, ast.ClassDef) and "dataclass" in ast.dump(node) for node in nodes)

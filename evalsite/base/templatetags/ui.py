@@ -21,7 +21,7 @@ from django.utils.timezone import localtime, now
 
 from evalsite.base import formats, page_parts
 from evalsite.base.json_types import JsonDict
-from evalsite.base.rich_text import render_markdown
+from evalsite.base.rich.rich_text import render_markdown
 
 register = template.Library()
 

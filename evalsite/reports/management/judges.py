@@ -11,7 +11,7 @@ from evalsite.reports import jobs
 from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
 from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST
 from evalsite.reports.services.report_content import ReportContent
-from judging.selectors.judge_versions import versions_of
+from judging.selectors.judges.judge_versions import versions_of
 
 LISTED = 50
 

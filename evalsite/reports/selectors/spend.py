@@ -16,7 +16,7 @@ from django.db.models.functions import Cast, Round, Substr
 from django.utils.timezone import localtime
 
 from debate.models import Statement
-from judging.judges.reply_rows import UNPRICED
+from judging.judges.replies.reply_rows import UNPRICED
 from judging.judges.spend_rows import CALLED, NOBODY, USED
 from judging.llm.chat import ReplyStatus
 from judging.models import Call, EsiItem, EvaluatorKind, ModelEndpoint, PastVerdict, Run, RunEvaluator, Verdict

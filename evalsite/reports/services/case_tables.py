@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Row
-from evalsite.reports.selectors.case_answers import labels_of_people, newest_scores
 from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader, graders_of
+from evalsite.reports.selectors.results.case_answers import labels_of_people, newest_scores
 from evalsite.reports.services.shown_rows import shade
 from evalsite.review.selectors.labels.final_labels import SubjectLabel
 from judging.models import Case, Response, Score, Suite

@@ -16,7 +16,7 @@ from evalsite.reports.services.snapshots import ReportKind
 from judging.judges.spend_rows import NOBODY, attribute, cells_of, cells_to_json
 from judging.judges.versions import HASH_SHOWN
 from judging.models import SCORED_KINDS, RunEvaluator, RunKind
-from judging.selectors.judge_versions import versions_of
+from judging.selectors.judges.judge_versions import versions_of
 from judging.statistics.estimates import Ints
 
 

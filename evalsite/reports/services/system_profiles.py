@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evalsite.base.json_types import JsonDict
-from evalsite.reports.selectors.result_texts import case_words, first_words
+from evalsite.reports.selectors.results.result_texts import case_words, first_words
 from evalsite.reports.services.results.cells import ResultCells
 from evalsite.reports.services.results.suite_results import StoredResults
 from judging.statistics.estimates import Estimate, Ints

@@ -17,7 +17,7 @@ from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.results.suite_results import StoredResults
 from evalsite.reports.services.suite_charts.contents import SUITE_CHARTS
 from evalsite.reports.services.system_profiles import extremes_of, profile_of
-from evalsite.reports.views.results import reports_of, slowest
+from evalsite.reports.views.results.results import reports_of, slowest
 from judging.views.responses import ShownSystem
 from judging.views.score_pages import CRITERIA_NAMES
 

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from evalsite.review.models import EvaluatorThreshold
 from judging.models import RunEvaluator, Verdict
-from judging.selectors.judge_versions import versions_of
+from judging.selectors.judges.judge_versions import versions_of
 
 
 def thresholds_of(evaluators: Sequence[RunEvaluator]) -> dict[int, float]:

@@ -18,7 +18,6 @@ from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.grades import NotDecided, SpecFault
 from judging.grading.rubric_tree import is_scored_leaf, walk
 from judging.grading.rule_graders.regexes import compile_pattern
-from judging.judges import reply_text
 from judging.judges.judge_kinds import (
     CONFIDENCE,
     JSON_SCHEMA,
@@ -32,7 +31,8 @@ from judging.judges.kinds.generic import scale_words
 from judging.judges.prompt_templates import VARIABLES, read_template
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, load_prompt
 from judging.judges.questions import AskingOnce
-from judging.judges.reply_forms import JSON_OBJECT, reply_schema
+from judging.judges.replies import reply_text
+from judging.judges.replies.reply_forms import JSON_OBJECT, reply_schema
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Message

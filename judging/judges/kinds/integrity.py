@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evalsite.base.json_types import JsonObject
-from judging.judges import reply_text
 from judging.judges.judge_kinds import CONFIDENCE, TOP_P, JudgeKind, asking_options
 from judging.judges.kinds.accuracy import OriginalReading, original_part
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingOnce
+from judging.judges.replies import reply_text
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Message

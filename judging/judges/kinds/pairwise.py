@@ -13,10 +13,10 @@ from fractions import Fraction
 
 from evalsite.base.json_types import JsonObject
 from judging.grading.rubric_tree import exact, walk
-from judging.judges import reply_text
 from judging.judges.judge_kinds import JudgeKind, OptionField, asking_options
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingJudge, ask_all
+from judging.judges.replies import reply_text
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeScore, JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Message

@@ -9,10 +9,10 @@ from fractions import Fraction
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.relevance import Dimensions, RelevanceOptions, RelevanceScore, final_disagrees, relevance_score
-from judging.judges import reply_text
 from judging.judges.judge_kinds import CONFIDENCE, JudgeKind, OptionField, asking_options, gathered
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingOnce
+from judging.judges.replies import reply_text
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Message

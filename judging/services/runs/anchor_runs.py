@@ -11,7 +11,7 @@ from django.db import transaction
 
 from judging.judges.versions import changes_between
 from judging.models import Response, Run, RunEvaluator, RunKind, RunTask, System
-from judging.selectors.judge_versions import versions_of
+from judging.selectors.judges.judge_versions import versions_of
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 
 

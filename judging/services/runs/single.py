@@ -14,7 +14,7 @@ from django.db.models import Sum
 from evalsite.base.json_types import JsonDict
 from judging.judges.registry import judge_kind
 from judging.models import Judge, Response, Rubric, RubricItem, Run, RunEvaluator, RunKind, RunTask, Suite
-from judging.selectors.suggested_judges import needs_rubric
+from judging.selectors.judges.suggested_judges import needs_rubric
 from judging.services.evaluation.evaluator_tasks import NEEDS, subject_of
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from judging.judges.reply_rows import UNPRICED
+from judging.judges.replies.reply_rows import UNPRICED
 from judging.judges.spend_rows import (
     CALLED,
     NOBODY,

@@ -12,7 +12,7 @@ from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import write_zip
 from evalsite.reports.jobs import BeingComputed
 from evalsite.reports.selectors.leaderboards import suite_named
-from evalsite.reports.views.board_bundles import BoardBundle
+from evalsite.reports.views.boards.board_bundles import BoardBundle
 from judging.management.output import check_output, write_output
 
 MOST_ROWS = 5000

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from evalsite.review.models import Certificate, EvaluatorThreshold
 from judging.judges.versions import JudgeVersion, changes_between, version_from_json
 from judging.models import EvaluatorKind, RunEvaluator
-from judging.selectors.judge_versions import versions_of
+from judging.selectors.judges.judge_versions import versions_of
 
 
 @dataclass(frozen=True, slots=True)

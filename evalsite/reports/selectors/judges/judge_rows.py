@@ -22,7 +22,7 @@ from evalsite.base.json_types import JsonObject
 from evalsite.reports.selectors.debate_votes import sets_by_id
 from evalsite.review.questions.scales import Label, is_preference, nearest_label
 from evalsite.review.selectors.labels.final_labels import chunks
-from judging.judges.reply_rows import (
+from judging.judges.replies.reply_rows import (
     CALL,
     MICRO,
     NOT_ASKED,
@@ -32,7 +32,7 @@ from judging.judges.reply_rows import (
     ReplyRows,
 )
 from judging.models import SCORED_KINDS, Call, EvaluatorKind, Judge, PastVerdict, Run, RunEvaluator, Score, Verdict
-from judging.selectors.judge_versions import versions_of
+from judging.selectors.judges.judge_versions import versions_of
 
 CHUNK = 5000
 CLOSE = 4  # calls are read by a range where no more than so many lie in it for each that is wanted

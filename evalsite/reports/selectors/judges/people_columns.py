@@ -15,7 +15,7 @@ from evalsite.reports.selectors.judges.judge_rows import Compared
 from evalsite.review.questions.scales import Label, is_preference, joined_scale, nearest_label
 from evalsite.review.selectors.labels.final_labels import LabelReader, SubjectLabel, criterion_of, scoring_options
 from judging.grading.rubric_tree import Value
-from judging.judges.reply_rows import ReplyRows
+from judging.judges.replies.reply_rows import ReplyRows
 from judging.models import RunEvaluator, SuiteCase, Verdict
 from judging.statistics.estimates import Floats, Ints
 from judging.statistics.estimators.agreement_columns import NONE, ComparedColumns

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from evalsite.base.json_types import JsonObject
-from evalsite.reports.selectors.case_scores import CaseFacts, suite_cases
 from evalsite.reports.selectors.criterion_shares import metric_of
 from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
+from evalsite.reports.selectors.results.case_scores import CaseFacts, suite_cases
 from evalsite.reports.services.boards.leaderboards import LEADERBOARD
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.snapshots import ReportKind

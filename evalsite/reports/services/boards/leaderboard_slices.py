@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalsite.reports.selectors.case_scores import SuiteScores
-from evalsite.reports.selectors.response_facts import response_lengths
+from evalsite.reports.selectors.results.case_scores import SuiteScores
+from evalsite.reports.selectors.results.response_facts import response_lengths
 from evalsite.reports.services.paper_tables import Basis, PaperTable
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.shown_rows import shade

@@ -8,11 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from evalsite.base.json_types import JsonDict
-from evalsite.reports.selectors.case_scores import FILTERS, SuiteScores, read_newest_scores, read_scores, suite_cases
 from evalsite.reports.selectors.data_versions import evaluators_version
 from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.selectors.response_facts import response_lengths
+from evalsite.reports.selectors.results.case_scores import (
+    FILTERS,
+    SuiteScores,
+    read_newest_scores,
+    read_scores,
+    suite_cases,
+)
+from evalsite.reports.selectors.results.response_facts import response_lengths
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.boards.leaderboard_slices import dimensions_of, pair_slices_content, slices_content
 from evalsite.reports.services.report_content import ReportContent, figure

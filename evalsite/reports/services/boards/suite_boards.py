@@ -17,7 +17,7 @@ from evalsite.reports.services.boards.leaderboards import board_of
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.snapshots import ReportKind
-from judging.judges.reply_rows import record_of
+from judging.judges.replies.reply_rows import record_of
 from judging.models import RunEvaluator
 from judging.statistics.estimates import Ints
 from judging.statistics.estimators.boards import MeanKind

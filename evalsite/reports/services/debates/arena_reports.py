@@ -18,7 +18,7 @@ from evalsite.reports.selectors.debate_votes import (
     sets_by_id,
 )
 from evalsite.reports.selectors.options import Options, chosen
-from evalsite.reports.selectors.response_facts import response_lengths
+from evalsite.reports.selectors.results.response_facts import response_lengths
 from evalsite.reports.services.debates.debate_people import Verdicts, ranking, rate_of, verdicts_of
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind

@@ -10,7 +10,7 @@ from evalsite.reports.selectors.data_versions import work_version
 from evalsite.reports.selectors.judges import judge_rows
 from evalsite.reports.selectors.judges.audited_verdicts import AuditedResponse, audited_responses
 from evalsite.reports.selectors.options import Options, chosen
-from evalsite.reports.selectors.response_facts import response_facts
+from evalsite.reports.selectors.results.response_facts import response_facts
 from evalsite.reports.services.paper_tables import Basis, PaperTable
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors.data_versions import results_version
 from evalsite.reports.selectors.judges.judge_rows import read_rows
-from judging.judges.reply_rows import ReplyRows
+from judging.judges.replies.reply_rows import ReplyRows
 from judging.models import RunEvaluator
 from judging.states import RunStatus
 

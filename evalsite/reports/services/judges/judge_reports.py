@@ -25,9 +25,9 @@ from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.review.questions.answer_forms import said_of
 from evalsite.review.questions.scales import MOST_LABELS
-from judging.judges.reply_rows import JudgeRecord, Spent, record_of
+from judging.judges.replies.reply_rows import JudgeRecord, Spent, record_of
 from judging.models import Run, RunEvaluator
-from judging.selectors.judge_versions import versions_of
+from judging.selectors.judges.judge_versions import versions_of
 from judging.statistics.coefficients.agreement import agreement_report
 from judging.statistics.coefficients.alpha import Metric
 from judging.statistics.coefficients.alternative_annotator import why_not_held

@@ -23,7 +23,7 @@ from evalsite.reports.services.snapshots import ReportKind
 from evalsite.review.questions.scales import Label
 from judging.judges.versions import changes_between
 from judging.models import RunEvaluator
-from judging.selectors.judge_versions import versions_of
+from judging.selectors.judges.judge_versions import versions_of
 from judging.statistics.coefficients.alternative_annotator import Annotators, Closeness, alternative_annotator_test
 from judging.statistics.coefficients.confusion import confusion_counts
 from judging.statistics.coefficients.ratings import from_rows

@@ -16,9 +16,9 @@ from evalsite.reports.selectors.annotations import (
     terms_of,
     unable_in,
 )
-from evalsite.reports.selectors.answer_parts import PartAnswers, part_answers_of
 from evalsite.reports.selectors.data_versions import queue_version
 from evalsite.reports.selectors.options import Options
+from evalsite.reports.selectors.results.answer_parts import PartAnswers, part_answers_of
 from evalsite.reports.services.people.habits import compute_habits
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind

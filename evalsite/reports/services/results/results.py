@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evalsite.reports.selectors.case_scores import SuiteScores, read_newest_scores
 from evalsite.reports.selectors.data_versions import evaluators_version
 from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
+from evalsite.reports.selectors.results.case_scores import SuiteScores, read_newest_scores
 from evalsite.reports.services.results.cells import MOST_ATTEMPTS, ResultCells
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from evalsite.review.selectors.labels.final_labels import LabelReader

@@ -14,7 +14,7 @@ from django.utils.text import Truncator
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Row
 from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader
-from evalsite.reports.selectors.result_texts import case_words, first_words, matching, read_cells, score_words
+from evalsite.reports.selectors.results.result_texts import case_words, first_words, matching, read_cells, score_words
 from evalsite.reports.services import shown_rows
 from evalsite.reports.services.charts import Chart, Point, Series, draw, percent_axis
 from evalsite.reports.services.results.cells import ResultCells, grid_of_graders, grid_of_systems

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evalsite.reports.selectors.case_scores import SuiteScores, read_newest_scores
 from evalsite.reports.selectors.data_versions import evaluators_version
 from evalsite.reports.selectors.judges.people_columns import PeopleReader, compared_with_people
 from evalsite.reports.selectors.leaderboards import evaluators_with_run, history_of
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.selectors.response_facts import output_tokens, response_lengths
+from evalsite.reports.selectors.results.case_scores import SuiteScores, read_newest_scores
+from evalsite.reports.selectors.results.response_facts import output_tokens, response_lengths
 from evalsite.reports.selectors.run_facts import judges_among
 from evalsite.reports.services.boards.leaderboards import board_of
 from evalsite.reports.services.judges.judge_records import rows_of_judge

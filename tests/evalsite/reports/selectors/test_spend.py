@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalsite.reports.selectors import spend
-from judging.judges.reply_rows import UNPRICED
+from judging.judges.replies.reply_rows import UNPRICED
 from judging.judges.spend_rows import NOBODY
 from judging.models import PastVerdict
 from tests import factories

@@ -11,7 +11,7 @@ from evalsite.review.selectors.thresholds import thresholds_of
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from evalsite.review.services.thresholds import ChosenThreshold, remove_threshold, save_threshold
 from judging.models import EvaluatorKind, RunEvaluator
-from judging.selectors.judge_versions import versions_of
+from judging.selectors.judges.judge_versions import versions_of
 from tests import factories
 from tests.factories import NOON
 

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
 from evalsite.reports.services.judges.judge_records import KIND, rows_of_judge
-from judging.judges.reply_rows import JudgeRecord, record_of
+from judging.judges.replies.reply_rows import JudgeRecord, record_of
 from judging.models import Call, EvaluatorKind, RunEvaluator
 from judging.states import RunStatus
 from tests import factories

@@ -36,7 +36,7 @@ from evalsite.review.services.items.final_labels import keep_final_label
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.judges.verdicts import PARSER_VERSION
 from judging.models import EvaluatorKind, Response, RunEvaluator, Verdict
-from judging.selectors.judge_versions import versions_of
+from judging.selectors.judges.judge_versions import versions_of
 from judging.statistics.coefficients.alternative_annotator import Annotators
 from judging.statistics.estimators.strata import people_only, shown_mean
 from judging.statistics.risk_coverage import error_bound

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
 from evalsite.reports.selectors.graders import Grader
-from evalsite.reports.selectors.result_texts import FIRST_WORDS
+from evalsite.reports.selectors.results.result_texts import FIRST_WORDS
 from evalsite.review.selectors.labels.final_labels import SubjectLabel, criterion_of, labels_on_case
 from judging.models import Case, Response, RunEvaluator, Score
 

@@ -14,7 +14,7 @@ from judging.grading.answer_cleaning import clean_answer
 from judging.judges.kinds import accuracy, integrity
 from judging.judges.kinds.hostile import RUBRIC
 from judging.judges.questions import AskingJudge
-from judging.judges.reply_text import MAX_REPLY, bare, only_courtesy
+from judging.judges.replies.reply_text import MAX_REPLY, bare, only_courtesy
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import VerdictStatus
 from tests.judging.judges.asking_judges import asking_judges

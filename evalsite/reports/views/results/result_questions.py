@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.views.pages import waits_for_report
-from evalsite.reports.views.results import results_asked
+from evalsite.reports.views.results.results import results_asked
 from evalsite.review.selectors.chosen_questions import ChosenQuestion, chosen_by_run, chosen_questions
 from evalsite.review.services.items.queues import DEFAULT_QUORUM
 from evalsite.review.services.referrals.researcher_referrals import MOST_CHOSEN, send_chosen

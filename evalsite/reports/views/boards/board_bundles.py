@@ -30,10 +30,10 @@ from evalsite.base.http import PageRequest, whole_number
 from evalsite.base.page_scopes import within_scope
 from evalsite.base.tables import write_zip
 from evalsite.reports.jobs import BeingComputed
-from evalsite.reports.views.leaderboards import board_page
+from evalsite.reports.views.boards.leaderboards import board_page
+from evalsite.reports.views.boards.suite_charts import charts_page
 from evalsite.reports.views.pages import waits_for_report
-from evalsite.reports.views.results import PER_PAGE, results_page
-from evalsite.reports.views.suite_charts import charts_page
+from evalsite.reports.views.results.results import PER_PAGE, results_page
 from judging.models import Suite
 
 INDEX, CHARTS = "index.html", "charts.html"

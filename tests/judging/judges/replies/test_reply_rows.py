@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 
-from judging.judges.reply_rows import CALL, NOT_ASKED, UNPRICED, VERDICT, ReplyRows, Spent, record_of
+from judging.judges.replies.reply_rows import CALL, NOT_ASKED, UNPRICED, VERDICT, ReplyRows, Spent, record_of
 
 NONE = (NOT_ASKED, NOT_ASKED)
 FIRST = ReplyRows.of(

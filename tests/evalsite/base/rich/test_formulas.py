@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from evalsite.base.formulas import MOST_CHARACTERS, MOST_DEPTH, formula
+from evalsite.base.rich.formulas import MOST_CHARACTERS, MOST_DEPTH, formula
 
 
 def test_formula_is_drawn_in_the_line() -> None:

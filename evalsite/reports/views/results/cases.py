@@ -11,8 +11,8 @@ from evalsite.base.http import PageRequest, page_of, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table
 from evalsite.reports import exports
-from evalsite.reports.selectors.case_answers import answers_named, answers_to
 from evalsite.reports.selectors.leaderboards import CHOICES_SHOWN
+from evalsite.reports.selectors.results.case_answers import answers_named, answers_to
 from evalsite.reports.services.case_tables import EXPORT_COLUMNS, case_table, exported
 from evalsite.reports.views.pages import download
 from judging.models import Case, Response

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judging.judges.registry import judge_kind
-from judging.judges.reply_forms import JSON_OBJECT, reply_form, scale_schema
+from judging.judges.replies.reply_forms import JSON_OBJECT, reply_form, scale_schema
 from judging.judges.subjects import JudgeSubject
 from judging.specs.types import NodeSpec, ScaleSpec
 

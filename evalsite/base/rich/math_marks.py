@@ -13,7 +13,7 @@ from typing import Final
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-from evalsite.base.formulas import MOST_CHARACTERS
+from evalsite.base.rich.formulas import MOST_CHARACTERS
 
 MOST_TRIES: Final = 12  # dollars looked at for one that closes
 _CLOSING: Final = {"$$": "$$", "\\[": "\\]", "\\(": "\\)"}

@@ -6,7 +6,7 @@ import time
 import pytest
 from django.conf import settings
 
-from evalsite.base.code_colours import CLASSES, MOST_CHARACTERS, MOST_SECONDS, Allowance, highlight
+from evalsite.base.rich.code_colours import CLASSES, MOST_CHARACTERS, MOST_SECONDS, Allowance, highlight
 
 CSS = settings.BASE_DIR / "static" / "css" / "evalsite.css"
 AA = 4.5  # WCAG 2.2, 1.4.3: contrast of text at normal size

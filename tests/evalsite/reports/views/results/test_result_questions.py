@@ -9,7 +9,7 @@ from django.urls import reverse
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.reports.services.boards.leaderboards import compute_leaderboard
-from evalsite.reports.views import result_questions
+from evalsite.reports.views.results import result_questions
 from evalsite.review.models import Queue, Referral, ReviewItem
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from tests import factories

@@ -21,10 +21,10 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from evalsite.base import formulas
-from evalsite.base.code_colours import CLASSES, Allowance, highlight
 from evalsite.base.json_types import JsonDict
-from evalsite.base.math_marks import find_block_formulas, find_formulas
+from evalsite.base.rich import formulas
+from evalsite.base.rich.code_colours import CLASSES, Allowance, highlight
+from evalsite.base.rich.math_marks import find_block_formulas, find_formulas
 
 MOST_CHARACTERS: Final = 100_000  # longer text is shown as it is: reading its marks would hold up the page
 KEPT_CHARACTERS: Final = 20_000  # the HTML of texts up to here is kept for the next reader

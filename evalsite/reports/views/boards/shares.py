@@ -23,8 +23,8 @@ from evalsite.base.page_scopes import within_scope
 from evalsite.reports.forms import ShareForm
 from evalsite.reports.models import ShareLink
 from evalsite.reports.services.share_links import create_share, open_share, revoke_share
-from evalsite.reports.views.leaderboards import board_page
-from evalsite.reports.views.results import results_page
+from evalsite.reports.views.boards.leaderboards import board_page
+from evalsite.reports.views.results.results import results_page
 from judging.models import Suite
 
 HEADERS = {"X-Robots-Tag": "noindex, nofollow", "Referrer-Policy": "no-referrer"}

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from evalsite.base.rich_text import KEPT_CHARACTERS, MOST_CHARACTERS, render_markdown
+from evalsite.base.rich.rich_text import KEPT_CHARACTERS, MOST_CHARACTERS, render_markdown
 
 
 def test_render_markdown_keeps_structure_and_lowers_headings() -> None:

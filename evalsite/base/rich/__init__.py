@@ -1,0 +1,1 @@
+"""Markdown with formulas and coloured code, as safe HTML."""

@@ -1,0 +1,1 @@
+"""What the pages of results and cases show, read by response."""

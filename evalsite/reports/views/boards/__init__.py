@@ -1,0 +1,1 @@
+"""Leaderboards, their charts, bundles and share links."""

@@ -1,0 +1,20 @@
+"""A folder holds few enough modules to be read at a glance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from tests.architecture.figures import product_files
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_MODULES = 16
+
+
+def test_folders_hold_at_most_sixteen_modules() -> None:
+    """Django finds commands in one folder alone, so theirs are not counted."""
+    modules = [path for path in product_files(ROOT).values() if path.stem != "__init__"]
+    counts = Counter(path.parent for path in modules if path.parent.name != "commands")
+
+    assert {folder for folder, count in counts.items() if count > MOST_MODULES} == set()
+    assert len(counts) > 60
