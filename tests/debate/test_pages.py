@@ -344,15 +344,27 @@ def test_set_create_offers_what_has_to_do_with_the_chosen_suite_or_the_newest(re
     assert (narrowed["both_orders_opening"].value(), narrowed["max_rounds"].value()) == (False, "1")
 
 
-def test_set_estimate_disables_the_start_and_says_why(researcher: Client) -> None:
+def test_set_estimate_says_why_nothing_can_start(researcher: Client) -> None:
     wish = rows.wish("One?", endpoints=[factories.endpoint(), factories.endpoint()])
     address = reverse("debate:set-estimate")
+    alone = {**_entered(wish), "endpoints": [wish.endpoints[0].pk]}
 
-    ready = text_of(researcher.get(address, _entered(wish)))
-    alone = text_of(researcher.get(address, {**_entered(wish), "endpoints": [wish.endpoints[0].pk]}))
+    ready, obstructed = text_of(researcher.get(address, _entered(wish))), text_of(researcher.get(address, alone))
+    refused = text_of(researcher.post(reverse("debate:set-create"), alone))
 
-    assert " disabled" not in ready
-    assert ("A debate needs 2 to 5 agents; 1 were chosen." in alone, " disabled" in alone) == (True, True)
+    why = "A debate needs 2 to 5 agents; 1 were chosen."
+    assert (why in ready, why in obstructed, why in refused) == (False, True, True)
+    assert not DebateSet.objects.exists()
+
+
+def test_a_new_estimate_leaves_the_start_where_it_is(researcher: Client) -> None:
+    wish = rows.wish("One?", endpoints=[factories.endpoint(), factories.endpoint()])
+
+    page = text_of(researcher.get(reverse("debate:set-create")))
+    estimate = text_of(researcher.get(reverse("debate:set-estimate"), _entered(wish)))
+
+    assert 0 < page.index("Start the debates</button>") < page.index('id="set-estimate"')
+    assert "Start the debates</button>" not in estimate
 
 
 def test_debate_detail_names_who_moved_and_says_what_a_bare_number_means(researcher: Client) -> None:
