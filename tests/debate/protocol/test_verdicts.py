@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from debate.protocol.verdicts import (
@@ -179,18 +179,30 @@ def _end(text: str) -> list[str]:
     return lines
 
 
+def _number(line: str) -> str:
+    """A line without the name of a turn and without what stands around its number."""
+    said = re.sub(r"^(?:user|human|assistant|system): ?", "", line, flags=re.IGNORECASE)
+    number = re.fullmatch(r"[\W_]*?([-+]?[0-9](?:[0-9.,/]*[0-9])?)[\W_]*", said)
+    return number[1] if number else said
+
+
 def _is_mark(line: str) -> bool:
     return (set(line) in ({"`"}, {"~"}) and len(line) >= 3) or re.sub(r"</?[A-Za-z][^<>]*>", "", line).strip() == ""
 
 
 @given(TEXTS)
+@example('"0"\n3\n3')
+@example('"0"\n3\nUser: 3')
+@example('"0"\n-0')
 def test_read_strict_yields_only_what_the_end_states(text: str) -> None:
     reading = read_strict(text)
 
     if reading.verdict is None:
         assert reading.how in (HowRead.NONE, HowRead.EMPTY, HowRead.OUT_OF_RANGE)
         return
-    line = _end(text)[1] if reading.how is HowRead.OUT_OF_RANGE_PHRASE else _end(text)[0]
+    last, *above = _end(text)
+    repeats = reading.how is HowRead.OUT_OF_RANGE_PHRASE  # of a number off the scale, as often as it stands there
+    line = next(line for line in above if _number(line) != _number(last)) if repeats else last
     stated = set(re.findall(r"[0-9]+", line)) | ({"0"} if "neither" in line.lower() else set())
     assert reading.how in (HowRead.FINAL_LINE, HowRead.PHRASE, HowRead.OUT_OF_RANGE_PHRASE)
     assert str(reading.verdict) in stated
