@@ -8,12 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from django import template
-from django.core.paginator import Page
 from django.forms import BaseForm
-from django.http import HttpRequest
 from django.shortcuts import resolve_url
 from django.template.context import Context
-from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -22,8 +19,12 @@ from django.utils.timezone import localtime, now
 from evalsite.base import formats, page_parts
 from evalsite.base.json_types import JsonDict
 from evalsite.base.rich.rich_text import render_markdown
+from evalsite.base.templatetags import list_tags
+from evalsite.base.templatetags.list_tags import page_request
 
 register = template.Library()
+register.tags |= list_tags.register.tags
+register.filters |= list_tags.register.filters
 
 
 # icons and badges
@@ -260,7 +261,7 @@ def fragment(context: Context, content: SafeString, name: str, label: str, **opt
     attributes = {"id": name, "class": options.get("look", "stack"), "aria-label": label}
     if options.get("polls"):
         attributes |= {
-            "hx-get": options.get("url") or _request(context).get_full_path(),
+            "hx-get": options.get("url") or page_request(context).get_full_path(),
             "hx-trigger": f"every {options.get('every', 3)}s",
             "hx-target": "this",
             "hx-swap": "outerHTML",
@@ -268,109 +269,13 @@ def fragment(context: Context, content: SafeString, name: str, label: str, **opt
     return format_html("<section{}>{}</section>", format_html_join("", ' {}="{}"', attributes.items()), content)
 
 
-# lists
-
-
-@register.inclusion_tag("_sort_header.html", takes_context=True)
-def sort_header(
-    context: Context, field: str, label: str, numeric: bool = False, descending_first: bool = False, hint: str = ""
-) -> JsonDict:
-    """A column header that sorts on the server; the choice stays in the URL (`sort=-score`)."""
-    current = _query(context).get("sort", "")
-    return {
-        "url": sort_url(context, field, descending_first),
-        "label": label,
-        "numeric": numeric,
-        "hint": hint,
-        "direction": formats.sort_direction(current, field),
-    }
-
-
-@register.simple_block_tag(takes_context=True)
-def table(
-    context: Context, content: SafeString, *columns: object, look: str = "", caption: str = "", name: str = ""
-) -> SafeString:
-    """A table of rows under these column titles; `look` is further classes of the table, `name` the id of its frame.
-
-    A title may be followed by words that say how its column looks, as in "Items|num|sort=items|desc": `num` and `tight`
-    are classes, `sort` and `desc` make it sortable, `hidden` is for screen readers only, `bare` leaves the title out
-    where cells are stacked on a phone, `label` is what stands there instead, and `hint` is shown on hover. Titles out
-    of variables are taken as they are, captured ones are read like those in the template, unless they are `<th>`
-    elements; a list gives a column to each, and an empty title none.
-    """
-    titles = (title for column in columns for title in (column if isinstance(column, (list, tuple)) else [column]))
-    heads = format_html_join("", "{}", ((_column_head(context, title),) for title in titles if title != ""))
-    return format_html(
-        '<div class="table-wrap"{}><table class="table{}">{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>',
-        format_html(' id="{}"', name) if name else "",
-        f" {look}" if look else "",
-        format_html("<caption>{}</caption>", caption) if caption else "",
-        heads,
-        content,
-    )
-
-
-def _column_head(context: Context, column: object) -> SafeString:
-    if isinstance(column, SafeString) and column.startswith("<th"):
-        return column
-    title, *words = column.split("|") if isinstance(column, SafeString) else [str(column)]
-    if isinstance(column, SafeString):  # what it is split into is no longer called safe
-        title = SafeString(title)
-    looks = dict(word.partition("=")[::2] for word in words)
-    if "sort" in looks:
-        facts = sort_header(context, looks["sort"], title, "num" in looks, "desc" in looks, looks.get("hint", ""))
-        return SafeString(render_to_string("_sort_header.html", facts))
-    attributes = {
-        "class": " ".join(name for name in ("num", "tight", "no-print") if name in looks),
-        "title": looks.get("hint", ""),
-    }
-    return format_html(
-        '<th scope="col"{}{}>{}</th>',
-        format_html_join("", ' {}="{}"', ((name, value) for name, value in attributes.items() if value)),
-        format_html(' data-label="{}"', looks.get("label", "")) if {"bare", "label"} & set(looks) else "",
-        format_html('<span class="visually-hidden">{}</span>', title) if "hidden" in looks else title,
-    )
+# text
 
 
 @register.simple_block_tag
 def captured(content: SafeString) -> SafeString:
     """What stands inside, white space folded: `{% captured as name %}` keeps a block for several places of a page."""
     return SafeString(" ".join(content.split()))
-
-
-@register.simple_tag(takes_context=True)
-def sort_url(context: Context, field: str, descending_first: bool = False) -> str:
-    """The present query string, sorted by `field`, from the first page."""
-    query = _query(context).copy()
-    query["sort"] = formats.sort_value(query.get("sort", ""), field, descending_first=descending_first)
-    query.pop("page", None)
-    return f"?{query.urlencode()}"
-
-
-def _query(context: Context) -> Any:
-    return _request(context).GET
-
-
-def _request(context: Context) -> HttpRequest:
-    request = context["request"]
-    if not isinstance(request, HttpRequest):
-        raise TypeError("the request context processor is off")
-    return request
-
-
-@register.filter
-def elided_pages(page: Page[Any]) -> list[int | str]:
-    """Page numbers to offer: the first, the last and those around this one, `…` for what is left out."""
-    return list(page.paginator.get_elided_page_range(page.number, on_each_side=2, on_ends=1))
-
-
-@register.filter
-def each(rows: Iterable[Any], name: str) -> list[Any]:
-    """Return one field of each row, such as the titles of columns."""
-    return [row[name] if isinstance(row, Mapping) else getattr(row, name) for row in rows]
-
-
-# text
 
 
 @register.filter

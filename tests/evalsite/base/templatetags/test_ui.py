@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from django import forms
@@ -108,17 +107,6 @@ def test_progress_counts_what_waits() -> None:
     assert 'aria-valuenow="66"' in html  # (812 + 12) / 1240 = 66.45%
 
 
-def test_sort_header_keeps_filters_and_leaves_the_page() -> None:
-    html = rendered('{% sort_header "score" "Score" %}', path="/runs/?sort=score&status=done&page=4")
-
-    assert 'href="?sort=-score&amp;status=done"' in html
-    assert 'aria-sort="ascending"' in html
-
-
-def test_elided_pages_offers_ends_and_neighbours() -> None:
-    assert ui.elided_pages(Paginator(range(250), 10).get_page(10)) == [1, "…", 8, 9, 10, 11, 12, "…", 25]
-
-
 def test_pagination_keeps_the_query_string() -> None:
     page = Paginator(range(100), 10).get_page(2)
 
@@ -149,7 +137,7 @@ def test_the_sprite_holds_the_icons_that_are_named_and_no_others() -> None:
     for template in (ROOT / "templates").rglob("*.html"):
         text = template.read_text()
         named |= set(re.findall(r'{%\s*icon (?:icon\|default:)?"([\w-]+)"', text))
-        named |= set(re.findall(r'\bicon="([\w-]+)"', text))
+        named |= set(re.findall(r'\b(?:icon="|empty=")([\w-]+)["|]', text))
     named |= set(re.findall(r'"([\w-]+-fill)"', (ROOT / "static/js/toasts.js").read_text()))
 
     assert sorted(sprite) == sorted(named)
@@ -182,42 +170,10 @@ def test_code_spans_shows_what_stands_between_backticks_as_code(text: str, html:
     assert ui.code_spans(text) == html
 
 
-def test_table_takes_titles_with_the_looks_of_their_columns() -> None:
-    template = (
-        '{% table "Item" "Cost|num|hint=USD" "Pick|tight|hidden" "No|bare" name look="heat" %}<tr></tr>{% endtable %}'
-    )
-
-    assert rendered(template, name="a|num & b") == (
-        '<div class="table-wrap"><table class="table heat"><thead><tr><th scope="col">Item</th>'
-        '<th scope="col" class="num" title="USD">Cost</th>'
-        '<th scope="col" class="tight"><span class="visually-hidden">Pick</span></th>'
-        '<th scope="col" data-label="">No</th><th scope="col">a|num &amp; b</th></tr></thead>'
-        "<tbody><tr></tr></tbody></table></div>"
-    )
-
-
-def test_table_sorts_by_a_column_as_its_header_says() -> None:
-    html = rendered('{% table "Name" "Items|num|sort=items|desc" %}{% endtable %}', path="/runs/?status=done")
-
-    assert html.count('<th scope="col"') == 2
-    assert 'class="sortable num" aria-sort="none"' in html
-    assert 'href="?status=done&amp;sort=-items"' in html
-
-
 def test_captured_keeps_what_stands_inside_for_later() -> None:
     assert rendered(
         "{% captured as name %} <b>a</b>\n  &amp; b {% endcaptured %}[{{ name }}|{{ name|striptags }}]"
     ) == ("[<b>a</b> &amp; b|a &amp; b]")
-
-
-def test_table_gives_each_title_of_a_list_a_column() -> None:
-    html = rendered('{% table "Case" systems %}{% endtable %}', systems=["a", "b|num"])
-
-    assert '<th scope="col">Case</th><th scope="col">a</th><th scope="col">b|num</th>' in html
-
-
-def test_each_takes_one_field_of_rows_of_either_kind() -> None:
-    assert ui.each([{"name": "a"}, SimpleNamespace(name="b")], "name") == ["a", "b"]
 
 
 def test_link_button_leads_to_a_named_address() -> None:
@@ -252,24 +208,6 @@ def test_form_actions_offers_a_way_back_where_there_is_one(cancel: str, link: st
 
     assert '<button class="btn btn-primary" type="submit">Save</button>' in html
     assert ("Cancel" in html, link in html) == (bool(cancel), True)
-
-
-def test_table_takes_captured_titles_with_their_markup_and_leaves_out_empty_ones() -> None:
-    html = rendered(
-        '{% axis_ends 0 1 style="percent" as axis %}'
-        '{% captured as heads %}{% for name in names %}<th scope="col">{{ name }}</th>{% endfor %}{% endcaptured %}'
-        '{% table axis none heads "Cost|label=USD" caption=caption name="costs" %}{% endtable %}',
-        names=["a|num", "<b>"],
-        none="",
-        caption="As <given>",
-    )
-
-    assert html == (
-        '<div class="table-wrap" id="costs"><table class="table"><caption>As &lt;given&gt;</caption><thead><tr>'
-        '<th scope="col"><span class="axis-ends tabular"><span>0%</span><span>100%</span></span></th>'
-        '<th scope="col">a|num</th><th scope="col">&lt;b&gt;</th><th scope="col" data-label="USD">Cost</th>'
-        "</tr></thead><tbody></tbody></table></div>"
-    )
 
 
 def test_fragment_asks_for_itself_while_it_polls() -> None:
