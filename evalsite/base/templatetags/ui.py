@@ -272,6 +272,13 @@ def fragment(context: Context, content: SafeString, name: str, label: str, **opt
 # text
 
 
+@register.simple_tag
+def fact(title: str, value: object, look: str = "") -> SafeString:
+    """A title and its value, for a list of facts; `look` is classes of the value."""
+    classes = format_html(' class="{}"', look) if look else ""
+    return format_html("<dt>{}</dt><dd{}>{}</dd>", title, classes, value)
+
+
 @register.simple_block_tag
 def captured(content: SafeString) -> SafeString:
     """What stands inside, white space folded: `{% captured as name %}` keeps a block for several places of a page."""

@@ -239,3 +239,9 @@ def test_pagination_leads_nowhere_at_its_ends() -> None:
     assert 'rel="prev" href="?page=2"' in html
     assert 'rel="next"' not in html
     assert html.count('class="page-item disabled"') == 1
+
+
+def test_fact_escapes_its_value() -> None:
+    assert rendered('{% fact "Hash" value|upper look="mono" %}', value="<a>") == (
+        '<dt>Hash</dt><dd class="mono">&lt;A&gt;</dd>'
+    )
