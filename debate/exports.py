@@ -100,7 +100,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "model": "model that replied, as named by the server, or else as requested",
         "status": "finished, truncated, refused or failed",
         "prompt_tokens": "input tokens, as counted by the server",
-        "completion_tokens": "output tokens, as counted by the server",
+        "completion_tokens": "output tokens, as counted by the server, thinking included",
+        "cached_tokens": "input tokens read from the provider's cache; empty: not reported",
+        "reasoning_tokens": "output tokens of thinking; empty: not reported",
         "cost": "cost in US dollars; empty: the price is unknown",
         "prices": "prices that the cost was computed with, in US dollars per million tokens, as JSON",
         "seconds": "duration of the call",
@@ -267,7 +269,8 @@ def _order_rows(set_ids: Sequence[int]) -> Iterator[Row]:
 
 
 def _cost_rows(set_ids: Sequence[int]) -> Iterator[Row]:
-    same = ("status", "prompt_tokens", "completion_tokens", "cost", "prices", "seconds", "attempts", "finished_at")
+    tokens = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
+    same = ("status", *tokens, "cost", "prices", "seconds", "attempts", "finished_at")
     for turn, purpose, run_id, call in _asked_calls(set_ids, without=("request", "text", "label_logprobs")):
         yield {
             **turn,

@@ -24,7 +24,7 @@ NO_ITEM = "N/A"
 NO_ANSWER = "N/A_WORKER_ERROR"
 NO_MEAN = "N/A (0 items scored)"
 SCORE_NAMES = {name: f"s_{name}" for name in SUB_SCORES}
-USAGE = ("prompt_tokens", "completion_tokens", "cost", "seconds")
+USAGE = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost", "seconds")
 COUNTED = {
     "worker_api_errors": EsiStatus.WORKER_ERROR,
     "accuracy_judge_api_errors": EsiStatus.ACCURACY_ERROR,

@@ -90,6 +90,8 @@ class EndpointForm(EndpointModelForm):
             "query",
             "input_price",
             "output_price",
+            "cached_price",
+            "reasoning_price",
             "is_active",
         ]
         error_messages = {"name": {"unique": "Another endpoint has this name. Choose a different one."}}
@@ -103,6 +105,8 @@ class EndpointForm(EndpointModelForm):
             "read_timeout": "Reply timeout",
             "input_price": "Input price",
             "output_price": "Output price",
+            "cached_price": "Cached input price",
+            "reasoning_price": "Reasoning price",
             "is_active": "Active",
         }
         help_texts = {
@@ -126,6 +130,11 @@ class EndpointForm(EndpointModelForm):
             "query": "Follows the address of each request, such as api-version=2024-10-21. Usually empty.",
             "input_price": "USD per million tokens. Default: the listed price, if there is one.",
             "output_price": "USD per million tokens.",
+            "cached_price": "USD per million input tokens from the provider's cache. Default: the input price.",
+            "reasoning_price": (
+                "USD per million reasoning tokens, where the provider counts them apart from output, as xAI does. "
+                "Default: the output price. A cost that the provider itself reports is used instead of prices."
+            ),
         }
 
     def clean_key_header(self) -> str:

@@ -14,12 +14,16 @@ NOBODY = 0  # in place of the key of a run, an evaluator or a person, where ther
 KEYS = ("days", "runs", "endpoints", "judges")
 FIGURES = (
     *("calls", "failed", "unpriced", "prompt_tokens", "completion_tokens", "costs"),
+    *("cached_tokens", "reasoning_tokens"),
     *("reused", "reused_unpriced", "saved"),
 )
 CALLED = np.dtype(
     {
-        "names": ["calls", "runs", "endpoints", "days", "prompt_tokens", "completion_tokens", "costs", "failed"],
-        "formats": ["i8", "i8", "i8", "i4", "i4", "i4", "i8", "?"],
+        "names": [
+            *("calls", "runs", "endpoints", "days", "prompt_tokens", "completion_tokens"),
+            *("cached_tokens", "reasoning_tokens", "costs", "failed"),
+        ],
+        "formats": ["i8", "i8", "i8", "i4", "i4", "i4", "i4", "i4", "i8", "?"],
     }
 )
 USED = np.dtype({"names": ["calls", "owners", "evaluators", "runs", "days"], "formats": ["i8", "i8", "i8", "i8", "i4"]})
@@ -46,6 +50,8 @@ class SpendSum:
     cost: float | None  # USD
     reused: int  # replies that were used without a new call
     saved: float | None  # USD that those would have cost
+    cached_tokens: int = 0  # of the prompt tokens, as far as they are reported
+    reasoning_tokens: int = 0  # of the completion tokens, as far as they are reported
 
     @property
     def reuse_share(self) -> float | None:
@@ -126,6 +132,8 @@ def cells_of(called: np.ndarray, found: Attribution, *, judges: Ints, reuse_judg
         "unpriced": ~priced & ~called["failed"],
         "prompt_tokens": called["prompt_tokens"],
         "completion_tokens": called["completion_tokens"],
+        "cached_tokens": called["cached_tokens"],
+        "reasoning_tokens": called["reasoning_tokens"],
         "costs": np.where(priced, called["costs"], 0),
     }
     known = again["costs"] != UNPRICED
@@ -162,4 +170,6 @@ def _sum_of(sums: Mapping[str, int]) -> SpendSum:
         cost=sums["costs"] / 10**MICRO if is_known or sums["costs"] else None,
         reused=reused,
         saved=sums["saved"] / 10**MICRO if not reused or sums["reused_unpriced"] < reused else None,
+        cached_tokens=sums["cached_tokens"],
+        reasoning_tokens=sums["reasoning_tokens"],
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from evalsite.base.json_types import JsonObject
+from judging.llm.usage import NO_DETAILS, UsageDetails
 
 
 class AttemptOutcome(StrEnum):
@@ -45,6 +46,7 @@ class Attempt:
     finish_reason: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    usage: UsageDetails = NO_DETAILS
     label_logprobs: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     retry_once: bool = False  # the second time the same happens, it stands

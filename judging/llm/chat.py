@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from evalsite.base.json_types import JsonObject
+from judging.llm.usage import NO_DETAILS, UsageDetails
 
 R = TypeVar("R")
 
@@ -65,6 +66,7 @@ class ChatReply:
     sent: JsonObject = field(default_factory=dict)  # the last attempt's body, without unchanged messages
     head: Mapping[str, str] = field(default_factory=dict)  # who answered: model, system_fingerprint, request_id, ...
 
+    usage: UsageDetails = NO_DETAILS  # of all attempts
     cut_tokens: int = 0  # of the completion tokens, those of attempts that were cut off: paid for, no part of the text
 
     @property

@@ -13,6 +13,7 @@ from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.endpoints import Capabilities, EndpointConfig
 from judging.llm.limits import Grant, Limiter, Results
 from judging.llm.retries import Action, RetryDecision
+from judging.llm.usage import total_details
 
 HEARTBEAT_SECONDS = 1.0  # a worker that holds slots says so this often
 POLL_SECONDS = 0.05  # how often a worker asks again for slots that others hold
@@ -209,6 +210,7 @@ def reply_of(attempts: Sequence[Attempt], decision: RetryDecision) -> ChatReply:
         finish_reason=last.finish_reason,
         prompt_tokens=_total([attempt.prompt_tokens for attempt in attempts]),
         completion_tokens=_total([attempt.completion_tokens for attempt in attempts]),
+        usage=total_details([attempt.usage for attempt in attempts if attempt.prompt_tokens is not None]),
         cut_tokens=sum(attempt.completion_tokens or 0 for attempt in attempts[:-1]),
         error_kind=last.error_kind if accepted else decision.reason or last.error_kind,
         error_text=last.error_text,

@@ -8,6 +8,7 @@ from decimal import ROUND_HALF_EVEN, ROUND_UP, Decimal
 from functools import lru_cache
 
 from judging.llm.chat import ChatRequest, Message
+from judging.llm.usage import NO_DETAILS, UsageDetails
 
 MICRO = Decimal("0.000001")
 MILLION = Decimal(1_000_000)
@@ -22,6 +23,8 @@ class Price:
     input_per_million: Decimal
     output_per_million: Decimal
     source: str = "override"
+    cached_per_million: Decimal | None = None  # of prompt tokens from the provider's cache; None: as any other
+    reasoning_per_million: Decimal | None = None  # of thinking counted apart from the completion; None: as output
 
 
 def price_for(*, base_url: str, model: str, override: Price | None = None) -> Price | None:
@@ -45,18 +48,40 @@ def _listed_price(base_url: str, model: str) -> Price | None:
         return None
     try:
         found = calc_price(Usage(input_tokens=1_000, output_tokens=1_000), model, provider_api_url=base_url)
+        cached = calc_price(Usage(input_tokens=1_000, cache_read_tokens=1_000), model, provider_api_url=base_url)
     except LookupError:
         return None
     if found.model_price.input_mtok is None or found.model_price.output_mtok is None:
         return None
-    return Price(found.input_price * 1_000, found.output_price * 1_000, source="genai-prices")
+    return Price(
+        found.input_price * 1_000,
+        found.output_price * 1_000,
+        source="genai-prices",
+        cached_per_million=None if found.model_price.cache_read_mtok is None else cached.input_price * 1_000,
+    )
 
 
-def cost_of(price: Price | None, *, prompt_tokens: int | None, completion_tokens: int | None) -> Decimal | None:
-    """Return dollars for these tokens, rounded half-even to the millionth; None where price or tokens are unknown."""
+def cost_of(
+    price: Price | None,
+    *,
+    prompt_tokens: int | None,
+    completion_tokens: int | None,
+    usage: UsageDetails = NO_DETAILS,
+) -> Decimal | None:
+    """Return dollars for these tokens, rounded half-even to the millionth; None where price or tokens are unknown.
+
+    What the provider says that it charged is taken before any price.
+    """
+    if usage.billed is not None:
+        return usage.billed.quantize(MICRO, rounding=ROUND_HALF_EVEN)
     if price is None or prompt_tokens is None or completion_tokens is None:
         return None
-    return _dollars(price, prompt_tokens, completion_tokens).quantize(MICRO, rounding=ROUND_HALF_EVEN)
+    dollars = _dollars(price, prompt_tokens, completion_tokens)
+    if price.cached_per_million is not None:
+        dollars += (usage.cached_tokens or 0) * (price.cached_per_million - price.input_per_million) / MILLION
+    if price.reasoning_per_million is not None:
+        dollars += usage.apart_tokens * (price.reasoning_per_million - price.output_per_million) / MILLION
+    return dollars.quantize(MICRO, rounding=ROUND_HALF_EVEN)
 
 
 def worst_case_cost(price: Price | None, request: ChatRequest, *, truncation_retry: bool = True) -> Decimal | None:

@@ -32,6 +32,8 @@ class ModelEndpoint(models.Model):
     max_concurrency = models.PositiveIntegerField(default=50)
     input_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)  # USD per million tokens
     output_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    cached_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)  # None: as input
+    reasoning_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)  # None: as output
     capabilities = models.JSONField(default=dict, blank=True)  # what a 400 taught us: {"seed": false, ...}
     last_test = models.JSONField(default=dict, blank=True)  # judging.services.endpoint_trials.EndpointTrial
     is_active = models.BooleanField(default=True)

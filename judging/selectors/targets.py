@@ -27,6 +27,7 @@ from judging.models import ModelEndpoint
 UNSENT = frozenset({"messages", "endpoint", "material", "is_probe"})
 SENT = tuple(field.name for field in fields(ChatRequest) if field.name not in UNSENT)
 FREE = Decimal(0)
+BILLED = "provider"  # the source of a cost that the provider itself reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,12 @@ class Target:
         """
         if self.is_lexical or (reply.status == ReplyStatus.FAILED and not reply.was_counted):
             return FREE
-        return prices.cost_of(self.price, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
+        return prices.cost_of(
+            self.price,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            usage=reply.usage,
+        )
 
     def worst_case(self, request: ChatRequest, *, truncation_retry: bool = True) -> Decimal | None:
         """Return the most that a request can cost in USD, the longer retry included; None: the price is unknown."""
@@ -58,16 +64,21 @@ class Target:
         bare = replace(request, max_tokens=limit, material={})
         return prices.worst_case_cost(self.price, bare, truncation_retry=truncation_retry)
 
-    @property
-    def prices(self) -> dict[str, str]:
-        """What the ledger keeps of the price: USD per million tokens in and out, and whose figures they are."""
+    def prices_of(self, reply: ChatReply) -> dict[str, str]:
+        """Return what the ledger keeps of the price: USD per million tokens, and whose figures they are; of a reply
+        that says what it cost, only that the provider said so."""
+        if reply.usage.billed is not None:
+            return {"source": BILLED}
         if self.price is None:
             return {}
-        return {
-            "input": f"{self.price.input_per_million.normalize():f}",
-            "output": f"{self.price.output_per_million.normalize():f}",
-            "source": self.price.source,
+        each = {
+            "input": self.price.input_per_million,
+            "cached": self.price.cached_per_million,
+            "output": self.price.output_per_million,
+            "reasoning": self.price.reasoning_per_million,
         }
+        shown = {name: f"{amount.normalize():f}" for name, amount in each.items() if amount is not None}
+        return shown | {"source": self.price.source}
 
 
 def config_of(endpoint: ModelEndpoint) -> EndpointConfig:
@@ -101,7 +112,12 @@ def target_of(endpoint: ModelEndpoint) -> Target:
     """Return an endpoint with its price: its own where set, else the listed one, else unknown."""
     override = None
     if endpoint.input_price is not None and endpoint.output_price is not None:
-        override = prices.Price(endpoint.input_price, endpoint.output_price)
+        override = prices.Price(
+            endpoint.input_price,
+            endpoint.output_price,
+            cached_per_million=endpoint.cached_price,
+            reasoning_per_million=endpoint.reasoning_price,
+        )
     config = config_of(endpoint)
     price = None
     if config.kind is EndpointKind.OPENAI:

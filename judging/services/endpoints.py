@@ -99,6 +99,8 @@ class EndpointFields:
     max_concurrency: int = 50
     input_price: Decimal | None = None
     output_price: Decimal | None = None
+    cached_price: Decimal | None = None
+    reasoning_price: Decimal | None = None
     is_active: bool = True
 
 
@@ -160,6 +162,8 @@ def _checked(fields: EndpointFields) -> str:
         )
     if (fields.input_price is None) != (fields.output_price is None):
         raise EndpointNotValid("Enter both prices or neither.")
+    if fields.input_price is None and (fields.cached_price is not None or fields.reasoning_price is not None):
+        raise EndpointNotValid("Enter the input and the output price too: the other prices only refine them.")
     try:
         return check_base_url(fields.base_url, address_policy())
     except EndpointRefused as refused:

@@ -44,16 +44,17 @@ def read_called() -> np.ndarray:
         minute=Substr(Cast("finished_at", TextField()), 1, MINUTE),
         micro=Cast(Round(F("cost") * MILLION), BigIntegerField()),
     )
-    fields = ("pk", "run_id", "endpoint_id", "minute", "prompt_tokens", "completion_tokens", "micro", "status")
+    tokens = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
+    fields = ("pk", "run_id", "endpoint_id", "minute", *tokens, "micro", "status")
     parts = [np.empty(0, CALLED)]
     for chunk in _chunks(rows.values_list(*fields).iterator(chunk_size=CHUNK)):
-        keys, runs, endpoints, minutes, prompts, completions, costs, statuses = zip(*chunk, strict=True)
+        keys, runs, endpoints, minutes, *counts, costs, statuses = zip(*chunk, strict=True)
         part = np.empty(len(chunk), CALLED)
         part["calls"], part["endpoints"] = keys, endpoints
         part["runs"] = [run or NOBODY for run in runs]
         part["days"] = [day_of(minute) for minute in minutes]
-        part["prompt_tokens"] = [count or 0 for count in prompts]
-        part["completion_tokens"] = [count or 0 for count in completions]
+        for name, column in zip(tokens, counts, strict=True):
+            part[name] = [count or 0 for count in column]
         part["costs"] = [UNPRICED if cost is None else cost for cost in costs]
         part["failed"] = [status != ReplyStatus.FINISHED for status in statuses]
         parts.append(part)

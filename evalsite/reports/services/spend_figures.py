@@ -58,7 +58,8 @@ class SpendName:
 
 
 FIGURE_COLUMNS = (
-    *("calls", "failed", "unpriced", "prompt_tokens", "completion_tokens", "cost", "reused", "reuse_share", "saved"),
+    *("calls", "failed", "unpriced", "prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens"),
+    *("cost", "reused", "reuse_share", "saved"),
 )
 BUDGET_COLUMNS = ("run_id", "name", "status", "budget", "spent", "in_flight", "unheard", "left")
 

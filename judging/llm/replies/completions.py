@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.json_types import JsonObject
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.replies.error_pages import page_of
 from judging.llm.replies.errors import RequestFields, classify_error
+from judging.llm.replies.usage_reports import read_usage
 from judging.llm.thinking_text import without_thinking
 
 STORABLE = str.maketrans({"\x00": "\ufffd"})  # PostgreSQL cannot hold NUL in text
-MOST_TOKENS = 2_000_000_000  # no call has more, and no column holds more
 HEAD_NAMES = ("id", "model", "system_fingerprint", "provider", "service_tier")
 MOST_HEAD = 200  # characters of each
 JSON_MODES = frozenset({"json_schema", "json_object"})
@@ -53,7 +53,7 @@ def read_completion(content: bytes, *, sent: RequestFields, headers: Mapping[str
         page = page_of(error)
         status = page.status if page.status is not None and 400 <= page.status < 600 else 500
         failed = classify_error(status, page, sent=sent, headers=headers, at=at)
-        return replace(failed, **_counts(payload.get("usage")), head=_head(payload, headers))
+        return replace(failed, **read_usage(payload.get("usage")), head=_head(payload, headers))
     return _of_choices(payload, sent, headers)
 
 
@@ -67,7 +67,7 @@ def _of_choices(payload: JsonObject, sent: RequestFields, headers: Mapping[str, 
             "The provider returned no reply, probably because of its content filter.",
             retry_once=True,
         )
-        return replace(blocked, **_counts(payload.get("usage")), head=_head(payload, headers))
+        return replace(blocked, **read_usage(payload.get("usage")), head=_head(payload, headers))
     try:
         choice = payload["choices"][0]
         message = choice["message"]
@@ -88,7 +88,7 @@ def _of_choices(payload: JsonObject, sent: RequestFields, headers: Mapping[str, 
         finish_reason=found.finish[:40],
         label_logprobs=logprobs,
         head=_head(payload, headers, choice.get("native_finish_reason")),
-        **_counts(payload.get("usage")),
+        **read_usage(payload.get("usage")),
     )
 
 
@@ -182,15 +182,6 @@ def _reasons(message: JsonObject) -> bool:
     parts = content if isinstance(content, list) else []
     in_parts = any(isinstance(part, dict) and part.get("type") in ("thinking", "reasoning") for part in parts)
     return in_parts or bool(message.get("reasoning") or message.get("reasoning_content"))
-
-
-def _counts(usage: Any) -> JsonDict:
-    return {name: _count(usage, name) for name in ("prompt_tokens", "completion_tokens")}
-
-
-def _count(usage: Any, name: str) -> int | None:
-    value = usage.get(name) if isinstance(usage, dict) else None
-    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
 
 def _head(payload: JsonObject, headers: Mapping[str, str], native_finish: Any = None) -> dict[str, str]:

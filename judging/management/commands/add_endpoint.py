@@ -52,6 +52,10 @@ class Command(JsonCommand):
         )
         parser.add_argument("--input-price", default="", help="USD per million tokens")
         parser.add_argument("--output-price", default="", help="USD per million tokens")
+        parser.add_argument("--cached-price", default="", help="USD per million cached input tokens; default: as input")
+        parser.add_argument(
+            "--reasoning-price", default="", help="USD per million reasoning tokens that are counted apart from output"
+        )
         parser.add_argument(
             "--not-in-use", action="store_true", help="keep it, but do not offer it for new judges and runs"
         )
@@ -100,5 +104,7 @@ def _entered(options: JsonDict) -> JsonDict:
         "extra": options["extra"],
         "input_price": options["input_price"],
         "output_price": options["output_price"],
+        "cached_price": options["cached_price"],
+        "reasoning_price": options["reasoning_price"],
         "is_active": not options["not_in_use"],
     }

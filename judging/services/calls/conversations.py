@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from evalsite.base.json_types import JsonDict
 from judging.llm.attempts import Attempt
 from judging.llm.chat import ChatReply, ChatRequest, Conversation
 from judging.llm.lanes import reply_of
 from judging.llm.retries import Action, RetryDecision
+from judging.llm.usage import NO_DETAILS
 from judging.models import Run, RunTask
 from judging.selectors.targets import Target, request_body
 from judging.services.calls.ledger import CallRecord
@@ -71,9 +73,8 @@ class PendingRequest:
         """
         record = self.record(reply_of(paid, RetryDecision(Action.REQUEUE, reason=reason)))
         self.reserved = Decimal(0)
-        self.past += tuple(
-            replace(attempt, prompt_tokens=None, completion_tokens=None, is_unheard=False) for attempt in paid
-        )
+        booked: JsonDict = {"prompt_tokens": None, "completion_tokens": None, "usage": NO_DETAILS, "is_unheard": False}
+        self.past += tuple(replace(attempt, **booked) for attempt in paid)
         return record
 
     def record(self, reply: ChatReply) -> CallRecord:
@@ -86,7 +87,7 @@ class PendingRequest:
             request=request_body(self.request),
             reply=reply,
             cost=self.target.cost(reply),
-            prices=self.target.prices,
+            prices=self.target.prices_of(reply),
             reserved=self.reserved,
             unheard=reply.unheard * (once or Decimal(0)),
         )

@@ -174,6 +174,8 @@ def _row(record: CallRecord, body: JsonObject, prompt_id: int, run_id: int | Non
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
         cut_tokens=reply.cut_tokens,
+        cached_tokens=reply.usage.cached_tokens,
+        reasoning_tokens=reply.usage.reasoning_tokens,
         cost=record.cost,
         prices=dict(record.prices),
         reply_head={name: storable(text) for name, text in reply.head.items()},

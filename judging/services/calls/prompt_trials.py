@@ -116,7 +116,9 @@ def _ask(
         asking.finish()
     finally:  # what came back is paid for, whatever becomes of the rest
         records = [
-            CallRecord(key, target.endpoint_id, request_body(wanted[key]), reply, target.cost(reply), target.prices)
+            CallRecord(
+                key, target.endpoint_id, request_body(wanted[key]), reply, target.cost(reply), target.prices_of(reply)
+            )
             for key, reply in asking.got.items()
         ]
         with transaction.atomic():

@@ -36,7 +36,10 @@ class Worker:
     @property
     def key(self) -> str:
         """A hash of the server, the model and everything that it is asked with: another one is another system."""
-        server = {"base_url": self.endpoint.base_url, "model": self.endpoint.model, "extra": self.endpoint.extra}
+        endpoint = self.endpoint
+        server: JsonDict = {"base_url": endpoint.base_url, "model": endpoint.model, "extra": endpoint.extra}
+        further = {"query": endpoint.query, "headers": endpoint.headers}
+        server |= {name: value for name, value in further.items() if value}  # most have none, as all once had
         return content_hash({**server, **self.asking.as_json()})
 
 

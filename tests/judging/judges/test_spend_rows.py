@@ -16,13 +16,13 @@ from judging.judges.spend_rows import (
     cells_to_json,
 )
 
-# key, run, endpoint, day, tokens in, tokens out, cost in millionths, failed
+# key, run, endpoint, day, tokens in and out, of these cached and reasoning, cost in millionths, failed
 CALLS = np.array(
     [
-        (11, 1, 5, 100, 10, 1, 30_000, False),
-        (12, 1, 5, 100, 20, 2, 10_000, False),
-        (13, 2, 6, 101, 30, 3, UNPRICED, False),
-        (14, 2, 6, 101, 0, 0, UNPRICED, True),
+        (11, 1, 5, 100, 10, 1, 4, 0, 30_000, False),
+        (12, 1, 5, 100, 20, 2, 5, 1, 10_000, False),
+        (13, 2, 6, 101, 30, 3, 0, 2, UNPRICED, False),
+        (14, 2, 6, 101, 0, 0, 0, 0, UNPRICED, True),
     ],
     CALLED,
 )
@@ -74,15 +74,17 @@ def test_cells_of_adds_up_calls_and_reuses_by_day_run_endpoint_and_judge() -> No
         "prompt_tokens": [30, 0, 30, 0],
         "completion_tokens": [3, 0, 3, 0],
         "costs": [40_000, 0, 0, 0],
+        "cached_tokens": [9, 0, 0, 0],
+        "reasoning_tokens": [1, 0, 2, 0],
         "reused": [1, 1, 0, 0],
         "reused_unpriced": [0, 0, 0, 0],
         "saved": [30_000, 30_000, 0, 0],
     }
     again = cells_from_json(stored)
-    assert again.total() == SpendSum(4, 1, 1, 60, 6, 0.04, 2, 0.06)
+    assert again.total() == SpendSum(4, 1, 1, 60, 6, 0.04, 2, 0.06, 9, 3)
     assert again.sums_by(again.columns["judges"]) == {
-        0: SpendSum(2, 0, 0, 30, 3, 0.04, 1, 0.03),
-        1: SpendSum(1, 0, 1, 30, 3, None, 1, 0.03),  # its only call has no known price
+        0: SpendSum(2, 0, 0, 30, 3, 0.04, 1, 0.03, 9, 1),
+        1: SpendSum(1, 0, 1, 30, 3, None, 1, 0.03, 0, 2),  # its only call has no known price
         2: SpendSum(1, 1, 0, 0, 0, 0.0, 0, 0.0),  # a failed call without tokens cost nothing
     }
 

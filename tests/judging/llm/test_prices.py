@@ -6,6 +6,7 @@ import pytest
 
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.prices import Price, cost_of, estimate_tokens, price_for, worst_case_cost
+from judging.llm.usage import UsageDetails
 
 PRICE = Price(Decimal("0.15"), Decimal("0.60"))
 
@@ -18,7 +19,7 @@ def test_price_for_reads_the_public_list() -> None:
     # OpenAI's price list: gpt-4o-mini 0.15 dollars in, 0.60 out, per million tokens
     found = price_for(base_url="https://api.openai.com/v1", model="gpt-4o-mini")
 
-    assert found == Price(Decimal("0.15"), Decimal("0.60"), source="genai-prices")
+    assert found == Price(Decimal("0.15"), Decimal("0.60"), "genai-prices", cached_per_million=Decimal("0.075"))
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,24 @@ def test_cost_of_is_exact_and_unknown_stays_unknown(
     price: Price | None, prompt: int | None, completion: int | None, dollars: Decimal | None
 ) -> None:
     assert cost_of(price, prompt_tokens=prompt, completion_tokens=completion) == dollars
+
+
+def test_cost_of_takes_cached_and_reasoning_tokens_at_their_own_price() -> None:
+    price = Price(Decimal(2), Decimal(10), cached_per_million=Decimal("0.5"), reasoning_per_million=Decimal(4))
+    usage = UsageDetails(cached_tokens=600, reasoning_tokens=300, apart_tokens=300)
+
+    # 400 x 2 + 600 x 0.5 + 100 x 10 + 300 x 4 = 3,300 millionths
+    assert cost_of(price, prompt_tokens=1000, completion_tokens=400, usage=usage) == Decimal("0.003300")
+    # thinking within the completion is billed as output: 400 x 2 + 600 x 0.5 + 400 x 10 = 5,100
+    within = UsageDetails(cached_tokens=600, reasoning_tokens=300)
+    assert cost_of(price, prompt_tokens=1000, completion_tokens=400, usage=within) == Decimal("0.005100")
+
+
+def test_cost_of_is_what_the_provider_says_it_charged() -> None:
+    usage = UsageDetails(billed=Decimal("0.00123449"))
+
+    assert cost_of(PRICE, prompt_tokens=1000, completion_tokens=100, usage=usage) == Decimal("0.001234")
+    assert cost_of(None, prompt_tokens=None, completion_tokens=None, usage=usage) == Decimal("0.001234")
 
 
 def test_estimate_tokens_counts_by_script() -> None:

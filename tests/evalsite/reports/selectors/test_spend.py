@@ -21,13 +21,13 @@ DAY = NOON.toordinal()
 
 def test_read_called_returns_every_call_by_its_key() -> None:
     run = factories.run()
-    paid = factories.call(run=run, cost=Decimal("0.000123"))
+    paid = factories.call(run=run, cost=Decimal("0.000123"), cached_tokens=60, reasoning_tokens=4)
     failed = factories.call(status="failed", cost=None, prompt_tokens=None, completion_tokens=None)
 
     # the last column says whether it failed
     assert spend.read_called().tolist() == [
-        (paid.pk, run.pk, paid.endpoint_id, DAY, 100, 10, 123, False),
-        (failed.pk, NOBODY, failed.endpoint_id, DAY, 0, 0, UNPRICED, True),
+        (paid.pk, run.pk, paid.endpoint_id, DAY, 100, 10, 60, 4, 123, False),
+        (failed.pk, NOBODY, failed.endpoint_id, DAY, 0, 0, 0, 0, UNPRICED, True),
     ]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from judging.llm.chat import ChatReply, ReplyStatus
+from judging.llm.usage import UsageDetails
 from judging.models import Call, CallHour, CallPrompt
 from judging.services.calls.ledger import CallRecord, find_finished, reply_of, store_calls
 from tests import factories
@@ -70,6 +71,15 @@ def test_find_finished_looks_up_more_keys_than_one_query_takes() -> None:
     store_calls(run_id=run.pk, records=[_record(key, FINISHED, endpoint.pk) for key in keys], at=NOON)
 
     assert set(find_finished([*keys, "x"], at=NOON)) == set(keys)
+
+
+def test_store_calls_keeps_cached_and_reasoning_tokens() -> None:
+    reply = ChatReply(ReplyStatus.FINISHED, "x", prompt_tokens=9, usage=UsageDetails(8, 0))
+    endpoint = factories.endpoint()
+
+    store_calls(run_id=None, records=[_record("a" * 64, reply, endpoint.pk)], at=NOON)
+
+    assert list(Call.objects.values_list("prompt_tokens", "cached_tokens", "reasoning_tokens")) == [(9, 8, 0)]
 
 
 def test_store_calls_adds_up_the_hour_of_each_endpoint() -> None:

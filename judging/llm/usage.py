@@ -1,0 +1,36 @@
+"""What a reply used beside its prompt and its text, as providers report it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class UsageDetails:
+    """Parts of the tokens of a reply; None where the provider does not report them."""
+
+    cached_tokens: int | None = None  # of the prompt tokens, those read from the provider's cache
+    reasoning_tokens: int | None = None  # of the completion tokens, those of thinking
+    apart_tokens: int = 0  # of the completion tokens, those of thinking that the provider counts on top
+    billed: Decimal | None = None  # USD, where the provider says what it charged
+
+
+NO_DETAILS = UsageDetails()
+
+
+def total_details(each: Sequence[UsageDetails]) -> UsageDetails:
+    """Return the details of several attempts together; what was charged is known only where each of them says so."""
+    billed = [one.billed for one in each if one.billed is not None]
+    return UsageDetails(
+        cached_tokens=_known_sum([one.cached_tokens for one in each]),
+        reasoning_tokens=_known_sum([one.reasoning_tokens for one in each]),
+        apart_tokens=sum(one.apart_tokens for one in each),
+        billed=sum(billed, Decimal(0)) if billed and len(billed) == len(each) else None,
+    )
+
+
+def _known_sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
